@@ -12,7 +12,7 @@ from heartfelt.study.model import Condition, say
 from heartfelt.study.pages import MOST_COLUMNS
 from heartfelt.study.scale import Categories, FreeText, Numeric, Ordered, Points, Tag, Tags, YesNo
 from heartfelt.study.set_scale import BestWorst, Choice, Grade, Preference, Rank, Trace
-from heartfelt.web.rater.texts import Texts, texts_for
+from heartfelt.web.rater.texts import Texts, run_direction, texts_for
 
 MOST_BUTTONS = MOST_COLUMNS
 """A scale of more points is a slider: more buttons do not fit in a row."""
@@ -44,6 +44,7 @@ def demographic(fact: Demographic, language: str, texts: Texts) -> dict[str, Any
     return {
         "id": fact.id,
         "text": say(fact.text, language),
+        "direction": run_direction(say(fact.text, language), language),
         "type": fact.type,
         "required": fact.required,
         "choices": [(choice, str(texts["choices"].get(choice.lower(), choice))) for choice in fact.choices],

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import gzip
 import hashlib
 import mimetypes
 import re
 from dataclasses import asdict
-from functools import lru_cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -27,7 +27,7 @@ from heartfelt.web.errors import Refused
 from heartfelt.web.media import stripped_file
 from heartfelt.web.rater.forms import demographic, present
 from heartfelt.web.rater.presentation import LANGUAGE_COOKIE, request_language, step_json
-from heartfelt.web.rater.texts import check_languages, direction, texts_for
+from heartfelt.web.rater.texts import check_languages, direction, run_direction, texts_for
 from heartfelt.web.security.access import is_admitted
 from heartfelt.web.security.signing import adjudicator_of, rater_of, set_cookie
 from heartfelt.web.state import state_of
@@ -116,6 +116,7 @@ class Pages:
             fixed_scales=study.design.rtl_scales == "fixed",
             languages=[(tag, self._texts[tag]["language"]) for tag in study.languages],
             t=texts,
+            run_direction=functools.partial(run_direction, language=language),
             preview=preview,
             title=say(study.title, language) or study.name,
             media=study.media,
@@ -189,7 +190,7 @@ class Asset(NamedTuple):
     content_type: str
 
 
-@lru_cache(maxsize=1)
+@functools.lru_cache(maxsize=1)
 def assets() -> tuple[dict[str, Asset], str]:
     """Every file by name (they are few and small, and nothing else can be asked for), and a short digest of them all."""
     out, digest = {}, hashlib.sha256()

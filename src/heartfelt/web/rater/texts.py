@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Mapping
 from functools import lru_cache
 from importlib.resources import files
@@ -42,6 +43,15 @@ def direction(language: str) -> Literal["ltr", "rtl"]:
     if script is not None:
         return "rtl" if script in _RIGHT_TO_LEFT_SCRIPTS else "ltr"
     return "rtl" if tag in _RIGHT_TO_LEFT else "ltr"
+
+
+def run_direction(text: str, language: str) -> Literal["ltr", "rtl"]:
+    """The direction of a text on a page in ``language``: its own where it is in another script, such as one in English only."""
+    kinds = {unicodedata.bidirectional(letter) for letter in text}
+    written_rtl = not kinds.isdisjoint({"R", "AL"})
+    if direction(language) == "rtl":
+        return "rtl" if written_rtl or "L" not in kinds else "ltr"
+    return "rtl" if written_rtl and "L" not in kinds else "ltr"
 
 
 def check_languages(study: Study, folder: Path) -> list[str]:

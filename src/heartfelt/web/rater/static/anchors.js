@@ -22,14 +22,14 @@ export function rooms(places, atStart = true, atEnd = true) {
   });
 }
 
-// A row of words: pairs of a place, as a share of the row, and a text.
-export function anchorRow(pairs, atStart = true, atEnd = true) {
-  const shares = rooms(pairs.map(([place]) => place), atStart, atEnd);
+// A row of words: each with its place, as a share of the row, and the number that stands there.
+export function anchorRow(anchors, atStart = true, atEnd = true) {
+  const shares = rooms(anchors.map(([place]) => place), atStart, atEnd);
   const row = make("div", { class: "anchors" });
-  pairs.forEach(([, text], index) => {
+  anchors.forEach(([, text, number], index) => {
     const [from, to] = shares[index];
-    const end = index === 0 && atStart ? "first" : index === pairs.length - 1 && atEnd ? "last" : "mid";
-    const label = make("span", { text, "data-place": end });
+    const end = index === 0 && atStart ? "first" : index === anchors.length - 1 && atEnd ? "last" : "mid";
+    const label = make("span", { "data-place": end, "data-number": String(text) === String(number) ? null : `${number} – ` }, make("bdi", { text }));
     label.style.setProperty("--from", from.toFixed(4));
     label.style.setProperty("--room", (to - from).toFixed(4));
     row.append(label);
@@ -39,8 +39,15 @@ export function anchorRow(pairs, atStart = true, atEnd = true) {
 
 // Whether a word is longer than its room, and would have to be broken in two.
 export function crowded(row) {
+  if (!row.checkVisibility()) return false;
   row.classList.add("measured");
   const narrow = [...row.children].some((label) => label.scrollWidth > label.clientWidth + 1);
   row.classList.remove("measured");
   return narrow;
+}
+
+// Where words have no room next to one another, they are listed below the scale, each after its number.
+export function list(row) {
+  row.classList.remove("spelled");
+  row.classList.toggle("spelled", crowded(row));
 }

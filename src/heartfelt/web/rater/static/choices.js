@@ -1,5 +1,5 @@
 // Questions answered by choosing one of several: points, categories, yes or no. Native radio buttons in a fieldset.
-import { anchorRow, crowded } from "./anchors.js";
+import { anchorRow, crowded, list } from "./anchors.js";
 import { address } from "./server.js";
 import { figure, make } from "./dom.js";
 
@@ -69,18 +69,23 @@ export class Choices {
   #anchors() {
     const { options, anchors } = this.scale;
     const middle = (place) => (place + 0.5) / options.length;
-    const pairs = options.flatMap(([value], place) => (anchors[value] ? [[middle(place), anchors[value]]] : []));
-    this.anchors = anchorRow(pairs, Boolean(anchors[options[0][0]]), Boolean(anchors[options.at(-1)[0]]));
+    const pairs = options.flatMap(([value], place) => (anchors[value] ? [[middle(place), anchors[value], value]] : []));
+    // Words of every point stand centred under it; of few, those at an end may be longer.
+    const few = pairs.length < options.length;
+    this.anchors = anchorRow(pairs, few && Boolean(anchors[options[0][0]]), few && Boolean(anchors[options.at(-1)[0]]));
     this.anchors.setAttribute("aria-hidden", "true");
     this.anchors.style.setProperty("--options", options.length);
     return this.anchors;
   }
 
-  // Where the words have no room next to one another, the points are listed one below the other, each with its words.
+  // Where the words have no room next to one another, and every point has some, the points are listed one below the other.
   fit() {
-    if (!this.anchors || !this.kind.includes("worded")) return;
+    if (!this.kind.includes("worded")) {
+      list(this.anchors);
+      return;
+    }
     this.node.classList.remove("listed");
-    this.node.classList.toggle("listed", this.anchors.checkVisibility() && crowded(this.anchors));
+    this.node.classList.toggle("listed", crowded(this.anchors));
   }
 
   get value() {

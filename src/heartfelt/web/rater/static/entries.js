@@ -1,5 +1,5 @@
 // Questions answered by entering something: a number, a text, tags.
-import { anchorRow } from "./anchors.js";
+import { anchorRow, crowded, list } from "./anchors.js";
 import { make } from "./dom.js";
 import { words } from "./words.js";
 
@@ -41,11 +41,20 @@ export class NumberEntry {
     const { low, high } = this.scale;
     const texts = new Map([[low, low], [high, high], ...this.scale.anchors]);
     const places = [...texts].sort((one, other) => one[0] - other[0]);
-    const marks = anchorRow(places.map(([value, text]) => [(value - low) / (high - low), text]));
+    const marks = anchorRow(places.map(([value, text]) => [(value - low) / (high - low), text, value]));
     marks.classList.replace("anchors", "marks");
+    this.anchors = marks;
     marks.id = `marks-${(made += 1)}`;
     this.slider.setAttribute("aria-describedby", marks.id);
     return marks;
+  }
+
+  // Where the words have no room beside the field, the slider takes the whole width.
+  fit() {
+    this.node.classList.remove("stacked");
+    this.anchors.classList.remove("spelled");
+    this.node.classList.toggle("stacked", crowded(this.anchors));
+    list(this.anchors);
   }
 
   #slid() {

@@ -129,14 +129,22 @@ export class Form {
     return [...this.judged, ...this.verified];
   }
 
+  get #worded() {
+    return this.controls.filter((field) => field.anchors);
+  }
+
+  // Gives the words under scales the room they need.
+  fit() {
+    for (const field of this.#worded) field.fit();
+  }
+
   // Splits the questions into pages: judgement first, the machine's fields after it, each page as full as fits.
   lay(fits) {
     this.fits = fits;
     const active = this.active;
     this.root.classList.remove("compact", "tight");
-    const worded = this.controls.filter((field) => field.anchors);
-    if (worded.length) this.#only(this.units);
-    for (const field of worded) field.fit();
+    if (this.#worded.length) this.#only(this.units);
+    this.fit();
     this.#paginate(fits);
     // Where one question alone does not fit, everything else gives way to it.
     if (this.pages.some((page) => page.length === 1 && !this.#only(page, fits))) {
