@@ -39,7 +39,7 @@ def estimated_problems(study: Study) -> list[LayoutProblem]:
             language=language,
             width=WIDTH,
             text=text,
-            problem="seems to have a word too long for its room (estimated; with Playwright and Chromium 'check' draws the pages)",
+            problem="seems to have a word too long for its room",
         )
         for name, scale in study.scales.items()
         if name in used
@@ -60,7 +60,11 @@ def _rooms(scale: Scale, language: str) -> Iterator[tuple[str, float]]:
         low, high = (scale.first, scale.last) if isinstance(scale, Points) else (scale.low, scale.high)
         if low is None or high is None or not scale.anchors:
             return
-        texts: dict[float, Text] = {float(low): "", float(high): "", **{float(at): text for at, text in scale.anchors.items()}}
+        texts: dict[float, Text] = {
+            float(low): "",
+            float(high): "",
+            **{float(at): text for at, text in scale.anchors.items()},
+        }
         places = [(at - low) / (high - low) for at in sorted(texts)]
         yield from _shared(places, [texts[at] for at in sorted(texts)], language)
     elif isinstance(scale, Grade):

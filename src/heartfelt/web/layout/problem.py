@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-_SHOWN = 60
+_QUOTED = 60
 """Characters of a text that are quoted."""
 
 
@@ -19,9 +21,23 @@ class LayoutProblem:
     problem: str
     """What happens to the text, as the end of a sentence."""
 
-    @property
-    def sentence(self) -> str:
-        """The problem in words."""
-        text = " ".join(self.text.split())
-        quoted = text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"
-        return f"{self.page} at {self.width} pixels ({self.language}): “{quoted}” {self.problem}."
+
+def problem_sentences(problems: Iterable[LayoutProblem]) -> list[str]:
+    """The problems in words, one sentence for the same problem at several widths and in several languages."""
+    places: dict[tuple[str, str, str], list[LayoutProblem]] = defaultdict(list)
+    for problem in problems:
+        places[problem.page, problem.text, problem.problem].append(problem)
+    return [
+        f"{page} at {_joined(problem.width for problem in found)} pixels"
+        f" ({_joined(problem.language for problem in found)}): “{_quoted(text)}” {what}."
+        for (page, text, what), found in places.items()
+    ]
+
+
+def _joined(values: Iterable[object]) -> str:
+    return ", ".join(str(value) for value in dict.fromkeys(values))
+
+
+def _quoted(text: str) -> str:
+    plain = " ".join(text.split())
+    return plain if len(plain) <= _QUOTED else f"{plain[: _QUOTED - 1]}…"

@@ -15,7 +15,15 @@ from heartfelt.web.rater.texts import direction, texts_for
 from heartfelt.web.state import state_of
 
 _RATER_PATHS = ("/rate", "/media", "/i", "/r", "/adjudicate", "/a")
-_KEYS = {401: "unknown", 404: "missing", 409: "moved_on", 413: "too_large", 429: "busy", 503: "busy", 507: "damaged"}
+_KEYS = {
+    401: "unknown",
+    404: "missing",
+    409: "moved_on",
+    413: "too_large",
+    429: "busy",
+    503: "busy",
+    507: "damaged",
+}
 
 
 class RaterRefusal(NamedTuple):
@@ -30,7 +38,11 @@ def rater_refusal(request: Request, status: int, questions: tuple[str, ...] = ()
     """The refusal of a request of the rating pages; None for other requests, and where the page is in English."""
     base = request.scope.get("root_path", "")
     path = request.scope.get("path", "").removeprefix(base)
-    if path != "/" and path.rstrip("/") not in _RATER_PATHS and not path.startswith(tuple(f"{at}/" for at in _RATER_PATHS)):
+    if (
+        path != "/"
+        and path.rstrip("/") not in _RATER_PATHS
+        and not path.startswith(tuple(f"{at}/" for at in _RATER_PATHS))
+    ):
         return None
     language = request_language(request)
     if language.split("-")[0] == "en":

@@ -1,4 +1,4 @@
-"""What the pages say themselves, by language: English, Korean and Chinese here, others in the study's own folder."""
+"""What the pages say themselves, by language: in ten languages here, in others in the study's own folder."""
 
 from __future__ import annotations
 
@@ -13,13 +13,16 @@ import yaml
 
 from heartfelt.errors import InputError, StudyError, suggestion
 from heartfelt.study import Study
-from heartfelt.study.load import check_texts
+from heartfelt.study.load import check_texts, untranslated_texts
 
 Texts: TypeAlias = Mapping[str, Any]
 BUILT_IN = ("en", "de", "fr", "es", "pt", "zh", "ja", "ko", "ar", "he")
-_RIGHT_TO_LEFT = frozenset({"ar", "arc", "ckb", "dv", "fa", "he", "iw", "ks", "ps", "sd", "syr", "ug", "ur", "yi"})
+_RIGHT_TO_LEFT = frozenset(
+    {"ar", "arc", "ckb", "dv", "fa", "he", "iw", "ks", "ps", "sd", "syr", "ug", "ur", "yi"}
+)
 _RIGHT_TO_LEFT_SCRIPTS = frozenset({"adlm", "arab", "hebr", "nkoo", "rohg", "syrc", "thaa"})
 _LARGEST = 200_000
+_MOST_LISTED = 20
 _SCRIPT_LENGTH = 4
 """Letters of a script in a language tag, such as Arab in az-Arab."""
 
@@ -70,11 +73,20 @@ def check_languages(study: Study, folder: Path) -> list[str]:
         texts = texts_for(language, folder)
         if language.split("-")[0] not in BUILT_IN and (english := _same(texts, _built_in("en"))):
             notes.append(
-                f"texts/{own[0]}.yaml leaves {len(english)} of the pages' texts in English, such as {english[0]}."
+                f"texts/{own[0]}.yaml leaves {len(english)} of the pages' texts in English: {_listed(english)}."
             )
     for language, places in check_texts(study).items():
-        notes.append(f"{len(places)} texts of study.yaml are missing in '{language}', such as {places[0]}.")
+        notes.append(f"{len(places)} texts of study.yaml are missing in '{language}': {_listed(places)}.")
+    if same := untranslated_texts(study):
+        notes.append(
+            f"{len(same)} texts of study.yaml are the same in all languages ({', '.join(study.languages)}): {_listed(same)}."
+        )
     return notes
+
+
+def _listed(places: list[str]) -> str:
+    rest = len(places) - _MOST_LISTED
+    return ", ".join(places[:_MOST_LISTED]) + (f" and {rest} more" if rest > 0 else "")
 
 
 def _same(texts: Texts, english: Texts, before: str = "") -> list[str]:

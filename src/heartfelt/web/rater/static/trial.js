@@ -104,7 +104,7 @@ export class Trial {
   #texts() {
     const { step, study } = this;
     const forms = step.forms.map((number) => study.forms[number]);
-    this.part("title").textContent = `${document.title}: ${words("of", step)}`;
+    this.part("title").append(make("bdi", { text: document.title }), " ", make("bdi", { text: words("of", step) }));
     const fill = (name, text) => {
       const place = this.part(name);
       place.hidden = !text;

@@ -18,8 +18,8 @@ export function words(key, values = {}) {
   return (texts[key] ?? key).replace(/\{(\w+)\}/g, (all, name) => (values[name] === undefined ? all : isolated(values[name])));
 }
 
-// The words for a place where a key may be missing, such as a phone: the text for touch, where there is one.
+// The shorter words where there are no keys to name, or no room to name them: on phones and in narrow windows.
 export function wordsHere(key, values = {}) {
   const touch = `${key}_touch`;
-  return words(texts[touch] !== undefined && matchMedia("(pointer: coarse)").matches ? touch : key, values);
+  return words(texts[touch] !== undefined && matchMedia("(pointer: coarse), (max-width: 699px)").matches ? touch : key, values);
 }
