@@ -88,10 +88,12 @@ def test_words_of_bands_planes_and_grids_are_readable(browser: Browser, tmp_path
 
 
 FAULTS = {
-    "overlaps": "<div style='position: relative; height: 4em'><p style='position: absolute'>first words</p><p style='position: absolute'>second words</p></div>",
+    "overlaps": "<div style='position: relative; height: 4em'><p style='position: absolute'>first words</p>"
+    "<p style='position: absolute'>second words</p></div>",
     "is cut off": "<p style='width: 4em; overflow: hidden; white-space: nowrap'>words that are much too long</p>",
     "runs out of the window": "<p style='white-space: nowrap; margin-left: 90vw'>words that are much too long</p>",
-    "runs out of its box": "<button style='width: 60px; min-width: 0; white-space: nowrap; display: block; margin: 0 300px'>words that are much too long</button>",
+    "runs out of its box": "<button style='width: 60px; min-width: 0; white-space: nowrap; display: block; margin: 0 300px'>"
+    "words that are much too long</button>",
     "is broken in the middle": "<p style='width: 2em; overflow-wrap: anywhere'>unpleasantness</p>",
 }  # fmt: skip
 

@@ -87,7 +87,7 @@ def asked(*scales: str, **more: Any) -> list[dict[str, Any]]:
     ]
 
 
-SINGLE = {
+SINGLE: dict[str, Any] = {
     "media": "audio",
     "scales": {
         "points": {"type": "points", "points": 5, "anchors": {1: "⟦low⟧"}}, "numeric": {"type": "numeric", "low": 0, "high": 1},
@@ -96,19 +96,20 @@ SINGLE = {
     },
     "questions": asked("points", "numeric", "words", "tags", "yes", "trace", none=False),
     "before": asked("yes", none=True), "after": asked("words"),
-    "probes": [{"type": "headphones", "id": "h"}, {"type": "attention", "id": "look", "text": "⟦look⟧", "question": "points", "answer": 1}],
+    "probes": [{"type": "headphones", "id": "h"},
+               {"type": "attention", "id": "look", "text": "⟦look⟧", "question": "points", "answer": 1}],
 }  # fmt: skip
-DRAFTED = {
+DRAFTED: dict[str, Any] = {
     "media": "image",
     "scales": {"tagged": {"type": "tags", "tags": []}},
     "questions": asked("tagged", machine_first=True, none=True),
 }
-SETS = {
+SETS: dict[str, dict[str, Any]] = {
     "pair": {"choice": {"type": "choice", "ties": True}, "cmos": {"type": "preference"}},
     "ranking": {"rank": {"type": "rank"}, "grade": {"type": "grade"}, "ends": {"type": "best-worst"}},
     "abx": {"which": {"type": "choice"}},
 }
-STUDIES = {
+STUDIES: dict[str, dict[str, Any]] = {
     "single": SINGLE,
     "drafted": DRAFTED,
     **{

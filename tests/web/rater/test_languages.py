@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +12,7 @@ from starlette.testclient import TestClient
 
 from heartfelt.collect import Collection, CollectOptions
 from heartfelt.study import Study, parse_study
+from heartfelt.study.model import say
 from heartfelt.web.app import create_app
 from heartfelt.web.layout.browser import measure
 from heartfelt.web.options import WebOptions
@@ -26,11 +26,15 @@ from tests.web.rater.visitor import Visitor
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
-dumped = functools.partial(yaml.safe_dump, sort_keys=False, allow_unicode=True)
 OWN = "★ 7"
 """What the study itself says: nothing in any language."""
 
 PARTS = ("languages", "title", "instructions", "consent", "demographics", "scales", "questions")
+
+
+def dumped(study: dict[str, Any]) -> str:
+    """The study as a study.yaml, with its keys in order."""
+    return str(yaml.safe_dump(study, sort_keys=False, allow_unicode=True))
 
 
 def study_in_ten(**parts: Any) -> dict[str, Any]:
@@ -88,9 +92,8 @@ def walk(visitor: Visitor, look: Callable[[], None]) -> None:
 def test_every_language_is_walked_without_a_word_of_english(browser: Browser, tmp_path: Path) -> None:
     study = parse_study(dumped({"name": "ten", "media": "audio", **study_in_ten()}))
     parts = {name: getattr(study, name) for name in PARTS}
-    served = Served.start(
-        "aimoclips", tmp_path / "study", count=2, design={"practice": 0, "listening": "free", "affect_grid": None, "ratings_per_item": 40}, **parts
-    )  # fmt: skip
+    design = {"practice": 0, "listening": "free", "affect_grid": None, "ratings_per_item": 40}
+    served = Served.start("aimoclips", tmp_path / "study", count=2, design=design, **parts)
     english = {text for key, text in shipped("en").items() if "{" not in text and len(text) > 3}
     try:
         for language in BUILT_IN:
@@ -162,29 +165,31 @@ def test_what_is_refused_is_said_in_the_language_of_the_page(tmp_path: Path) -> 
 
     small_study("aimoclips", tmp_path / "study", count=2, languages=["en", "ko"], design={"practice": 0})
     options = WebOptions(secret=b"s" * 32, address_per_minute=0, rater_per_minute=0, access_log=False)
-    with Collection.open(tmp_path / "study", options=CollectOptions(durable=False)) as collection:
-        with TestClient(create_app(collection, options), base_url="http://127.0.0.1") as client:
-            texts = texts_for("ko")["refusals"]
-            client.headers["accept-language"] = "ko"
-            assert client.get("/rate/step").json() == {"problem": texts["unknown"], "fix": ""}
-            client.get("/")
-            client.post("/rate/consent", json={"agreed": True})
-            client.post("/rate/demographics", json={"answers": {"age": 30, "gender": "other"}})
-            step = client.post("/rate/ready", json={}).json()["step"]
-            said = client.post("/rate/answer", json={"trial": step["trial"], "key": "k", "values": {}}).json()
-            asked = [collection.study.question(name).text["ko"] for name in ("valence", "arousal")]  # type: ignore[index]
-            assert said["problem"] == texts["answers"].replace("{questions}", "; ".join(asked))
-            wrong = client.post("/rate/answer", content=b"{", headers={"content-type": "application/json"})
-            assert wrong.json()["problem"] == texts["failed"]
-            lost = client.get("/i/none", headers={"accept": "text/html"})
-            assert 'lang="ko"' in lost.text
-            client.headers["accept-language"] = "en"
-            assert (
-                "Not answered"
-                in client.post(
-                    "/rate/answer", json={"trial": step["trial"], "key": "k", "values": {}}
-                ).json()["problem"]
-            )
+    with (
+        Collection.open(tmp_path / "study", options=CollectOptions(durable=False)) as collection,
+        TestClient(create_app(collection, options), base_url="http://127.0.0.1") as client,
+    ):
+        texts = texts_for("ko")["refusals"]
+        client.headers["accept-language"] = "ko"
+        assert client.get("/rate/step").json() == {"problem": texts["unknown"], "fix": ""}
+        client.get("/")
+        client.post("/rate/consent", json={"agreed": True})
+        client.post("/rate/demographics", json={"answers": {"age": 30, "gender": "other"}})
+        step = client.post("/rate/ready", json={}).json()["step"]
+        said = client.post("/rate/answer", json={"trial": step["trial"], "key": "k", "values": {}}).json()
+        asked = [say(collection.study.question(name).text, "ko") for name in ("valence", "arousal")]
+        assert said["problem"] == texts["answers"].replace("{questions}", "; ".join(asked))
+        wrong = client.post("/rate/answer", content=b"{", headers={"content-type": "application/json"})
+        assert wrong.json()["problem"] == texts["failed"]
+        lost = client.get("/i/none", headers={"accept": "text/html"})
+        assert 'lang="ko"' in lost.text
+        client.headers["accept-language"] = "en"
+        assert (
+            "Not answered"
+            in client.post("/rate/answer", json={"trial": step["trial"], "key": "k", "values": {}}).json()[
+                "problem"
+            ]
+        )
 
 
 @pytest.mark.slow
@@ -213,7 +218,8 @@ def test_scales_follow_the_study_in_a_language_from_right_to_left(
         )
         assert places == sorted(places, reverse=choice == "mirrored")
         bar, count = (page.locator(name).bounding_box() for name in ("#bar", "#count"))
-        assert bar is not None and count is not None
+        assert bar is not None
+        assert count is not None
         assert bar["x"] < count["x"], "progress and its number are mirrored in any case"
         line = page.locator(".track .line").first
         assert line.evaluate("node => getComputedStyle(node).direction") == "ltr", "time runs to the right"
@@ -234,7 +240,12 @@ def test_scales_follow_the_study_in_a_language_from_right_to_left(
 
 BRACKETS = """() => {
   const text = [...document.querySelectorAll('.asks')].map((each) => each.firstChild).find((node) => node.data.includes('(AI)'));
-  const box = (index) => { const range = document.createRange(); range.setStart(text, index); range.setEnd(text, index + 1); return range.getBoundingClientRect(); };
+  const box = (index) => {
+    const range = document.createRange();
+    range.setStart(text, index);
+    range.setEnd(text, index + 1);
+    return range.getBoundingClientRect();
+  };
   const at = text.data.indexOf('(AI)');
   const signs = [0, 1, 2, 3].map((step) => ({ sign: text.data[at + step], left: box(at + step).left }));
   const mirrored = { '(': ')', ')': '(' };

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
 pytestmark = [pytest.mark.slow, pytest.mark.browser]
-LINES = """(selector) => [...document.querySelectorAll(selector)].filter((each) => each.checkVisibility() && each.textContent).map((each) => {
+LINES = """(selector) => [...document.querySelectorAll(selector)].filter((node) => node.checkVisibility() && node.textContent)
+.map((each) => {
   const range = document.createRange();
   range.selectNodeContents(each);
   return new Set([...range.getClientRects()].map((box) => Math.round(box.top))).size;

@@ -26,13 +26,13 @@ SIZES = ((320, 568), (390, 844), (1280, 800))
 MOST_SECONDS = 60.0
 """When to stop drawing."""
 _NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "chrome")
-_ARGUMENTS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
+_SWITCHES = (
+    "no-sandbox",
+    "disable-gpu",
+    "disable-background-networking",
+    "disable-component-update",
+    "disable-sync",
+)
 _PATIENCE = 15_000
 _SETTLED = "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
 
@@ -55,7 +55,9 @@ def running_browser(path: str) -> Iterator[Browser]:
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=path, args=_ARGUMENTS, timeout=2 * _PATIENCE)
+        browser = driver.chromium.launch(
+            executable_path=path, args=[f"--{switch}" for switch in _SWITCHES], timeout=2 * _PATIENCE
+        )
         try:
             yield browser
         finally:

@@ -49,16 +49,16 @@
     return new Set([...range.getClientRects()].map((box) => Math.round(box.top))).size > 2;
   });
 
-  for (const found of texts) {
-    const { element, boxes, text } = found;
-    if (clipped(found)) report(text, "is cut off");
+  for (const drawn of texts) {
+    const { element, boxes, text } = drawn;
+    if (clipped(drawn)) report(text, "is cut off");
     else if (boxes.some((line) => line.left < -SLACK || line.right > innerWidth + SLACK)) report(text, "runs out of the window");
     else {
       const outer = element.closest(BOXES);
       const box = outer?.getBoundingClientRect();
       if (box && boxes.some((line) => line.left < box.left - SLACK || line.right > box.right + SLACK)) report(text, "runs out of its box");
     }
-    if (broken(found)) report(text, "is broken in the middle of a word, over more than two lines");
+    if (broken(drawn)) report(text, "is broken in the middle of a word, over more than two lines");
   }
 
   // Lines are a little higher than their letters: those that touch are not over one another.
@@ -74,7 +74,7 @@
     return seen;
   };
   const within = (box, seen) => ({ ...box, top: Math.max(box.top, seen.top), bottom: Math.min(box.bottom, seen.bottom) });
-  const cores = texts.flatMap((found) => found.boxes.map((box) => ({ ...found, box: within(core(box), view(found)) })))
+  const cores = texts.flatMap((drawn) => drawn.boxes.map((box) => ({ ...drawn, box: within(core(box), view(drawn)) })))
     .filter(({ box }) => box.bottom > box.top).sort((one, other) => one.box.top - other.box.top);
   const seen = new Set();
   cores.forEach((one, index) => {

@@ -28,9 +28,9 @@ def problem_sentences(problems: Iterable[LayoutProblem]) -> list[str]:
     for problem in problems:
         places[problem.page, problem.text, problem.problem].append(problem)
     return [
-        f"{page} at {_joined(problem.width for problem in found)} pixels"
-        f" ({_joined(problem.language for problem in found)}): “{_quoted(text)}” {what}."
-        for (page, text, what), found in places.items()
+        f"{page} at {_joined(problem.width for problem in alike)} pixels"
+        f" ({_joined(problem.language for problem in alike)}): “{_quoted(text)}” {what}."
+        for (page, text, what), alike in places.items()
     ]
 
 

@@ -52,8 +52,8 @@ def page_server(opened: OpenStudy, pages: Sequence[DrawnPage]) -> Iterator[str]:
             self.send_response(status)
             self.send_header("Content-Type", kind)
             self.send_header("Content-Length", str(len(body)))
-            kept = self.path.startswith("/static/")
-            self.send_header("Cache-Control", "max-age=3600, immutable" if kept else "no-store")
+            cacheable = self.path.startswith("/static/")
+            self.send_header("Cache-Control", "max-age=3600, immutable" if cacheable else "no-store")
             self.end_headers()
             self.wfile.write(body)
 

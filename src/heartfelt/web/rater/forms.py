@@ -130,20 +130,23 @@ _DEFAULT_WORDS: Mapping[tuple[str, str], tuple[str, ...]] = {
 
 def _worded(scale: Scale, words: Mapping[str, str]) -> Scale:
     """The scale with the pages' words in place of those it has where the study gives none."""
-    said: dict[str, Any] = {}
+    translated: dict[str, Any] = {}
     for (kind, name), keys in _DEFAULT_WORDS.items():
-        if kind != scale.type or getattr(scale, name) != type(scale).model_fields[name].default:
+        if (
+            kind != getattr(scale, "type", None)
+            or getattr(scale, name) != type(scale).model_fields[name].default
+        ):
             continue
         default = getattr(scale, name)
         if isinstance(default, dict):
-            said[name] = {grade: words[key] for grade, key in zip(default, keys, strict=True)}
+            translated[name] = {grade: words[key] for grade, key in zip(default, keys, strict=True)}
         else:
-            said[name] = [words[key] for key in keys] if isinstance(default, list) else words[keys[0]]
-    return scale.model_copy(update=said) if said else scale
+            translated[name] = [words[key] for key in keys] if isinstance(default, list) else words[keys[0]]
+    return scale.model_copy(update=translated) if translated else scale
 
 
-def _scale(number: int, scale: Scale, language: str, words: Mapping[str, str]) -> dict[str, Any]:
-    scale = _worded(scale, words)
+def _scale(number: int, scale: Scale, language: str, page_words: Mapping[str, str]) -> dict[str, Any]:
+    scale = _worded(scale, page_words)
     if isinstance(scale, Points | Numeric):
         anchors = [[place, say(text, language)] for place, text in scale.anchors.items()]
         if isinstance(scale, Numeric):
