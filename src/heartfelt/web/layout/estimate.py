@@ -74,7 +74,7 @@ def _rooms(scale: Scale, language: str) -> Iterator[tuple[str, float]]:
 
 
 def _shared(places: Sequence[float], texts: Sequence[Text], language: str) -> Iterator[tuple[str, float]]:
-    """As ``rooms`` in anchors.js, where words at an end have all their room on one side of it."""
+    """As ``spans`` in anchors.js, where words at an end have all their room on one side of it."""
     ends = (0, len(places) - 1)
     for number, (place, text) in enumerate(zip(places, texts, strict=True)):
         before = place - places[number - 1] if number else place

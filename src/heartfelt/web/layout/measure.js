@@ -75,17 +75,17 @@
   };
   const within = (box, seen) => ({ ...box, top: Math.max(box.top, seen.top), bottom: Math.min(box.bottom, seen.bottom) });
   const cores = texts.flatMap((drawn) => drawn.boxes.map((box) => ({ ...drawn, box: within(core(box), view(drawn)) })))
-    .filter(({ box }) => box.bottom > box.top).sort((one, other) => one.box.top - other.box.top);
+    .filter(({ box }) => box.bottom > box.top).sort((upper, lower) => upper.box.top - lower.box.top);
   const seen = new Set();
-  cores.forEach((one, index) => {
-    for (let next = index + 1; next < cores.length && cores[next].box.top < one.box.bottom; next += 1) {
-      const other = cores[next];
-      if (other.node === one.node || other.box.left >= one.box.right || one.box.left >= other.box.right) continue;
-      const pair = [clean(one.text), clean(other.text)];
+  cores.forEach((upper, index) => {
+    for (let next = index + 1; next < cores.length && cores[next].box.top < upper.box.bottom; next += 1) {
+      const lower = cores[next];
+      if (lower.node === upper.node || lower.box.left >= upper.box.right || upper.box.left >= lower.box.right) continue;
+      const pair = [clean(upper.text), clean(lower.text)];
       const key = pair.join("\0");
       if (seen.has(key)) continue;
       seen.add(key);
-      report(one.text, `overlaps “${pair[1].slice(0, 60)}”`);
+      report(upper.text, `overlaps “${pair[1].slice(0, 60)}”`);
     }
   });
 

@@ -4,7 +4,7 @@ import { make } from "./dom.js";
 
 // The shares of the row, from 0 to 1, that belong to each of some places in ascending order. Words at an end have all their
 // room on one side of it: there the border is nearer to the neighbour than to the end.
-export function rooms(places, atStart = true, atEnd = true) {
+export function spans(places, atStart = true, atEnd = true) {
   const last = places.length - 1;
   const borders = places.slice(1).map((place, index) => {
     const before = places[index];
@@ -24,7 +24,7 @@ export function rooms(places, atStart = true, atEnd = true) {
 
 // A row of words: each with its place, as a share of the row, and the number that stands there.
 export function anchorRow(anchors, atStart = true, atEnd = true) {
-  const shares = rooms(anchors.map(([place]) => place), atStart, atEnd);
+  const shares = spans(anchors.map(([place]) => place), atStart, atEnd);
   const row = make("div", { class: "anchors" });
   anchors.forEach(([, text, number], index) => {
     const [from, to] = shares[index];

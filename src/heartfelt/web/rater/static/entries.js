@@ -40,7 +40,7 @@ export class NumberEntry {
   #marks() {
     const { low, high } = this.scale;
     const texts = new Map([[low, low], [high, high], ...this.scale.anchors]);
-    const places = [...texts].sort((one, other) => one[0] - other[0]);
+    const places = [...texts].sort((first, second) => first[0] - second[0]);
     const marks = anchorRow(places.map(([value, text]) => [(value - low) / (high - low), text, value]));
     marks.classList.replace("anchors", "marks");
     this.anchors = marks;
