@@ -23,7 +23,7 @@ SPOKEN = re.compile(
     r"(?:\b(?:text|title|alt|placeholder)|\"aria-(?:label|valuetext|roledescription)\"): (?=[\"`])(?P<text>\"[^\"]*\"|`[^`]*`)"
     r"|(?:textContent = |\btell\(|\bnotice\()(?=[\"`])(?P<said>\"[^\"]*\"|`[^`]*`)"
 )
-FILLED = re.compile(r"\$\{(?:[^{}`]|`[^`]*`)*\}")
+FILLED = re.compile(r"\$\{(?:[^{}`]|`[^`]*`|\{[^{}]*\})*\}")
 KEYS = {"A", "Esc", "Enter", "U", "N"}
 INVENTED = "tlh"
 EVERYTHING = re.compile(r"⟦[^⟧]*⟧")
