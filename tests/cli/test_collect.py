@@ -74,7 +74,7 @@ def test_studies_with_sets_count_sets(tmp_path: Path) -> None:
         scales={"which": {"type": "choice"}}, questions=[{"id": "q", "text": "Which?", "scale": "which"}],
     )  # fmt: skip
     (folder / "sets.csv").write_text("set,stimulus\nx,s0\nx,s1\ny,s0\ny,s2\n", encoding="utf-8")
-    checked = run("check", add_media(folder))
+    checked = run("check", "--no-pages", add_media(folder))
     assert "6 stimuli, 1 questions, 2 sets." in checked
     assert "3 stimuli are in no set, such as s3" in checked
     assert "gave 4 ratings of 2 sets" in run("simulate-collection", folder)
@@ -151,7 +151,7 @@ def test_senior_raters_are_admitted_listed_revoked_and_erased(tmp_path: Path) ->
     rules = {"rules": [{"type": "disagreement", "range_above": 2}], "after": 2}
     folder = write_study(tmp_path / "study", "small", 2, adjudication=rules)
     assert "Senior raters decide valence after 2 ratings, where: disagreement." in run(
-        "check", add_media(folder)
+        "check", "--no-pages", add_media(folder)
     )
     with Collection.open(folder) as collection:
         for value in (2, 8):
@@ -184,7 +184,7 @@ def test_check_says_of_how_many_stimuli_a_conditional_question_is_asked(tmp_path
     scales = {"yes": {"type": "yes-no"}, "nine": {"type": "points", "points": 9}}
     rows = ["stimulus,face", "s0,yes", "s1,no", "s2,yes"]
     folder = write_study(tmp_path / "study", "s", questions=questions, scales=scales, rows=rows)
-    shown = run("check", add_media(folder))
+    shown = run("check", "--no-pages", add_media(folder))
     assert "look: asked of 2 of 3 stimuli, by its conditions on drafts." in shown
     assert (
         "warning: none: no stimulus has drafts that fulfil its conditions, so nobody would be asked." in shown

@@ -86,7 +86,7 @@ def test_an_example_study_has_drafts_and_check_says_which(
         ("style", "scene", "objects", "colour", "brightness"), 32
     )
     assert drafts.filter(pl.col("question") == "scene")["value"].n_unique() > 3
-    assert main(["check", str(folder)]) == 0
+    assert main(["check", "--no-pages", str(folder)]) == 0
     shown = capsys.readouterr().out
     assert "Drafted for all stimuli: style, scene, objects, colour, brightness." in shown
     assert "human_action: 0 of 32 stimuli have a draft" in shown
@@ -95,7 +95,7 @@ def test_an_example_study_has_drafts_and_check_says_which(
     path.write_text(
         text.replace("    none: {en: Nobody", "    draft: objets\n    none: {en: Nobody"), encoding="utf-8"
     )
-    assert main(["check", str(folder)]) == 2
+    assert main(["check", "--no-pages", str(folder)]) == 2
     assert "No predictor is called 'objets'. Did you mean 'objects'?" in capsys.readouterr().err.replace(
         "\n", " "
     )
@@ -109,7 +109,7 @@ def test_check_of_a_study_whose_drafts_are_partial(
     table.write_text("stimulus,light\np0,0.5\n")
     assert main(["draft", str(folder), "--field", "light", "--with", f"file:{table}", "--no-cache"]) == 1
     capsys.readouterr()
-    assert main(["check", str(folder)]) == 0
+    assert main(["check", "--no-pages", str(folder)]) == 0
     assert "light: 1 of 4 stimuli have a draft" in capsys.readouterr().out
 
 

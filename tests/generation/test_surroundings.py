@@ -206,10 +206,10 @@ def test_the_command_line(
     assert "Complete. 'heartfelt prepare" in capsys.readouterr().out
     assert main(["make", str(folder), "--dry-run", "--json", "--replace", "--budget", "1"]) == 0
     assert json.loads(capsys.readouterr().out)["systems"][0]["to_make"] == 0
-    assert main(["check", str(folder)]) == 0
+    assert main(["check", "--no-pages", str(folder)]) == 0
     assert "make.yaml" not in capsys.readouterr().out
     (folder / "make.yaml").write_text("systems: {A: {generator: tonnes}}")
-    assert main(["check", str(folder)]) == 2
+    assert main(["check", "--no-pages", str(folder)]) == 2
     assert "no generator is called 'tonnes'" in capsys.readouterr().err
     # A study with a store is left alone.
     from heartfelt.collect.collection import Collection

@@ -56,17 +56,19 @@ def test_every_recipe_says_everything_in_all_its_languages(recipe: str) -> None:
 
 def test_a_language_the_pages_have_no_texts_in_is_refused(tmp_path: Path) -> None:
     plain = parse_study(
-        "name: s\nlanguages: [en, fr]\nscales: {n: {type: points, points: 3}}\nquestions: [{id: q, text: Q, scale: n}]"
+        "name: s\nlanguages: [en, nl]\nscales: {n: {type: points, points: 3}}\nquestions: [{id: q, text: Q, scale: n}]"
     )
     with pytest.raises(StudyError) as caught:
         check_languages(plain, tmp_path)
-    assert "'fr'" in caught.value.problem
-    assert "en, ko, zh" in caught.value.problem
-    assert "texts/fr.yaml" in caught.value.fix
+    assert "'nl'" in caught.value.problem
+    assert "en, de, fr, es" in caught.value.problem
+    assert "texts/nl.yaml" in caught.value.fix
     (tmp_path / "texts").mkdir()
-    write_text(tmp_path / "texts" / "fr.yaml", "language: Français\nconsent: {title: Avant de commencer}\n")
-    (note,) = check_languages(plain, tmp_path)
-    assert "texts/fr.yaml leaves" in note
+    write_text(tmp_path / "texts" / "nl.yaml", "language: Nederlands\nconsent: {title: Voordat u begint}\n")
+    note, same = check_languages(plain, tmp_path)
+    assert "texts/nl.yaml leaves" in note
+    assert "consent.agree" in note, "every text that is left is named"
+    assert "1 texts of study.yaml are the same in all languages (en, nl): questions.0.text." in same
 
 
 @pytest.mark.slow

@@ -45,13 +45,17 @@ def new(
 @app.command()
 def check(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="A study folder or a study.yaml.")],
+    pages: Annotated[
+        bool, typer.Option(help="Draw the rating pages, where Playwright and Chromium are there.")
+    ] = True,
 ) -> None:
-    """Check a study: its study.yaml, its stimuli and their media."""
+    """Check a study: its study.yaml, its stimuli and their media, and whether its rating pages can be read."""
     from heartfelt.formats.manifest import open_study, require_media
     from heartfelt.formats.set_plan import plan_sets
     from heartfelt.study.adjudication import adjudicated
     from heartfelt.study.branding import contrast_notes
     from heartfelt.study.consent import check_documents
+    from heartfelt.web.layout import check_layout
     from heartfelt.web.rater.texts import check_languages
 
     opened = open_study(folder)
@@ -88,6 +92,10 @@ def check(
     plan = plan_sets(opened)
     if plan is not None:
         say(*(f"  {line}" for line in plan.lines()), *(f"  warning: {line}" for line in plan.warnings))
+    if pages:
+        with progress_bar("looking at the pages") as report:
+            looked = check_layout(opened, report)
+        say(f"  {looked.sentence}", *(f"  warning: {line}" for line in looked.warnings))
 
 
 def _arms(opened: OpenStudy) -> Iterator[str]:

@@ -177,7 +177,7 @@ def make_material(
             stimulus,
             questions,
             opaque.get(stimulus),
-            None if with_prompt.isdisjoint(questions) else _prompt(study, rows[stimulus]),
+            None if with_prompt.isdisjoint(questions) else stimulus_prompt(study, rows[stimulus]),
             {q: machine[stimulus, q] for q in questions if (stimulus, q) in machine} if machine else _NONE,
             rows[stimulus].get("duration"),
         )
@@ -230,7 +230,7 @@ def _set_unit(
     shows_prompt: bool,
 ) -> Unit:
     """A set as a unit. A prompt that its members share is that of the trial, else each member has its own."""
-    prompts = [_prompt(study, rows[stimulus]) if shows_prompt else None for stimulus, _ in members]
+    prompts = [stimulus_prompt(study, rows[stimulus]) if shows_prompt else None for stimulus, _ in members]
     shared = prompts[0] if len(set(prompts)) == 1 else None
     own = [None if shared is not None else prompt for prompt in prompts]
     shown = tuple(
@@ -408,7 +408,8 @@ def _media(opened: OpenStudy, gone: set[str], secret: bytes) -> dict[str, MediaF
     return out
 
 
-def _prompt(study: Study, row: Mapping[str, object]) -> str | None:
+def stimulus_prompt(study: Study, row: Mapping[str, object]) -> str | None:
+    """The text a stimulus of the manifest was made from, with its intent filled in."""
     given = row.get("prompt")
     for prompt in study.prompts:
         if prompt.id == given:

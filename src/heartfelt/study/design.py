@@ -143,9 +143,25 @@ class Design(Part):
         Sessions | None, Field(description="sessions days apart; a single one if left out")
     ] = None
 
+    rtl_scales: Annotated[
+        Literal["mirrored", "fixed"],
+        Field(
+            description="in languages written from right to left, scales and sliders begin on the right (mirrored) or"
+            " on the left as in all other languages (fixed)"
+        ),
+    ] = "mirrored"
+
     @model_serializer(mode="wrap")
     def _as_before(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        added = ("hidden_drafts", "planted_drafts", "drafts_per_page", "arms", "strata", "sessions")
+        added = (
+            "hidden_drafts",
+            "planted_drafts",
+            "drafts_per_page",
+            "arms",
+            "strata",
+            "sessions",
+            "rtl_scales",
+        )
         new = {name: Design.model_fields[name].default for name in added}
         return without_unused(handler(self), auto_advance="offer", always=[], playback="continue", **new)
 

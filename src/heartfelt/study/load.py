@@ -13,12 +13,18 @@ from pydantic_core import ErrorDetails
 from heartfelt.errors import StudyError, suggestion
 from heartfelt.files import read_text
 from heartfelt.study.instruments import expanded
-from heartfelt.study.model import Place, ReferenceProblem, is_language
+from heartfelt.study.model import Place, ReferenceProblem, Text, is_language
 from heartfelt.study.study import Study
 from heartfelt.study.yaml_lines import Document, read_yaml
 
 STUDY_FILE = "study.yaml"
 _NOT_TEXTS = frozenset({"about", "for_each", "reference", "instruments"})
+_NOT_SHOWN = frozenset(
+    {"description", "credit", "licence", "contact", "systems", "intents", "prompts", "adjudication"}
+)
+"""Keys that raters do not read, or that are the material itself."""
+_SHOWN_IDS = frozenset({"categories", "tags"})
+"""Keys whose ids raters read where there is no text."""
 
 
 def load_study(source: Path | str) -> Study:
@@ -184,6 +190,49 @@ def missing_texts(study: Study) -> dict[str, list[str]]:
         if missing:
             out[language] = missing
     return out
+
+
+def untranslated_texts(study: Study) -> list[str]:
+    """The places whose text is the same in all of a study's languages; none where the study has one language."""
+    return [] if len(study.languages) < 2 else list(_one_for_all(study, ""))
+
+
+def _one_for_all(part: Any, place: str) -> Iterator[str]:
+    if isinstance(part, BaseModel):
+        for name, field in type(part).model_fields.items():
+            value, at = getattr(part, name), f"{place}.{name}" if place else name
+            if name in _NOT_TEXTS or name in _NOT_SHOWN or value == field.default:
+                continue
+            if _holds_text(field.annotation) or name in _SHOWN_IDS:
+                yield from _plain_texts(value, at)
+            elif not isinstance(value, str):
+                yield from _one_for_all(value, at)
+    elif isinstance(part, Mapping):
+        for key, value in part.items():
+            yield from _one_for_all(value, f"{place}.{key}")
+    elif isinstance(part, Sequence) and not isinstance(part, str):
+        for number, value in enumerate(part):
+            yield from _one_for_all(value, f"{place}.{number}")
+
+
+def _plain_texts(value: Any, place: str) -> Iterator[str]:
+    """The texts in one language only, of a key that holds texts."""
+    if isinstance(value, str):
+        if any(letter.isalpha() for letter in value):
+            yield place
+    elif isinstance(value, BaseModel):
+        yield from _one_for_all(value, place)
+    elif isinstance(value, Mapping) and not any(is_language(key) for key in value):
+        for key, inner in value.items():
+            yield from _plain_texts(inner, f"{place}.{key}")
+    elif isinstance(value, list):
+        for number, inner in enumerate(value):
+            yield from _plain_texts(inner, f"{place}.{number}")
+
+
+def _holds_text(annotation: Any) -> bool:
+    by_language = get_args(Text)[1]
+    return annotation == by_language or any(_holds_text(inner) for inner in get_args(annotation))
 
 
 def check_texts(study: Study) -> dict[str, list[str]]:

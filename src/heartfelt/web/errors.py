@@ -79,9 +79,23 @@ def status_of(error: HeartfeltError) -> int:
 
 
 def problem_response(
-    request: Request, status: int, problem: str, fix: str, headers: Mapping[str, str] | None = None
+    request: Request,
+    status: int,
+    problem: str,
+    fix: str,
+    headers: Mapping[str, str] | None = None,
+    questions: tuple[str, ...] = (),
 ) -> Response:
-    """A problem as JSON, or as a page where a person asked for a page."""
+    """A problem as JSON, or as a page where a person asked for a page; to raters in the language they read.
+
+    ``questions`` are the texts of questions with a missing or wrong answer.
+    """
+    from heartfelt.web.rater.refusals import rater_refusal
+
+    language, way = "en", "ltr"
+    refusal = rater_refusal(request, status, questions)
+    if refusal is not None:
+        language, way, problem, fix = refusal.language, refusal.direction, refusal.text, ""
     extra = dict(headers or {})
     if status in {429, 503}:
         extra.setdefault("retry-after", str(RETRY_SECONDS))
@@ -89,7 +103,7 @@ def problem_response(
         return JSONResponse({"problem": problem, "fix": fix}, status, extra)
     base = escape(request.scope.get("root_path", ""), quote=True)
     page = (
-        "<!doctype html><html lang='en'><head><meta charset='utf-8'>"
+        f"<!doctype html><html lang='{language}' dir='{way}'><head><meta charset='utf-8'>"
         "<meta name='viewport' content='width=device-width, initial-scale=1'>"
         f"<title>{status}</title><link rel='icon' href='{base}/static/study/icon.svg' type='image/svg+xml'>"
         f"<link rel='stylesheet' href='{base}/static/study/plain.css'></head>"
@@ -127,7 +141,8 @@ async def _heartfelt(request: Request, error: Exception) -> Response:
         # What the database said is for the log: it may name hosts and files.
         _log.warning("%s %s: %s", request.method, request.scope.get("path", ""), error.problem)
     words = _WORDS[status] if status in {503, 507} else (error.problem, error.fix)
-    return problem_response(request, status, *words)
+    questions = error.questions if isinstance(error, collect.InvalidAnswer) else ()
+    return problem_response(request, status, *words, questions=questions)
 
 
 async def http_problem(request: Request, error: Exception) -> Response:

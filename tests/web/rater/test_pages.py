@@ -308,22 +308,22 @@ def test_a_file_in_the_study_folder_brings_another_language(visit: Callable[...,
     visitor.served.halt()
     (visitor.served.folder / "texts").mkdir()
     study = load_study(visitor.served.folder)
-    titles = {"en": "How does it feel?", "de": "Wie klingt das?"}
+    titles = {"en": "How does it feel?", "nl": "Hoe klinkt dit?"}
     write_text(
-        visitor.served.folder / STUDY_FILE, study_text(study.changed(languages=["en", "de"], title=titles))
+        visitor.served.folder / STUDY_FILE, study_text(study.changed(languages=["en", "nl"], title=titles))
     )
     write_text(
-        visitor.served.folder / "texts" / "de.yaml",
-        "language: Deutsch\nconsent: {title: Bevor es losgeht, agree: Ja}\n",
+        visitor.served.folder / "texts" / "nl.yaml",
+        "language: Nederlands\nconsent: {title: Voordat u begint, agree: Ja}\n",
     )
     visitor.served.begin()
     visitor.arrive()
-    visitor.page.click("text=Deutsch")
-    visitor.page.wait_for_selector("h1:has-text('Bevor es losgeht')")
+    visitor.page.click("text=Nederlands")
+    visitor.page.wait_for_selector("h1:has-text('Voordat u begint')")
     assert visitor.page.inner_text("[data-does=agree]") == "Ja"
     assert visitor.page.inner_text("[data-does=decline]") == "I do not agree"
     visitor.page.reload()
-    visitor.page.wait_for_selector("h1:has-text('Bevor es losgeht')")
+    visitor.page.wait_for_selector("h1:has-text('Voordat u begint')")
 
 
 @pytest.mark.slow

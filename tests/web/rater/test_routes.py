@@ -215,10 +215,10 @@ def test_the_address_of_a_recruiter_makes_one_rater(client: TestClient, collecti
 def test_the_language_is_the_one_asked_for(client: TestClient) -> None:
     client.cookies.clear()
     page = client.get("/", headers={"accept-language": "fr, ko;q=0.8, en;q=0.5"})
-    assert '<html lang="ko">' in page.text
+    assert '<html lang="ko" dir="ltr">' in page.text
     assert "시작하기 전에" in page.text
-    assert '<html lang="en">' in client.get("/rate?lang=en", headers={"accept-language": "ko"}).text
-    assert '<html lang="en">' in client.get("/rate", headers={"accept-language": "ko"}).text
+    assert '<html lang="en" dir="ltr">' in client.get("/rate?lang=en", headers={"accept-language": "ko"}).text
+    assert '<html lang="en" dir="ltr">' in client.get("/rate", headers={"accept-language": "ko"}).text
 
 
 def test_a_page_has_no_script_or_style_of_its_own(client: TestClient) -> None:

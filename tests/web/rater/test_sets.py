@@ -245,8 +245,8 @@ def test_scales_in_the_language_of_the_rater(tmp_path: Path) -> None:
         "step": 1.0,
         "bands": ["나쁨", "좋음"],
     }
-    assert scales["rank"] == {"type": "rank", "best": "위", "worst": "Worst"}
-    assert scales["best-worst"] == {"type": "best-worst", "best": "Best", "worst": "최소"}
+    assert scales["rank"] == {"type": "rank", "best": "위", "worst": "가장 나쁨"}
+    assert scales["best-worst"] == {"type": "best-worst", "best": "가장 좋음", "worst": "최소"}
     trace = {"low": -1.0, "high": 1.0, "rate": 20.0, "low_text": "슬픔", "high_text": ""}
     assert scales["trace"] == {"type": "trace", **trace}
 

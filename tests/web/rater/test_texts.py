@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from heartfelt.errors import InputError
 from heartfelt.study import parse_study
 from heartfelt.study.recipes import RECIPES, recipe_study
 from heartfelt.web.rater.forms import form_numbers, present
-from heartfelt.web.rater.texts import BUILT_IN, texts_for
+from heartfelt.web.rater.texts import BUILT_IN, direction, run_direction, texts_for
 
 HOLES = re.compile(r"\{\w+\}")
 STATIC = Path(__file__).resolve().parents[3] / "src" / "heartfelt" / "web" / "rater" / "static"
@@ -28,13 +29,77 @@ def flat(texts: Any, before: str = "") -> dict[str, str]:
     return results
 
 
-@pytest.mark.parametrize("language", [each for each in BUILT_IN if each != "en"])
+TRANSLATIONS = [language for language in BUILT_IN if language != "en"]
+SAME_WORDS = {
+    "fr": {"head.menu", "trial.prompt", "live.member_image", "dialog.menu", "scales.excellent"},
+    "es": {"scales.answer_no"},
+    "pt": {"head.menu", "dialog.menu"},
+}
+"""Texts that are spelled as in English, by language."""
+LATIN_WORDS = {"javascript", "enter", "cookie", "esc", "ai"}
+"""Words that languages in other scripts use as they are."""
+
+
+def shipped(language: str) -> dict[str, str]:
+    """The texts of a file that comes with heartfelt, and nothing else."""
+    content = (STATIC.parent / "texts" / f"{language}.yaml").read_text(encoding="utf-8")
+    return flat(yaml.safe_load(content))
+
+
+@pytest.mark.parametrize("language", TRANSLATIONS)
 def test_every_text_is_there_and_has_the_same_places_to_fill(language: str) -> None:
-    english, other = flat(texts_for("en")), flat(texts_for(language))
-    for key, text in english.items():
-        assert sorted(HOLES.findall(other[key])) == sorted(HOLES.findall(text)), key
-        if not key.startswith("choices."):
-            assert other[key] != text, f"{key} is not translated"
+    english, other = shipped("en"), shipped(language)
+    own = {key for key in other if not key.startswith("choices.")}
+    assert own == {key for key in english if not key.startswith("choices.")}
+    for key in own:
+        assert sorted(HOLES.findall(other[key])) == sorted(HOLES.findall(english[key])), key
+        assert other[key].strip(), key
+    assert {key for key in own if other[key] == english[key]} == SAME_WORDS.get(language, set())
+
+
+@pytest.mark.parametrize("language", TRANSLATIONS)
+def test_the_choices_of_every_recipe_are_translated(language: str) -> None:
+    translated = texts_for(language)["choices"]
+    for recipe in RECIPES:
+        for fact in recipe_study(recipe).demographics:
+            assert {choice.lower() for choice in fact.choices} <= set(translated), recipe
+
+
+@pytest.mark.parametrize("language", ["zh", "ja", "ko", "ar", "he"])
+def test_no_english_is_left_between_other_letters(language: str) -> None:
+    for key, text in shipped(language).items():
+        words = re.findall(r"[A-Za-z]{2,}", HOLES.sub("", text))
+        assert not {word.lower() for word in words} - LATIN_WORDS, f"{key}: {text}"
+
+
+@pytest.mark.parametrize("language", ["ar", "he"])
+def test_every_text_in_a_script_from_right_to_left_is_of_that_script(language: str) -> None:
+    for key, text in shipped(language).items():
+        letters = [letter for letter in HOLES.sub("", text) if letter.isalpha()]
+        assert not letters or run_direction(text, language) == "rtl", key
+
+
+@pytest.mark.parametrize(
+    ("language", "way"),
+    [("en", "ltr"), ("ar", "rtl"), ("he-IL", "rtl"), ("fa", "rtl"), ("az-Arab", "rtl"), ("ur-Latn", "ltr")],
+)
+def test_the_direction_of_a_language_comes_from_its_script(language: str, way: str) -> None:
+    assert direction(language) == way
+
+
+@pytest.mark.parametrize(
+    ("text", "language", "way"),
+    [
+        ("هذا مقطع مولَّد (AI).", "ar", "rtl"),
+        ("AI هو المصدر.", "ar", "rtl"),
+        ("How does it feel?", "ar", "ltr"),
+        ("1–9", "he", "rtl"),
+        ("שלום", "en", "rtl"),
+        ("The word שלום", "en", "ltr"),
+    ],
+)
+def test_a_text_in_another_script_keeps_its_own_direction(text: str, language: str, way: str) -> None:
+    assert run_direction(text, language) == way
 
 
 def test_every_text_the_modules_ask_for_exists() -> None:
@@ -54,13 +119,13 @@ def test_no_text_of_a_module_spans_lines() -> None:
 
 def test_a_regional_language_falls_back(tmp_path: Path) -> None:
     assert texts_for("ko-KR")["consent"] == texts_for("ko")["consent"]
-    assert texts_for("fr") == texts_for("en")
+    assert texts_for("nl") == texts_for("en")
     (tmp_path / "texts").mkdir()
-    (tmp_path / "texts" / "fr.yaml").write_text(
-        "language: Français\nchoices: {violin: violon}\n", encoding="utf-8"
+    (tmp_path / "texts" / "nl.yaml").write_text(
+        "language: Nederlands\nchoices: {violin: viool}\n", encoding="utf-8"
     )
-    french = texts_for("fr-CA", tmp_path)
-    assert (french["language"], french["choices"]["violin"]) == ("Français", "violon")
+    dutch = texts_for("nl-BE", tmp_path)
+    assert (dutch["language"], dutch["choices"]["violin"]) == ("Nederlands", "viool")
 
 
 @pytest.mark.parametrize(

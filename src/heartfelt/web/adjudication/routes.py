@@ -7,6 +7,7 @@ rating pages.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Awaitable, Callable
 from typing import Annotated, Any, TypeAlias
 
@@ -26,7 +27,7 @@ from heartfelt.web.rater.forms import present
 from heartfelt.web.rater.pages import Notice, assets, compressed
 from heartfelt.web.rater.presentation import request_language
 from heartfelt.web.rater.routes import Id, RaterRequest, Text, Value
-from heartfelt.web.rater.texts import texts_for
+from heartfelt.web.rater.texts import direction, run_direction, texts_for
 from heartfelt.web.security.access import is_admitted
 from heartfelt.web.security.signing import ADJUDICATOR_COOKIE, RATER_SECONDS, adjudicator_of, set_cookie
 from heartfelt.web.state import state_of
@@ -97,7 +98,7 @@ async def page(request: Request) -> Response:
     base = request.scope.get("root_path", "")
     data = {
         "base": base,
-        "study": present(study, language),
+        "study": present(study, language, texts),
         "texts": {**texts["live"], **texts["adjudicate"]},
     }
     html = (
@@ -107,8 +108,11 @@ async def page(request: Request) -> Response:
             static=f"{base}/static/rater/{assets()[1]}",
             script=SCRIPT,
             language=language,
+            direction=direction(language),
+            fixed_scales=study.design.rtl_scales == "fixed",
             languages=[(tag, texts_for(tag, folder)["language"]) for tag in study.languages],
             t=texts,
+            run_direction=functools.partial(run_direction, language=language),
             title=say(study.title, language) or study.name,
             audio=study.media != "image",
             data=orjson.dumps(data).decode().replace("<", "\\u003c"),

@@ -19,7 +19,7 @@ def add_to(app: StudyApp) -> None:
     from heartfelt.web.rater import arrival, documents, pages, presentation, routes
 
     app.state.blinding = presentation.Blinding(app.state.options.secret, app.state.collection.study)
-    app.state.rater_pages = pages.Pages(app.state.collection)
+    app.state.rater_pages = pages.Pages(app.state.collection.study, app.state.collection.folder)
     app.add_exception_handler(pages.Notice, app.state.rater_pages.notice)
     steps = routes.routes()
     app.direct = {

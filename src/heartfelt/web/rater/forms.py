@@ -12,15 +12,16 @@ from heartfelt.study.model import Condition, say
 from heartfelt.study.pages import MOST_COLUMNS
 from heartfelt.study.scale import Categories, FreeText, Numeric, Ordered, Points, Tag, Tags, YesNo
 from heartfelt.study.set_scale import BestWorst, Choice, Grade, Preference, Rank, Trace
-from heartfelt.web.rater.texts import Texts
+from heartfelt.web.rater.texts import Texts, run_direction, texts_for
 
 MOST_BUTTONS = MOST_COLUMNS
 """A scale of more points is a slider: more buttons do not fit in a row."""
 
 
-def present(study: Study, language: str) -> dict[str, Any]:
-    """The study as the page's modules take it."""
+def present(study: Study, language: str, texts: Texts | None = None) -> dict[str, Any]:
+    """The study as the page's modules take it; ``texts`` are the pages' own, with the words of scales that bring none."""
     design = study.design
+    words: Mapping[str, str] = (texts or texts_for(language))["scales"]
     return {
         "media": study.media,
         "set_type": None if study.sets is None else study.sets.type,
@@ -32,7 +33,9 @@ def present(study: Study, language: str) -> dict[str, Any]:
         **({} if design.drafts_per_page is None else {"draftsPerPage": design.drafts_per_page}),
         "grid": [form_numbers(study)[name] for name in design.affect_grid or ()],
         "practice": design.practice,
-        "scales": [_scale(place, scale, language) for place, scale in enumerate(study.scales.values())],
+        "scales": [
+            _scale(place, scale, language, words) for place, scale in enumerate(study.scales.values())
+        ],
         "forms": _forms(study, language),
     }
 
@@ -42,6 +45,7 @@ def demographic(fact: Demographic, language: str, texts: Texts) -> dict[str, Any
     return {
         "id": fact.id,
         "text": say(fact.text, language),
+        "direction": run_direction(say(fact.text, language), language),
         "type": fact.type,
         "required": fact.required,
         "choices": [(choice, str(texts["choices"].get(choice.lower(), choice))) for choice in fact.choices],
@@ -111,7 +115,39 @@ def _form(
     return {name: value for name, value in shown.items() if value is not None and value is not False}
 
 
-def _scale(number: int, scale: Scale, language: str) -> dict[str, Any]:
+_DEFAULT_WORDS: Mapping[tuple[str, str], tuple[str, ...]] = {
+    ("yes-no", "yes"): ("answer_yes",),
+    ("yes-no", "no"): ("answer_no",),
+    ("choice", "tie_text"): ("tie",),
+    ("preference", "anchors"): ("same", "slightly_better", "better", "much_better"),
+    ("grade", "bands"): ("bad", "poor", "fair", "good", "excellent"),
+    ("rank", "best"): ("best",),
+    ("rank", "worst"): ("worst",),
+    ("best-worst", "best"): ("best",),
+    ("best-worst", "worst"): ("worst",),
+}
+"""Where scales have English words of their own, and the pages' texts for them: ``scales`` in ``texts/*.yaml``."""
+
+
+def _worded(scale: Scale, words: Mapping[str, str]) -> Scale:
+    """The scale with the pages' words in place of those it has where the study gives none."""
+    translated: dict[str, Any] = {}
+    for (kind, name), keys in _DEFAULT_WORDS.items():
+        if (
+            kind != getattr(scale, "type", None)
+            or getattr(scale, name) != type(scale).model_fields[name].default
+        ):
+            continue
+        default = getattr(scale, name)
+        if isinstance(default, dict):
+            translated[name] = {grade: words[key] for grade, key in zip(default, keys, strict=True)}
+        else:
+            translated[name] = [words[key] for key in keys] if isinstance(default, list) else words[keys[0]]
+    return scale.model_copy(update=translated) if translated else scale
+
+
+def _scale(number: int, scale: Scale, language: str, page_words: Mapping[str, str]) -> dict[str, Any]:
+    scale = _worded(scale, page_words)
     if isinstance(scale, Points | Numeric):
         anchors = [[place, say(text, language)] for place, text in scale.anchors.items()]
         if isinstance(scale, Numeric):

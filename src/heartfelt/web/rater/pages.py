@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import gzip
 import hashlib
 import mimetypes
 import re
 from dataclasses import asdict
-from functools import lru_cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlencode
@@ -32,14 +32,16 @@ from heartfelt.web.rater.automated import ENTER
 from heartfelt.web.rater.documents import shown_document
 from heartfelt.web.rater.forms import demographic, present
 from heartfelt.web.rater.presentation import LANGUAGE_COOKIE, request_language, step_json
-from heartfelt.web.rater.texts import check_languages, texts_for
+from heartfelt.web.rater.texts import check_languages, direction, run_direction, texts_for
 from heartfelt.web.security.access import is_admitted
 from heartfelt.web.security.signing import RATER_SECONDS, adjudicator_of, rater_of, set_cookie
 from heartfelt.web.state import state_of
 from heartfelt.web.templates import page_environment
 
 if TYPE_CHECKING:
-    from heartfelt.collect import Collection
+    from pathlib import Path
+
+    from heartfelt.study import Study
 
 _YEAR = 365 * 24 * 3600
 _CACHE_DAY = "private, max-age=86400"
@@ -63,12 +65,14 @@ class Notice(Exception):
 class Pages:
     """Renders the pages of one study; what is the same for all raters is made once per language."""
 
-    def __init__(self, collection: Collection) -> None:
-        self._study = study = collection.study
-        check_languages(study, collection.folder)
-        check_documents(study, collection.folder)
-        self._texts = {language: texts_for(language, collection.folder) for language in study.languages}
-        self._presented = {language: orjson.dumps(present(study, language)) for language in study.languages}
+    def __init__(self, study: Study, folder: Path) -> None:
+        self._study = study
+        check_languages(study, folder)
+        check_documents(study, folder)
+        self._texts = {language: texts_for(language, folder) for language in study.languages}
+        self._presented = {
+            language: orjson.dumps(present(study, language, texts)) for language, texts in self._texts.items()
+        }
 
     async def notice(self, request: Request, notice: Exception) -> Response:
         """The page of somebody who cannot continue, with the reason, and a code where there is one."""
@@ -83,10 +87,38 @@ class Pages:
 
     def page(self, request: Request, step: dict[str, Any], who: str = "", status: int = 200) -> Response:
         """The page at a step; ``who`` tells raters who share a browser apart."""
-        study = self._study
         language = request_language(request)
-        texts = self._texts[language]
         base = request.scope.get("root_path", "")
+        again = urlencode([*request.query_params.multi_items(), (ENTER, "1")])
+        html = self.html(
+            language,
+            step,
+            base,
+            who,
+            enter=f"{request.scope['path']}?{again}",
+            preview=state_of(request).options.preview,
+        )
+        headers = {"cache-control": "no-store", "vary": "accept-encoding, accept-language, cookie"}
+        if step.get("retry_seconds"):
+            headers["refresh"] = headers["retry-after"] = f"{step['retry_seconds']:.0f}"
+        response = compressed(request, html.encode(), "text/html", headers)
+        response.status_code = status
+        if request.query_params.get("lang") == language:
+            set_cookie(response, state_of(request).options, LANGUAGE_COOKIE, language, _YEAR)
+        return response
+
+    def html(
+        self,
+        language: str,
+        step: dict[str, Any],
+        base: str = "",
+        who: str = "",
+        *,
+        enter: str = "",
+        preview: bool = False,
+    ) -> str:
+        """The document at a step, below the address ``base``; ``enter`` is where a person goes on who was taken for a robot."""
+        study, texts = self._study, self._texts[language]
         data = {
             "base": base,
             "who": who,
@@ -96,15 +128,18 @@ class Pages:
         }
         known, digest = assets()
         template = page_environment("heartfelt.web.rater").get_template("rate.html")
-        html = template.render(
+        html: str = template.render(
             base=base,
-            enter=f"{request.scope['path']}?{urlencode([*request.query_params.multi_items(), (ENTER, '1')])}",
+            enter=enter,
             static=f"{base}/static/rater/{digest}",
             modules=[name for name in known if name.endswith(".js") and name != _OTHER_PAGE],
             language=language,
+            direction=direction(language),
+            fixed_scales=study.design.rtl_scales == "fixed",
             languages=[(tag, self._texts[tag]["language"]) for tag in study.languages],
             t=texts,
-            preview=state_of(request).options.preview,
+            run_direction=functools.partial(run_direction, language=language),
+            preview=preview,
             title=say(study.title, language) or study.name,
             media=study.media,
             audio=study.media != "image",
@@ -120,14 +155,7 @@ class Pages:
             facts=[demographic(fact, language, texts) for fact in study.demographics],
             data=orjson.dumps(data).decode().replace("<", "\\u003c"),
         )
-        headers = {"cache-control": "no-store", "vary": "accept-encoding, accept-language, cookie"}
-        if step.get("retry_seconds"):
-            headers["refresh"] = headers["retry-after"] = f"{step['retry_seconds']:.0f}"
-        response = compressed(request, html.encode(), "text/html", headers)
-        response.status_code = status
-        if request.query_params.get("lang") == language:
-            set_cookie(response, state_of(request).options, LANGUAGE_COOKIE, language, _YEAR)
-        return response
+        return html
 
 
 def _consent(study: Study, language: str) -> dict[str, Any]:
@@ -206,7 +234,7 @@ class Asset(NamedTuple):
     content_type: str
 
 
-@lru_cache(maxsize=1)
+@functools.lru_cache(maxsize=1)
 def assets() -> tuple[dict[str, Asset], str]:
     """Every file by name (they are few and small, and nothing else can be asked for), and a short digest of them all."""
     out, digest = {}, hashlib.sha256()

@@ -159,9 +159,9 @@ class Blinding:
         """The same error with the questions' texts in place of their ids."""
         texts = [say(self._study.question(name).text, language) for name in error.questions]
         if isinstance(error, MissingAnswer) and texts:
-            return MissingAnswer(f"Not answered: {'; '.join(texts)}", error.fix)
+            return MissingAnswer(f"Not answered: {'; '.join(texts)}", error.fix, tuple(texts))
         if texts:
-            return InvalidAnswer(f"{texts[0]}: {error.detail}", error.fix)
+            return InvalidAnswer(f"{texts[0]}: {error.detail}", error.fix, tuple(texts[:1]))
         return InvalidAnswer(
             "An answer was given to a question that is not asked in this trial.", "Reload the page."
         )
@@ -171,8 +171,10 @@ class Blinding:
         asked = {question.id: say(question.text, language) for question in self._study.asked_in(time)}
         texts = [asked[name] for name in error.questions if name in asked]
         if isinstance(error, MissingAnswer) and texts:
-            return MissingAnswer(f"Not answered: {'; '.join(texts)}", error.fix)
-        return InvalidAnswer(f"{texts[0]}: {error.detail or error.problem}", error.fix) if texts else error
+            return MissingAnswer(f"Not answered: {'; '.join(texts)}", error.fix, tuple(texts))
+        if texts:
+            return InvalidAnswer(f"{texts[0]}: {error.detail or error.problem}", error.fix, tuple(texts[:1]))
+        return error
 
     def conditions(self, trial: str, questions: tuple[str, ...]) -> dict[str, list[dict[str, Any]]]:
         """The conditions of a trial's questions on one another, under the names they have in the trial."""

@@ -1,22 +1,30 @@
-"""What the pages say themselves, by language: English, Korean and Chinese here, others in the study's own folder."""
+"""What the pages say themselves, by language: in ten languages here, in others in the study's own folder."""
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Mapping
 from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import yaml
 
 from heartfelt.errors import InputError, StudyError, suggestion
 from heartfelt.study import Study
-from heartfelt.study.load import check_texts
+from heartfelt.study.load import check_texts, untranslated_texts
 
 Texts: TypeAlias = Mapping[str, Any]
-BUILT_IN = ("en", "ko", "zh")
+BUILT_IN = ("en", "de", "fr", "es", "pt", "zh", "ja", "ko", "ar", "he")
+_RIGHT_TO_LEFT = frozenset(
+    {"ar", "arc", "ckb", "dv", "fa", "he", "iw", "ks", "ps", "sd", "syr", "ug", "ur", "yi"}
+)
+_RIGHT_TO_LEFT_SCRIPTS = frozenset({"adlm", "arab", "hebr", "nkoo", "rohg", "syrc", "thaa"})
 _LARGEST = 200_000
+_MOST_LISTED = 20
+_SCRIPT_LENGTH = 4
+"""Letters of a script in a language tag, such as Arab in az-Arab."""
 
 
 def texts_for(language: str, folder: Path | None = None) -> Texts:
@@ -29,6 +37,24 @@ def texts_for(language: str, folder: Path | None = None) -> Texts:
         if own is not None and own.is_file():
             texts = _over(texts, _own(own), str(own))
     return texts
+
+
+def direction(language: str) -> Literal["ltr", "rtl"]:
+    """The direction in which a language is written, by its script where the tag names one."""
+    tag, *subtags = language.lower().split("-")
+    script = next((subtag for subtag in subtags if len(subtag) == _SCRIPT_LENGTH and subtag.isalpha()), None)
+    if script is not None:
+        return "rtl" if script in _RIGHT_TO_LEFT_SCRIPTS else "ltr"
+    return "rtl" if tag in _RIGHT_TO_LEFT else "ltr"
+
+
+def run_direction(text: str, language: str) -> Literal["ltr", "rtl"]:
+    """The direction of a text on a page in ``language``: its own where it is in another script, such as one in English only."""
+    kinds = {unicodedata.bidirectional(letter) for letter in text}
+    written_rtl = not kinds.isdisjoint({"R", "AL"})
+    if direction(language) == "rtl":
+        return "rtl" if written_rtl or "L" not in kinds else "ltr"
+    return "rtl" if written_rtl and "L" not in kinds else "ltr"
 
 
 def check_languages(study: Study, folder: Path) -> list[str]:
@@ -47,11 +73,20 @@ def check_languages(study: Study, folder: Path) -> list[str]:
         texts = texts_for(language, folder)
         if language.split("-")[0] not in BUILT_IN and (english := _same(texts, _built_in("en"))):
             notes.append(
-                f"texts/{own[0]}.yaml leaves {len(english)} of the pages' texts in English, such as {english[0]}."
+                f"texts/{own[0]}.yaml leaves {len(english)} of the pages' texts in English: {_listed(english)}."
             )
     for language, places in check_texts(study).items():
-        notes.append(f"{len(places)} texts of study.yaml are missing in '{language}', such as {places[0]}.")
+        notes.append(f"{len(places)} texts of study.yaml are missing in '{language}': {_listed(places)}.")
+    if same := untranslated_texts(study):
+        notes.append(
+            f"{len(same)} texts of study.yaml are the same in all languages ({', '.join(study.languages)}): {_listed(same)}."
+        )
     return notes
+
+
+def _listed(places: list[str]) -> str:
+    rest = len(places) - _MOST_LISTED
+    return ", ".join(places[:_MOST_LISTED]) + (f" and {rest} more" if rest > 0 else "")
 
 
 def _same(texts: Texts, english: Texts, before: str = "") -> list[str]:

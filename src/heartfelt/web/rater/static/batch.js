@@ -1,6 +1,6 @@
 // One field of several images on one page: the rater marks the drafts that are wrong and confirms the others with one key.
 // Every image is still a trial of its own, and the answers go out one by one in order; a marked one is opened for correction.
-import { find, freshKey, make, tell } from "./dom.js";
+import { find, freshKey, keyHint, make, tell } from "./dom.js";
 import { Log, round } from "./log.js";
 import { Refused, ask } from "./server.js";
 import { Trial } from "./trial.js";
@@ -66,10 +66,9 @@ export class Batch {
     this.undoing = make("button", { type: "button", "data-does": "undo", hidden: true, text: words("key_undo") });
     this.undoing.addEventListener("click", () => this.undo());
     this.hint = make("p", { class: "hint", role: "status" });
-    const key = (text) => make("kbd", { text });
-    const keys = make("span", { class: "verify-keys", "aria-hidden": "true" }, key("←"), key("→"), key(words("space")),
-      make("span", { text: words("batch_mark") }), key("+"), make("span", { text: words("batch_look") }), key("Enter"), make("span", { text: words("batch_go_on") }));
-    this.node = make("section", { class: "batch" }, make("h2", { class: "phase" }, words("batch_title", { question: this.form.text }), keys), this.grid,
+    const keys = make("span", { class: "verify-keys", "aria-hidden": "true" }, keyHint(words("batch_mark"), "←", "→", words("space")),
+      keyHint(words("batch_look"), "+"), keyHint(words("batch_go_on"), "Enter"));
+    this.node = make("section", { class: "batch" }, make("h1", { class: "phase" }, words("batch_title", { question: this.form.text }), keys), this.grid,
       make("div", { class: "foot" }, this.hint, this.undoing, this.confirm));
   }
 

@@ -1,4 +1,5 @@
 // Questions answered by choosing one of several: points, categories, yes or no. Native radio buttons in a fieldset.
+import { anchorRow, crowded, list } from "./anchors.js";
 import { address } from "./server.js";
 import { figure, make } from "./dom.js";
 
@@ -60,23 +61,31 @@ export class Choices {
       return make("label", { class: "option" }, input, shown, make("span", { class: "label", text }));
     }
     const anchor = this.scale.anchors[value];
-    const spoken = anchor ? make("span", { class: "sr", text: `, ${anchor}` }) : null;
+    const spoken = anchor ? make("span", { class: "spoken" }, make("span", { class: "comma", text: ", " }), anchor) : null;
     const inner = [pictureAt(this.scale, place), make("span", { class: "point", text }), spoken];
     return make("label", { class: "option" }, input, ...inner);
   }
 
   #anchors() {
-    const row = make("div", { class: "anchors", "aria-hidden": "true" });
-    row.style.setProperty("--options", this.scale.options.length);
-    this.scale.options.forEach(([value], place) => {
-      const words = this.scale.anchors[value];
-      if (!words) return;
-      const label = make("span", { text: words });
-      label.style.setProperty("--at", place + 1);
-      label.dataset.place = place === 0 ? "first" : place === this.scale.options.length - 1 ? "last" : "mid";
-      row.append(label);
-    });
-    return row;
+    const { options, anchors } = this.scale;
+    const middle = (place) => (place + 0.5) / options.length;
+    const pairs = options.flatMap(([value], place) => (anchors[value] ? [[middle(place), anchors[value], value]] : []));
+    // Words of every point stand centred under it; of few, those at an end may be longer.
+    const few = pairs.length < options.length;
+    this.anchors = anchorRow(pairs, few && Boolean(anchors[options[0][0]]), few && Boolean(anchors[options.at(-1)[0]]));
+    this.anchors.setAttribute("aria-hidden", "true");
+    this.anchors.style.setProperty("--options", options.length);
+    return this.anchors;
+  }
+
+  // Where the words have no room next to one another, and every point has some, the points are listed one below the other.
+  fit() {
+    if (!this.kind.includes("worded")) {
+      list(this.anchors);
+      return;
+    }
+    this.node.classList.remove("listed");
+    this.node.classList.toggle("listed", crowded(this.anchors));
   }
 
   get value() {

@@ -1,4 +1,5 @@
 // Questions answered by entering something: a number, a text, tags.
+import { anchorRow, crowded, list } from "./anchors.js";
 import { make } from "./dom.js";
 import { words } from "./words.js";
 
@@ -39,17 +40,21 @@ export class NumberEntry {
   #marks() {
     const { low, high } = this.scale;
     const texts = new Map([[low, low], [high, high], ...this.scale.anchors]);
-    const places = [...texts].sort((a, b) => a[0] - b[0]);
-    const even = places.every(([value], place) => Math.abs((value - low) / (high - low) - place / (places.length - 1)) < 0.01);
-    const marks = make("div", { class: even && places.length <= 3 ? "marks three" : "marks many" });
-    for (const [value, text] of places) {
-      const label = make("span", { text });
-      label.style.setProperty("--at", Math.round((100 * (value - low)) / (high - low)));
-      marks.append(label);
-    }
+    const places = [...texts].sort((first, second) => first[0] - second[0]);
+    const marks = anchorRow(places.map(([value, text]) => [(value - low) / (high - low), text, value]));
+    marks.classList.replace("anchors", "marks");
+    this.anchors = marks;
     marks.id = `marks-${(made += 1)}`;
     this.slider.setAttribute("aria-describedby", marks.id);
     return marks;
+  }
+
+  // Where the words have no room beside the field, the slider takes the whole width.
+  fit() {
+    this.node.classList.remove("stacked");
+    this.anchors.classList.remove("spelled");
+    this.node.classList.toggle("stacked", crowded(this.anchors));
+    list(this.anchors);
   }
 
   #slid() {

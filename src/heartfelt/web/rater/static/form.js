@@ -129,15 +129,32 @@ export class Form {
     return [...this.judged, ...this.verified];
   }
 
+  get #worded() {
+    return this.controls.filter((field) => field.anchors);
+  }
+
+  // Gives the words under scales the room they need.
+  fit() {
+    for (const field of this.#worded) field.fit();
+  }
+
   // Splits the questions into pages: judgement first, the machine's fields after it, each page as full as fits.
   lay(fits) {
     this.fits = fits;
     const active = this.active;
     this.root.classList.remove("compact", "tight");
+    if (this.#worded.length) this.#only(this.units);
+    this.fit();
     this.#paginate(fits);
+    const tall = () => this.pages.some((page) => page.length === 1 && !this.#only(page, fits));
     // Where one question alone does not fit, everything else gives way to it.
-    if (this.pages.some((page) => page.length === 1 && !this.#only(page, fits))) {
+    if (tall()) {
       this.root.classList.add("tight");
+      this.#paginate(fits);
+    }
+    // Points that are listed and do not fit, as on a phone on its side, stand in a row after all.
+    if (find(".listed", this.container) && tall()) {
+      for (const field of this.#worded) field.node.classList.remove("listed");
       this.#paginate(fits);
     }
     this.turn(Math.max(0, this.pages.findIndex((page) => page.some((unit) => unit.controls.includes(active)))));

@@ -1,4 +1,5 @@
 // A grade for every member of a set: sliders with verbal bands, each next to the member's button.
+import { crowded } from "./anchors.js";
 import { make, tell } from "./dom.js";
 import { words } from "./words.js";
 
@@ -11,11 +12,20 @@ export class Grades {
     this.rows = set.judged.map((place) => this.#row(place));
     const bands = make("div", { class: "bands" }, ...scale.bands.map((text) => make("span", { text })));
     [...bands.children].forEach((band, place) => band.style.setProperty("--at", place + 1));
+    this.anchors = bands;
     const head = make("div", { class: "row ends", "aria-hidden": "true" }, bands);
     this.list = make("div", { class: "members-rows" }, head, ...this.rows.map((row) => row.node));
     this.list.style.setProperty("--bands", scale.bands.length);
     this.sorter = make("button", { type: "button", class: "sorter", text: words("sort"), onclick: () => this.#sort() });
     this.body = [this.list, this.sorter];
+  }
+
+  // Words of neighbouring bands take turns on as many lines as they need: on two lines each may be as wide as two bands.
+  fit() {
+    for (const lines of [1, 2, 3]) {
+      this.anchors.dataset.lines = lines;
+      if (!crowded(this.anchors)) return;
+    }
   }
 
   #row(place) {

@@ -25,6 +25,21 @@ export class QuestionnaireScreen extends Screen {
     });
   }
 
+  show(stage) {
+    super.show(stage);
+    // Whether words have room is known once they are drawn, and changes with the width of the window.
+    let width = 0;
+    this.resizing = new ResizeObserver(() => {
+      if (stage.clientWidth !== width) this.form.fit();
+      width = stage.clientWidth;
+    });
+    this.resizing.observe(stage);
+  }
+
+  close() {
+    this.resizing?.disconnect();
+  }
+
   #changed(field) {
     this.form.clear(field);
     try {

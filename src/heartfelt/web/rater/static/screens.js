@@ -246,7 +246,7 @@ export class EndScreen extends Screen {
 
 export class WaitScreen {
   constructor(text) {
-    this.node = make("section", { class: "card screen wait" }, make("p", { class: "prose", text }));
+    this.node = make("section", { class: "card screen wait" }, make("h1", { class: "prose", text }));
   }
 
   show(stage) {

@@ -1,5 +1,6 @@
 // Requests to the study's server. Away: try again, nothing was decided. Refused: it was, and trying again is no use.
 import { away, pause, reached } from "./connection.js";
+import { words } from "./words.js";
 
 let base = "";
 
@@ -43,7 +44,7 @@ async function once(path, body, options) {
   if (passing(response.status)) throw new Away(`status ${response.status}`);
   if (!response.ok) {
     const reply = await response.json().catch(() => ({}));
-    throw new Refused(response.status, reply.problem ?? `status ${response.status}`, reply.fix ?? "");
+    throw new Refused(response.status, reply.problem ?? words("fault"), reply.fix ?? "");
   }
   try {
     return options.cached ? await response.blob() : await response.json();

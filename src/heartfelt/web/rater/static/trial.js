@@ -16,7 +16,7 @@ import { Tracing } from "./trace-pass.js";
 import { Verification } from "./verification.js";
 import { Verify } from "./verify.js";
 import { wish } from "./wishes.js";
-import { words } from "./words.js";
+import { words, wordsHere } from "./words.js";
 import { enlarge } from "./zoom.js";
 
 const MOMENT = 900; // milliseconds to take an answer back before the trial continues automatically
@@ -106,6 +106,7 @@ export class Trial {
   #texts() {
     const { step, study } = this;
     const forms = step.forms.map((number) => study.forms[number]);
+    this.part("title").append(make("bdi", { text: document.title }), " ", make("bdi", { text: words("of", step) }));
     const fill = (name, text) => {
       const place = this.part(name);
       place.hidden = !text;
@@ -282,7 +283,7 @@ export class Trial {
     const ready = !this.locked && form.here.every((field) => settled(field) || (field instanceof Verify && !field.opened));
     submit.classList.toggle("waiting", !ready);
     const untouched = this.page.taken && !this.touched;
-    this.part("hint").textContent = untouched ? words("sent_undo") : this.locked || !ready || !form.last || this.verification.pending.length ? "" : words("complete");
+    this.part("hint").textContent = untouched ? words("sent_undo") : this.locked || !ready || !form.last || this.verification.pending.length ? "" : wordsHere("complete");
   }
 
   // Whether anything has been answered.

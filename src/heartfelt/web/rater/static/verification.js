@@ -1,11 +1,11 @@
 // The page of a trial on which machine drafts are verified: one key accepts all that are open, a digit opens one field,
 // Escape rejects, and every step can be undone.
 import { NONE } from "./conditions.js";
-import { find, make, tell } from "./dom.js";
+import { find, keyHint, make, tell } from "./dom.js";
 import { settled } from "./form.js";
 import { Verify } from "./verify.js";
 import { wish } from "./wishes.js";
-import { words } from "./words.js";
+import { words, wordsHere } from "./words.js";
 
 const MOST_KEYS = 10;
 
@@ -26,11 +26,10 @@ export class Verification {
   }
 
   #help() {
-    const key = (text) => make("kbd", { text });
+    const none = this.form.controls.some((field) => field instanceof Verify && field.form.none);
     return [
-      key("A"), make("span", { text: words("key_accept_all") }), key("1"), "–", key("9"), make("span", { text: words("key_open") }),
-      key("Esc"), make("span", { text: words("key_reject") }), key("U"), make("span", { text: words("key_undo") }),
-      ...(this.form.controls.some((field) => field instanceof Verify && field.form.none) ? [key("N"), make("span", { text: words("none") })] : []),
+      keyHint(words("key_accept_all"), "A"), keyHint(words("key_open"), "1", "–", "9"), keyHint(words("key_reject"), "Esc"),
+      keyHint(words("key_undo"), "U"), ...(none ? [keyHint(words("none"), "N")] : []),
     ];
   }
 
@@ -156,7 +155,7 @@ export class Verification {
   }
 
   remind() {
-    const text = words("drafts_open", { count: this.pending.length });
+    const text = wordsHere("drafts_open", { count: this.pending.length });
     this.trial.part("hint").textContent = text;
     tell(text);
     this.form.focus(this.opened ?? this.pending[0]);
