@@ -12,10 +12,12 @@ import resource
 import sys
 import time
 from dataclasses import dataclass, field
+from typing import Any
 
+import orjson
 from tests.web.wire import Wire
 
-from heartfelt.collect.commands import Answer, ShowTrial, TrialLog
+from heartfelt.collect.commands import ShowTrial
 from heartfelt.collect.simulation import page_reply
 from heartfelt.web.client import decode, encode
 
@@ -50,13 +52,19 @@ class Load:
             path, body = encode(page_reply("", step, {}))
             step = decode(json.loads(await wire.send("POST", path, json.dumps(body).encode())))
         await self._wait(start)
-        log = TrialLog(seconds=2.5, plays=1, first_play=0.3, device="computer")
-        while (now := time.perf_counter()) < self.begin + self.seconds and isinstance(step, ShowTrial):
-            values = dict.fromkeys(step.questions, 5)
-            path, body = encode(Answer("", step.trial, f"{number}-{step.trial}", values, log=log))
-            content = await wire.send("POST", path, json.dumps(body).encode())
+        log = {"seconds": 2.5, "plays": 1, "first_play": 0.3, "device": "computer"}
+        trial: dict[str, Any] = {"kind": "trial", "trial": step.trial, "questions": list(step.questions)}
+        while (now := time.perf_counter()) < self.begin + self.seconds and trial["kind"] == "trial":
+            values = dict.fromkeys(trial["questions"], 5)
+            answer = {
+                "trial": trial["trial"],
+                "key": f"{number}-{trial['trial']}",
+                "values": values,
+                "heard": log,
+            }
+            content = await wire.send("POST", "/rate/answer", orjson.dumps(answer))
             self.took.append(time.perf_counter() - now)
-            step = decode(json.loads(content))
+            trial = orjson.loads(content)["then"]
 
     async def _wait(self, start: asyncio.Barrier) -> None:
         await start.wait()

