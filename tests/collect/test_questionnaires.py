@@ -12,13 +12,14 @@ from heartfelt.collect import Collection
 from heartfelt.collect.commands import (
     Answer,
     AskQuestionnaire,
+    Demographics,
     Next,
     Questionnaire,
     SessionEnd,
     ShowTrial,
     Step,
 )
-from heartfelt.collect.errors import InvalidAnswer, MissingAnswer
+from heartfelt.collect.errors import InvalidAnswer, MissingAnswer, PageAnswered
 from heartfelt.collect.simulation import SimulationOptions, simulate_collection
 from heartfelt.study.answer import NONE
 from tests.collect.people import Person
@@ -208,3 +209,20 @@ def test_one_question_a_trial_is_not_asked_where_its_draft_says_no(make_study: M
     items = collection.coverage().items.select("stimulus", "question").rows()
     assert [stimulus for stimulus, question in items if question == "pets"] == ["s0"]
     assert len(items) == 4
+
+
+def test_a_page_sent_again_is_told_from_one_of_another_tab(make_study: Make, collect: Open) -> None:
+    collection = collect(make_study(**STUDY))
+    person = Person(collection)
+    collection.do(Demographics(person.id, {"age": 30}))
+    first = collection.do(Demographics(person.id, {"age": 30}))
+    assert isinstance(first, AskQuestionnaire)
+    with pytest.raises(PageAnswered, match="another tab"):
+        collection.do(Demographics(person.id, {"age": 31}))
+    page = ("before", ["mood", "why"], {"mood": 2, "why": "  rain\x00 "})
+    following = collection.do(Questionnaire(person.id, *page))
+    assert collection.do(Questionnaire(person.id, *page)) == following
+    for answers in ({"mood": 3, "why": "rain"}, {"mood": 9}, {"mood": "?"}):
+        with pytest.raises(PageAnswered, match="another tab"):
+            collection.do(Questionnaire(person.id, "before", ["mood", "why"], answers))
+    assert collection.do(Next(person.id)) == following

@@ -49,6 +49,18 @@ class DecidedElsewhere(HeartfeltError):
     """An item that another senior rater decided in the meantime."""
 
 
+class PageAnswered(HeartfeltError):
+    """Answers to a page that has other answers already, from another tab."""
+
+
+def page_answered() -> PageAnswered:
+    """The refusal of a second tab's answers to a page."""
+    return PageAnswered(
+        "You answered this page in another tab. Those answers count, and these were not saved.",
+        "Please use one tab only.",
+    )
+
+
 class MediaChanged(HeartfeltError):
     """A media file that is not the one that was rated."""
 

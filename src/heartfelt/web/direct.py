@@ -30,6 +30,7 @@ class StudyApp(FastAPI):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle a connection: requests by way of the guard."""
+        scope["app"] = self
         await (self.guard if scope["type"] == "http" else super().__call__)(scope, receive, send)
 
     async def _dispatch(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -38,7 +39,6 @@ class StudyApp(FastAPI):
         if endpoint is None:
             await super().__call__(scope, receive, send)
             return
-        scope["app"] = self
         request = Request(scope, receive, send)
         try:
             response = await endpoint(request)

@@ -48,6 +48,7 @@ _STATUSES: tuple[tuple[type[HeartfeltError], int], ...] = (
     (collect.DecidedElsewhere, 409),
     (collect.TrialNotFound, 404),
     (collect.TrialClosed, 409),
+    (collect.PageAnswered, 409),
     (collect.StudyClosed, 409),
     (collect.MediaChanged, 409),
     (collect.StartedElsewhere, 409),

@@ -345,7 +345,7 @@ def test_every_error_of_the_collection_has_its_status() -> None:
     expected = {"StoreUnavailable": 503, "UnknownRater": 404, "TrialNotFound": 404, "TrialClosed": 409, "InvalidAnswer": 422,
                 "MissingAnswer": 422, "StudyClosed": 409, "StudyFull": 409, "StudyBusy": 409,
                 "StartedElsewhere": 409, "StoreDamaged": 507, "UnknownAdjudicator": 401, "DecidedElsewhere": 409,
-                "MediaChanged": 409}  # fmt: skip
+                "MediaChanged": 409, "PageAnswered": 409}  # fmt: skip
     results = {
         name: errors.status_of(kind("p", "f"))
         for name, kind in vars(collect).items()

@@ -19,6 +19,7 @@ from heartfelt.collect.session.screeners import due_screener, screen_out
 from heartfelt.collect.session.steps import end, headphone_probe, next_step, places, session_end
 from heartfelt.collect.session.transaction import Transaction, clean, plain_json, session_keys
 from heartfelt.errors import InputError, suggestion
+from heartfelt.study.answer import Coded
 from heartfelt.study.conditions import read_fact
 from heartfelt.study.design import Demographic
 from heartfelt.study.model import HeadphoneProbe
@@ -183,22 +184,28 @@ def _consent_given(work: Transaction, rater: Rater) -> bool:
 def demographics(work: Transaction, command: commands.Demographics) -> commands.Step:
     """Store the answers about the rater, once; a number below its minimum screens the rater out."""
     rater, asked = work.rater(command.rater), work.study.demographics
-    if not asked or rater.demographics_done or not _consent_given(work, rater):
+    if not asked or not _consent_given(work, rater):
+        return next_step(work, rater)
+    if rater.demographics_done:
+        stored = {name: tuple(fact) for (time, name), fact in rater.facts.items() if time == "about"}
+        if rater.ended is None and _facts(asked, _check_demographics(asked, command.answers)) != stored:
+            raise errors.page_answered()
         return next_step(work, rater)
     answers = _check_demographics(asked, command.answers)
     least = {fact.id: fact.at_least for fact in asked if fact.at_least is not None}
     numbers = {name: answer for name, answer in answers.items() if isinstance(answer, float)}
     too_low = any(numbers[name] < least[name] for name in numbers.keys() & least.keys())
-    facts = (
-        {}
-        if too_low
-        else {fact.id: read_fact(fact, answers[fact.id]) for fact in asked if fact.id in answers}
-    )
+    facts = {} if too_low else _facts(asked, answers)
     words = json.dumps({"time": "about", "questions": [], "answers": facts}) if facts else None
     work.record("told", rater.number, number=float(not too_low), words=words)
     screened = too_low or due_screener(work.study, rater) is not None
     work.insert_about(rater, "demographics", answers=plain_json(answers), kept=not screened)
     return end(work, rater, "screened-out") if too_low else next_step(work, rater)
+
+
+def _facts(asked: list[Demographic], answers: Mapping[str, Any]) -> dict[str, Coded]:
+    """The answers as conditions test them."""
+    return {fact.id: read_fact(fact, answers[fact.id]) for fact in asked if fact.id in answers}
 
 
 def _check_demographics(asked: list[Demographic], given: Mapping[str, Any]) -> dict[str, Any]:

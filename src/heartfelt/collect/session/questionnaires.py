@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from heartfelt.collect import commands
-from heartfelt.collect.errors import InvalidAnswer, MissingAnswer
+from heartfelt.collect.errors import InvalidAnswer, MissingAnswer, page_answered
 from heartfelt.collect.session.conditions import is_asked, not_shown, rater_facts, refused, without_answer
 from heartfelt.collect.session.steps import next_step
 from heartfelt.collect.session.transaction import Transaction, clean
@@ -22,6 +22,7 @@ def answer_page(work: Transaction, command: commands.Questionnaire) -> commands.
         command.time,
         tuple(command.questions),
     ):
+        _check_same(work, command)
         return step
     answers = _check(work, command, step, rater_facts(rater, step.time))
     for name, (value, text) in answers.items():
@@ -29,6 +30,23 @@ def answer_page(work: Transaction, command: commands.Questionnaire) -> commands.
     page = {"time": step.time, "questions": step.questions, "answers": answers}
     work.record("questioned", rater.number, words=json.dumps(page))
     return next_step(work, rater)
+
+
+def _check_same(work: Transaction, command: commands.Questionnaire) -> None:
+    """Refuse other answers to a page that was stored: a page sent again says nothing, one of another tab must."""
+    rater, time = work.rater(command.rater), command.time
+    if not command.questions or any((time, name) not in rater.questioned for name in command.questions):
+        return
+    asked = {question.id: question for question in work.study.asked_in(time)}
+    for name in command.questions:
+        answer = command.answers.get(name)
+        try:
+            coded = None if without_answer(answer) else work.study.read(asked[name], answer)
+        except (InputError, KeyError):
+            raise page_answered() from None
+        stored = rater.facts.get((time, name))
+        if (coded and (coded[0], clean(coded[1]))) != (stored and tuple(stored)):
+            raise page_answered()
 
 
 def _check(

@@ -138,16 +138,18 @@ class Page {
 
   // Tells the server something that leads to the next step.
   async send(path, body) {
-    await this.#stepping(() => askUntilAnswered(path, body));
+    await this.#stepping(() => askUntilAnswered(path, body), [401], [409]);
   }
 
-  async #stepping(asking, unknown = [401]) {
+  async #stepping(asking, unknown = [401], moved = []) {
     try {
       this.show((await asking()).step);
     } catch (error) {
       if (!(error instanceof Refused)) throw error;
-      if (unknown.includes(error.status)) this.#stranger();
-      else notice(`${error.problem} ${error.fix}`, "away", 12);
+      if (unknown.includes(error.status)) return this.#stranger();
+      // Answered in another tab: on to where the rater is by now, with a word on why.
+      if (moved.includes(error.status)) await this.refresh();
+      notice(`${error.problem} ${error.fix}`, "away", 12);
     }
   }
 
