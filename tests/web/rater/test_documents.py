@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,9 +12,12 @@ from starlette.testclient import TestClient
 
 from heartfelt.collect import Collection, CollectOptions
 from heartfelt.web.app import create_app
+from heartfelt.web.layout.browser import measure
 from heartfelt.web.options import WebOptions
 from tests.collect.people import write_study
+from tests.web.rater.reading import read
 from tests.web.rater.serving import Served
+from tests.web.rater.test_texts import shipped
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -112,6 +116,9 @@ def test_a_study_of_two_sessions_with_a_look_of_its_own(tmp_path: Path, browser:
         _rate(page)
         page.get_by_text("The next session opens on").wait_for()
         assert "GMT" not in page.content()
+        assert re.search(r"opens on \w+,? \d+ \w+ \d{4}", page.inner_text("[data-part=opens]")), (
+            "as in Britain"
+        )
         link = page.locator("[data-part=link]").get_attribute("href") or ""
         assert link.startswith(f"{served.url}/r/")
         served.clock.ahead = 3 * 86_400.0
@@ -128,6 +135,52 @@ def test_a_study_of_two_sessions_with_a_look_of_its_own(tmp_path: Path, browser:
         assert other.locator("output").inner_text() == code
         assert served.collection.raters().height == 0
         other.context.close()
+    finally:
+        context.close()
+        served.close()
+
+
+@pytest.mark.browser
+@pytest.mark.slow
+@pytest.mark.parametrize("language", ["ar", "de", "ja"])
+def test_these_pages_are_in_the_language_of_the_rater(
+    tmp_path: Path, browser: Browser, language: str
+) -> None:
+    parts = {**PARTS, "languages": ["en", language], "before": []}
+    served = Served(add_files(write_study(tmp_path / "study", "own", stimuli=3, **parts)))
+    served.begin()
+    context = browser.new_context(locale=language, viewport={"width": 390, "height": 844})
+    page = context.new_page()
+    texts = shipped(language)
+    english = {text for text in shipped("en").values() if "{" not in text and len(text) > 3} - set(
+        texts.values()
+    )
+
+    def look(selector: str) -> None:
+        page.locator(selector).first.wait_for()
+        assert not set(read(page)) & english
+        assert page.evaluate(measure()) == []
+
+    try:
+        page.goto(served.url)
+        page.click("[data-does=agree]")
+        look(f".boxes >> text={texts['consent.tick']}")
+        page.locator(".boxes input").first.check()
+        page.click("[data-does=agree]")
+        page.click("[data-does=ready]")
+        _rate(page)
+        opens = page.inner_text("[data-part=opens]")
+        assert not re.search("[A-Za-z]", opens) or language == "de", "the date is written as in the language"
+        link = page.locator("[data-part=link]")
+        assert link.evaluate("node => getComputedStyle(node).direction") == "ltr"
+        served.clock.ahead = 3 * 86_400.0
+        page.goto(link.get_attribute("href") or "")
+        page.click("[data-does=ready]")
+        _rate(page)
+        look("[data-does=withdraw]")
+        page.click("[data-does=withdraw]")
+        page.click("#dialog-withdraw [value=ok]")
+        look(f"text={texts['end.withdrawn']}")
     finally:
         context.close()
         served.close()

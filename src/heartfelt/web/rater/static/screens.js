@@ -223,8 +223,11 @@ export class EndScreen extends Screen {
 
   // When the next session opens, by the clock of this device, and the rater's own link to it.
   #later({ opens, closes, link }) {
-    const moment = (seconds) =>
-      new Date(1000 * seconds).toLocaleString(document.documentElement.lang, { dateStyle: "full", timeStyle: "short" });
+    // The page's language, in the rater's own regional form where the browser names one; digits as everywhere on the page.
+    const { lang } = document.documentElement;
+    const region = navigator.languages.find((language) => language.startsWith(`${lang}-`)) ?? lang;
+    const form = new Intl.DateTimeFormat(region, { dateStyle: "full", timeStyle: "short", numberingSystem: "latn" });
+    const moment = (seconds) => form.format(1000 * seconds);
     const lines = [words("opens_at", { moment: moment(opens) })];
     if (closes) lines.push(words("closes_at", { moment: moment(closes) }));
     part("opens", this.node).textContent = lines.join("\n");

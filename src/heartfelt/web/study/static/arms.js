@@ -6,10 +6,11 @@ const arms = (host, rows) => {
   for (const words of ["arm", "weight", "raters", "complete", "rating now", "trials answered"]) {
     element("th", words === "arm" ? "" : "number", head, words).scope = "col";
   }
+  const decimals = rows.every((arm) => Number.isInteger(arm.weight)) ? 0 : 2;
   for (const arm of rows) {
     const line = element("tr", "", body);
     element("th", "", line, arm.arm).scope = "row";
-    for (const words of [number(arm.weight, Number.isInteger(arm.weight) ? 0 : 2), whole(arm.raters), whole(arm.complete), whole(arm.active), `${whole(arm.ratings)} of ${whole(arm.wanted)}`]) {
+    for (const words of [number(arm.weight, decimals), whole(arm.raters), whole(arm.complete), whole(arm.active), `${whole(arm.ratings)} of ${whole(arm.wanted)}`]) {
       element("td", "number", line, words);
     }
   }
