@@ -34,7 +34,7 @@ QUESTIONS = (
     Question(
         typed="study in two languages",
         page="how-to/two-languages",
-        answer=("languages: [en, de]", "texts/de.yaml"),
+        answer=("languages: [en, de]", "texts/nl.yaml"),
     ),
     Question(
         typed="delete a participant's data",

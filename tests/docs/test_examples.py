@@ -12,6 +12,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+import heartfelt
+
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "docs" / "examples"
 BLOCK = re.compile(r"^```(bash|python|yaml|text)\n(.*?)^```", re.MULTILINE | re.DOTALL)
@@ -41,6 +43,34 @@ def run_page(page: str, folder: Path, yaml: str) -> str:
     return text
 
 
+def _labels_beside_the_published_means(page: str, folder: Path) -> None:
+    """What the page says of the authors' means, which leave out five people: equal, but for three labels of each question."""
+    command = next(
+        block for language, block in BLOCK.findall(page) if language == "bash" and " out/avt " in block
+    )
+    finished = command.replace(" out/avt ", " out/avt-finished ").replace(
+        'range_prompt_matching"', 'range_prompt_matching;user_ID!=82|87|96|98|104"'
+    )
+    program = finished.replace("heartfelt ", f"{sys.executable} -m heartfelt ", 1)
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
+    subprocess.run(["bash", "-ec", program], cwd=folder, env=environment, check=True, capture_output=True)
+    published = pl.read_csv(folder / "avt_ai_images" / "all_ratings.csv").rename(
+        {"prompt_matching_mean": "prompt_match_mean"}
+    )
+    snapshot = heartfelt.load(folder / "out" / "avt-finished")
+    means = snapshot.ratings.group_by("stimulus", "question").agg(pl.mean("value"))
+    different: list[float] = []
+    for question in ("appeal", "realism", "prompt_match"):
+        for table, expected in ((means, 0), (snapshot.label().table, 3)):
+            both = published.join(
+                table.filter(question=question), left_on="image_key", right_on="stimulus"
+            ).select((pl.col("value") - pl.col(f"{question}_mean")).abs().alias("difference"))
+            beyond = both.filter(pl.col("difference") > 1e-9)["difference"].to_list()
+            assert (both.height, len(beyond)) == (146, expected)
+            different += beyond
+    assert f"{max(different):.3f}".lstrip("0") in page
+
+
 @pytest.mark.data
 @pytest.mark.slow
 @pytest.mark.timeout(600)
@@ -57,6 +87,7 @@ def test_the_page_about_ai_images_runs_as_printed(shared_data: Path, tmp_path: P
     assert summary["counts"]["answers"] == 10155
     oasis = json.loads((tmp_path / "out" / "oasis-report" / "summary.json").read_text(encoding="utf-8"))
     assert oasis["counts"]["means"] == 2 * 433
+    _labels_beside_the_published_means(page, tmp_path)
 
 
 @pytest.mark.data
