@@ -15,6 +15,7 @@ from heartfelt.screening import RULES
 Suggestion: TypeAlias = Literal["approve", "review", "pay in part", "screened out", "return", "wait"]
 _BY_ENDING: Mapping[str, Suggestion] = {
     "complete": "approve",
+    "later": "approve",
     "review": "review",
     "excluded": "review",
     "partial": "pay in part",
@@ -30,6 +31,7 @@ def suggested(ended: str, reasons: Sequence[str] = ()) -> Suggestion:
     """What to do about somebody whose session ended so; ``reasons`` are flags, each beginning with its rule.
 
     A flag that tells of carelessness makes it ``review`` for everybody who is to be paid. ``wait`` is for raters at work.
+    A session that is not the last (``later``) is paid for like a complete one, by its own code.
     """
     by_ending = _BY_ENDING.get(ended, "wait")
     careless = any(RULES[rule].careless for rule in (reason.partition(":")[0] for reason in reasons))

@@ -303,7 +303,7 @@ class Collection:
 
     def participants(self) -> pl.DataFrame:
         """The recruiter's id of every rater who came with one, how it ended and how they listened. For the researcher alone."""
-        return self._read(participants, self._summary().settings)
+        return self._read(participants, self._summary().settings, self.study)
 
     def waiting(self) -> pl.DataFrame:
         """Raters who are to come back for another session: since when, until when. For the researcher alone."""

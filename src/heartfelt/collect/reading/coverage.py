@@ -18,6 +18,8 @@ from heartfelt.study.arms import Arm
 
 _RECENT = 300
 _ENOUGH = 10
+_SLOWEST = 0.1
+"""Trials an hour below which nobody is rating, and there is no forecast."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,4 +167,6 @@ def _forecast(connection: Connection, missing: int, now: float) -> Forecast:
     if passed <= 0:
         return Forecast(None, None, "no time has passed")
     pace = len(moments) / passed
+    if 3600 * pace < _SLOWEST:
+        return Forecast(None, None, "hardly anything has been answered lately")
     return Forecast(now + missing / pace, pace * 3600)

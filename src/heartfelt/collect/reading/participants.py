@@ -19,6 +19,8 @@ from heartfelt.collect.reading.tables import (
     typed,
 )
 from heartfelt.collect.session.endings import code_of
+from heartfelt.collect.session.sessions import session_code
+from heartfelt.study import Study
 
 _PARTICIPANTS = (
     "participant text, recruiter text, rater text, session text, assignment text, recruiter_study text, ended text,"
@@ -29,7 +31,7 @@ _LONGEST_PAUSE = 1800.0
 """Seconds without any sign of a rater from which they were away: the time does not count."""
 
 
-def participants(connection: Connection, settings: Settings) -> pl.DataFrame:
+def participants(connection: Connection, settings: Settings, study: Study) -> pl.DataFrame:
     """The recruiter's ids of raters: how far each came, how it ended, and how they listened.
 
     ``code`` is what the rater was given to hand in, also if they were excluded afterwards; ``heard`` the mean share of the
@@ -38,7 +40,7 @@ def participants(connection: Connection, settings: Settings) -> pl.DataFrame:
     """
     excluded, progress = exclusions(connection), progress_in(connection)
     heard, minutes = _heard(connection), _minutes(connection)
-    assigned, screened = arms(connection), screen_outs(connection)
+    assigned, screened, visits = arms(connection), screen_outs(connection), _visits(connection)
     rows = []
     for row in connection.exec_driver_sql(
         "SELECT p.rater AS number, r.rater, p.at, p.recruiter, p.participant, p.facts FROM participants p"
@@ -59,7 +61,9 @@ def participants(connection: Connection, settings: Settings) -> pl.DataFrame:
                 "ended": here.state,
                 "screener": screened.get(row.number),
                 "arm": assigned.get(row.number),
-                "code": code_of(settings, ending, screened.get(row.number)),
+                "code": session_code(study, settings, visits.get(row.number, 1))
+                if ending == "later"
+                else code_of(settings, ending, screened.get(row.number)),
                 "trials": here.trials,
                 "heard": share,
                 "impossible": impossible,
@@ -69,6 +73,14 @@ def participants(connection: Connection, settings: Settings) -> pl.DataFrame:
             }
         )
     return typed(pl.DataFrame(rows, schema=columns_of(_PARTICIPANTS)), _PARTICIPANTS)
+
+
+def _visits(connection: Connection) -> dict[int, int]:
+    """The session that each rater who came back is in."""
+    rows = connection.exec_driver_sql(
+        "SELECT rater, max(number) AS visit FROM journal WHERE kind = 'revisited' GROUP BY rater"
+    )
+    return {row.rater: int(row.visit) for row in rows}
 
 
 def _heard(connection: Connection) -> dict[int, tuple[float | None, int]]:
