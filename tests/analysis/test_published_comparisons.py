@@ -75,4 +75,4 @@ def test_vgmidi(shared_data: Path) -> None:
     )
     raters = " ".join(analysis.summary.verdict_groups.raters)
     assert "1,519 people (inferred from equal questionnaires: the source has no ids) gave" in raters
-    assert "No rater is flagged: 1 of 13 rules could be applied (flat-trace to 2 of 1,519 raters)" in raters
+    assert "No rater is flagged: 1 of 14 rules could be applied (flat-trace to 2 of 1,519 raters)" in raters

@@ -207,7 +207,7 @@ def test_check_lists_arms_and_screeners(tmp_path: Path) -> None:
         "screeners": [{"id": "deaf", "when": {"rater": "hearing", "is": "bad"}}],
         "design": {"ratings_per_item": 3, "arms": arms, "strata": ["hearing"]},
     }
-    shown = run("check", write_study(tmp_path / "study", "s", 4, **parts))
+    shown = run("check", "--no-pages", add_media(write_study(tmp_path / "study", "s", 4, **parts)))
     assert "Arm 'calm' (weight 1): 4 stimuli, 1 question, own instructions." in shown
     assert "Arm 'some' (weight 2): 1 stimulus, 1 question, the study's instructions." in shown
     assert "Every arm wants 3 ratings of each of its items." in shown

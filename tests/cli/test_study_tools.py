@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from heartfelt.cli.app import app
 from heartfelt.collect import Collection, CollectOptions
 from heartfelt.collect.commands import Invite
-from tests.collect.people import Person, write_study
+from tests.collect.people import Person, add_media, write_study
 
 
 def test_instruments_are_listed_and_shown() -> None:
@@ -54,6 +54,6 @@ def test_check_names_scores_licences_and_what_to_know(tmp_path: Path) -> None:
     folder = write_study(
         tmp_path / "s", "s", before=[{"instrument": "phq-9"}], branding={"colour": "#5a2d82"}
     )
-    said = " ".join(CliRunner().invoke(app, ["check", str(folder)]).output.split())
+    said = " ".join(CliRunner().invoke(app, ["check", "--no-pages", str(add_media(folder))]).output.split())
     assert "(free, without copyright restriction): phq_9_depression. Item 9 asks about" in said
     assert "Contrast of the branding: #5a2d82 7.9:1" in said

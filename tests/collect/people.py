@@ -67,7 +67,7 @@ def add_media(folder: Path) -> Path:
     import numpy as np
     import soundfile
 
-    (folder / "media").mkdir()
+    (folder / "media").mkdir(exist_ok=True)
     soundfile.write(folder / "media" / "clip.wav", np.zeros(800), 8000)
     head, *rows = (folder / "stimuli.csv").read_text(encoding="utf-8").splitlines()
     lines = [f"{head},path", *(f"{row},clip.wav" for row in rows)]

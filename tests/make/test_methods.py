@@ -16,6 +16,7 @@ from heartfelt.formats.set_plan import SetPlan, plan_sets
 from heartfelt.make import Prompt
 from heartfelt.make.methods.clips import VERSIONS, Moving, Versions, low_passed
 from heartfelt.make.starter import StarterOptions, start_study
+from tests.collect.people import add_media
 
 NO_MEDIA = StarterOptions(media=False)
 
@@ -118,7 +119,7 @@ def test_check_warns_of_what_will_not_work(tmp_path: Path, capsys: pytest.Captur
         "name: s\nsets: {type: pair, rule: table, file: sets.csv}\nscales: {c: {type: choice}}\n"
         "questions: [{id: q, text: Which, scale: c}]\ndesign: {ratings_per_item: 3}\nrecruiting: {cap: 2}\n"
     )
-    assert main(["check", "--no-pages", str(folder)]) == 0
+    assert main(["check", "--no-pages", str(add_media(folder))]) == 0
     out = " ".join(capsys.readouterr().out.split())
     assert "2 sets of 2 stimuli (pair), 3 answers each: 2 trials per rater, at least 3 raters" in out
     assert (

@@ -38,6 +38,7 @@ def test_rules_that_report_a_standard_are_not_counted_as_findings() -> None:
         "bt500",
         "mushra",
         "p913",
+        "shared-browser",
     }
     snap, _ = planted({"random": 0.1}, n=60, seed=4, per_cell=1, mix={"bias_sd": 1.5})
     panel = screen(snap, "flag-only, collusion=off")

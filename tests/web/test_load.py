@@ -23,7 +23,7 @@ import polars as pl
 import pytest
 
 from heartfelt.collect import Collection
-from tests.collect.people import write_study
+from tests.collect.people import add_media, write_study
 from tests.collect.postgres import PostgresServer
 from tests.ports import free_port
 from tests.web.wire import Refusal, Wire
@@ -99,6 +99,8 @@ class Server:
                 wire.close()
                 return
             except (OSError, asyncio.IncompleteReadError, Refusal):
+                assert self.process is not None
+                assert self.process.poll() is None, "the server has ended"
                 assert time.monotonic() < deadline, "the server did not come up"
                 await asyncio.sleep(0.1)
 
@@ -191,8 +193,9 @@ def test_nothing_is_lost_and_nothing_is_over(tmp_path: Path, database: str | Non
         tmp_path / "study",
         "load",
         STIMULI,
-        design={"ratings_per_item": QUOTA, "stimuli_per_rater": EACH},
+        design={"ratings_per_item": QUOTA, "stimuli_per_rater": EACH, "listening": "free"},
     )
+    add_media(folder)
     server = Server(folder, database, workers=1 if database is None else 2)
     server.start()
     try:

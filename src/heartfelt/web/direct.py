@@ -10,9 +10,10 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, TypeAlias, cast
 
 from fastapi import FastAPI
+from starlette.middleware.errors import ServerErrorMiddleware
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.types import Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from heartfelt.web.options import WebOptions
 from heartfelt.web.security.guard import Guard
@@ -27,6 +28,11 @@ class StudyApp(FastAPI):
         super().__init__(**settings)
         self.direct: Mapping[tuple[str, str], Endpoint] = {}
         self.guard = Guard(self._dispatch, options)
+
+    def build_middleware_stack(self) -> ASGIApp:
+        """FastAPI's own layers without the outermost: faults are the guard's."""
+        stack = super().build_middleware_stack()
+        return stack.app if isinstance(stack, ServerErrorMiddleware) else stack
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle a connection: requests by way of the guard."""

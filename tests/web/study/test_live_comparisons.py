@@ -48,7 +48,10 @@ def test_the_dashboard_has_the_numbers_of_the_analysis(
     expected = summary.comparisons or ()
     assert len(expected) == (0 if sets is None else 1)
     assert to_json(board.comparisons) == to_json(
-        [replace(comparison, pairs=(), transitivity=None, ceilings={}) for comparison in expected]
+        [
+            replace(comparison, pairs=(), transitivity=None, ceilings={}, concordance=None)
+            for comparison in expected
+        ]
     )
     assert to_json(board.traces) == to_json(summary.traces or ())
     assert all(comparison.raters == 4 for comparison in board.comparisons)

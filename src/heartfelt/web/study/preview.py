@@ -41,7 +41,10 @@ _RATINGS = 10_000
 def open_preview(opened: OpenStudy, store_folder: Path) -> Collection:
     """A collection of the study that is never full, over a store of its own in ``store_folder``."""
     design = opened.study.design.model_copy(update={"ratings_per_item": _RATINGS})
-    study = replace(opened, study=opened.study.changed(design=design, database=None))
+    # Whoever looks at the pages answers at once, and is to see the end that raters see.
+    recruiting = opened.study.recruiting.model_copy(update={"impossible_share": 1.0})
+    changed = opened.study.changed(design=design, recruiting=recruiting, database=None)
+    study = replace(opened, study=changed)
     store = f"sqlite:///{store_folder}/preview.sqlite"
     return Collection.open(study, database=store, options=CollectOptions(durable=False))
 
