@@ -52,6 +52,8 @@ class Load:
             path, body = encode(page_reply("", step, {}))
             step = decode(json.loads(await wire.send("POST", path, json.dumps(body).encode())))
         await self._wait(start)
+        # The server closes a connection that was idle for five seconds, as while the others arrived.
+        wire = await Wire.to(self.port, wire.cookie)
         log = {"seconds": 2.5, "plays": 1, "first_play": 0.3, "device": "computer"}
         trial: dict[str, Any] = {"kind": "trial", "trial": step.trial, "questions": list(step.questions)}
         while (now := time.perf_counter()) < self.begin + self.seconds and trial["kind"] == "trial":

@@ -35,8 +35,8 @@ from heartfelt.collect.errors import StudyClosed
 from heartfelt.collect.session.arms import least_filled
 from heartfelt.collect.simulation import SimulationOptions, simulate_collection
 from heartfelt.errors import HeartfeltError, InputError, StudyError
+from tests.collect.faults import start, told
 from tests.collect.people import Clock, Person, write_study
-from tests.collect.test_processes import start, told
 
 Make = Callable[..., Path]
 Open = Callable[..., Collection]

@@ -30,6 +30,7 @@ from heartfelt.collect.commands import (
 from heartfelt.collect.errors import StudyBusy, StudyFull, TrialNotFound
 from heartfelt.collect.session import arms, listening, participants, steps, transaction
 from heartfelt.errors import InputError
+from heartfelt.study.design import HEARD_ENOUGH
 from tests.collect.people import Clock, Person, loads
 
 Make = Callable[..., Path]
@@ -238,7 +239,7 @@ def test_ready_before_the_instructions_is_asked_again(make_study: Make, collect:
 
 def test_constants() -> None:
     assert (steps.RETRY_SECONDS, arms.AWAY_SECONDS, steps._RENEW_BELOW) == (20.0, 1800.0, 2 / 3)
-    assert (listening.HEARD_ENOUGH, listening._SLACK_SECONDS, listening._SLACK_SHARE) == (0.95, 0.5, 0.05)
+    assert (HEARD_ENOUGH, listening._SLACK_SECONDS, listening._SLACK_SHARE) == (0.95, 0.5, 0.05)
     assert (participants._REMEMBERED, transaction._LONGEST, writer.MOST_AT_ONCE) == (10_000, 20_000, 256)
 
 

@@ -31,14 +31,13 @@ import yaml
 
 from heartfelt.collect import Collection
 from heartfelt.collect.commands import CollectOptions, ShowTrial, TrialLog
+from heartfelt.collect.simulated_answers import simulated_answer, simulated_demographics
 from heartfelt.collect.simulation import (
     Clock,
     CollectionClient,
     SimulatedRater,
     TrialReply,
     run_visits,
-    simulated_answer,
-    simulated_demographics,
     visit,
 )
 from heartfelt.simulate import Habits, judge

@@ -10,12 +10,12 @@ import pytest
 from heartfelt.analysis import Analysis, AnalyzeOptions, analyze
 from heartfelt.analysis.comparison_results import Comparison
 from heartfelt.collect import Collection, CollectOptions
+from heartfelt.collect.simulated_answers import simulated_demographics
 from heartfelt.collect.simulation import (
     Clock,
     CollectionClient,
     Visit,
     run_visits,
-    simulated_demographics,
     visit,
 )
 from heartfelt.report import write_analysis
