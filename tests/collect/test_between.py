@@ -19,7 +19,7 @@ from heartfelt.collect.commands import (
     SessionEnd,
     ShowTrial,
 )
-from heartfelt.collect.errors import MissingAnswer
+from heartfelt.collect.errors import MissingAnswer, PageAnswered
 from heartfelt.collect.simulation import SimulationOptions, simulate_collection
 from heartfelt.collect.versions import edits
 from heartfelt.errors import StudyError
@@ -146,8 +146,10 @@ def test_it_stays_until_it_is_answered_and_comes_once(make_study: Make, collect:
         collection.do(Questionnaire(person.id, first.time, first.questions, {}))
     page = collection.do(Questionnaire(person.id, first.time, first.questions, {"mood": 4}))
     assert page == AskQuestionnaire("between:m@2", ("tired",))
-    # The same page sent again, as after a lost connection, changes nothing.
-    assert collection.do(Questionnaire(person.id, first.time, first.questions, {"mood": 9})) == page
+    # The same page sent again, as after a lost connection, changes nothing; another tab's answers are refused.
+    assert collection.do(Questionnaire(person.id, first.time, first.questions, {"mood": 4})) == page
+    with pytest.raises(PageAnswered):
+        collection.do(Questionnaire(person.id, first.time, first.questions, {"mood": 9}))
     step = collection.do(Questionnaire(person.id, "between:m@2", ("tired",), {"tired": 1}))
     assert isinstance(step, ShowTrial)
     assert collection.snapshot().questionnaires["value"].to_list() == [4.0, 1.0]
