@@ -141,7 +141,7 @@ def _warnings(
         yield f"{len(never)} pairs of systems never meet in a set, such as {never[0][0]} and {never[0][1]}."
     if study.sets is not None and study.sets.reference_first and study.sets.type in {"pair", "ab"}:
         yield (
-            "The reference always comes first: an effect of the order cannot be told from a preference."
+            "The reference always comes first: the analysis cannot separate order effects from preferences."
             " Leave out 'reference_first' to draw the order for every rater."
         )
     if left_out:

@@ -115,7 +115,7 @@ for _policy in (
     Policy(
         "default",
         "drop raters whose answers carry no information about the stimuli, run in parallel with another rater's, or come"
-        " with listening reports that time does not allow",
+        " with impossible listening",
         actions_of(
             [
                 "informativeness",

@@ -14,7 +14,7 @@ from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.comparisons import has_sets
 
 IMPOSSIBLE, INCOMPLETE = "impossible", "incomplete"
-"""What a collection notes about a trial: more was reported than time allows, or less was heard than the study asks."""
+"""What a collection notes about a trial: the listening cannot have been, or less was heard than the study asks."""
 _RECORDED = {"seconds": pl.Float64, "heard": pl.Float64, "heard_flag": pl.String}
 
 

@@ -59,7 +59,7 @@ class SetValue(Command[None]):
 
 @dataclass(frozen=True, slots=True)
 class CountAutomated(Command[None]):
-    """Count a fetch by a robot or a link preview, which is no rater."""
+    """Count a page that a robot or a link preview fetched; neither is a rater."""
 
 
 def count_automated(work: Transaction) -> None:

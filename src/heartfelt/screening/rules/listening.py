@@ -4,10 +4,10 @@
 page waits for before answers open. ``full``: the clip, and every member of a set, to the end (a share of ``enough``; players
 stop reporting a moment before). ``started``: something of the clip, and of every member. ``free`` asks for nothing, so nobody
 is judged. ``heard`` is limited by the time that passed on the server; a trial that the collection noted as
-``incomplete`` counts too (a named reference is no rating, so only the note tells of it).
+``incomplete`` counts too: a named reference is not rated, so nothing else shows whether it was heard.
 
-*Impossible*: the share of trials whose listening the collection noted as ``impossible``: the page reported more than fits
-into the time that passed on the server. It is judged whatever the study asks for, since such a report was made up.
+*Impossible*: the share of trials whose listening the collection noted as ``impossible``: more was reported than the time on
+the server allows, or the answer came without the listening that the page waits for. It is judged in every listening mode.
 
 Both are judged trial by trial as in :mod:`heartfelt.screening.tolerated`; a set is one trial. Unit: share of trials. Trials
 whose clips have no known length are ignored.
@@ -54,7 +54,7 @@ def _impossible(view: RatingsView, options: RuleOptions) -> list[Verdicts] | str
     table = _recorded(view).select("rater", pl.col("heard_flag").eq_missing(IMPOSSIBLE).alias("bad"))
 
     def sentence(count: str) -> str:
-        return f"Reported more listening than the time allowed in {count} trials"
+        return f"The listening was impossible, by its report or by the time that passed, in {count} trials"
 
     return [beyond_tolerated(view, table, options, sentence, KNOWN_TRIALS)]
 
@@ -75,7 +75,7 @@ HEARD = Rule(
 )
 IMPOSSIBLE_LISTENING = Rule(
     "impossible",
-    "share of trials in which more listening was reported than the time allowed",
+    "share of trials whose listening was impossible, by its report or by the time that passed",
     "share of trials with impossible listening",
     _impossible,
     {"at_most": (0.05, "the share of impossible trials that clocks and players may explain")},
