@@ -213,3 +213,11 @@ def test_check_lists_arms_and_screeners(tmp_path: Path) -> None:
     assert "Every arm wants 3 ratings of each of its items." in shown
     assert "Arms are balanced within: hearing." in shown
     assert "Screeners: deaf." in shown
+
+
+def test_check_does_not_call_a_study_valid_whose_arm_shows_nothing(tmp_path: Path) -> None:
+    arms = [{"id": "none", "stimuli": {"stimulus": ["s9"]}}, {"id": "all"}]
+    folder = add_media(write_study(tmp_path / "study", "s", 2, design={"arms": arms}))
+    result = CliRunner().invoke(app, ["check", "--no-pages", str(folder)])
+    assert isinstance(result.exception, InputError | StudyError)
+    assert "valid" not in result.output

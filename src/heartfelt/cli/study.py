@@ -74,6 +74,7 @@ def check(
         )
     if not planned:
         require_media(opened)
+    by_arm = list(_arms(opened))
     units = f"{opened.items.height} items" if opened.sets is None else f"{len(opened.sets.sets)} sets"
     say(f"{folder}: valid. {stimuli} stimuli, {len(opened.study.asked)} questions, {units}.")
     if planned:
@@ -81,7 +82,7 @@ def check(
     if opened.sets is not None and (unused := opened.sets.left_out):
         notes = [*notes, f"{len(unused)} stimuli are in no set, such as {next(iter(unused))}."]
     say(*(f"  {note}" for note in notes), *(f"  {line}" for line in _drafted(opened)))
-    say(*(f"  {line}" for line in _arms(opened)))
+    say(*(f"  {line}" for line in by_arm))
     conditions, never = _conditional(opened)
     say(*(f"  {line}" for line in conditions))
     say(*(f"  warning: {line}" for line in (*problems, *_off_scale(opened), *never, *_planted(opened))))
