@@ -44,7 +44,7 @@ def main() -> None:
     with (DATA / "avt_ai_images" / "prompts.csv").open(encoding="utf-8") as file:
         prompts = {row["ID"]: _words(row["prompts"]) for row in csv.DictReader(file)}
     for name, paths, words in (("OASIS", oasis, themes), ("AVT", avt, [prompts[path.stem] for path in avt])):
-        for spec in ("objects", "objects[least=0.3]", "objects:efficientnet-lite0"):
+        for spec in ("objects", "objects[least=0.6]", "objects:efficientnet-lite0"):
             _objects(name, spec, paths, words)
         for spec, question in (("pixels", "brightness"), ("faces", "faces"), ("expressions", "expression")):
             table, seconds = _answers(
@@ -53,7 +53,22 @@ def main() -> None:
             some = table.filter((pl.col("value") > 0) | (pl.col("answer") != "(none)"))
             seen = "" if spec == "pixels" else f"; faces in {some.height}: {', '.join(some['stimulus'][:12])}"
             print(f"{name}, {spec}: {len(paths)} images, {len(paths) / seconds:.0f} images/s{seen}")
+    _looked_at()
     _crops()
+
+
+def _looked_at() -> None:
+    """Words for the images that somebody described by looking (``tests/drafts/seen``), and how many agree."""
+    with (Path(__file__).parents[1] / "tests/drafts/seen/images.csv").open(encoding="utf-8") as file:
+        rows = [row for row in csv.DictReader(file) if (DATA / row["image"]).is_file()]
+    table, _ = _answers("objects", [DATA / row["image"] for row in rows], Ask("objects", TAGS, ""))
+    things = [{normalised(word) for word in row["things"].split(";")} for row in rows]
+    answers = [answer.split(";") if answer else [] for answer in table["answer"]]
+    right = sum(_names(word, seen) for words, seen in zip(answers, things, strict=True) for word in words)
+    some, words = sum(map(bool, answers)), sum(map(len, answers))
+    print(
+        f"looked at: {some} of {len(rows)} images have a word, {words} words, {right} agree with what was seen"
+    )
 
 
 def _objects(name: str, spec: str, paths: Sequence[Path], words: Sequence[set[str]]) -> None:
@@ -66,7 +81,7 @@ def _objects(name: str, spec: str, paths: Sequence[Path], words: Sequence[set[st
     print(
         f"{name}, {spec}: {len(paths) / seconds:.0f} images/s; {count} of {len(paths)} show something it knows"
     )
-    for low, high in ((0.2, 1.01), (0.2, 0.4), (0.4, 0.6), (0.6, 0.8), (0.8, 1.01)):
+    for low, high in ((0.4, 1.01), (0.4, 0.6), (0.6, 0.8), (0.8, 1.01)):
         chosen = [
             k and a is not None and low <= s < high for k, a, s in zip(known, first, score, strict=True)
         ]

@@ -45,6 +45,9 @@ class Core:
 
 
 STATS = "tests/stats"
+PUBLISHING = "tests/publishing"
+ANONYMITY = "publishing/anonymity"
+PLANNING = ("tests/planning/test_by_hand.py", "tests/planning/test_limits.py")
 GUARDS: dict[str, dict[str, str]] = {
     "comparison": {
         "abx": "limits abx",
@@ -99,6 +102,16 @@ GUARDS: dict[str, dict[str, str]] = {
 }
 """The statistics whose every module counts: each module's tests, by what follows ``test_`` in their names."""
 
+_PICTURES = "metadata/test_planted_pictures metadata/test_hostile metadata/test_places metadata/test_layouts metadata/test_boxes"
+_SOUNDS = "metadata/test_planted_sounds metadata/test_hostile metadata/test_places metadata/test_layouts metadata/test_boxes"
+_PADDING = "test_padding metadata/test_metadata"
+MEDIA: dict[str, str] = {
+    **dict.fromkeys(("images", "bitmaps", "colour_profiles", "boxes", "picture_items"), _PICTURES),
+    **dict.fromkeys(("audio", "frames", "ogg", "films", "containers"), _SOUNDS),
+    **dict.fromkeys(("padding", "ogg_padding", "pieces"), _PADDING),
+}
+"""The modules that clean media, with their tests below ``tests/media``."""
+
 
 def _guarded() -> Iterator[Core]:
     for package, modules in GUARDS.items():
@@ -114,7 +127,17 @@ def _guarded() -> Iterator[Core]:
             )
 
 
+MAKE: tuple[Core, ...] = (
+    Core("generation/provenance.py", ("tests/generation/test_provenance.py",)),
+    Core("make/cropping.py", ("tests/make/test_cropping.py",)),
+    Core("make/intents.py", ("tests/make/test_intents.py",)),
+    Core("media/recordings.py", ("tests/media/test_recordings.py",)),
+    Core("publishing/anonymity/media_licences.py", ("tests/generation/test_provenance.py",)),
+    Core("publishing/papers/provenance.py", ("tests/publishing/papers/test_origins.py",)),
+)
+"""Making stimuli: where they come from, where they are cut, which are the same."""
 CORE: tuple[Core, ...] = (
+    *MAKE,
     Core(
         "stats/estimate.py", (f"{STATS}/test_confidence.py", f"{STATS}/test_ratio.py", "tests/test_base.py")
     ),
@@ -135,6 +158,13 @@ CORE: tuple[Core, ...] = (
     ),
     Core("stats/reml.py", (f"{STATS}/test_reml.py", f"{STATS}/inference/test_bounds.py")),
     *_guarded(),
+    Core("planning/uncertainty.py", PLANNING),
+    Core("planning/power.py", PLANNING),
+    Core("planning/search.py", PLANNING),
+    Core("planning/reliability.py", PLANNING),
+    Core(
+        "planning/preregister.py", ("tests/planning/test_registered.py", "tests/planning/test_preregister.py")
+    ),
     Core(
         "screening/rules/informativeness.py",
         ("tests/screening/test_pinned.py", "tests/screening/test_informativeness.py"),
@@ -169,9 +199,85 @@ CORE: tuple[Core, ...] = (
     Core("snapshot/survey.py", ("tests/snapshot/test_guards.py", "tests/snapshot/test_sensitivity.py")),
     Core("tables.py", ("tests/snapshot/test_guards.py", "tests/test_base.py")),
     Core("predictors/running.py", ("tests/predictors/test_limits.py", "tests/predictors/test_running.py")),
+    Core("drafts/*.py", ("tests/drafts/test_limits.py", "tests/drafts/test_drafting.py")),
+    Core("predictors/tagger.py", ("tests/drafts/test_plugged_in.py",)),
+    Core("media/colour_names.py", ("tests/media/test_colour_names.py",)),
     Core("web/security/*.py", ("tests/web/security",)),
+    *(
+        Core(f"media/metadata/{module}.py", tuple(f"tests/media/{name}.py" for name in names.split()))
+        for module, names in MEDIA.items()
+    ),
+    Core("publishing/anonymity/media.py", ("tests/publishing/test_media.py",)),
+    Core("publishing/anonymity/key.py", ("tests/publishing/test_key.py",)),
+    Core("publishing/splits.py", ("tests/publishing/test_splits_by_hand.py",)),
+    Core(
+        "publishing/hold_out.py",
+        ("tests/publishing/test_held_out_rows.py", "tests/publishing/test_hiding.py"),
+    ),
+    Core("publishing/hiding/*.py", ("tests/publishing/test_hiding.py",)),
+    *(
+        Core(
+            f"publishing/anonymity/{module}.py",
+            tuple(f"tests/publishing/test_{name}.py" for name in names.split()),
+        )
+        for module, names in {
+            "check": "last_check people_by_hand publish",
+            "columns": "people_by_hand",
+            "durations": "answer_times",
+            "earlier": "earlier_by_hand earlier people_by_hand",
+            "generalise": "search_by_hand search_limits generalise people_by_hand",
+            "hierarchies": "search_by_hand search_limits rare_answers generalise people_by_hand",
+            "information": "search_by_hand search_limits",
+            "people": "people_by_hand last_check",
+            "pseudonyms": "people_by_hand",
+            "regions": "people_by_hand",
+            "roles": "people_by_hand answer_times",
+            "suppress": "search_by_hand search_limits",
+            "wishes": "people_by_hand",
+        }.items()
+    ),
+    Core(
+        f"{ANONYMITY}/recognise/*.py",
+        (f"{PUBLISHING}/test_recognise.py", f"{PUBLISHING}/test_personal_data.py"),
+    ),
+    Core(
+        f"{ANONYMITY}/personal_data.py",
+        (f"{PUBLISHING}/test_personal_data.py", f"{PUBLISHING}/test_quarantine.py"),
+    ),
+    Core(f"{ANONYMITY}/texts.py", (f"{PUBLISHING}/test_quarantine.py", f"{PUBLISHING}/test_text_cells.py")),
+    Core(f"{ANONYMITY}/quarantine.py", (f"{PUBLISHING}/test_quarantine.py",)),
+    Core(f"{ANONYMITY}/in_release.py", (f"{PUBLISHING}/test_quarantine.py",)),
+    Core(f"{ANONYMITY}/machine.py", (f"{PUBLISHING}/test_machine.py",)),
+    Core(f"{ANONYMITY}/draft.py", (f"{PUBLISHING}/test_draft.py",)),
+    Core(
+        "publishing/digests.py", ("tests/publishing/test_digest_list.py", "tests/publishing/test_digests.py")
+    ),
+    Core("challenge/final.py", ("tests/challenge/test_final.py",)),
+    Core("challenge/guard.py", ("tests/challenge/test_guard.py",)),
+    Core("challenge/ladder.py", ("tests/challenge/test_ladder.py",)),
+    Core("challenge/ledger.py", ("tests/challenge/test_ledger.py",)),
+    Core("challenge/ledger_file.py", ("tests/challenge/test_ledger.py",)),
+    Core("challenge/parts.py", ("tests/challenge/test_parts.py",)),
+    Core("challenge/reading.py", ("tests/challenge/test_reading.py",)),
 )
 EQUIVALENT: dict[str, str] = {
+    **dict.fromkeys(
+        (
+            f"challenge/final.py: ScoreOptions(ceilings=False, slices=()) -> ScoreOptions({other})"
+            for other in ("ceilings=False", "slices=()")
+        ),
+        "the ranking reads headlines, which have neither ceilings nor slices",
+    ),
+    "challenge/ladder.py: shown >= certainty -> shown > certainty": "sixty halvings end at the same digits",
+    "challenge/parts.py: costs[0] < costs[1] -> costs[0] <= costs[1]": "equal costs are decided by the coin before",
+    "challenge/parts.py: own.group_by('prompt', maintain_order=True) -> own.group_by('prompt')": (
+        "groups are put in the order of the names"
+    ),
+    "drafts/drafting.py: row.get('call') or '' -> row.get('call')": "neither is the id of a call",
+    "drafts/cases.py: items.join(filled, on=['stimulus', 'question'], how='anti', maintain_order='left')"
+    " -> items.join(filled, on=['stimulus', 'question'], how='anti')": "cases are put in the order of the stimuli",
+    "drafts/drafting.py: runs and all((each.problem is not None for each in runs))"
+    " -> all((each.problem is not None for each in runs))": "without a drafter nothing is run: that is an error before",
     "stats/comparison/ceilings.py: beyond(most) > 0 and most < 1000000000000.0"
     " -> beyond(most) > 0 or most < 1000000000000.0": "where a search ends at most; the root between is the same",
     "stats/comparison/ceilings.py: most < 1000000000000.0 -> most <= 1000000000000.0": "how far a search looks, only",
@@ -325,7 +431,50 @@ EQUIVALENT: dict[str, str] = {
     " -> lapack.dpotrf(matrix.T, clean=0, overwrite_a=1)": "0 is what LAPACK's wrapper takes anyway",
     "labels/labels.py: pl.Series('item', [int(name) for name in made.items], dtype=pl.Int64)"
     " -> pl.Series('item', [int(name) for name in made.items])": "there is at least one, and polars takes int for Int64",
+    "publishing/anonymity/personal_data.py: NUMBERS if numbered else () -> NUMBERS": "every such pattern needs a digit anyway",
+    "publishing/anonymity/personal_data.py: ADDRESSES if numbered else () -> ADDRESSES": "every such pattern needs a digit anyway",
+    "publishing/anonymity/personal_data.py: EASTERN_ADDRESSES if unspaced or numbered else () -> EASTERN_ADDRESSES": (
+        "every such pattern needs such a letter or a digit anyway"
+    ),
+    "publishing/anonymity/personal_data.py: EASTERN_NAMES if unspaced else () -> EASTERN_NAMES": (
+        "every such pattern needs such a letter anyway"
+    ),
+    "publishing/anonymity/quarantine.py: pl.Int64 if name == 'times' else pl.String -> pl.String": "the file holds text only",
     "stats/inference/posthoc.py: 0.02 -> 0.032": "where a search starts; it ends at the same value",
+    "publishing/digests.py: column.replace(new) if new else column -> column.replace(new)": "nothing to replace leaves all",
+    "publishing/hiding/spelled.py: order is not None and abs(order) > 0.99 -> abs(order) > 0.99": (
+        "a correlation that cannot be computed is NaN; None is there for the types"
+    ),
+    "publishing/hiding/features.py: base64.b64decode(padded, validate=True) -> base64.b64decode(padded)": (
+        "it is given nothing but letters of the alphabet"
+    ),
+    "publishing/hiding/features.py: value == each -> value != each": "to the models a feature and its opposite are the same",
+    "publishing/anonymity/check.py: 2000000 -> 2000001": "how many texts are searched at once, only",
+    "publishing/anonymity/earlier.py: 0.0 -> 0.01": "no share below .9 makes two raters one",
+    "publishing/anonymity/earlier.py: 500 -> 501": "how many rows are compared at once, only",
+    "publishing/anonymity/generalise.py: 8 -> 9": "how many combinations are worked out, only",
+    "publishing/anonymity/generalise.py: least[place] >= -worst[0] -> least[place] > -worst[0]": "tries ties once more",
+    "publishing/anonymity/columns.py: 'stimulus' not in keys or not frame.height -> 'stimulus' not in keys": (
+        "of a table without rows no item has several"
+    ),
+    "publishing/anonymity/information.py: 1.0 -> 1.11": "a share is never above 1 but for rounding",
+    "publishing/anonymity/people.py: len(whens.levels) > 1 -> len(whens.levels) >= 1": (
+        "without columns and dates nothing is chosen"
+    ),
+    "publishing/anonymity/information.py: float(size) if total else 0.0 -> 0.0": "where nothing is shown the share is 0",
+    "publishing/anonymity/people.py: raters.select('rater').join(earlier, on='rater', how='left', maintain_order='left')"
+    " -> raters.select('rater').join(earlier, on='rater', how='left')": "polars keeps this order unasked",
+    "publishing/anonymity/pseudonyms.py: ratings['set'].null_count() < ratings.height"
+    " -> ratings['set'].null_count() <= ratings.height": "of no set the most that have seen it is nobody",
+    "publishing/anonymity/suppress.py: wanted < rows.size -> wanted <= rows.size": "nobody left is no group",
+    "publishing/anonymity/suppress.py: weights + 0.01 -> weights - 0.01": "both order groups by what joining them costs",
+    "planning/power.py: 8.0 -> 8.81": "where a search starts; no share has a bar below 0",
+    "planning/power.py: 60 -> 61": "how often a search halves",
+    "planning/power.py: float(chances(ratio, middle).mean()) > share -> float(chances(ratio, middle).mean()) >= share": (
+        "which way a search goes that has arrived"
+    ),
+    "planning/search.py: taken is not None and taken <= limit -> taken <= limit": "a budget comes with prices",
+    "planning/preregister.py: each.cost_at_most or 0.0 -> each.cost_at_most": "a budget comes with prices",
 }
 
 

@@ -122,6 +122,7 @@ def test_a_command_is_refused_before_it_does_anything(
         "ray": ["bench", "missing", "--model", "human", "--engine", "ray", "--out", "out"],
         "zenodo": ["publish", "missing", "out", "--deposit", "zenodo:sandbox"],
         "hub": ["publish", "missing", "out", "--push", "hub:somebody/something"],
+        "names": ["publish", "missing", "out", "--ner", "en=en_core_web_lg"],
         "fine-tuning": ["train", "missing", "--recipe", "clap-mos", "--out", "model"],
     }
     for name, words in arguments.items():

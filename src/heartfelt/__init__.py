@@ -7,5 +7,5 @@
 
 from lazy_loader import attach_stub
 
-__version__ = "0.8.3"
+__version__ = "0.8.4"
 __getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

@@ -357,7 +357,7 @@ def plan(
     tastes: float | None = None,
     pilot: object = None,
     policy: Literal["default", "flag-only", "strict"] = "default",
-    studies: int = 200,
+    studies: int = 1000,
     seed: int = 0,
     progress: Progress | None = None,
 ) -> Plan:
@@ -380,7 +380,7 @@ def plan(
     policy : str
         What screening does with careless raters.
     studies : int
-        Simulated studies per design.
+        Simulated studies per design, at most.
     seed : int
         Of the simulations.
     progress : callable, optional
@@ -428,14 +428,21 @@ def publish(
     sensitive: Sequence[str] = (),
     open: Sequence[str] = (),
     drop: Sequence[str] = (),
+    weights: Mapping[str, float] | None = None,
+    earlier: Sequence[Path | str] = (),
+    people: Literal["all", "earlier", "new"] = "all",
     times: Literal["day", "week", "month", "none"] = "day",
-    texts: Literal["search", "review", "drop"] = "search",
+    seconds: float = 0.0,
+    texts: Literal["search", "review", "drop"] | None = None,
+    ner: Mapping[str, str] | None = None,
     decisions: Path | str | None = None,
     private: Path | str | None = None,
     without_demographics: bool = False,
     layouts: Sequence[str] | None = None,
     split: Mapping[str, object] | None = None,
     hold_out: str | None = None,
+    hold_out_columns: Sequence[str] = (),
+    hold_out_anyway: Sequence[str] = (),
     details: Details | Path | str | None = None,
     figures: bool = True,
     progress: Progress | None = None,
@@ -444,41 +451,34 @@ def publish(
 
     Parameters
     ----------
-    source : Snapshot, Panel, path or table
-        The ratings, with what is known of the raters.
-    out : path
-        The folder to make. Key, quarantined texts and pseudonyms go to a folder next to it, ``out`` with ``-private``.
+    source, out : Snapshot, Panel, path or table; path
+        The ratings, with what is known of the raters; the folder to make. What stays private goes to ``out`` with ``-private``.
     k, l : int
-        Every published combination of facts about a rater is shared by ``k`` raters, with ``l`` values of every sensitive
-        column among them.
-    sensitive : sequence of str
-        Columns of the raters that nobody should learn about a person.
-    open : sequence of str
-        Columns to publish as they are, because nobody could know a rater by them; ``before_*`` names several.
-    drop : sequence of str
-        Columns of any table to leave out.
-    times : str
-        The finest period in which a rating is dated.
-    texts : str
-        Whether texts with personal data wait for a decision (``search``), all texts do (``review``), or none is published.
-    decisions : path, optional
-        The ``quarantine.csv`` with decisions about texts; the one in the private folder if left out.
-    private : path, optional
-        Where key, quarantine and pseudonyms are stored; ``out`` with ``-private`` if left out.
+        Raters who share every published combination of facts about them, and values of each sensitive column among them.
+    sensitive, open, drop : sequence of str
+        Columns of the raters that nobody should learn about a person; columns to publish as they are, because nobody could know
+        a rater by them (``before_*`` names several); and columns of any table to leave out.
+    weights : mapping of str to float, optional
+        How much columns of the raters matter where detail has to go, such as ``{"age": 3}``; 1 if left out.
+    earlier, people : sequence of path, str
+        Earlier releases of the same people, checked together with this one; whether all, only theirs or ``new`` people go out.
+    times, seconds : str, float
+        The finest period in which a rating is dated, and what answer times are rounded to; 0 publishes none.
+    texts, ner : str, mapping, optional
+        Whether texts with personal data wait for a decision (``search``), all texts do (``review``, for up to 200 if left out), or
+        none is published (``drop``); spaCy models by language that look for names, which needs ``heartfelt[ner]``.
+    decisions, private : path, optional
+        The ``quarantine.csv`` with decisions about texts, and the folder with key, quarantine and pseudonyms.
     without_demographics : bool
         Publish nothing that is known of raters.
-    layouts : sequence of str, optional
-        Layouts to write: see docs/layouts.md.
-    split : mapping, optional
-        How stimuli are divided, such as ``{"by": "prompt", "seed": 3}`` or ``{"train": 0.8, "test": 0.2}``.
-    hold_out : str, optional
-        A part of the split whose ratings and labels are not published.
+    layouts, split : sequence of str, mapping, optional
+        Layouts to write (docs/layouts.md); how stimuli are divided, such as ``{"by": "prompt", "seed": 3}`` or ``{"test": 0.2}``.
+    hold_out, hold_out_columns, hold_out_anyway : str, sequence of str
+        A part whose ratings and labels are not published; columns about it to publish unless, or even if, they predict its labels.
     details : Details or path, optional
         What only the authors know, or the ``publication.yaml`` that says it; that of ``source`` if it is a folder with one.
-    figures : bool
-        Whether the figures of the analysis are drawn, which takes most of the time of a small study.
-    progress : callable, optional
-        Called with what is being done, the steps done and the steps in all.
+    figures, progress : bool, callable, optional
+        Whether figures are drawn; what is called with what is being done, the steps done and the steps in all.
 
     Returns
     -------
@@ -493,6 +493,7 @@ def publish(
     768
     """
     from heartfelt.collect.recruited import recruiters_ids
+    from heartfelt.publishing.anonymity.key import refuse_inside
     from heartfelt.publishing.options import PublishOptions
     from heartfelt.publishing.papers.details import Details, read_details
     from heartfelt.publishing.publish import publish
@@ -503,17 +504,26 @@ def publish(
         sensitive=tuple(sensitive),
         open=tuple(open),
         drop=tuple(drop),
+        weights=dict(weights or {}),
+        earlier=tuple(map(Path, earlier)),
+        people=people,
+        seconds=seconds,
         decisions=None if decisions is None else Path(decisions),
         private=None if private is None else Path(private),
         private_texts=recruiters_ids(source) if isinstance(source, str | Path) else (),
         times=times,
         texts=texts,
+        ner=dict(ner or {}),
         without_demographics=without_demographics,
         layouts=None if layouts is None else tuple(layouts),
         split={name: str(value) for name, value in (split or {}).items()},
         hold_out=hold_out,
+        hold_out_columns=tuple(hold_out_columns),
+        hold_out_anyway=tuple(hold_out_anyway),
         figures=figures,
     )
+    if isinstance(source, str | Path):
+        refuse_inside(Path(out), Path(source), "which is to be published")
     if not isinstance(details, Details):
         own = source if isinstance(source, str | Path) and Path(source).is_dir() else None
         details = read_details(details or own)

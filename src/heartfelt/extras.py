@@ -43,6 +43,7 @@ EXTRAS: Mapping[str, tuple[str, ...]] = {
     "generate": ("accelerate", "diffusers"),
     "ray": ("ray",),
     "hub": ("huggingface_hub",),
+    "ner": ("presidio_analyzer",),
 }
 INCLUDES: Mapping[str, tuple[str, ...]] = {
     "all": ("serve", "predict", "tables"),

@@ -230,6 +230,10 @@ FIELDS = Contract(
         _optional("prompt_hash", "a hash of what the model was asked"),
         _optional("drafted_at", "when the machine wrote it", MOMENT),
         _optional("confidence", "how sure the machine says it is, from 0 to 1", pl.Float64),
+        _optional(
+            "boxes",
+            "where it saw what: tag, box (left, top, right, bottom as fractions) and confidence, as JSON",
+        ),
         _optional("repeat", "0 for a first presentation, 1 for its first repeat", pl.Int64),
     ),
     key=("stimulus", "field", "source", "verified_by", "repeat"),
@@ -246,6 +250,11 @@ DRAFTS = Contract(
         _optional("prompt_hash", "a hash of what the model was asked"),
         _optional("at", "when", MOMENT),
         _optional("confidence", "how sure the machine says it is, from 0 to 1", pl.Float64),
+        _optional(
+            "boxes",
+            "where it saw what: tag, box (left, top, right, bottom as fractions) and confidence, as JSON",
+        ),
+        _optional("limits", "what the machine cannot see, in its own words"),
     ),
     key=("stimulus", "question"),
 )

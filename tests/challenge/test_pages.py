@@ -14,9 +14,16 @@ import pytest
 pytest.importorskip("fastapi", reason="the extra 'serve' is not installed")
 
 import uvicorn
+from typer.testing import CliRunner
 
 from heartfelt.challenge.challenge import Challenge, ChallengeOptions
-from heartfelt.challenge.server import HostOptions, challenge_app
+from heartfelt.challenge.client import choose_final, own_submissions
+from heartfelt.challenge.final import close
+from heartfelt.challenge.guard import HostOptions
+from heartfelt.challenge.ledger import Member
+from heartfelt.challenge.server import challenge_app
+from heartfelt.cli.app import app
+from heartfelt.errors import InputError
 from tests.challenge.made import benchmark, predictions
 
 if TYPE_CHECKING:
@@ -47,21 +54,49 @@ def test_the_pages_work_for_everybody(browser: Browser, tmp_path: Path) -> None:
     challenge = Challenge(benchmark().write(tmp_path / "benchmark"), ChallengeOptions(step=0.05))
     with served(challenge) as address:
         for name, right in (("Sound Lab", 0.7), ("Ångström & <Sons>", 0.9)):
-            challenge.ledger.add_submitter(name)
-            sent = challenge.submit(name, predictions(right=right).write_csv().encode(), f"{name} v1")
+            token = challenge.ledger.add_member(name)
+            sent = challenge.submit(
+                Member(team=name, name=name), predictions(right=right).write_csv().encode(), f"{name} v1"
+            )
         assert challenge.wait_for(sent.id, 60).status == "scored"
         page = browser.new_page(viewport={"width": 320, "height": 640})
         problems: list[str] = []
         page.on("console", lambda message: problems.append(message.text) if message.type == "error" else None)
         page.on("pageerror", lambda error: problems.append(str(error)))
-        for path in ("/", "/leaderboard"):
+        for path in ("/", "/mine", "/leaderboard", "/leaderboard#final"):
+            if path.endswith("#final"):
+                close(challenge)
+                page.goto(f"{address}/")
             page.goto(address + path)
+            if path == "/":
+                # The file and the command can be copied line by line.
+                assert (
+                    page.locator("pre").first.inner_text().splitlines()[0] == "stimulus,question,value,answer"
+                )
+            if path == "/mine":
+                page.get_by_label("Token", exact=True).fill(token)
+                page.get_by_role("button", name="Show").click()
+                page.get_by_text("Ångström & <Sons> v1").wait_for()
             assert page.evaluate("document.documentElement.scrollWidth") <= 320, path
             violations = axe.Axe().run(page).response["violations"]
             assert not violations, [(each["id"], each["nodes"][0]["html"]) for each in violations]
         assert not problems, problems
-        assert page.locator("tbody tr").first.inner_text().split("\t")[:2] == ["1", "Ångström & <Sons>"]
+        # The command says the same as the page.
+        listed = CliRunner().invoke(
+            app, ["challenge", "submissions", address, "--token", token], catch_exceptions=False
+        )
+        assert "Ångström & <Sons> v1" in listed.output
+        assert "4 left in 24 hours" in listed.output
+        with pytest.raises(InputError, match="unknown or revoked"):
+            own_submissions(address, "wrong")
+        with pytest.raises(InputError, match="closed"):
+            choose_final(address, token, sent.id)
+        with pytest.raises(InputError, match="cannot be reached"):
+            own_submissions("http://127.0.0.1:9", token)
+        with pytest.raises(InputError, match="not the address"):
+            own_submissions("file:///etc/passwd", token)
+        assert page.locator("tbody tr").first.inner_text().split("\t")[:2] == ["1–2", "Ångström & <Sons>"]
         # Headings sort the table: the page's own script runs under the policy.
-        page.locator("th button", has_text="submitter").first.click()
+        page.locator("th button", has_text="team").first.click()
         assert page.locator("th[aria-sort=ascending]").count() == 1
         page.close()

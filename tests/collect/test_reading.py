@@ -343,6 +343,9 @@ def test_verdicts(make_study: Make, opened: Open) -> None:
     assert {row["verified_by"] for row in fields.iter_rows(named=True)} == {person.id}
 
 
+BOXES = '[{"tag":"ink","box":[0.1,0.2,0.5,0.6]}]'
+
+
 @pytest.mark.slow
 def test_how_a_draft_was_verified_is_in_the_snapshot(make_study: Make, opened: Open) -> None:
     """First answers, time and keys of every field, and where its draft came from: in the store and in the snapshot."""
@@ -354,7 +357,7 @@ def test_how_a_draft_was_verified_is_in_the_snapshot(make_study: Make, opened: O
         pl.DataFrame({
             "stimulus": stimulus, "question": ["style"] * 3, "value": ["ink", "oil", "chalk"],
             "source": ["painter"] * 3, "version": ["2.1"] * 3, "prompt_hash": ["abc"] * 3, "at": [when] * 3,
-            "confidence": [0.9, 0.8, None],
+            "confidence": [0.9, 0.8, None], "boxes": [BOXES, None, None], "limits": ["It sees no people."] * 3,
         }),
     )  # fmt: skip
     collection = opened(folder, hidden=0.0, planted=0.0)
@@ -365,6 +368,10 @@ def test_how_a_draft_was_verified_is_in_the_snapshot(make_study: Make, opened: O
 
     person = Person(collection)
     person.begin()
+    for trial in (person.trial, *person.trial.following):
+        boxes = {"style": (("ink", (0.1, 0.2, 0.5, 0.6)),)} if trial.machine["style"] == "ink" else {}
+        assert trial.boxes == boxes
+        assert trial.limits == {"style": "It sees no people."}
     given: list[tuple[object, Verdict, str | None]] = [
         ("(rejected)", "accepted", None), ("ink wash", "fixed", "gouache"), ("mine", "rejected", None),
     ]  # fmt: skip
@@ -388,6 +395,11 @@ def test_how_a_draft_was_verified_is_in_the_snapshot(make_study: Make, opened: O
     assert fields["confidence"].to_list() == [
         {"s0": 0.9, "s1": 0.8, "s2": None}[name] for name in fields["stimulus"]
     ]
+    assert {name: set(part["boxes"]) for (name,), part in fields.group_by("stimulus")} == {
+        "s0": {BOXES},
+        "s1": {None},
+        "s2": {None},
+    }
     felt = frozen.ratings.filter(question="feel").sort("at")
     assert felt["field_seconds"].to_list() == [1.5, 1.5, 1.5, None]
     assert felt["seconds"].to_list() == [9.0, 9.0, 9.0, 2.0]

@@ -43,7 +43,7 @@ def test_files_are_matched_whatever_their_case_spaces_form_and_zeros(tmp_path: P
     folder = study(tmp_path, "{intent}_{index}.wav", *names, per_cell=2, intents=intents)
     result = make_study(folder)
     assert (result.complete, result.failed) == (4, 0)
-    assert result.systems[0].notes == ("no stimulus asks for notes_3.wav",)
+    assert result.systems[0].notes[0] == "no stimulus asks for notes_3.wav"
     table = pl.read_csv(folder / "stimuli.csv")
     sources = dict(zip(table["stimulus"], table["source"], strict=True))
     assert sources["A_very calm_1"] == "Very_Calm 01.wav"

@@ -81,9 +81,13 @@ def test_clips_are_cropped_levelled_and_described(study: Path) -> None:
     assert {
         each.stimulus: each.problem is not None for each in done.stimuli if each.problem
     } == dict.fromkeys(["silent", "cut", "short"], True)
-    assert by_name["silent"].problem == "The clip is silent."
+    assert by_name["silent"].problem == (
+        "B/silent.wav is silent: nothing rises above -60 dB. Generate it again."
+    )
     assert "does not fit the clip short of 0.80 s" in str(by_name["short"].problem)
-    assert by_name["again"].duplicate_of is None, "a crop from another place is another clip"
+    assert by_name["again"].duplicate_of == "c2", "the same recording, cropped at another place"
+    assert by_name["again"].checks == "the same recording as c2"
+    assert [each.stimulus for each in done.stimuli if each.duplicate_of] == ["again"]
     for name in ("c0", "c1"):
         each = by_name[name]
         clip = read_audio(study / "media" / str(each.path))
@@ -278,7 +282,7 @@ def test_the_command_reports_and_says_what_failed(
     assert main(["prepare", str(study), "--seconds", "2", "--format", ".wav", "--out", str(report)]) == 1
     shown = capsys.readouterr().out
     assert "9 of 12 stimuli prepared; originals are untouched." in shown
-    assert "silent: The clip is silent." in shown
+    assert "silent: B/silent.wav is silent: nothing rises above -60 dB. Generate it again." in shown
     assert "loudness before (LUFS): eta squared 0." in shown
     assert "p < .001 (9 stimuli)." in shown
     page = (report / "report.html").read_text(encoding="utf-8")

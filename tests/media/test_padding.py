@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import struct
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,9 +12,11 @@ import numpy as np
 import pytest
 import soundfile
 from PIL import Image
+from tests.media.metadata.planted_sounds import FILMS, ogg_flac, ogg_page
 
 from heartfelt.media.metadata import SMALLEST, padded, read_range, stripped
-from heartfelt.media.metadata.audio import checksum
+from heartfelt.media.metadata.boxes import children
+from heartfelt.media.metadata.ogg import checksum
 from heartfelt.streams import stream
 
 SOUNDS = {
@@ -99,3 +102,119 @@ def test_what_cannot_be_parsed_is_padded_behind(tmp_path: Path, damage: Callable
     path = write(tmp_path, "flac")
     path.write_bytes(damage(path.read_bytes()))
     assert content_of(path, 9000, b"x").startswith(path.read_bytes()[:4])
+
+
+@pytest.mark.parametrize(
+    "suffix", [suffix for suffix in (*SOUNDS, *PICTURES) if suffix not in {"ogg", "opus"}]
+)
+@pytest.mark.parametrize("more", [SMALLEST, SMALLEST + 1, 70_001])
+def test_padding_is_what_cleaning_takes_away(tmp_path: Path, suffix: str, more: int) -> None:
+    path = write(tmp_path, suffix)
+    plain = stripped(path)
+    longer = content_of(path, plain.size + more, b"seed")
+    again = tmp_path / f"again.{suffix}"
+    again.write_bytes(longer)
+    once_more = stripped(again)
+    assert read_range(again, once_more, 0, once_more.size) == read_range(path, plain, 0, plain.size)
+    if suffix in {"wav", "aiff", "webp"}:
+        (size,) = struct.unpack_from(">I" if suffix == "aiff" else "<I", longer, 4)
+        assert size == len(longer) - 8 - more % 2
+    if suffix == "jpg":
+        assert longer[2:4] == b"\xff\xe0"
+        assert longer[20:22] == b"\xff\xfe"
+    if suffix == "mp3":
+        assert longer[:6] == b"ID3\x04\0\0"
+        assert longer[10:14] == b"PRIV"
+        tag = sum(byte << 7 * place for place, byte in enumerate(reversed(longer[6:10])))
+        frame = sum(byte << 7 * place for place, byte in enumerate(reversed(longer[14:18])))
+        assert tag == more - 10 == frame + 10
+    if suffix == "png":
+        kinds, at = [], 8
+        while at < len(longer):
+            (size,) = struct.unpack_from(">I", longer, at)
+            kinds.append(longer[at + 4 : at + 8])
+            (stated,) = struct.unpack_from(">I", longer, at + 8 + size)
+            assert stated == zlib.crc32(longer[at + 4 : at + 8 + size])
+            at += 12 + size
+        assert kinds[-2:] == [b"fiLl", b"IEND"]
+
+
+def test_a_film_is_padded_with_free_space(tmp_path: Path) -> None:
+    path = tmp_path / "clip.m4a"
+    path.write_bytes(FILMS["handler.m4a"]())
+    plain = stripped(path)
+    longer = content_of(path, plain.size + SMALLEST, b"seed")
+    *_, last = children(longer, 0, len(longer))
+    assert (last.kind, last.start, last.stop) == (b"free", plain.size, plain.size + SMALLEST)
+
+
+def test_an_empty_file_is_padded_too(tmp_path: Path) -> None:
+    (tmp_path / "empty.wav").touch()
+    assert len(content_of(tmp_path / "empty.wav", 5000, b"seed")) == 5000
+
+
+@pytest.mark.parametrize("suffix", ["ogg", "opus"])
+@pytest.mark.parametrize("more", [SMALLEST, 64_300, 70_001, 200_000])
+def test_padded_pages_follow_each_other(tmp_path: Path, suffix: str, more: int) -> None:
+    path = write(tmp_path, suffix)
+    longer = content_of(path, stripped(path).size + more, b"seed")
+    at, number, unfinished = 0, 0, False
+    while longer[at : at + 4] == b"OggS":
+        lacing = longer[at + 27 : at + 27 + longer[at + 26]]
+        stop = at + 27 + len(lacing) + sum(lacing)
+        flags, position, _, sequence, stated = struct.unpack_from("<BqIII", longer, at + 5)
+        assert sequence == number
+        assert bool(flags & 1) == unfinished, "a page that continues a packet says so"
+        assert (position == -1) == (not any(size < 255 for size in lacing)), (
+            "no position where no packet ends"
+        )
+        assert checksum(longer[at : at + 22] + bytes(4) + longer[at + 26 : stop]) == stated
+        at, number, unfinished = stop, number + 1, lacing[-1] == 255
+    assert number > 3
+    assert len(longer) - at < 1500, "little is left behind the last page"
+
+
+def second_packet(content: bytes) -> bytes:
+    """The packet behind the first page, from as many pages as it is on."""
+    at, packet = 27 + content[26] + sum(content[27 : 27 + content[26]]), b""
+    while True:
+        body = at + 27 + content[at + 26]
+        for size in content[at + 27 : body]:
+            packet += content[body : body + size]
+            body += size
+            if size < 255:
+                return packet
+        at = body
+
+
+@pytest.mark.parametrize("more", [SMALLEST, 70_001])
+@pytest.mark.parametrize("kind", ["vorbis", "opus", "flac", "theora", "speex"])
+def test_padding_of_an_ogg_file_is_one_comment(tmp_path: Path, kind: str, more: int) -> None:
+    path = tmp_path / f"a.{'ogv' if kind == 'theora' else 'ogg'}"
+    if kind in {"vorbis", "opus"}:
+        path.write_bytes(write(tmp_path, "ogg" if kind == "vorbis" else "opus").read_bytes())
+    elif kind == "flac":
+        path.write_bytes(ogg_flac())
+    else:
+        first, about = (
+            (b"\x80theora" + bytes(35), b"\x81theora") if kind == "theora" else (b"Speex   " + bytes(72), b"")
+        )
+        packets = ((2, first), (0, about + bytes(8)), (4, bytes(range(200))))
+        path.write_bytes(
+            b"".join(ogg_page(6, at, flags, packet) for at, (flags, packet) in enumerate(packets))
+        )
+    plain = stripped(path)
+    longer = content_of(path, plain.size + more, b"seed")
+    packet = second_packet(longer)
+    start = {"vorbis": b"\x03vorbis", "opus": b"OpusTags", "theora": b"\x81theora", "speex": b""}.get(kind)
+    if start is None:
+        assert packet[0] & 0x7F == 4
+        assert int.from_bytes(packet[1:4], "big") == len(packet) - 4, "the block of a FLAC says its length"
+        start = packet[:4]
+    assert packet.startswith(start)
+    vendor, count, size = struct.unpack_from("<III", packet, len(start))
+    assert (vendor, count) == (0, 1)
+    end = packet[len(start) + 12 + size :]
+    assert end == (b"\1" if kind == "vorbis" else b"")
+    assert packet[len(start) + 12 :].startswith(b"-=")
+    assert size > more * 0.9 - 800, "most of the padding is in it"

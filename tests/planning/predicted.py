@@ -17,8 +17,8 @@ from heartfelt.planning.simulation import (
     Studies,
     draw_people,
     interval_width,
+    model_errors,
     simulate_question,
-    system_errors,
     system_pairs,
 )
 from heartfelt.planning.statistics import statistics
@@ -88,10 +88,10 @@ def shown(about: Published, question: str) -> dict[str, float]:
     value = table["value"].to_numpy().astype(np.float64)
     systems, intents = parts[0].count, parts[1].count
     nobody = np.zeros(who.count, np.bool_)
-    head, jackknife, effects, _, _, moves = statistics(
+    head, jackknife, effects, cover, _, moves = statistics(
         who.codes, what.codes, value, nobody, of[0], of[1], systems, intents, about.material.minimum
     )
-    pairs, width = system_pairs(effects[:systems], system_errors(jackknife, moves))
+    pairs, width = system_pairs(effects[:systems], model_errors(head, cover, jackknife, moves))
     known = dict(zip(FIGURES, head.tolist(), strict=True))
     return {name: known[name] for name in KEYS[:3]} | {
         "difference_width": width,

@@ -21,11 +21,12 @@ from heartfelt.planning import Plan, PlanOptions, plan_study
 from heartfelt.planning import workers as workers
 from heartfelt.planning.builtin import BUILT_IN, built_in_pilot
 from heartfelt.planning.comparison import comparison_pilot
-from heartfelt.planning.design import grid, layout_of, material_of, price
+from heartfelt.planning.design import grid, layout_of, material_of
 from heartfelt.planning.incidence import assign
 from heartfelt.planning.pilot import estimate_pilot
 from heartfelt.planning.preregister import preregister
 from heartfelt.planning.rehearsed import rehearse
+from heartfelt.planning.search import price
 from heartfelt.report import write_plan
 from heartfelt.serialization import dumps, read_json
 from heartfelt.snapshot import Snapshot
@@ -188,19 +189,20 @@ def test_comparison_designs_go_through_the_real_strengths(tmp_path: Path) -> Non
 
 @pytest.mark.slow
 def test_a_pilot_carries_its_uncertainty_into_the_ranges(music: Path) -> None:
-    options = fast(ratings=(6,), studies=60)
+    options = fast(ratings=(6,), studies=60, effect=1.0, power=0.05)
     pilot = estimate_pilot(simulated_pilot(music, 20))
     unsure = plan_study(music, options, pilot=pilot)
-    fixed = {name: replace(each, without=()) for name, each in pilot.questions.items()}
+    fixed = {name: replace(each, freedom=None) for name, each in pilot.questions.items()}
     sure = plan_study(music, options, pilot=replace(pilot, questions=fixed, careless_raters=None))
 
     def width(plan: Plan) -> float:
-        estimate = plan.designs[0].questions["valence"].icc1k.estimate
-        return (estimate.high or 0) - (estimate.low or 0)
+        power = plan.designs[0].questions["valence"].power
+        return (power.high or 0) - (power.low or 0)
 
     assert unsure.pilot.from_pilot
     assert not sure.pilot.from_pilot
     assert width(unsure) > 1.2 * width(sure)
+    assert any("What the pilot cannot tell of 'valence'" in note for note in unsure.notes)
 
 
 @pytest.mark.slow
@@ -343,7 +345,7 @@ def test_pilots_of_comparisons_and_of_categories() -> None:
     assert len(model.systems) >= 3
     assert model.components.system > 0
     assert np.array(model.system_noise).shape == (len(model.systems), len(model.systems))
-    drawn = model.system_draws(np.full(500, model.components.system), np.random.default_rng(0))
+    drawn = model.system_draws(500, np.random.default_rng(0))
     assert drawn.mean(axis=0) == pytest.approx(list(model.systems.values()), abs=0.5)
     with pytest.raises(InputError, match="A pilot of 2 raters"):
         comparison_pilot(snapshot.study, compared.arena(raters=2))

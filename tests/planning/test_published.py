@@ -25,7 +25,7 @@ def test_aimoclips_from_its_components_alone(aimoclips: Published) -> None:
     made = predicted(aimoclips, BUILT_IN["aimoclips"], studies=200)
     for question in ("valence", "arousal"):
         real = shown(aimoclips, question)
-        assert real["pairs"] == {"valence": 12, "arousal": 10}[question]
+        assert real["pairs"] == {"valence": 10, "arousal": 9}[question], "as in the model of the ratings"
         for name in KEYS:
             low, high = np.quantile(made[question][name], [0.025, 0.975])
             assert low <= real[name] <= high, (question, name, real[name], low, high)
@@ -39,12 +39,7 @@ def test_aimoclips_from_its_components_alone(aimoclips: Published) -> None:
             assert abs(float(made[question][name].mean()) - real[name]) < within, (question, name)
 
 
-def test_the_built_in_pilots_are_what_the_data_give(
-    aimoclips: Published, shared_data: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(
-        "heartfelt.planning.pilot.GROUPS", 3
-    )  # of the uncertainty, which is not looked at here
+def test_the_built_in_pilots_are_what_the_data_give(aimoclips: Published, shared_data: Path) -> None:
     for known, snapshot in (("aimoclips", aimoclips.snapshot), ("mos", vcc2018(shared_data))):
         pilot = estimate_pilot(snapshot)
         assert pilot.careless == pytest.approx(BUILT_IN[known].careless)
@@ -56,7 +51,7 @@ def test_the_built_in_pilots_are_what_the_data_give(
 
 
 def test_twenty_raters_predict_what_all_of_aimoclips_show(aimoclips: Published) -> None:
-    """95% ranges from 20 random raters; over 40 choices .90 to 1.00 of them cover (docs/planning.md)."""
+    """95% ranges from 20 random raters; over 40 choices .93 to 1.00 of them cover (docs/planning.md)."""
     shares = covered(aimoclips, raters=20, choices=6, studies=60)
     assert np.mean(list(shares.values())) >= 0.85
     assert min(shares.values()) >= 0.6, shares

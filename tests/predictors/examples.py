@@ -16,6 +16,8 @@ from tests.predictors.tiny import write_tiny_clap, write_tiny_clip
 def example(name: str, folder: Path) -> str:
     """The ARG of ``NAME:ARG``; empty where the predictor needs none."""
     match name:
+        case "tagger":
+            return "tests.predictors.examples:tags"
         case "call":
             module = f"heartfelt_example_{hashlib.sha256(str(folder).encode()).hexdigest()[:8]}"
             (folder / f"{module}.py").write_text("def one(question):\n    return 1\n", encoding="utf-8")
@@ -45,3 +47,9 @@ def trained_example(folder: Path) -> str:
     nothing = {key: np.zeros(size) for key in ("mean", "factor", "reach", "weight")}
     output = Output("valence", Head("ridge", 5.0, nothing), (1.0, 9.0), 2.0, 0.9)
     return str(TrainedModel("example", "va-audio", Music.name, (output,)).write(folder / "model"))
+
+
+def tags(path: Path) -> list[str]:
+    """A tagger that sees the same in every file."""
+    del path
+    return ["thing"]

@@ -6,6 +6,7 @@ import pickle
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 from PIL import Image
 
@@ -13,12 +14,14 @@ from heartfelt.errors import InputError
 from heartfelt.models.conversion import picture
 from heartfelt.models.imagenet import broader_words, classify, imagenet_classes
 from heartfelt.predictors import Ask, Case, Media, predictor_from, run
-from heartfelt.predictors.objects import Objects, labels_of, sure_labels
+from heartfelt.predictors.images import Networks
+from heartfelt.predictors.objects import LEAST, Objects, calibrated, plain_labels
 from heartfelt.study.scale import Categories, FreeText, Tags, YesNo
 from tests.models.conftest import Pulled, _cache, pulled  # noqa: F401  # fixtures
 from tests.predictors.hostile_images import HOSTILE, write_hostile
 
 FREE = Tags(type="tags")
+ZEBRAS = Tags(type="tags", tags=["zebra", "horse"], open=False)
 
 
 def place(name: str) -> int:
@@ -51,17 +54,71 @@ def test_broader_words_hold_what_they_say() -> None:
     assert all(0 <= at < 1000 for places in groups.values() for at in places)
 
 
-def test_an_answer_is_as_special_as_the_network_is_sure() -> None:
-    certain = sure_labels(probabilities(Beagle=0.7, Boxer=0.1))
-    assert (certain[0].name, certain[0].share) == ("Beagle", 0.7)
-    hesitant = sure_labels(probabilities(Beagle=0.3, Boxer=0.25, couch=0.3))
-    assert [label.name for label in hesitant[:2]] == ["dog", "couch"]
-    assert hesitant[0].share == pytest.approx(0.55, abs=0.02)
-    lost = sure_labels(probabilities(Beagle=0.1, volcano=0.1, pizza=0.1))
-    assert lost == labels_of(probabilities(Beagle=0.1, volcano=0.1, pizza=0.1))
-    spread = sure_labels(probabilities(Beagle=0.2, tabby_cat=0.2, goldfish=0.2))
-    assert spread[0].name == "animal"
-    assert sure_labels(probabilities(Beagle=0.3, tabby_cat=0.3))[0].name == "animal"
+def only(**shares: float) -> npt.NDArray[np.float64]:
+    """So much for some classes, and nothing for the others."""
+    out = np.zeros(1000)
+    for name, share in shares.items():
+        out[place(name.replace("_", " "))] = share
+    return out
+
+
+def said(least: float = LEAST, **shares: float) -> list[str]:
+    return [label.name for label in plain_labels(only(**shares), least) if label.share >= least]
+
+
+def test_words_are_those_people_use() -> None:
+    assert said(Egyptian_cat=0.3, tabby_cat=0.2) == ["cat"], "two breeds are one word"
+    assert said(Beagle=0.9) == ["dog"]
+    assert said(tiger=0.6, leopard=0.1) == ["tiger"], "nobody calls a tiger a big cat"
+    assert said(tiger_shark=0.4, great_white_shark=0.2) == ["shark"], "shark, and not fish too"
+    assert said(goldfish=0.5) == ["fish"]
+    assert said(ox=0.3, water_buffalo=0.3) == ["cattle"], "neither is most of the two"
+    assert said(water_buffalo=0.6) == ["buffalo"]
+    assert said(daisy=0.3, bee=0.3, fly=0.1) == ["insect", "flower"]
+    assert said(lemon=0.2, orange=0.2, fig=0.2) == ["fruit"]
+    assert said(lemon=0.7) == ["lemon"]
+    assert said(volcano=0.1, pizza=0.1) == []
+
+
+def test_a_broad_word_where_nothing_more_special_is_likely() -> None:
+    spread = {"Beagle": 0.14, "tabby_cat": 0.14, "goldfish": 0.14, "jay": 0.14}
+    assert said(**spread) == ["animal"]
+    assert said(**{**spread, "zebra": 0.3}) == ["zebra"]
+    assert said(**dict.fromkeys(spread, 0.1)) == [], "less than half of the probability"
+
+
+def test_confidence_is_the_probability_of_being_right() -> None:
+    """The fit to OASIS: what the network gives 0.2 is right in a third, what it gives 0.5 in five of six."""
+    assert [calibrated(share) for share in (0.2, 0.3, 0.5)] == pytest.approx([0.33, 0.55, 0.83], abs=0.01)
+    assert 0 <= calibrated(0) < 1e-6 < 1 - 1e-6 < calibrated(1) <= 1
+    (label,) = plain_labels(only(zebra=0.5))
+    assert label.share == pytest.approx(calibrated(0.5))
+    predictor = Objects.make("", {})
+    assert predictor.answer(only(zebra=0.25), Ask("objects", FREE, "")).answer == "zebra"
+    unsure = predictor.answer(only(zebra=0.2), Ask("objects", FREE, ""))
+    assert unsure.problem == "nothing is at least 0.4 likely; the likeliest is zebra with 0.33"
+    assert predictor.answer(only(zebra=0.2), Ask("what", ZEBRAS, "")).answer == "zebra", "on a list"
+    bold = Objects.make("", {"least": "0.3"})
+    assert bold.answer(only(zebra=0.2), Ask("objects", FREE, "")).answer == "zebra"
+
+
+def test_three_views_are_averaged(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[tuple[str, bool]] = []
+
+    def classified(
+        pictures: list[Image.Image], *, model: str, view: str = "centre"
+    ) -> npt.NDArray[np.float64]:
+        del model
+        seen.extend((view, each.getpixel((0, 0)) == (255, 0, 0)) for each in pictures)
+        return np.full((len(pictures), 1000), 0.0 if view == "whole" else 0.003)
+
+    monkeypatch.setattr("heartfelt.predictors.objects.classify", classified)
+    monkeypatch.setattr(Networks, "__getitem__", lambda _, name: name)
+    image = Image.new("RGB", (4, 4))
+    image.putpixel((0, 0), (255, 0, 0))
+    result = Objects.make("", {}).look(image)
+    assert sorted(seen) == [("centre", False), ("centre", True), ("whole", True)]
+    assert result == pytest.approx(np.full(1000, 0.002))
 
 
 def test_lists_of_a_study_get_the_sum_of_their_classes() -> None:

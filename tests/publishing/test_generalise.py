@@ -56,7 +56,7 @@ def test_k_and_l_hold_for_any_table(case: tuple[pl.DataFrame, list[str], int, in
     impossible = frame.height < k or any(frame[name].n_unique() < diversity for name in secrets)
     with pytest.MonkeyPatch.context() as patch:
         if greedy:
-            patch.setattr(module, "MOST_TRIED", 0)
+            patch.setattr(module, "MOST_LISTED", 0)
         if impossible:
             with pytest.raises(InputError):
                 generalise(hierarchies, [frame[name] for name in secrets], k, diversity)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import io
 import tarfile
 from collections.abc import Callable
@@ -16,6 +15,7 @@ import pytest
 import heartfelt
 from heartfelt.errors import InputError, StudyError
 from heartfelt.publishing.anonymity.check import PrivateDataError, PrivateTexts, check_files
+from heartfelt.publishing.anonymity.media import content_digest
 from heartfelt.publishing.options import PublishOptions
 from heartfelt.publishing.papers.details import Details
 from heartfelt.publishing.publish import publish
@@ -122,7 +122,8 @@ def test_columns_that_may_say_something_about_a_person_are_left_out(tmp_path: Pa
         loud=pl.col("stimulus").str.slice(1).cast(pl.Int64),
         remark=pl.col("rater").replace_strict({"person-003": "mail me: a.b@example.org"}, default="fine"),
     )
-    published = publish(source, tmp_path / "out", replace(QUICK, open=("remark",), drop=("ip",)))
+    options = replace(QUICK, open=("remark",), drop=("ip",), texts="search")
+    published = publish(source, tmp_path / "out", options)
     public = published.release.snapshot
     assert set(public.ratings.columns) == {"rater", "stimulus", "question", "value", "loud", "remark"}
     assert public.raters.columns == ["rater", "Age", "age_2", "at", "id", "pseudonym"]
@@ -178,7 +179,10 @@ def test_a_licence_that_forbids_sharing_leaves_links_and_hashes(tmp_path: Path) 
         row["stimulus"]: row for row in pl.read_csv(published.folder / "media.csv").iter_rows(named=True)
     }
     assert table["s1"]["why_absent"] == "the licence of the media forbids sharing (All rights reserved)"
-    assert table["s1"]["sha256"] == hashlib.sha256((media / "s1.wav").read_bytes()).hexdigest()
+    assert table["s1"]["sha256"] == content_digest(media / "s1.wav"), (
+        "what the link leads to, without metadata"
+    )
+    assert table["s3"]["sha256"].startswith("hmac-sha256:"), "metadata cannot be taken out of it"
     assert table["s1"]["link"] == "https://example.org/s1"
     assert "metadata cannot be removed" in table["s3"]["why_absent"]
     assert table["s4"]["why_absent"] == "the media file was not at hand"

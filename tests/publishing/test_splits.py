@@ -5,12 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 from PIL import Image
 
 from heartfelt.errors import InputError
 from heartfelt.labels.benchmark import load_benchmark
+from heartfelt.media.audio import write_audio
+from heartfelt.media.recordings import RATE
 from heartfelt.publishing.hold_out import hold_out
 from heartfelt.publishing.release import PublishedMedium
 from heartfelt.publishing.splits import (
@@ -23,6 +26,7 @@ from heartfelt.publishing.splits import (
     split_options,
 )
 from heartfelt.snapshot import Snapshot
+from tests.media.test_recordings import melody
 from tests.publishing.releases import release_of, small_snapshot, with_stimuli, without_benchmark
 
 
@@ -87,7 +91,7 @@ def test_media_and_groups_on_both_sides_are_reported(tmp_path: Path) -> None:
     split, media = check.steps
     assert split.settings["hash"] == assignment_hash(placement(release))
     assert "2 intents" in split.about
-    assert "No identical media" in media.about
+    assert "No identical or nearly identical media" in media.about
     part = dict(placement(release).select("stimulus", "split").rows())
     names = list(part)
     other = next(name for name in names if part[name] != part[names[0]])
@@ -101,6 +105,19 @@ def test_media_and_groups_on_both_sides_are_reported(tmp_path: Path) -> None:
     assert [set(each.stimuli) for each in near.crossings] == [{names[0], other}]
     assert not near.crossings[0].identical
     assert "1 group of identical or nearly identical" in near.steps[1].about
+    sound = melody(1, 4.0)
+    recordings = {}
+    for name, cut in {names[0]: sound[: 3 * RATE], other: sound[RATE:] * np.float32(0.3)}.items():
+        write_audio(tmp_path / f"{name}.ogg", cut, RATE)
+        recordings[name] = PublishedMedium(name, name, 1, f"{name}.ogg")
+    cuts = check_split(replace(release, media=recordings), tmp_path)
+    assert [set(each.stimuli) for each in cuts.crossings] == [{names[0], other}], "cut elsewhere, coded again"
+    known = snapshot.stimuli.with_columns(
+        duplicate_of=pl.when(pl.col("stimulus") == other).then(pl.lit(names[0]))
+    )
+    prepared = Snapshot.build(snapshot.study, stimuli=known, ratings=snapshot.ratings)
+    told = check_split(replace(release, snapshot=prepared, media={}), None)
+    assert [set(each.stimuli) for each in told.crossings] == [{names[0], other}], "crops that do not overlap"
     same = dict.fromkeys((names[0], other), "a" * 64)
     twins = {name: PublishedMedium(name, digest, 1) for name, digest in same.items()}
     exact = check_split(replace(release, media=twins), None)

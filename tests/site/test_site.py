@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Iterator
 from html import unescape
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -29,6 +31,14 @@ pytestmark = pytest.mark.slow  # what they look at takes seconds to make
 def site(study: Made) -> Path:
     options = SiteOptions(release=study.folder / "snapshot", submit_to="https://example.org/submit")
     return write_site(study.folder / "benches", study.folder / "site", options)
+
+
+def numbers_in(data: object) -> Iterator[float]:
+    """Every number with a fraction in JSON data."""
+    if isinstance(data, float):
+        yield data
+    for each in data.values() if isinstance(data, dict) else data if isinstance(data, list) else ():
+        yield from numbers_in(each)
 
 
 def text_of(path: Path) -> str:
@@ -115,6 +125,15 @@ def test_what_is_held_out_appears_nowhere(study: Made) -> None:
     shown = next(n for n in study.private.items["stimulus"] if n not in study.hidden)
     assert "People:" in text_of(site / "stimuli" / f"{shown}.html")
     assert "are hidden; scores include them" in text_of(site / "index.html")
+    # Nothing tells a right guess of all hidden labels from a wrong one: no hash over them, no number to the last digit.
+    written = json.loads((study.folder / "private" / "all" / "scores.json").read_text())
+    digests = {study.private.hash[:12], *(value[:12] for value in study.private.table_hashes.values())}
+    exact = {repr(number) for number in numbers_in(written["scores"]) if len(repr(number)) > 12}
+    assert len(exact) > 50
+    for path in site.rglob("*"):
+        text = path.read_text(errors="replace") if path.suffix in {".html", ".json", ".js"} else ""
+        assert not any(digest in text for digest in digests), path
+        assert not any(number in text for number in exact), path
     # The same by name of the part, from the benchmark with all labels.
     study.private.write(study.folder / "private benchmark")
     options = SiteOptions(release=study.folder / "private benchmark", hold_out="test")

@@ -34,6 +34,7 @@ from heartfelt.study.model import (
     Text,
     say,
 )
+from heartfelt.study.norms import NORMS, norms_of
 from heartfelt.study.scale import Categories, Category, FreeText, Numeric, Ordered, Points, Tags, YesNo
 from heartfelt.study.set_scale import BestWorst, Choice, Grade, Preference, Rank, Trace
 from heartfelt.wording import listed, number, plural, sentence
@@ -122,7 +123,10 @@ def references(paragraphs: tuple[Paragraph, ...], study: Study | None = None) ->
     """The references of the methods and instruments that the paragraphs name, in alphabetical order."""
     text = " ".join(paragraph.text for paragraph in paragraphs)
     instruments = {} if study is None else {each.name: each.citation for each in study.instruments.values()}
-    return tuple(sorted(source for words, source in (REFERENCES | instruments).items() if words in text))
+    norms = {name: table.citation for name, table in NORMS.items()}
+    return tuple(
+        sorted(source for words, source in (REFERENCES | instruments | norms).items() if words in text)
+    )
 
 
 def stimuli_text(snapshot: Snapshot, summary: Summary) -> str:
@@ -137,6 +141,10 @@ def stimuli_text(snapshot: Snapshot, summary: Summary) -> str:
         intents = table["intent"].drop_nulls().unique().sort().to_list()
         text += f", meant to convey {plural(counts.intents, 'intent')} ({listed(intents, 20)})"
     text += "."
+    if norms := norms_of([intent for intent in study.intents if counts.intents]):
+        text += (
+            f" The intents' reference coordinates were those of {listed([table.name for table in norms])}."
+        )
     if counts.unrated:
         text += f" {number(counts.unrated)} of them had no rating."
     if "duration" in table.columns and (known := table["duration"].drop_nulls()).len():

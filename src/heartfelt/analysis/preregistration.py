@@ -54,6 +54,17 @@ class Preregistration:
     covariates: tuple[str, ...] = ()
     expected: tuple[str, ...] = ()
     """What the plan forecasts, in words."""
+    effect: str = ""
+    """The difference that the study is to find, in words."""
+    smallest_effect: float | None = None
+    """Within so many points systems count as equivalent."""
+    power: float | None = None
+    """The lowest expected power over the questions."""
+    cost_at_most: float | None = None
+    exclusions: tuple[str, ...] = ()
+    """The screening rules that leave raters out, with their settings."""
+    stopping: str = ""
+    seed: int = 0
 
 
 @dataclass(frozen=True, slots=True)

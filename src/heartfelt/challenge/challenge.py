@@ -1,4 +1,8 @@
-"""A challenge: a benchmark with hidden labels, its rules, and the thread that scores what is submitted, one after another."""
+"""A challenge: a benchmark with hidden labels, its rules, and the thread that scores what is submitted, one after another.
+
+The hidden labels are divided in two (:mod:`heartfelt.challenge.parts`): what is submitted is scored on the public part alone, and
+published as the ladder allows; the final part is scored once, when the challenge is closed (:mod:`heartfelt.challenge.final`).
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,7 @@ import logging
 import tempfile
 import threading
 import time
+from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as TookTooLong
 from dataclasses import dataclass, field
@@ -14,21 +19,29 @@ from typing import Self
 
 import polars as pl
 
-from heartfelt.benchmark.prediction_file import Scorer
-from heartfelt.challenge.ladder import Rung, overstatement, rungs_of
-from heartfelt.challenge.ledger import Ledger, Limits, Steps, Submission
+from heartfelt.benchmark.prediction_file import Scorer, in_order
+from heartfelt.challenge.ladder import Rung, Tries, overstatement, rungs_of
+from heartfelt.challenge.ledger import Ledger, Limits, Member, Steps, Submission
+from heartfelt.challenge.parts import divided
 from heartfelt.challenge.reading import SizeLimits, not_usable, readable_file, too_many_rows
 from heartfelt.errors import HeartfeltError, InputError
 from heartfelt.labels import load_benchmark
-from heartfelt.scoring import ScoreOptions, Scores, tasks_of
+from heartfelt.scoring import ScoreOptions, Truth, score, tasks_of, truth_of
+from heartfelt.scoring.scorer import coverage_of
+from heartfelt.scoring.scores import Task
 from heartfelt.study.model import say
 from heartfelt.wording import plural
 
 LEDGER = "challenge.sqlite"
+AUTOMATIC = "automatic"
+"""What the ledger says of a step that follows from the labels."""
 _SPARE_ROWS = 1_000
-_MODEL = "submission"
 _GRACE = 5.0
-"""Seconds a submission may take to its end when the challenge is closed; after that it is scored at the next start."""
+"""Seconds a submission may take to its end when the server stops; after that it is scored at the next start."""
+_COLD = 10
+"""How many times as long the first submission of a process may take."""
+_AT_HAND = 64
+"""Submissions whose predictions are kept in memory."""
 _log = logging.getLogger("heartfelt.challenge")
 
 
@@ -39,19 +52,21 @@ class ChallengeOptions:
     part: str | None = "test"
     """The part whose labels are hidden; None for all of them."""
     step: float | None = None
-    """The step of published scores; by default chosen for each task by the number of its items."""
+    """The step of published scores; by default about half a standard error of each task."""
     limits: Limits = field(default_factory=Limits)
     megabytes: float = 16.0
     seconds: float = 60.0
     """How long scoring one submission may take."""
+    public_share: float = 0.5
+    """The share of the hidden labels that the running board is scored on; the others are for the final ranking."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """One line of a leaderboard: a submitter's published score in one task."""
+    """One line of a leaderboard: a team's published score in one task."""
 
     rank: int
-    submitter: str
+    team: str
     model: str
     score: float
     since: float
@@ -59,6 +74,19 @@ class Place:
     submissions: int
     overstated_at_most: float
     """How far it can lie above the true score, with 95% confidence (see docs/challenge.md)."""
+    overstated_if_shared: float
+    """The same if all teams told each other everything."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Measured:
+    """A submission's scores on the public part, and how it compares with its team's bests."""
+
+    scores: Mapping[str, float | None]
+    p_better: Mapping[str, float | None]
+    """By task: the p-value of the difference from the best, or from chance; None where it is no better."""
+    compared_with: Mapping[str, str]
+    """By task: the team's best submission."""
 
 
 class Challenge:
@@ -69,22 +97,44 @@ class Challenge:
     ) -> None:
         self.options = options or ChallengeOptions()
         benchmark = load_benchmark(folder)
-        scoring = ScoreOptions(part=self.options.part, resamples=100, ceilings=False, slices=())
-        self._scorer = Scorer.of(benchmark, scoring)
+        self._scoring = ScoreOptions(resamples=100, ceilings=False, slices=())
+        self._scorer = Scorer.of(benchmark, ScoreOptions(part=self.options.part))
         self.study = benchmark.study
         self.title = say(self.study.title) or self.study.name
-        self.benchmark_hash = benchmark.hash
-        present = set(self._scorer.truth.items["question"])
-        tasks, _ = tasks_of(self.study, [q.id for q in self.study.asked if q.id in present])
-        self.rungs = rungs_of(self._scorer.truth, tasks, self.options.limits.in_all, self.options.step)
+        self.ledger = Ledger(ledger or folder.resolve().parent / LEDGER)
+        self.id, key = (self.ledger.fact(name) or "" for name in ("id", "key"))
+        self.division = divided(
+            in_order(benchmark), self.options.part, self.options.public_share, bytes.fromhex(key)
+        )
+        self._truth = truth_of(self.division.public, self._scoring)
+        self.tasks = self.tasks_in(self._truth)
+        # Strengths of systems cannot be divided: both parts would have the same labels.
+        whole = [
+            task
+            for task in self.tasks
+            if task.kind != "strengths" or self._truth.contestants(task) == "stimulus"
+        ]
+        self.rungs = rungs_of(self._truth, whole, self.options.step)
+        self.ledger.bind(
+            {
+                "benchmark": benchmark.hash,
+                "part": str(self.options.part),
+                "public share": f"{self.options.public_share:g}",
+                "step": AUTOMATIC if self.options.step is None else f"{self.options.step:g}",
+            }
+        )
         self.items, self.sets = self._items(), self._sets()
         self.sizes = SizeLimits(self.options.megabytes, 20 * self.items.height + _SPARE_ROWS)
-        self.ledger = Ledger(ledger or folder.resolve().parent / LEDGER)
-        steps = ", ".join(f"{rung.task} {rung.step:g}" for rung in self.rungs)
-        self.ledger.bind({"benchmark": benchmark.hash, "part": str(self.options.part), "step": steps})
+        self._at_hand: dict[str, pl.DataFrame] = {}
+        self._warm = False
         self._wake = threading.Condition()
         self._closing = threading.Event()
         self._thread: threading.Thread | None = None
+
+    def tasks_in(self, truth: Truth) -> list[Task]:
+        """The tasks of the questions that have labels."""
+        present = set(truth.items["question"])
+        return tasks_of(self.study, [q.id for q in self.study.asked if q.id in present])[0]
 
     def _items(self) -> pl.DataFrame:
         """``stimulus, question`` of everything that is scored."""
@@ -110,12 +160,12 @@ class Challenge:
 
     # --- submitting ---
 
-    def submit(self, submitter: str, content: bytes, model: str = "") -> Submission:
+    def submit(self, member: Member, content: bytes, model: str = "") -> Submission:
         """Store a submission and put it in line; its result comes later."""
-        model = model.strip() or submitter
+        model = model.strip() or member.team
         if len(model) > 80 or not model.isprintable():
             raise InputError("The name of the model is not usable.", "Use at most 80 printable characters.")
-        stored = self.ledger.receive(submitter, model, content, self.options.limits)
+        stored = self.ledger.receive(member, model, content, self.options.limits)
         with self._wake:
             self._wake.notify_all()
         return stored
@@ -132,32 +182,42 @@ class Challenge:
         return state
 
     def result(self, submission: Submission) -> dict[str, float]:
-        """The published scores after a submission, by task; only tasks above chance."""
+        """The published scores after a submission, by task; only tasks with one."""
         values = {rung.task: rung.value(submission.published.get(rung.task)) for rung in self.rungs}
         return {task: value for task, value in values.items() if value is not None}
 
     def leaderboard(self, rung: Rung) -> list[Place]:
-        """Every submitter above chance in a task, best first; the same score is the same rank."""
-        best: dict[str, Submission] = {}
-        changes: dict[str, int] = {}
-        for each in self.ledger.raising():
-            changes[each.submitter] = changes.get(each.submitter, 0) + len(each.changed)
-            if rung.task in each.changed:
-                best[each.submitter] = each
-        counts, k = self.ledger.counts(), self.options.limits.in_all
-        order = sorted(best.values(), key=lambda own: (-own.published[rung.task], own.finished or 0.0))
-        scores = [own.published[rung.task] for own in order]
+        """Every team with a published score in a task, best first; the same score is the same rank."""
+        best: dict[str, tuple[Submission, float, float]] = {}
+        tries: dict[str | None, int] = {}
+        changes: dict[str | None, int] = {}
+        for entry in self.ledger.scored():
+            for who in (entry.submitter, None):
+                tries[who] = tries.get(who, 0) + 1
+            if rung.task in entry.changed:
+                alone, shared = (
+                    overstatement(rung, self.rungs, tries[who], changes.get(who, 0), teams=teams)
+                    for who, teams in ((entry.submitter, 1), (None, len(tries) - 1))
+                )
+                best[entry.submitter] = entry, alone, shared
+            for who in (entry.submitter, None):
+                changes[who] = changes.get(who, 0) + len(entry.changed)
+        order = sorted(
+            best.values(), key=lambda line: (-line[0].published[rung.task], line[0].finished or 0.0)
+        )
+        scores = [entry.published[rung.task] for entry, _, _ in order]
         return [
             Place(
-                1 + scores.index(steps),
-                own.submitter,
-                own.model,
-                rung.value(steps) or 0.0,
-                own.finished or own.at,
-                counts[own.submitter],
-                overstatement(rung, self.rungs, k, changes[own.submitter]),
+                rank=1 + scores.index(entry.published[rung.task]),
+                team=entry.submitter,
+                model=entry.model,
+                score=rung.value(entry.published[rung.task]) or 0.0,
+                since=entry.finished or entry.at,
+                submissions=tries[entry.submitter],
+                overstated_at_most=round(alone, 4),
+                overstated_if_shared=round(shared, 4),
             )
-            for own, steps in zip(order, scores, strict=True)
+            for entry, alone, shared in order
         ]
 
     # --- scoring ---
@@ -176,18 +236,27 @@ class Challenge:
         self.ledger.close()
 
     def _work(self) -> None:
-        """Score what waits, in the order it came, until the challenge is closed."""
-        pool = ThreadPoolExecutor(1)
+        """Score what waits, in the order it came, until the server stops."""
         while not self._closing.is_set():
             with self._wake:
-                waiting = self.ledger.waiting()
-                if not waiting:
+                if not self.ledger.waiting():
                     self._wake.wait()
                     continue
-            job: Future[dict[str, float | None]] = pool.submit(self.score, self.ledger.content(waiting[0]))
+            self.score_waiting()
+
+    def score_waiting(self) -> None:
+        """Score everything that waits, in the order it came."""
+        pool = ThreadPoolExecutor(1)
+        while not self._closing.is_set() and (waiting := self.ledger.waiting()):
+            job: Future[_Measured] = pool.submit(self._measured, waiting[0])
+            # The first one waits for code to be compiled, which is not its sender's fault.
+            limit = self.options.seconds * (1 if self._warm else _COLD)
             try:
-                self._finish(waiting[0], job.result(self.options.seconds))
+                self._finish(waiting[0], job.result(limit))
+                self._warm = True
             except TookTooLong:
+                if self._closing.is_set():
+                    break
                 pool.shutdown(wait=False)
                 pool = ThreadPoolExecutor(1)
                 fix = "Send one row per item and nothing else, and try again."
@@ -207,21 +276,58 @@ class Challenge:
                 self._wake.notify_all()
         pool.shutdown(wait=False)
 
-    def _finish(self, id: str, scores: dict[str, float | None]) -> None:
-        def climb(before: Steps) -> dict[str, int]:
+    def _finish(self, id: str, measured: _Measured) -> None:
+        def climb(before: Steps, tries: Tries) -> dict[str, int]:
             steps = {
-                rung.task: rung.published(before.get(rung.task), scores.get(rung.task)) for rung in self.rungs
+                rung.task: rung.published(
+                    before.get(rung.task), measured.scores[rung.task], measured.p_better[rung.task], tries
+                )
+                for rung in self.rungs
             }
             return {task: value for task, value in steps.items() if value is not None}
 
-        self.ledger.publish(id, scores, climb)
+        # Where the team's bests have changed meanwhile, it stays in line and is measured again.
+        self.ledger.publish(id, measured.scores, measured.compared_with, climb)
 
-    def score(self, content: bytes) -> dict[str, float | None]:
-        """The headline of every task, None where it has none; these are never sent to anybody."""
+    def _measured(self, id: str) -> _Measured:
+        """A submission on the public part, beside its team's bests; none of this is ever sent to anybody."""
+        bests = self.ledger.bests(self.ledger.submission(id).submitter)
+        compared_with = {task: best.id for task, best in bests.items()}
+        models = [id, *dict.fromkeys(compared_with.values())]
+        scores = score(self._truth, pl.concat([self.predictions(name) for name in models]), self._scoring)
+        values = {
+            rung.task: scores.headline(rung.task, id).value
+            if any(task.id == rung.task for task in scores.tasks)
+            else None
+            for rung in self.rungs
+        }
+        p_better: dict[str, float | None] = {}
+        for rung in self.rungs:
+            rival = compared_with.get(rung.task)
+            p_better[rung.task] = rung.p_chance(values[rung.task]) if rival is None else None
+            for pair in scores.comparisons:
+                if pair.task == rung.task and {pair.first, pair.second} == {id, rival}:
+                    ahead = (pair.difference.value or 0.0) * (1 if pair.first == id else -1)
+                    p_better[rung.task] = pair.p.value if ahead > 0 else None
+        return _Measured(scores=values, p_better=p_better, compared_with=compared_with)
+
+    def predictions(self, id: str) -> pl.DataFrame:
+        """What a submission predicts, under its id as the model's name."""
+        if id not in self._at_hand:
+            while len(self._at_hand) >= _AT_HAND:
+                self._at_hand.pop(next(iter(self._at_hand)))
+            self._at_hand[id] = self.read(self.ledger.content(id), id)
+        return self._at_hand[id]
+
+    def read(self, content: bytes, name: str) -> pl.DataFrame:
+        """The predictions in a file, one for every item; an error with its fix where it cannot be used.
+
+        No answer here depends on a label, or on the part an item is in.
+        """
         with tempfile.TemporaryDirectory(prefix="heartfelt-") as folder:
             path = readable_file(content, Path(folder), self.sizes)
             try:
-                answers = self._scorer.read(path, _MODEL)
+                answers = self._scorer.read(path, name)
             except HeartfeltError as error:
                 # Where the file is on the server concerns nobody.
                 problem, fix = (text.replace(str(path), "The file") for text in (error.problem, error.fix))
@@ -231,21 +337,16 @@ class Challenge:
         wrong = not_usable(answers.predictions, answers.unused)
         if wrong is not None:
             raise wrong
-        scores = self._scorer.score(answers).scores
-        _all_answered(scores)
-        return {
-            rung.task: scores.headline(rung.task, _MODEL).value
-            for rung in self.rungs
-            if any(task.id == rung.task for task in scores.tasks)
-        }
+        self._all_answered(answers.predictions, name)
+        return answers.predictions
 
-
-def _all_answered(scores: Scores) -> None:
-    """Raise where predictions cannot be used on their question's scale."""
-    for task, covered in scores.coverage.get(_MODEL, {}).items():
-        if covered.answered < covered.items:
-            why = next(iter(covered.problems), "what was given cannot be scored on this task")
-            raise InputError(
-                f"{plural(covered.items - covered.answered, 'prediction')} of '{task}' cannot be used: {why[:300]}.",
-                "Use the answers of the question's scale, as the page at / lists them.",
-            )
+    def _all_answered(self, predictions: pl.DataFrame, name: str) -> None:
+        """Raise where predictions cannot be used on their question's scale."""
+        for task, covered in coverage_of(self._scorer.truth, predictions, name).items():
+            if covered.answered < covered.items:
+                why = next(iter(covered.problems), "what was given cannot be scored on this task")
+                raise InputError(
+                    f"{plural(covered.items - covered.answered, 'prediction')} of '{task}' cannot be used:"
+                    f" {why[:300]}.",
+                    "Use the answers of the question's scale, as the page at / lists them.",
+                )

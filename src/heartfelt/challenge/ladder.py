@@ -1,28 +1,31 @@
 """The ladder: what is published of scores against hidden labels, and how much many adaptive submissions can gain by it.
 
-After Blum and Hardt (2015), "The Ladder: A Reliable Leaderboard for Machine Learning Competitions", ICML. A score is published
-only as a multiple of ``step``, rounded down, and only when it is above everything the same submitter reached before: the
-published score is the submitter's best score, rounded down to the step. It begins at chance. Nothing else that depends on a
-label leaves the server.
+After Blum and Hardt (2015), "The Ladder: A Reliable Leaderboard for Machine Learning Competitions", ICML, whose parameter-free
+ladder publishes a score that beats the best so far by a standard error of the paired difference. Here the difference has to be
+significant at a level that falls with what was tried. A team's first score is published if it is better than chance with
+p <= 1 / K after ``K`` submissions by all teams, a further one if it is better than the published one with p <= 1 / k after ``k``
+submissions of the team; both rounded down to a step of about half a standard error. ``benchmarks/leaderboards.py`` compares this
+with other rules. Nothing else that depends on a label leaves the server.
 
-The bound. Whoever submits sees, of everything that depends on labels, at which of ``k`` submissions which of ``T`` published
-scores changed, and to which of ``M`` values. Before the ``b``-th change that is one of C(kT, b-1) C(M, b-1) courses, so the
-submission behind the ``b``-th change is one of kT times as many that were fixed without the labels. Hoeffding's inequality for
-each of them gives: with confidence 1 - delta, for every ``b`` at once, a published score exceeds the true score of its
-submission by at most
+The bound. A team sees, of everything that depends on labels, at which of its submissions which of ``T`` published scores changed,
+and to which of ``M`` values. With ``c`` changes before its ``j``-th submission that is one of C((j-1) T, c) C(M, c) courses, so the
+``j``-th submission is one of as many that were fixed without the labels. Hoeffding's inequality for each of them gives: with
+confidence 1 - delta, for all submissions and tasks at once, a published score exceeds the true score of its submission by at most
 
-    sqrt((ln(kT) + ln C(kT, b-1) + ln C(M, b-1) + ln(b (b+1) / delta)) / (2 n))
+    sqrt((ln(T) + ln C((j-1) T, c) + ln C(M, c) + ln(j (j+1)) + ln((c+1) (c+2) / delta)) / (2 n))
 
 where the true score is that on unlimited further stimuli of the same prompts, intents and systems, and ``n`` is the effective
-number of items (:func:`effective_items`).
+number of items (:func:`effective_items`). Of ``S`` teams that share what they learn, ``j`` and ``c`` are counted together, and each
+has ``M`` values of its own: S M in place of M.
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import NormalDist
 
 import numpy as np
 import polars as pl
@@ -35,13 +38,31 @@ from heartfelt.stats.triples import Floats
 
 STEPS = (0.005, 0.01, 0.02, 0.025, 0.03, 0.04, 0.05, 0.06, 0.08, 0.1, 0.125, 0.15, 0.2, 0.25)
 CONFIDENCE = 0.95
+SHOWN_IN_ORDER = 0.9
+"""How often two submissions that differ by the resolution are shown in the right order."""
+FEWEST_TRIES = 10
+"""The level of the first submissions is that of the tenth."""
+ACCURACIES = frozenset({"accuracy", "choice_accuracy", "balanced_accuracy"})
+_NORMAL = NormalDist()
 _NEXT_TO = 1e-9
 """A score this close below a multiple of the step counts as having reached it: the last digits are noise."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tries:
+    """How many submissions there have been, the present one included."""
+
+    of_all: int
+    of_team: int
+
+
 @dataclass(frozen=True, slots=True)
 class Rung:
-    """How the score of one task is published."""
+    """How the score of one task is published.
+
+    ``effective`` and ``ceiling`` are rounded down to two digits and ``chance`` up to a step: what is published follows from them,
+    and exact statistics of hidden labels would tell a right guess of all of them from a wrong one.
+    """
 
     task: str
     metric: str
@@ -52,6 +73,8 @@ class Rung:
     """The number of independent items whose accuracy would vary as little by chance."""
     chance: float
     step: float
+    ceiling: float = 1.0
+    """The best score that the noise of the labels leaves possible."""
 
     @property
     def start(self) -> int:
@@ -63,9 +86,38 @@ class Rung:
         """How many values above chance can be published."""
         return max(math.floor(1 / self.step + _NEXT_TO) - self.start, 0)
 
-    def published(self, before: int | None, score: float | None) -> int | None:
-        """The published score in steps after a submission; None while nothing above chance was reached."""
+    @property
+    def error(self) -> float:
+        """The standard error of a score halfway between chance and ceiling."""
+        return standard_error(self.metric, self.effective, (self.chance + self.ceiling) / 2)
+
+    @property
+    def resolution(self) -> float:
+        """The smallest true difference between two teams that is shown in the right order, nine times in ten."""
+        return resolution(self.error, self.step)
+
+    def appears_from(self, tries: int) -> float | None:
+        """The lowest first score that is published, after so many submissions by all teams; None where even 1 is not."""
+        beyond = -_NORMAL.inv_cdf(level(tries) / 2) / (2 * math.sqrt(self.effective))
+        steps = math.ceil((self.chance + beyond) / self.step - _NEXT_TO)
+        lowest = round(max(steps, self.start + 1) * self.step, 6)
+        return lowest if lowest <= 1 else None
+
+    def p_chance(self, score: float | None) -> float | None:
+        """The two-sided p-value of a score if predictions say nothing about the items."""
         if score is None or not math.isfinite(score):
+            return None
+        return min(2 * _NORMAL.cdf(-(score - self.chance) * 2 * math.sqrt(self.effective)), 1.0)
+
+    def published(
+        self, before: int | None, score: float | None, p_better: float | None, tries: Tries
+    ) -> int | None:
+        """The published score in steps after a submission; None while nothing was published.
+
+        ``p_better`` is the p-value of the difference from the best that was published, or at first from chance.
+        """
+        counted = tries.of_all if before is None else tries.of_team
+        if score is None or not math.isfinite(score) or p_better is None or not p_better <= level(counted):
             return before
         reached = math.floor(score / self.step + _NEXT_TO)
         return reached if reached > (self.start if before is None else before) else before
@@ -75,35 +127,48 @@ class Rung:
         return None if steps is None else round(steps * self.step, 6)
 
 
-def overstatement(
-    rung: Rung, rungs: Sequence[Rung], submissions: int, changes: int, confidence: float = CONFIDENCE
-) -> float:
-    """How far a published score can lie above the true score of its submission, after so many published changes."""
-    if not changes:
-        return 0.0
-    answers, values = submissions * len(rungs), sum(each.values for each in rungs)
-    exponent = math.log(answers) + _log_choose(answers, changes - 1) + _log_choose(values, changes - 1)
-    exponent += math.log(changes * (changes + 1) / (1 - confidence))
-    return math.sqrt(exponent / (2 * rung.effective))
+def level(tries: int) -> float:
+    """The p-value up to which a score is published, after so many submissions."""
+    return 1 / max(tries, FEWEST_TRIES)
 
 
-def most_gain(
-    rungs: Sequence[Rung], submissions: int, honest: Mapping[str, float], confidence: float = CONFIDENCE
-) -> dict[str, float]:
-    """By task: how far adaptive submissions can raise a published score above ``honest``, the best true score among them.
+def standard_error(metric: str, effective: float, score: float) -> float:
+    """The standard error of a score of this size; ``effective`` as :func:`effective_items` counts."""
+    spread = 2 * math.sqrt(score * (1 - score)) if metric in ACCURACIES else 1 - score**2
+    return spread / (2 * math.sqrt(effective))
 
-    Each change raises a published score by a step at least, and it can exceed the best true score only by the
-    overstatement: that limits how many changes there can be.
+
+def resolution(error: float, step: float, certainty: float = SHOWN_IN_ORDER) -> float:
+    """The true difference of two scores with this standard error that is shown in the right order so often, in steps of ``step``.
+
+    Two scores that are D apart are shown in different steps with probability min(D / step, 1); D is normal around the true
+    difference, its error that of two submissions whose mistakes are independent.
     """
-    largest = 0
-    for changes in range(1, sum(each.values for each in rungs) + 1):
-        reachable = 0
-        for rung in rungs:
-            top = honest[rung.task] + overstatement(rung, rungs, submissions, changes, confidence)
-            reachable += min(max(math.floor(top / rung.step + _NEXT_TO) - rung.start, 0), rung.values)
-        if changes <= reachable:
-            largest = changes
-    return {rung.task: overstatement(rung, rungs, submissions, largest, confidence) for rung in rungs}
+    spread = max(error * math.sqrt(2), _NEXT_TO)
+
+    def summed(u: float) -> float:
+        return u * _NORMAL.cdf(u) + _NORMAL.pdf(u)
+
+    low, high = 0.0, 10 * (spread + step)
+    for _ in range(60):
+        middle = (low + high) / 2
+        shown = spread / step * (summed(middle / spread) - summed((middle - step) / spread))
+        low, high = (low, middle) if shown >= certainty else (middle, high)
+    return high
+
+
+def overstatement(
+    rung: Rung, rungs: Sequence[Rung], submission: int, changes: int, *, teams: int = 1
+) -> float:
+    """How far a score published at a team's ``submission``-th try, after so many changes, can lie above the true score.
+
+    Of several ``teams`` that share what they learn, submissions and changes are counted together.
+    """
+    answers, values = (submission - 1) * len(rungs), teams * sum(each.values for each in rungs)
+    exponent = math.log(len(rungs)) + _log_choose(answers, changes) + _log_choose(values, changes)
+    exponent += math.log(submission * (submission + 1))
+    exponent += math.log((changes + 1) * (changes + 2) / (1 - CONFIDENCE))
+    return math.sqrt(exponent / (2 * rung.effective))
 
 
 def _log_choose(n: int, k: int) -> float:
@@ -112,19 +177,14 @@ def _log_choose(n: int, k: int) -> float:
     return math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)
 
 
-def step_for(effective: float, submissions: int, chance: float, tasks: int = 1) -> float:
-    """The smallest step of ``STEPS`` of which chance alone reaches no second one, with the usual confidence."""
-    for step in STEPS:
-        rungs = [Rung("", "", "", 0, effective, chance, step)] * tasks
-        if 2 * step >= overstatement(rungs[0], rungs, submissions, 2):
-            return step
-    return STEPS[-1]
+def step_for(metric: str, effective: float, chance: float, ceiling: float = 1.0) -> float:
+    """The largest of ``STEPS`` that is at most half a standard error."""
+    error = standard_error(metric, effective, (chance + ceiling) / 2)
+    return max((step for step in STEPS if step <= error / 2), default=STEPS[0])
 
 
-def rungs_of(
-    truth: Truth, tasks: Sequence[Task], submissions: int, step: float | None = None
-) -> tuple[Rung, ...]:
-    """A rung for every task that is scored; ``step`` is chosen by the number of items if it is left out."""
+def rungs_of(truth: Truth, tasks: Sequence[Task], step: float | None = None) -> tuple[Rung, ...]:
+    """A rung for every task that can be scored; ``step`` follows from items and noise if it is left out."""
     if step is not None and not 0 < step <= 0.5:
         raise InputError(f"The step must lie above 0 and at most at 0.5; got {step:g}.", "Use 0.05, say.")
     made = []
@@ -133,16 +193,35 @@ def rungs_of(
         if labels.size < 2:
             continue
         chance = chance_of(task.headline, labels).value or 0.0
-        effective = effective_items(task.headline, labels, units, answers)
-        own = step or step_for(effective, submissions, chance, len(tasks))
+        effective = rounded_down(effective_items(task.headline, labels, units, answers))
+        ceiling = rounded_down(_ceiling(truth, task))
+        size = step or step_for(task.headline, effective, chance, ceiling)
+        chance = min(math.ceil(chance / size - _NEXT_TO) * size, 1.0)
         title = METRICS[task.headline].title
-        made.append(Rung(task.id, task.headline, title, labels.size, effective, chance, own))
+        made.append(Rung(task.id, task.headline, title, labels.size, effective, chance, size, ceiling))
     if not made:
         raise InputError(
             "No task of this benchmark has two labels or more, so nothing can be scored.",
             "Choose another part, or a benchmark with labels in it.",
         )
     return tuple(made)
+
+
+def rounded_down(value: float) -> float:
+    """A positive number rounded down to two significant digits."""
+    unit = 10.0 ** (math.floor(math.log10(value)) - 1)
+    return round(math.floor(value / unit + _NEXT_TO) * unit, 10)
+
+
+def _ceiling(truth: Truth, task: Task) -> float:
+    """The correlation with labels without error, from the labels' standard errors; 1 where it is not known."""
+    if task.kind != "numbers":
+        return 1.0
+    known = truth.items_of(task).select("label", "standard_error").drop_nulls()
+    labels, errors = (known[name].to_numpy() for name in ("label", "standard_error"))
+    if not labels.size or not labels.std():
+        return 1.0
+    return math.sqrt(max(1 - float(np.mean(errors**2) / labels.var()), 0.1))
 
 
 def _labels(truth: Truth, task: Task) -> tuple[Floats, Floats, list[set[str]]]:
@@ -175,7 +254,7 @@ def effective_items(
       is as sub-Gaussian as the labels are.
     """
     n, size = float(labels.size), Counter(name for own in units for name in own)
-    if metric not in {"accuracy", "choice_accuracy", "balanced_accuracy", "trace_ccc"}:
+    if metric not in ACCURACIES | {"trace_ccc"}:
         ranks = np.argsort(np.argsort(labels)).astype(np.float64)
         proxy = variance_proxy(ranks if metric == "spearman" else labels)
         return n / 4 / proxy / max(size.values())

@@ -1,8 +1,9 @@
-"""The ledger of a challenge: submitters, and every submission with its file, hash, time and result, in one SQLite file.
+"""The ledger of a challenge: teams, and every submission with its file, hash, time and result, in one SQLite file.
 
 A submission is on disk before it is answered, and so is its result before it is published: after a crash or ``kill -9`` nothing
-that was answered is missing, and what was received is scored at the next start. Limits are checked in the transaction that stores
-a submission, so that two at once cannot both take the last one. Tokens are stored as hashes.
+that was answered is missing, and what was received is scored at the next start. The same file again from the same team is the same
+submission, and counts once. Limits are checked in the transaction that stores a submission, so that two at once cannot both take
+the last one. Members of a team have tokens of their own, stored as hashes; limits and published scores belong to the team.
 """
 
 from __future__ import annotations
@@ -10,17 +11,13 @@ from __future__ import annotations
 import hashlib
 import json
 import secrets
-import sqlite3
-import threading
-import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from heartfelt.errors import DamagedError, HeartfeltError, InputError
-from heartfelt.files import create_private, make_folders, make_private
+from heartfelt.challenge.ladder import Tries
+from heartfelt.challenge.ledger_file import LedgerFile
+from heartfelt.errors import HeartfeltError, InputError
 
 Status: TypeAlias = Literal["received", "scored", "refused"]
 Steps: TypeAlias = Mapping[str, int]
@@ -29,31 +26,28 @@ DAY = 24 * 3600.0
 ATTEMPTS = 20
 """Refused submissions per day, for each one that may be scored."""
 _MOST_REFUSED = 1_000
-"""Refusals recorded per submitter and day."""
-_TABLES = """
-CREATE TABLE IF NOT EXISTS challenge (name TEXT PRIMARY KEY, value TEXT NOT NULL);
-CREATE TABLE IF NOT EXISTS submitters (
-    name TEXT PRIMARY KEY, token_hash TEXT NOT NULL UNIQUE, made REAL NOT NULL, revoked REAL);
-CREATE TABLE IF NOT EXISTS submissions (
-    number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, submitter TEXT NOT NULL REFERENCES submitters(name),
-    model TEXT NOT NULL, at REAL NOT NULL, bytes INTEGER NOT NULL, sha256 TEXT NOT NULL, content BLOB,
-    status TEXT NOT NULL, problem TEXT, fix TEXT, scores TEXT, published TEXT, changed TEXT, finished REAL);
-CREATE INDEX IF NOT EXISTS of_submitter ON submissions (submitter, at);
-"""
-_ROW = "id, submitter, model, at, bytes, sha256, status, problem, fix, published, changed, finished"
+"""Refusals recorded per team and day."""
+_ROW = "id, submitter, member, model, at, bytes, sha256, status, problem, fix, published, changed, finished, chosen"
 
 
 class OverLimit(HeartfeltError):
-    """A submission beyond what a submitter may send; ``retry_after`` in seconds, where waiting helps."""
+    """A submission beyond what a team may send; ``retry_after`` in seconds, where waiting helps."""
 
     def __init__(self, problem: str, fix: str, retry_after: float | None = None) -> None:
         super().__init__(problem, fix)
         self.retry_after = retry_after
 
 
+class Closed(HeartfeltError):
+    """The challenge takes no more submissions."""
+
+    def __init__(self) -> None:
+        super().__init__("The challenge is closed.", "The final ranking is at /leaderboard.")
+
+
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How much each submitter may send."""
+    """How much each team may send."""
 
     per_day: int = 5
     in_all: int = 100
@@ -64,12 +58,23 @@ class Limits:
                 raise InputError(f"{name} must be at least 1.", "Give a number of submissions.")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Member:
+    """Somebody who may submit for a team."""
+
+    team: str
+    name: str
+    revoked: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Submission:
-    """One submission as its submitter may see it."""
+    """One submission as its team may see it."""
 
     id: str
     submitter: str
+    """The team."""
+    member: str | None
     model: str
     at: float
     bytes: int
@@ -78,10 +83,12 @@ class Submission:
     problem: str | None
     fix: str | None
     published: Steps
-    """The submitter's published scores after it."""
+    """The team's published scores after it."""
     changed: tuple[str, ...]
     """The tasks whose published score it raised."""
     finished: float | None
+    chosen: float | None
+    """When the team chose it for the final ranking."""
 
 
 def _hashed(token: str) -> str:
@@ -89,151 +96,137 @@ def _hashed(token: str) -> str:
     return hashlib.sha256(token.encode()).hexdigest()
 
 
-class Ledger:
-    """The SQLite file of one challenge; safe to use from several threads."""
+class Ledger(LedgerFile):
+    """Teams and submissions of one challenge; safe to use from several threads."""
 
-    def __init__(self, path: Path, clock: Callable[[], float] = time.time) -> None:
-        self.path = path
-        self._clock = clock
-        self._lock = threading.RLock()
-        try:
-            make_folders(path.parent, private=True)
-            create_private(path)
-            make_private(path)
-            self._db = sqlite3.connect(path, check_same_thread=False, isolation_level=None, timeout=30.0)
-            self._db.execute("PRAGMA journal_mode = WAL")
-            self._db.execute("PRAGMA synchronous = FULL")
-            self._db.executescript(_TABLES)
-        except (OSError, sqlite3.Error) as error:
-            raise DamagedError(
-                f"{path} cannot be used as the ledger of a challenge: {error}.",
-                "Name a file in a folder you can write to, or restore this one from a backup.",
-            ) from error
+    # --- teams ---
 
-    def close(self) -> None:
-        """Close the file."""
-        with self._lock:
-            self._db.close()
-
-    @contextmanager
-    def _transaction(self) -> Iterator[sqlite3.Connection]:
-        with self._lock:
-            self._db.execute("BEGIN IMMEDIATE")
-            try:
-                yield self._db
-            except BaseException:
-                self._db.execute("ROLLBACK")
-                raise
-            self._db.execute("COMMIT")
-
-    def bind(self, facts: Mapping[str, str]) -> None:
-        """Tie the ledger to a benchmark and its rules; an error if it already belongs to others."""
+    def add_member(self, team: str, member: str | None = None) -> str:
+        """Add a member to a team, or give one a new token; returns the token, whose text is stored nowhere."""
+        member = team if member is None else member
+        for name, what in ((team, "team"), (member, "member")):
+            if not name or len(name) > 80 or not name.isprintable() or name != name.strip():
+                raise InputError(
+                    f"A {what} cannot be called {name[:100]!a}.", "Use 1 to 80 printable characters."
+                )
+        token, now = secrets.token_urlsafe(32), self._clock()
         with self._transaction() as db:
-            for name, value in facts.items():
-                db.execute("INSERT OR IGNORE INTO challenge VALUES (?, ?)", (name, value))
-                stored = db.execute("SELECT value FROM challenge WHERE name = ?", (name,)).fetchone()[0]
-                if stored != value:
-                    raise InputError(
-                        f"The ledger belongs to a challenge with another {name} ({stored[:40]}, not {value[:40]}).",
-                        "Published scores cannot change their meaning: serve with the same benchmark, part and step, or name"
-                        " another ledger with --ledger.",
-                    )
-
-    # --- submitters ---
-
-    def add_submitter(self, name: str) -> str:
-        """Add a submitter, or give one a new token; returns the token, whose text is stored nowhere."""
-        if not name or len(name) > 80 or not name.isprintable() or name != name.strip():
-            raise InputError(
-                f"A submitter cannot be called {name[:100]!a}.", "Use 1 to 80 printable characters."
-            )
-        token = secrets.token_urlsafe(32)
-        with self._transaction() as db:
+            db.execute("INSERT OR IGNORE INTO teams VALUES (?, ?)", (team, now))
             db.execute(
-                "INSERT INTO submitters VALUES (?, ?, ?, NULL) ON CONFLICT (name) DO UPDATE SET"
+                "INSERT INTO members VALUES (?, ?, ?, ?, NULL) ON CONFLICT (team, name) DO UPDATE SET"
                 " token_hash = excluded.token_hash, revoked = NULL",
-                (name, _hashed(token), self._clock()),
+                (team, member, _hashed(token), now),
             )
         return token
 
-    def revoke(self, name: str) -> None:
-        """Make a submitter's token invalid; their published scores stay."""
+    def revoke(self, team: str, member: str | None = None) -> None:
+        """Make the token of a member invalid, or those of a whole team; published scores stay."""
+        condition, who = (
+            ("team = ?", (team,)) if member is None else ("team = ? AND name = ?", (team, member))
+        )
         with self._transaction() as db:
-            done = db.execute("UPDATE submitters SET revoked = ? WHERE name = ?", (self._clock(), name))
-            if not done.rowcount:
-                raise InputError(
-                    f"There is no submitter '{name}'.", "Names are those given when adding them."
-                )
+            query = f"UPDATE members SET revoked = COALESCE(revoked, ?) WHERE {condition}"
+            if not db.execute(query, (self._clock(), *who)).rowcount:
+                words = f"team '{team}'" if member is None else f"member '{member}' of a team '{team}'"
+                raise InputError(f"There is no {words}.", "Names are those given when adding them.")
 
-    def submitter_of(self, token: str) -> str | None:
-        """The submitter a valid token belongs to."""
-        query = "SELECT name FROM submitters WHERE token_hash = ? AND revoked IS NULL"
+    def members(self) -> list[Member]:
+        """Everybody who may or might submit, by team."""
+        query = "SELECT team, name, revoked FROM members ORDER BY team, name"
+        with self._lock:
+            return [Member(team=team, name=name, revoked=at) for team, name, at in self._db.execute(query)]
+
+    def member_of(self, token: str) -> Member | None:
+        """Whose valid token it is."""
+        query = "SELECT team, name FROM members WHERE token_hash = ? AND revoked IS NULL"
         with self._lock:
             row = self._db.execute(query, (_hashed(token),)).fetchone()
-        return None if row is None else str(row[0])
+        return None if row is None else Member(team=str(row[0]), name=str(row[1]))
 
     # --- submissions ---
 
-    def receive(self, submitter: str, model: str, content: bytes, limits: Limits) -> Submission:
-        """Store a submission, unless its submitter has none left."""
-        now, new = self._clock(), secrets.token_hex(16)
+    def receive(self, member: Member, model: str, content: bytes, limits: Limits) -> Submission:
+        """Store a submission, unless its team has none left; the same file again is the submission it was."""
+        now, new, team = self._clock(), secrets.token_hex(16), member.team
+        digest = hashlib.sha256(content).hexdigest()
         with self._transaction() as db:
-            today, in_all = self._used(submitter, now)
-            if in_all >= limits.in_all:
-                problem = f"All {limits.in_all} submissions of '{submitter}' are used."
-                raise OverLimit(problem, "There are no more; the published score stays.")
-            if today >= limits.per_day:
-                oldest = self._of_day(submitter, now, "status != 'refused'", "MIN(at)")
-                wait = max(float(oldest) + DAY - now, 1.0)
-                problem = f"All {limits.per_day} submissions of '{submitter}' for 24 hours are used."
-                raise OverLimit(problem, f"Submit again in {max(round(wait / 60), 1)} minutes.", wait)
-            refused = self._of_day(submitter, now, "status = 'refused'", "COUNT(*)")
-            if int(refused) >= ATTEMPTS * limits.per_day:
-                problem = f"{int(refused)} submissions of '{submitter}' were refused within 24 hours."
-                raise OverLimit(problem, "Correct the file first, and submit again tomorrow.", DAY)
-            facts = (new, submitter, model, now, len(content), hashlib.sha256(content).hexdigest(), content)
+            same = "submitter = ? AND sha256 = ? AND status != 'refused'"
+            known = db.execute(f"SELECT id FROM submissions WHERE {same}", (team, digest)).fetchone()
+            if known is not None:
+                return self.submission(str(known[0]))
+            if self.fact("closed") is not None:
+                raise Closed
+            self._check_limits(team, now, limits)
+            facts = (new, team, member.name, model, now, len(content), digest, content)
             db.execute(
-                "INSERT INTO submissions (id, submitter, model, at, bytes, sha256, content, status)"
-                " VALUES (?, ?, ?, ?, ?, ?, ?, 'received')",
+                "INSERT INTO submissions (id, submitter, member, model, at, bytes, sha256, content, status)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'received')",
                 facts,
             )
         return self.submission(new)
 
-    def note_refused(self, submitter: str, model: str, size: int, error: HeartfeltError) -> None:
+    def _check_limits(self, team: str, now: float, limits: Limits) -> None:
+        today, in_all = self._used(team, now)
+        if in_all >= limits.in_all:
+            problem = f"All {limits.in_all} submissions of '{team}' are used."
+            raise OverLimit(problem, "There are no more; the published score stays.")
+        if today >= limits.per_day:
+            oldest = self._of_day(team, now, "status != 'refused'", "MIN(at)")
+            wait = max(float(oldest) + DAY - now, 1.0)
+            problem = f"All {limits.per_day} submissions of '{team}' for 24 hours are used."
+            raise OverLimit(problem, f"Submit again in {max(round(wait / 60), 1)} minutes.", wait)
+        refused = self._of_day(team, now, "status = 'refused'", "COUNT(*)")
+        if int(refused) >= ATTEMPTS * limits.per_day:
+            problem = f"{int(refused)} submissions of '{team}' were refused within 24 hours."
+            raise OverLimit(problem, "Correct the file first, and submit again tomorrow.", DAY)
+
+    def note_refused(self, member: Member, model: str, size: int, error: HeartfeltError) -> None:
         """Record a submission that was refused without reading it; its file is not stored."""
-        now = self._clock()
-        facts = (secrets.token_hex(16), submitter, model[:80], now, size, "", error.problem, error.fix, now)
+        now, team = self._clock(), member.team
+        words = (model[:80], now, size, "", error.problem, error.fix, now)
         with self._transaction() as db:
-            if self._of_day(submitter, now, "status = 'refused'", "COUNT(*)") < _MOST_REFUSED:
+            if self._of_day(team, now, "status = 'refused'", "COUNT(*)") < _MOST_REFUSED:
                 db.execute(
-                    "INSERT INTO submissions (id, submitter, model, at, bytes, sha256, status, problem, fix, finished)"
-                    " VALUES (?, ?, ?, ?, ?, ?, 'refused', ?, ?, ?)",
-                    facts,
+                    "INSERT INTO submissions (id, submitter, member, model, at, bytes, sha256, status, problem, fix,"
+                    " finished) VALUES (?, ?, ?, ?, ?, ?, ?, 'refused', ?, ?, ?)",
+                    (secrets.token_hex(16), team, member.name, *words),
                 )
 
-    def _used(self, submitter: str, now: float) -> tuple[int, int]:
+    def _used(self, team: str, now: float) -> tuple[int, int]:
         query = "SELECT COUNT(*) FROM submissions WHERE submitter = ? AND status != 'refused'"
-        in_all = self._db.execute(query, (submitter,)).fetchone()[0]
-        return int(self._of_day(submitter, now, "status != 'refused'", "COUNT(*)")), int(in_all)
+        in_all = self._db.execute(query, (team,)).fetchone()[0]
+        return int(self._of_day(team, now, "status != 'refused'", "COUNT(*)")), int(in_all)
 
-    def _of_day(self, submitter: str, now: float, which: str, what: str) -> float:
+    def _of_day(self, team: str, now: float, which: str, what: str) -> float:
         query = f"SELECT {what} FROM submissions WHERE submitter = ? AND at > ? AND {which}"
-        return float(self._db.execute(query, (submitter, now - DAY)).fetchone()[0] or 0.0)
+        return float(self._db.execute(query, (team, now - DAY)).fetchone()[0] or 0.0)
 
-    def left(self, submitter: str, limits: Limits) -> tuple[int, int]:
+    def left(self, team: str, limits: Limits) -> tuple[int, int]:
         """How many submissions are left within 24 hours, and in all."""
         with self._lock:
-            today, in_all = self._used(submitter, self._clock())
+            today, in_all = self._used(team, self._clock())
         rest = max(limits.in_all - in_all, 0)
         return min(max(limits.per_day - today, 0), rest), rest
 
     def submission(self, id: str) -> Submission:
         """A submission by its id."""
-        with self._lock:
-            row = self._db.execute(f"SELECT {_ROW} FROM submissions WHERE id = ?", (id,)).fetchone()
-        if row is None:
+        stored = self._submissions("id = ?", id)
+        if not stored:
             raise InputError("There is no such submission.", "Use the id that came back when you submitted.")
-        return _submission(row)
+        return stored[0]
+
+    def of_team(self, team: str) -> list[Submission]:
+        """Everything a team sent, in the order it came."""
+        return self._submissions("submitter = ? ORDER BY number", team)
+
+    def scored(self) -> list[Submission]:
+        """Every scored submission, in the order they were scored."""
+        return self._submissions("status = ? ORDER BY finished, number", "scored")
+
+    def _submissions(self, condition: str, value: str) -> list[Submission]:
+        with self._lock:
+            rows = self._db.execute(f"SELECT {_ROW} FROM submissions WHERE {condition}", (value,)).fetchall()
+        return [_submission(row) for row in rows]
 
     def content(self, id: str) -> bytes:
         """The file of a submission."""
@@ -248,49 +241,62 @@ class Ledger:
             return [str(row[0]) for row in self._db.execute(query)]
 
     def refuse(self, id: str, problem: str, fix: str) -> None:
-        """Close a submission that cannot be scored; it does not count against the submitter's limits."""
+        """End a submission that cannot be scored; it does not count against the team's limits."""
         query = "UPDATE submissions SET status = 'refused', problem = ?, fix = ?, finished = ? WHERE id = ?"
         with self._transaction() as db:
             db.execute(f"{query} AND status = 'received'", (problem, fix, self._clock(), id))
 
-    def publish(
-        self, id: str, scores: Mapping[str, float | None], climb: Callable[[Steps], dict[str, int]]
-    ) -> Submission:
-        """Store a submission's scores, and what ``climb`` makes of its submitter's published scores."""
+    def choose(self, team: str, id: str) -> Submission:
+        """Make a submission the one that counts in the final ranking, in place of the team's earlier choice."""
         with self._transaction() as db:
-            before = self._published(self.submission(id).submitter)
-            after = climb(before)
+            if self.fact("closed") is not None:
+                raise Closed
+            own = [each for each in self.of_team(team) if each.id == id and each.status != "refused"]
+            if not own:
+                raise InputError(
+                    "There is no such submission that could count.", "Choose one that was not refused."
+                )
+            db.execute("UPDATE submissions SET chosen = NULL WHERE submitter = ?", (team,))
+            db.execute("UPDATE submissions SET chosen = ? WHERE id = ?", (self._clock(), id))
+        return self.submission(id)
+
+    def bests(self, team: str) -> dict[str, Submission]:
+        """By task: the submission behind a team's published score."""
+        order = "submitter = ? AND status = 'scored' AND changed != '[]' ORDER BY finished, number"
+        return {task: each for each in self._submissions(order, team) for task in each.changed}
+
+    def publish(
+        self,
+        id: str,
+        scores: Mapping[str, float | None],
+        compared_with: Mapping[str, str],
+        climb: Callable[[Steps, Tries], dict[str, int]],
+    ) -> bool:
+        """Store a submission's scores, and what ``climb`` makes of its team's published scores.
+
+        ``climb`` is given these and how many submissions have been scored. False, and nothing stored, where the team's bests are no
+        longer those the submission was compared with.
+        """
+        with self._transaction() as db:
+            team = self.submission(id).submitter
+            bests = self.bests(team)
+            if {task: best.id for task, best in bests.items()} != dict(compared_with):
+                return False
+            before = {task: best.published[task] for task, best in bests.items()}
+            counts = "SELECT COUNT(*), SUM(submitter = ?) FROM submissions WHERE status = 'scored'"
+            of_all, of_team = db.execute(counts, (team,)).fetchone()
+            after = climb(before, Tries(of_all=of_all + 1, of_team=(of_team or 0) + 1))
             changed = [task for task, steps in after.items() if before.get(task) != steps]
             db.execute(
                 "UPDATE submissions SET status = 'scored', scores = ?, published = ?, changed = ?, finished = ?"
                 " WHERE id = ? AND status = 'received'",
                 (json.dumps(dict(scores)), json.dumps(after), json.dumps(changed), self._clock(), id),
             )
-        return self.submission(id)
-
-    def _published(self, submitter: str) -> dict[str, int]:
-        query = "SELECT published FROM submissions WHERE submitter = ? AND status = 'scored'"
-        best: dict[str, int] = {}
-        for (text,) in self._db.execute(query, (submitter,)):
-            for task, steps in json.loads(text).items():
-                best[task] = max(steps, best.get(task, steps))
-        return best
-
-    def raising(self) -> list[Submission]:
-        """The submissions that raised a published score, in the order they were scored."""
-        query = f"SELECT {_ROW} FROM submissions WHERE status = 'scored' AND changed != '[]' ORDER BY finished, number"
-        with self._lock:
-            return [_submission(row) for row in self._db.execute(query)]
-
-    def counts(self) -> dict[str, int]:
-        """Scored submissions by submitter."""
-        query = "SELECT submitter, COUNT(*) FROM submissions WHERE status = 'scored' GROUP BY submitter"
-        with self._lock:
-            return {str(name): int(count) for name, count in self._db.execute(query)}
+        return True
 
 
 def _submission(row: tuple[Any, ...]) -> Submission:
-    steps: dict[str, int] = json.loads(row[9]) if row[9] else {}
-    tasks: list[str] = json.loads(row[10]) if row[10] else []
     facts = dict(zip(_ROW.split(", "), row, strict=True))
+    steps: dict[str, int] = json.loads(facts["published"] or "{}")
+    tasks: list[str] = json.loads(facts["changed"] or "[]")
     return Submission(**{**facts, "published": steps, "changed": tuple(tasks)})

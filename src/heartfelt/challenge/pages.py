@@ -1,4 +1,4 @@
-"""The pages of a challenge, in the look of the reports: how to submit, and the leaderboard."""
+"""The pages of a challenge, in the look of the reports: how to submit, the leaderboard, and a team's own submissions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from datetime import UTC, datetime
 from markupsafe import Markup
 
 from heartfelt.challenge.challenge import Challenge, Place
+from heartfelt.challenge.final import Final, FinalBoard, final_of
 from heartfelt.challenge.ladder import Rung
+from heartfelt.challenge.ledger import Member, Submission
 from heartfelt.report.page import Page, Section, absent, bullets, joined, paragraph, render
 from heartfelt.report.tables import table, table_of
 from heartfelt.study import Scale
@@ -58,28 +60,24 @@ def how_to_submit(challenge: Challenge, address: str) -> str:
         ),
         bullets(
             [
-                f"{plural(limits.per_day, 'submission')} in 24 hours and {limits.in_all:,} in all for each submitter."
-                " Files that cannot be used are refused with the reason and do not count.",
+                f"{plural(limits.per_day, 'submission')} in 24 hours and {limits.in_all:,} in all for each team. Files that"
+                " cannot be used are refused with the reason and do not count; the same file again counts once.",
                 f"One prediction for every item; at most {challenge.options.megabytes:g} MB.",
+                "Choose what counts in the final ranking with POST /submissions/ID/final; by default it is what is behind"
+                " your published score.",
             ]
         ),
+        _link("/mine", "Your submissions"),
     )
     rules = joined(
         paragraph(
-            "Scores are published as the best so far, rounded down to a step, beginning at chance: a submission that is not"
-            " better by a step changes nothing and says nothing. So the hidden labels cannot be learnt by trying."
+            "Your team's first score is published when it is better than chance by more than the tries of all teams explain (p at"
+            " most 1 in the number of all submissions so far), a further one when it is better than the published one by more than"
+            " your own tries explain; both rounded down to a step. Any other submission changes nothing and says nothing. Scores"
+            " are computed on a part of the items; the final ranking uses the others, which nothing depends on before. Nobody is"
+            " told which items are in which part."
         ),
-        table_of(
-            "What is published",
-            challenge.rungs,
-            {
-                "task": lambda rung: rung.task,
-                "score": lambda rung: rung.title,
-                "items": lambda rung: rung.items,
-                "step": lambda rung: share(rung.step, 3),
-                "chance (rounded up to a step)": lambda rung: share(rung.start * rung.step, 3),
-            },
-        ),
+        _what_is_published(challenge),
     )
     sections = [
         Section("predict", "What to predict", "", joined(questions, *_lists(challenge))),
@@ -95,21 +93,143 @@ def how_to_submit(challenge: Challenge, address: str) -> str:
     return render(Page(challenge.title, "How to submit predictions", sections, facts=_facts(challenge)))
 
 
+def _what_is_published(challenge: Challenge) -> Markup:
+    tries = len(challenge.ledger.scored()) + 1
+    return table_of(
+        "What is published",
+        challenge.rungs,
+        {
+            "task": lambda rung: rung.task,
+            "score": lambda rung: rung.title,
+            "items on the board": lambda rung: rung.items,
+            "step": lambda rung: share(rung.step, 3),
+            "resolution": lambda rung: share(rung.resolution, 2),
+            "chance": lambda rung: share(rung.chance, 3),
+            "a first score appears from": lambda rung: _first_score(rung.appears_from(tries)),
+        },
+    )
+
+
+def _first_score(lowest: float | None) -> str:
+    return share(lowest, 3) if lowest is not None else "never: too few items; the final ranking has it"
+
+
 def leaderboard_page(challenge: Challenge) -> str:
-    """The leaderboard of every task."""
-    sections = [
+    """The leaderboard of every task; after the end the final ranking first."""
+    final = final_of(challenge)
+    running = [
         Section(
             f"task-{place}",
-            rung.task,
+            rung.task if final is None else f"{rung.task}, running board",
             f"{rung.title[0].upper()}{rung.title[1:]} on {plural(rung.items, 'item')} with hidden labels, in steps of"
-            f" {share(rung.step, 3)};"
-            f" chance is {share(rung.start * rung.step, 3)}, rounded up to a step.",
+            f" {share(rung.step, 3)}; chance is {share(rung.chance, 3)}. Two teams whose true scores are"
+            f" {share(rung.resolution, 2)} apart are shown in the right order nine times in ten.",
             _board(challenge.leaderboard(rung), rung),
         )
         for place, rung in enumerate(challenge.rungs, 1)
     ]
     more = Section("more", "How to take part", "", _link("/", "How to submit"))
-    return render(Page(challenge.title, "Leaderboard", [*sections, more], facts=_facts(challenge)))
+    if final is None and challenge.ledger.fact("closed") is not None:
+        more = Section("more", "Closed", "The final ranking is being made.")
+    elif final is not None:
+        more = Section(
+            "more",
+            "Files",
+            "",
+            joined(_link("/final.json", "final.json"), _link("/final.csv", "final.csv")),
+        )
+    sections = [*([] if final is None else final_sections(final)), *running, more]
+    return render(Page(challenge.title, "Leaderboard", sections, facts=_facts(challenge)))
+
+
+def final_page(challenge: Challenge, final: Final) -> str:
+    """The final ranking as a page of its own."""
+    return render(
+        Page(challenge.title, "Final ranking", final_sections(final), facts=[("challenge", challenge.id)])
+    )
+
+
+def final_sections(final: Final) -> list[Section]:
+    """The final ranking, a section per task."""
+    counts = (
+        f"Closed on {final.closed[:10]} after {plural(final.submissions, 'submission')} by {plural(final.teams, 'team')}"
+        f" ({final.refused:,} refused)."
+    )
+    if not final.untouched:
+        counts += " An earlier version published scores on all hidden items, so this part was not entirely untouched."
+    sections = [
+        Section(
+            f"final-{at}",
+            f"{board.task}, final ranking",
+            f"{board.title[0].upper()}{board.title[1:]} on {plural(board.items, 'item')} that no score depended on before"
+            " the end.",
+            _final_board(board),
+        )
+        for at, board in enumerate(final.boards, 1)
+    ]
+    counts += " Ranks are what the data leave possible: teams within a range do not differ significantly."
+    empty = "" if sections else absent("There is nothing to rank.")
+    return [Section("final", "Final ranking", counts, empty), *sections]
+
+
+def _final_board(board: FinalBoard) -> Markup:
+    def interval(low: float | None, high: float | None, why_none: str | None = None) -> str:
+        return why_none or "" if low is None or high is None else f"{share(low, 3)} to {share(high, 3)}"
+
+    return table_of(
+        f"Final ranking of {board.task}",
+        board.places,
+        {
+            "rank": lambda place: place.ranks,
+            "team": lambda place: place.team,
+            "score": lambda place: place.score,
+            "95% interval": lambda place: interval(place.low, place.high, place.why_no_interval),
+            "model": lambda place: place.model,
+            "for all teams at once": lambda place: interval(place.low_all, place.high_all),
+            "on the running board": lambda place: place.published,
+            "tied with": lambda place: ", ".join(place.tied_with) or (place.why_no_rank or "nobody"),
+        },
+    )
+
+
+def own_page(challenge: Challenge, member: Member | None, own: Sequence[Submission] = ()) -> str:
+    """A team's submissions, or the form that asks for a token."""
+    if member is None:
+        form = Markup(
+            '<form method="post" action="mine"><p><label>Token <input type="password" name="token" required'
+            ' autocomplete="off"></label> <button type="submit">Show</button></p></form>'
+        )
+        sections = [Section("token", "Your token", "It shows your own team's submissions.", form)]
+        page = Page(challenge.title, "Your submissions", sections, facts=_facts(challenge), forms=True)
+        return render(page)
+    today, in_all = challenge.ledger.left(member.team, challenge.options.limits)
+    listed = table_of(
+        f"Sent by {member.team}",
+        list(reversed(own)),
+        {
+            "received": lambda entry: f"{datetime.fromtimestamp(entry.at, UTC):%Y-%m-%d %H:%M} UTC",
+            "model": lambda entry: entry.model,
+            "by": lambda entry: entry.member or "",
+            "status": lambda entry: entry.status,
+            "published after it": lambda entry: ", ".join(
+                f"{task} {share(value, 3)}" for task, value in challenge.result(entry).items()
+            ),
+            "raised": lambda entry: ", ".join(entry.changed),
+            "final": lambda entry: "chosen" if entry.chosen else "",
+            "reason": lambda entry: entry.problem or "",
+            "id": lambda entry: entry.id,
+        },
+    )
+    lead = f"{plural(today, 'submission')} left in 24 hours, {in_all:,} in all."
+    if challenge.ledger.fact("closed") is not None:
+        lead = "The challenge is closed."
+    body = listed if own else absent("Your team has not sent anything yet.")
+    sections = [
+        Section(
+            "own", f"Submissions of {member.team}", lead, joined(body, _link("/leaderboard", "Leaderboard"))
+        )
+    ]
+    return render(Page(challenge.title, "Your submissions", sections, facts=_facts(challenge)))
 
 
 def content_policy(page: str) -> str:
@@ -119,23 +239,24 @@ def content_policy(page: str) -> str:
         digest = base64.b64encode(hashlib.sha256(part["text"].encode()).digest()).decode()
         hashes[part[1]].append(f"'sha256-{digest}'")
     scripts, styles = " ".join(hashes["script"]), " ".join(hashes["style"])
+    forms = "'self'" if "<form" in page else "'none'"
     return (
         f"default-src 'none'; script-src {scripts}; style-src {styles} 'unsafe-hashes'; img-src data:; base-uri 'none';"
-        " form-action 'none'; frame-ancestors 'none'"
+        f" form-action {forms}; frame-ancestors 'none'"
     )
 
 
 def _board(places: Sequence[Place], rung: Rung) -> Markup:
     if not places:
-        return absent("Nobody is above chance yet.")
+        return absent("Nobody has a published score yet.")
     return table_of(
         f"Leaderboard of {rung.task}",
         places,
         {
             "rank": lambda place: place.rank,
-            "submitter": lambda place: place.submitter,
+            "team": lambda place: place.team,
+            "score": lambda place: place.score,
             "model": lambda place: place.model,
-            rung.title: lambda place: place.score,
             "overstated by at most (95%)": lambda place: (
                 number(place.overstated_at_most, 2) if place.overstated_at_most < 1 else "not bounded"
             ),
@@ -185,7 +306,7 @@ def _facts(challenge: Challenge) -> list[tuple[str, str]]:
     return [
         ("part", part),
         ("items", number(challenge.items.height)),
-        ("benchmark", challenge.benchmark_hash[:16]),
+        ("challenge", challenge.id),
     ]
 
 

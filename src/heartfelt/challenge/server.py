@@ -8,31 +8,30 @@ wrong with a request is answered as ``{"problem", "fix"}``; no answer depends on
 from __future__ import annotations
 
 import asyncio
-import logging
+import math
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
 from starlette.formparsers import MultiPartException
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from heartfelt.challenge.challenge import Challenge
-from heartfelt.challenge.ledger import OverLimit, Submission
-from heartfelt.challenge.pages import content_policy, how_to_submit, leaderboard_page
+from heartfelt.challenge.final import final_of, final_table
+from heartfelt.challenge.guard import Guard, HostOptions, TooLarge
+from heartfelt.challenge.ledger import Closed, Member, OverLimit, Submission
+from heartfelt.challenge.pages import content_policy, how_to_submit, leaderboard_page, own_page
 from heartfelt.challenge.reading import too_large
 from heartfelt.errors import HeartfeltError, InputError
 from heartfelt.formats.delimited import csv_text
 from heartfelt.serialization import to_json
-from heartfelt.web.errors import Refused, http_problem, internal_error, problem_response
-from heartfelt.web.security.guard import SAFE_METHODS, RateLimit
+from heartfelt.web.errors import Refused, http_problem, problem_response
+from heartfelt.web.security.guard import RateLimit
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -43,42 +42,6 @@ WRONG_TOKENS = 20
 """Wrong tokens per minute from one address."""
 SPARE_BYTES = 2**16
 """What a form may add to a file."""
-_HEADERS = {
-    "x-content-type-options": "nosniff",
-    "x-frame-options": "DENY",
-    "referrer-policy": "no-referrer",
-    "cross-origin-opener-policy": "same-origin",
-    "cross-origin-resource-policy": "same-origin",
-    "cache-control": "no-store",
-    "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
-}
-_log = logging.getLogger("heartfelt.challenge")
-
-
-class _TooLarge(Exception):
-    """A body beyond the limit."""
-
-    def __init__(self, size: int) -> None:
-        super().__init__()
-        self.size = size
-
-
-@dataclass(frozen=True, slots=True)
-class HostOptions:
-    """Where a challenge is served."""
-
-    host: str = "127.0.0.1"
-    port: int = 8200
-    url: str | None = None
-    """The public address, where a proxy is in front."""
-    proxy: str | None = None
-    """Addresses of proxies whose forwarded headers are trusted; none if left out."""
-
-    @property
-    def address(self) -> str:
-        """Where it is reached, without a slash at the end."""
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return (self.url or f"http://{host}:{self.port}").rstrip("/")
 
 
 def challenge_app(challenge: Challenge, options: HostOptions | None = None) -> FastAPI:
@@ -100,11 +63,16 @@ def challenge_app(challenge: Challenge, options: HostOptions | None = None) -> F
         app.add_route("/sets.csv", routes.sets, ["GET"])
     app.add_route("/leaderboard", routes.leaderboard, ["GET"])
     app.add_route("/leaderboard.json", routes.leaderboard, ["GET"])
+    app.add_route("/final.json", routes.final, ["GET"])
+    app.add_route("/final.csv", routes.final, ["GET"])
     app.add_route("/submissions", routes.submit, ["POST"])
+    app.add_route("/submissions", routes.submissions, ["GET"])
     app.add_route("/submissions/{id}", routes.submission, ["GET"])
+    app.add_route("/submissions/{id}/final", routes.choose, ["POST"])
+    app.add_route("/mine", routes.mine, ["GET", "POST"])
     app.add_exception_handler(HeartfeltError, _heartfelt_problem)
     app.add_exception_handler(HTTPException, http_problem)
-    app.add_middleware(_Guard, options=options, most_bytes=challenge.sizes.bytes + SPARE_BYTES)
+    app.add_middleware(Guard, options=options, most_bytes=challenge.sizes.bytes + SPARE_BYTES)
     return app
 
 
@@ -114,11 +82,10 @@ class _Routes:
     def __init__(self, challenge: Challenge, options: HostOptions) -> None:
         self._challenge, self._options = challenge, options
         self._wrong = RateLimit(WRONG_TOKENS)
-        self._front = how_to_submit(challenge, options.address)
         self._items, self._sets = csv_text(challenge.items), csv_text(challenge.sets)
 
     async def front(self, _: Request) -> Response:
-        return _page(self._front)
+        return _page(await run_in_threadpool(how_to_submit, self._challenge, self._options.address))
 
     async def items(self, _: Request) -> Response:
         return PlainTextResponse(self._items, media_type="text/csv")
@@ -132,39 +99,51 @@ class _Routes:
         if as_page:
             return _page(await run_in_threadpool(leaderboard_page, challenge))
 
-        def boards() -> list[dict[str, object]]:
-            return [
+        def boards() -> dict[str, object]:
+            tries = len(challenge.ledger.scored())
+            made = [
                 {
                     "task": rung.task,
                     "metric": rung.metric,
                     "items": rung.items,
                     "step": rung.step,
+                    "resolution": round(rung.resolution, 3),
                     "chance": rung.value(rung.start),
+                    "appears_from": rung.appears_from(tries + 1),
                     "places": challenge.leaderboard(rung),
                 }
                 for rung in challenge.rungs
             ]
+            facts = {"challenge": challenge.id, "closed": challenge.ledger.fact("closed") is not None}
+            return {**facts, "submissions": tries, "leaderboards": made, "final": final_of(challenge)}
 
-        made = await run_in_threadpool(boards)
-        return JSONResponse(to_json({"benchmark": challenge.benchmark_hash, "leaderboards": made}))
+        return JSONResponse(to_json(await run_in_threadpool(boards)))
+
+    async def final(self, request: Request) -> Response:
+        final = await run_in_threadpool(final_of, self._challenge)
+        if final is None:
+            raise Refused(404, "There is no final ranking yet.", "It is made when the challenge is closed.")
+        if request.url.path.endswith(".csv"):
+            return PlainTextResponse(csv_text(final_table(final)), media_type="text/csv")
+        return JSONResponse(to_json(final))
 
     async def submit(self, request: Request) -> Response:
-        submitter = await self._submitter(request)
+        member = await self._member(request)
         wait = _seconds(request.query_params.get("wait", "0"))
         model, challenge = request.query_params.get("name", ""), self._challenge
         size = 0
         try:
             content = await asyncio.wait_for(self._body(request), BODY_SECONDS)
             size = len(content)
-            stored = await run_in_threadpool(challenge.submit, submitter, content, model)
+            stored = await run_in_threadpool(challenge.submit, member, content, model)
         except TimeoutError:
             raise Refused(
                 408, "The file did not arrive in time.", "Try again over a faster connection."
             ) from None
-        except (_TooLarge, OverLimit) as error:
-            size = error.size if isinstance(error, _TooLarge) else size
-            problem = too_large(challenge.sizes) if isinstance(error, _TooLarge) else error
-            await run_in_threadpool(challenge.ledger.note_refused, submitter, model, size, problem)
+        except (TooLarge, OverLimit) as error:
+            size = error.size if isinstance(error, TooLarge) else size
+            problem = too_large(challenge.sizes) if isinstance(error, TooLarge) else error
+            await run_in_threadpool(challenge.ledger.note_refused, member, model, size, problem)
             if isinstance(error, OverLimit):
                 raise
             raise Refused(413, problem.problem, problem.fix) from error
@@ -176,43 +155,76 @@ class _Routes:
         return JSONResponse(answer, status, {"location": f"{self._options.address}/submissions/{stored.id}"})
 
     async def submission(self, request: Request) -> Response:
-        submitter = await self._submitter(request)
         challenge = self._challenge
-        try:
-            stored = await run_in_threadpool(challenge.ledger.submission, request.path_params["id"])
-        except InputError as error:
-            raise Refused(404, error.problem, error.fix) from error
-        if stored.submitter != submitter:
-            raise Refused(
-                404, "There is no such submission.", "Use the id that came back when you submitted."
-            )
+        stored = await self._own(request, await self._member(request))
         if stored.status == "received":
             wait = _seconds(request.query_params.get("wait", "0"))
             stored = await run_in_threadpool(challenge.wait_for, stored.id, wait)
         return JSONResponse(await run_in_threadpool(self._answer, stored))
 
-    async def _submitter(self, request: Request) -> str:
+    async def submissions(self, request: Request) -> Response:
+        member, challenge = await self._member(request), self._challenge
+
+        def listed() -> dict[str, object]:
+            own = challenge.ledger.of_team(member.team)
+            today, in_all = challenge.ledger.left(member.team, challenge.options.limits)
+            facts = {"team": member.team, "left_in_24_hours": today, "left_in_all": in_all}
+            return {**facts, "submissions": [self._state(entry) for entry in own]}
+
+        return JSONResponse(await run_in_threadpool(listed))
+
+    async def choose(self, request: Request) -> Response:
+        stored = await self._own(request, await self._member(request))
+        ledger = self._challenge.ledger
+        chosen = await run_in_threadpool(ledger.choose, stored.submitter, stored.id)
+        return JSONResponse(await run_in_threadpool(self._answer, chosen))
+
+    async def mine(self, request: Request) -> Response:
+        if request.method == "GET":
+            return _page(await run_in_threadpool(own_page, self._challenge, None))
+        async with request.form(max_files=0, max_fields=1) as form:
+            member = await self._holder(request, str(form.get("token", "")))
+        own = await run_in_threadpool(self._challenge.ledger.of_team, member.team)
+        return _page(await run_in_threadpool(own_page, self._challenge, member, own))
+
+    async def _own(self, request: Request, member: Member) -> Submission:
+        """The submission a request names, if it is the team's own."""
+        ledger = self._challenge.ledger
+        try:
+            stored = await run_in_threadpool(ledger.submission, request.path_params["id"])
+        except InputError as error:
+            raise Refused(404, error.problem, error.fix) from error
+        if stored.submitter != member.team:
+            raise Refused(
+                404, "There is no such submission.", "Use the id that came back when you submitted."
+            )
+        return stored
+
+    async def _member(self, request: Request) -> Member:
         """Whose token it is; refused without a valid one."""
+        kind, _, token = request.headers.get("authorization", "").partition(" ")
+        return await self._holder(request, token if kind.lower() == "bearer" else "")
+
+    async def _holder(self, request: Request, token: str) -> Member:
         address = request.client.host if request.client else ""
         if self._wrong.wait(address):
             raise Refused(429, "Too many wrong tokens.", "Wait a minute and try again.")
-        kind, _, token = request.headers.get("authorization", "").partition(" ")
         ledger = self._challenge.ledger
-        submitter = await run_in_threadpool(ledger.submitter_of, token.strip()) if token else None
-        if submitter is None or kind.lower() != "bearer":
+        member = await run_in_threadpool(ledger.member_of, token.strip()) if token else None
+        if member is None:
             self._wrong.take(address)
             fix = "Send 'Authorization: Bearer TOKEN' with the token the organisers gave you."
             raise Refused(
                 401, "The token is missing, unknown or revoked.", fix, {"www-authenticate": "Bearer"}
             )
-        return submitter
+        return member
 
     async def _body(self, request: Request) -> bytes:
         """The file: the whole body, or the form field ``file``."""
         limit = self._challenge.sizes.bytes
         announced = int(request.headers.get("content-length", "0"))
         if announced > limit + SPARE_BYTES:
-            raise _TooLarge(announced)
+            raise TooLarge(announced)
         if request.headers.get("content-type", "").startswith("multipart/form-data"):
             try:
                 async with request.form(max_files=1, max_fields=4) as form:
@@ -227,38 +239,46 @@ class _Routes:
         else:
             content = await request.body()
         if len(content) > limit:
-            raise _TooLarge(len(content))
+            raise TooLarge(len(content))
         return content
 
     def _answer(self, stored: Submission) -> dict[str, object]:
-        """What a submitter learns of a submission: nothing but what the ladder publishes."""
+        """What a team learns of a submission: nothing but what the ladder publishes."""
         challenge = self._challenge
         today, in_all = challenge.ledger.left(stored.submitter, challenge.options.limits)
-        answer: dict[str, object] = {
+        return self._state(stored) | {"left_in_24_hours": today, "left_in_all": in_all}
+
+    def _state(self, stored: Submission) -> dict[str, object]:
+        state: dict[str, object] = {
             "id": stored.id,
             "status": stored.status,
             "name": stored.model,
+            "member": stored.member,
             "received": datetime.fromtimestamp(stored.at, UTC).isoformat(timespec="seconds"),
             "sha256": stored.sha256,
-            "left_in_24_hours": today,
-            "left_in_all": in_all,
+            "final": stored.chosen is not None,
         }
         if stored.status == "refused":
-            return answer | {"problem": stored.problem, "fix": stored.fix}
+            return state | {"problem": stored.problem, "fix": stored.fix}
         if stored.status == "scored":
-            answer |= {"published": challenge.result(stored), "raised": list(stored.changed)}
-        return answer
+            state |= {"published": self._challenge.result(stored), "raised": list(stored.changed)}
+        return state
 
 
 def _page(text: str) -> Response:
-    return HTMLResponse(text, headers={"content-security-policy": content_policy(text)})
+    headers = {"content-security-policy": content_policy(text)}
+    if "<form" in text:
+        # Without a referrer a browser would call the form's own page another site.
+        headers["referrer-policy"] = "same-origin"
+    return HTMLResponse(text, headers=headers)
 
 
 def _seconds(text: str) -> float:
     try:
-        return min(max(float(text), 0.0), MOST_WAIT)
+        seconds = float(text)
     except ValueError:
         return 0.0
+    return min(max(seconds, 0.0), MOST_WAIT) if math.isfinite(seconds) else 0.0
 
 
 async def _heartfelt_problem(request: Request, error: Exception) -> Response:
@@ -266,64 +286,8 @@ async def _heartfelt_problem(request: Request, error: Exception) -> Response:
     if isinstance(error, OverLimit):
         headers = {} if error.retry_after is None else {"retry-after": str(int(error.retry_after) + 1)}
         return JSONResponse({"problem": error.problem, "fix": error.fix}, 429, headers)
-    return problem_response(request, 422, error.problem, error.fix)
-
-
-class _Guard:
-    """Around every request: limited bodies, no requests from other sites, security headers, and no tracebacks."""
-
-    def __init__(self, app: ASGIApp, options: HostOptions, most_bytes: int) -> None:
-        self._app, self._most = app, most_bytes
-        self._origin = "{0.scheme}://{0.netloc}".format(urlsplit(options.address))
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on, or refuse it."""
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-        begun, size = False, 0
-
-        async def send_with_headers(message: Message) -> None:
-            nonlocal begun
-            if message["type"] == "http.response.start":
-                begun = True
-                present = {name for name, _ in message["headers"]}
-                added = [(k.encode(), v.encode()) for k, v in _HEADERS.items() if k.encode() not in present]
-                message = {**message, "headers": [*message["headers"], *added]}
-            await send(message)
-
-        async def limited() -> Message:
-            nonlocal size
-            message = await receive()
-            size += len(message.get("body", b""))
-            if size > self._most:
-                raise _TooLarge(size)
-            return message
-
-        try:
-            self._check(scope)
-            await self._app(scope, limited, send_with_headers)
-        except (ClientDisconnect, _TooLarge):
-            return
-        except Refused as refused:
-            response = problem_response(Request(scope), refused.status_code, *refused.words, refused.headers)
-            if not begun:
-                await response(scope, receive, send_with_headers)
-        except Exception as error:  # noqa: BLE001  # the outermost edge: every fault becomes a message
-            response = internal_error(Request(scope), error)
-            if not begun:
-                await response(scope, receive, send_with_headers)
-
-    def _check(self, scope: Scope) -> None:
-        headers: dict[bytes, bytes] = dict(scope["headers"])
-        length = headers.get(b"content-length", b"0")
-        if not length.isdigit() or len(length) > 12:
-            raise Refused(
-                400, "The header Content-Length is not a number.", "Send the size of the body in bytes."
-            )
-        origin = headers.get(b"origin", b"").decode("latin-1")
-        if scope["method"] not in SAFE_METHODS and origin and origin != self._origin:
-            raise Refused(403, "The request comes from another site.", "Submit with a program such as curl.")
+    status = 410 if isinstance(error, Closed) else 422
+    return problem_response(request, status, error.problem, error.fix)
 
 
 def serve_challenge(challenge: Challenge, options: HostOptions) -> None:

@@ -1,4 +1,4 @@
-"""Commands around a frozen benchmark: ``score``, ``serve-benchmark``."""
+"""Commands around a frozen benchmark: ``score``, ``serve-benchmark``, and those of ``challenge`` (teams, the end, submissions)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from heartfelt.cli.bench import show_scores
-from heartfelt.cli.command import app, say
+from heartfelt.cli.command import AsJson, app, say
+from heartfelt.serialization import dumps
 from heartfelt.wording import plural
 
 if TYPE_CHECKING:
@@ -95,36 +96,50 @@ def _show_verification(result: Verification) -> None:
 
 
 _rules = partial(typer.Option, rich_help_panel="Rules")
-_people = partial(typer.Option, rich_help_panel="Submitters")
+_people = partial(typer.Option, rich_help_panel="Teams")
+_Folder = Annotated[
+    Path,
+    typer.Argument(metavar="DIR", help="A benchmark with hidden labels, or the private folder it is in."),
+]
+_Ledger = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE", help="Where submissions are stored; challenge.sqlite next to DIR if left out."
+    ),
+]
+
+
+def _inner(folder: Path) -> Path:
+    """The benchmark itself, where the folder around it was named."""
+    inner = folder / "benchmark"
+    return inner if (inner / "manifest.json").is_file() else folder
 
 
 @app.command("serve-benchmark")
 def serve_benchmark(
-    folder: Annotated[
-        Path,
-        typer.Argument(metavar="DIR", help="A benchmark with hidden labels, or the private folder it is in."),
-    ],
+    folder: _Folder,
     part: Annotated[
         str, _rules("--part", "--split", metavar="NAME", help="The part with hidden labels.")
     ] = "test",
     step: Annotated[
-        float | None, _rules(help="Step of published scores; chosen by the number of items if left out.")
+        float | None, _rules(help="Step of published scores; about half a standard error if left out.")
     ] = None,
-    per_day: Annotated[int, _rules(min=1, help="Submissions in 24 hours for each submitter.")] = 5,
-    in_all: Annotated[int, _rules(min=1, help="Submissions in all for each submitter.")] = 100,
+    public_share: Annotated[
+        float,
+        _rules(
+            help="Share of the hidden labels for the running board; the others are for the final ranking."
+        ),
+    ] = 0.5,
+    per_day: Annotated[int, _rules(min=1, help="Submissions in 24 hours for each team.")] = 5,
+    in_all: Annotated[int, _rules(min=1, help="Submissions in all for each team.")] = 100,
     megabytes: Annotated[float, _rules(min=0.01, help="How large a submission may be.")] = 16.0,
     add_submitter: Annotated[
-        str | None, _people(metavar="NAME", help="Print a token for a submitter, and leave.")
+        str | None, _people(metavar="NAME", help="Print a token for a team of one, and leave.")
     ] = None,
     revoke_submitter: Annotated[
-        str | None, _people(metavar="NAME", help="Make a submitter's token invalid, and leave.")
+        str | None, _people(metavar="NAME", help="Make a team's tokens invalid, and leave.")
     ] = None,
-    ledger: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="Where submissions are stored; challenge.sqlite next to DIR if left out."
-        ),
-    ] = None,
+    ledger: _Ledger = None,
     host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=1, max=65535, help="The port to listen on.")] = 8200,
     url: Annotated[str | None, typer.Option(help="The public address, behind a proxy.")] = None,
@@ -134,15 +149,14 @@ def serve_benchmark(
 ) -> None:
     """Score submissions over HTTP against hidden labels, without giving the labels away."""
     from heartfelt.challenge.challenge import Challenge, ChallengeOptions
+    from heartfelt.challenge.guard import HostOptions
     from heartfelt.challenge.ledger import Limits
-    from heartfelt.challenge.server import HostOptions, serve_challenge
+    from heartfelt.challenge.server import serve_challenge
 
-    inner = folder / "benchmark"
-    folder = inner if (inner / "manifest.json").is_file() else folder
-    options = ChallengeOptions(part, step, Limits(per_day, in_all), megabytes)
-    challenge = Challenge(folder, options, ledger=ledger)
+    options = ChallengeOptions(part, step, Limits(per_day, in_all), megabytes, public_share=public_share)
+    challenge = Challenge(_inner(folder), options, ledger=ledger)
     if add_submitter is not None:
-        token = challenge.ledger.add_submitter(add_submitter)
+        token = challenge.ledger.add_member(add_submitter)
         say(f"Token of {add_submitter}, shown only now: {token}")
         return
     if revoke_submitter is not None:
@@ -152,7 +166,124 @@ def serve_benchmark(
     where = HostOptions(host, port, url, proxy)
     say(f"Scoring {plural(challenge.items.height, 'item')} of {challenge.title} at {where.address}/")
     for rung in challenge.rungs:
+        few = "" if rung.appears_from(1) is not None else "; too few for a score before the end"
         say(
-            f"• {rung.task}: {rung.title} on {plural(rung.items, 'item')}, published in steps of {rung.step:g}"
+            f"• {rung.task}: {rung.title} on {plural(rung.items, 'item')}, published in steps of {rung.step:g},"
+            f" resolution {rung.resolution:.2f}{few}"
+        )
+    if challenge.ledger.fact("earlier step") is not None:
+        say(
+            "What an earlier version scored is scored again by the present rules; a copy of its ledger is beside it."
         )
     serve_challenge(challenge, where)
+
+
+challenge = typer.Typer(
+    name="challenge", help="Teams and the end of a challenge; a team's own submissions.", no_args_is_help=True
+)
+app.add_typer(challenge)
+
+
+@challenge.command()
+def team(
+    folder: _Folder,
+    name: Annotated[
+        str | None, typer.Argument(metavar="TEAM", help="The team; all are listed if left out.")
+    ] = None,
+    add: Annotated[
+        str | None, typer.Option(metavar="MEMBER", help="Print a token for a member, who is added if new.")
+    ] = None,
+    remove: Annotated[
+        str | None, typer.Option(metavar="MEMBER", help="Make a member's token invalid.")
+    ] = None,
+    remove_all: Annotated[
+        bool, typer.Option("--remove-all", help="Make all tokens of the team invalid.")
+    ] = False,
+    ledger: _Ledger = None,
+) -> None:
+    """List teams and their members, give out tokens, or make them invalid. Limits and scores are per team."""
+    from heartfelt.challenge.challenge import LEDGER
+    from heartfelt.challenge.ledger import Ledger
+    from heartfelt.errors import InputError
+
+    inner = _inner(folder)
+    if not (inner / "manifest.json").is_file():
+        raise InputError(f"{folder} is not a benchmark.", "Point to the private folder that publish made.")
+    book = Ledger(ledger or inner.resolve().parent / LEDGER)
+    if name is None and (add or remove or remove_all):
+        raise InputError("Which team is not said.", "Name it after the folder.")
+    if name is not None and add is not None:
+        say(f"Token of {add} ({name}), shown only now: {book.add_member(name, add)}")
+    if name is not None and (remove is not None or remove_all):
+        book.revoke(name, None if remove_all else remove)
+        say(f"No longer valid: {'all tokens' if remove_all else remove} ({name}).")
+    if add is None and remove is None and not remove_all:
+        members = [each for each in book.members() if name in (None, each.team)]
+        for each in members:
+            say(f"{each.team}: {each.name}{'' if each.revoked is None else ', token no longer valid'}")
+        if not members:
+            say("No team yet. Add one: heartfelt challenge team DIR TEAM --add MEMBER")
+    book.close()
+
+
+@challenge.command()
+def close(
+    folder: _Folder,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", "-o", metavar="DIR", help="Where the ranking is written; final next to DIR if left out."
+        ),
+    ] = None,
+    ledger: _Ledger = None,
+) -> None:
+    """End a challenge: no more submissions, and every team scored once, exactly, on the final part."""
+    from heartfelt.challenge.final import close as closed
+    from heartfelt.challenge.final import reopened, write_final
+    from heartfelt.challenge.pages import final_page
+
+    inner = _inner(folder)
+    made = reopened(inner, ledger)
+    final = closed(made)
+    target = out or inner.resolve().parent / "final"
+    write_final(final, final_page(made, final), target)
+    say(f"Closed: {plural(final.submissions, 'submission')} by {plural(final.teams, 'team')}.")
+    for board in final.boards:
+        say(f"{board.task}, {board.title} on {plural(board.items, 'item')}:")
+        for place in board.places:
+            interval = "" if place.low is None else f" [{place.low:.3f}, {place.high:.3f}]"
+            score = "no score" if place.score is None else f"{place.score:.3f}{interval}"
+            why = "" if place.why_no_rank is None else f"  ({place.why_no_rank})"
+            say(f"• {place.ranks}  {place.team}  {score}{why}")
+    say(f"Page and files: {target}")
+    made.ledger.close()
+
+
+@challenge.command()
+def submissions(
+    url: Annotated[str, typer.Argument(metavar="URL", help="Where the challenge is served.")],
+    token: Annotated[
+        str,
+        typer.Option(envvar="HEARTFELT_CHALLENGE_TOKEN", help="Your token.", prompt=True, hide_input=True),
+    ],
+    choose: Annotated[
+        str | None, typer.Option(metavar="ID", help="Make this submission count in the final ranking.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """List your team's submissions to a challenge, or choose the one that counts in the end."""
+    from heartfelt.challenge.client import choose_final, own_submissions
+
+    if choose is not None:
+        choose_final(url, token, choose)
+    listed = own_submissions(url, token)
+    if as_json:
+        print(dumps(listed))
+        return
+    say(f"{listed.team}: {listed.left_in_24_hours} left in 24 hours, {listed.left_in_all} in all.")
+    for entry in listed.submissions:
+        scores = ", ".join(f"{task} {value:g}" for task, value in entry.published.items())
+        final = "  (counts in the final ranking)" if entry.final else ""
+        say(
+            f"{entry.received}  {entry.status:8}  {entry.model}  {entry.problem or scores}{final}  {entry.id}"
+        )

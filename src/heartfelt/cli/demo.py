@@ -258,7 +258,12 @@ def publish(demo: Demo, progress: Progress) -> str:
     key = hashlib.sha256(f"heartfelt demo {demo.seed}".encode()).hexdigest()
     (demo.folder / "published-private").mkdir()
     write_text(demo.folder / "published-private" / "key", f"{key}\n", private=True)
-    done = run(demo.snapshot, target, PublishOptions(figures=False, seed=demo.seed), progress=progress)
+    done = run(
+        demo.snapshot,
+        target,
+        PublishOptions(figures=False, seed=demo.seed, texts="search"),
+        progress=progress,
+    )
     shared = f"every fact about a rater is shared by {done.record.k} or more"
     return f"{len(done.record.steps)} steps to make it anonymous ({shared}); {target / 'README.md'}"
 

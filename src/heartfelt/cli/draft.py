@@ -178,6 +178,8 @@ def _show(result: Drafting) -> None:
                 tokens = f", {run.requests:,} requests, {run.input_tokens:,} input and {run.output_tokens:,} output tokens"
                 tokens += "" if run.cost is None else f", cost {run.cost:,.4g}"
             say(f"{run.source}: {run.stimuli:,} stimuli in {run.seconds:,.1f} s{speed}{tokens}")
+            if run.limits:
+                say(f"    what it cannot see: {run.limits}")
     for each in result.fields:
         for reason, count in each.problems.items():
             say(f"  {each.field}, {count:,} failed: {reason}")

@@ -65,6 +65,8 @@ def intents(
         ]
         say(f"  {quadrant}: {', '.join(picked)}; from {plural(count, 'word')}")
     say(*(f"  {note}" for note in chosen.notes))
+    if known.source is not None:
+        say(f"Cite: {known.source.words}")
     if to is not None:
         say(f"Wrote {to}: put it in place of 'intents' in study.yaml.")
     else:

@@ -26,7 +26,7 @@ PANELS: Mapping[str, tuple[str, ...]] = {
         "models",
         "serve-predictor",
     ),
-    "Publish": ("publish", "deposit", "site", "score", "serve-benchmark"),
+    "Publish": ("publish", "deposit", "site", "score", "serve-benchmark", "challenge"),
     "Tools": ("demo", "formats", "schema"),
 }
 RENAMED: Mapping[str, str] = {

@@ -57,7 +57,7 @@ def plan(
     afford: Annotated[float | None, typer.Option(help="The budget.")] = None,
     power: Annotated[float, typer.Option(help="The power to aim for.")] = 0.8,
     policy: Annotated[str, typer.Option(help="Screening policy: default, strict or flag-only.")] = "default",
-    studies: Annotated[int, typer.Option(help="Simulated studies per design.")] = 200,
+    studies: Annotated[int, typer.Option(help="Simulated studies per design, at most.")] = 1000,
     seed: Annotated[int, typer.Option(help="Seed of the simulation.")] = 0,
     out: Annotated[
         Path | None,
@@ -72,6 +72,7 @@ def plan(
     """Simulate a study through the real assignment and analysis: power, intervals, reliability, time and cost of designs."""
     from heartfelt.files import must_be_free
     from heartfelt.planning import PlanOptions, plan_study
+    from heartfelt.planning.preregister import must_be_new
     from heartfelt.planning.preregister import preregister as register
     from heartfelt.planning.words import design_lines
     from heartfelt.report import write_plan
@@ -81,6 +82,8 @@ def plan(
         raise InputError(f"A plan cannot use the policy '{policy}'.", "Use default, strict or flag-only.")
     if out is not None:
         must_be_free(out)
+    if preregister is not None:
+        must_be_new(folder, preregister)
     options = PlanOptions(
         raters=_numbers(raters, "raters"),
         ratings=_numbers(ratings, "ratings"),
@@ -112,7 +115,7 @@ def plan(
     if as_json:
         print(dumps(made))
         return
-    say(f"Pilot: {made.pilot.source}; {made.options.studies} simulated studies per design.")
+    say(f"Pilot: {made.pilot.source}; up to {made.options.studies:,} simulated studies per design.")
     for number, each in enumerate(made.designs):
         head, *rest = design_lines(each)
         mark = (

@@ -11,6 +11,7 @@ from typer.core import TyperCommand
 from heartfelt.cli.command import Format, Map, Source, app, parse_map, progress_bar, read_source, say
 from heartfelt.cli.deposit import DryRun, MakePublic, send_all
 from heartfelt.errors import InputError
+from heartfelt.extras import require_extra
 from heartfelt.wording import listed
 
 _Columns = list[str] | None
@@ -61,19 +62,54 @@ def publish(
     drop: Annotated[
         _Columns, typer.Option(metavar="COLUMN", help="A column of any table to leave out. May be repeated.")
     ] = None,
+    weight: Annotated[
+        _Columns,
+        typer.Option(
+            metavar="COLUMN=NUMBER",
+            help="How much a column of the raters matters where detail has to go; 1 if left out. May be repeated.",
+        ),
+    ] = None,
+    earlier: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="RELEASE",
+            help="An earlier release of some of the same people, to be checked together with this one. May be repeated.",
+        ),
+    ] = None,
+    people: Annotated[
+        str,
+        typer.Option(
+            help="Who is published: all, only people of an earlier release (earlier), or only new ones (new)."
+        ),
+    ] = "all",
     without_demographics: Annotated[
         bool, typer.Option("--without-demographics", help="Publish nothing that is known of raters.")
     ] = False,
     times: Annotated[
         str, typer.Option(help="The finest period to date ratings by: day, week, month or none.")
     ] = "day",
-    seconds: Annotated[float, typer.Option(help="Round durations to this; 0 leaves them out.")] = 0.1,
-    texts: Annotated[
-        str,
+    seconds: Annotated[
+        float,
         typer.Option(
-            help="search: texts with personal data wait for a decision; review: all texts do; drop: no text is published."
+            help="Publish answer times, rounded to this. Their sum is the length of a session, which recruiters show beside the"
+            " id; 0 publishes none."
         ),
-    ] = "search",
+    ] = 0.0,
+    texts: Annotated[
+        str | None,
+        typer.Option(
+            help="search: texts with personal data wait for a decision; review: all texts do; drop: no text is published. If left"
+            " out, review for up to 200 different texts and search for more.",
+            show_default=False,
+        ),
+    ] = None,
+    ner: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="LANGUAGE=MODEL",
+            help="A spaCy model that looks for names besides, such as en=en_core_web_lg; needs heartfelt[ner]. May be repeated.",
+        ),
+    ] = None,
     decisions: Annotated[
         Path | None,
         typer.Option(
@@ -113,6 +149,20 @@ def publish(
         str | None,
         typer.Option(metavar="PART", help="A part of the split whose ratings and labels stay private."),
     ] = None,
+    hold_out_columns: Annotated[
+        _Columns,
+        typer.Option(
+            metavar="COLUMN",
+            help="A column to publish about held-out stimuli too, unless it predicts their labels. May be repeated.",
+        ),
+    ] = None,
+    hold_out_anyway: Annotated[
+        _Columns,
+        typer.Option(
+            metavar="COLUMN",
+            help="A column to publish about held-out stimuli even if it predicts their labels. May be repeated.",
+        ),
+    ] = None,
     analysis: Annotated[
         bool, typer.Option(help="Analyse the published ratings, for the card, the tables and the figures.")
     ] = True,
@@ -147,8 +197,9 @@ def publish(
     """Make a study anonymous and write dataset, benchmark and papers."""
     from heartfelt.collect.recruited import recruiters_ids
     from heartfelt.files import must_be_free
+    from heartfelt.publishing.anonymity.key import refuse_inside
     from heartfelt.publishing.deposits import DepositOptions, check_target
-    from heartfelt.publishing.options import PublishOptions, period, text_treatment
+    from heartfelt.publishing.options import PublishOptions, people_chosen, period, text_treatment
     from heartfelt.publishing.papers.details import read_details
     from heartfelt.publishing.publish import publish as run
     from heartfelt.publishing.read_back import read_back
@@ -163,6 +214,10 @@ def publish(
         _write_details(source, described)
         return
     must_be_free(out)
+    models = parse_map(ner, "--ner en=en_core_web_lg")
+    if models:
+        require_extra("ner")
+    refuse_inside(out, source, "which is to be published")
     recruited = recruiters_ids(source)
     stated = read_details(described or (source if source.is_dir() else None))
     sending = DepositOptions(dry_run, make_public, stated, private)
@@ -174,10 +229,14 @@ def publish(
         sensitive=tuple(sensitive or ()),
         open=tuple(open or ()),
         drop=tuple(drop or ()),
+        weights=_weights(weight),
+        earlier=tuple(earlier or ()),
+        people=people_chosen(people),
         without_demographics=without_demographics,
         times=period(times),
         seconds=seconds,
-        texts=text_treatment(texts),
+        texts=None if texts is None else text_treatment(texts),
+        ner=models,
         decisions=decisions,
         private=private,
         key=key,
@@ -186,6 +245,8 @@ def publish(
         share_media=share_media,
         split=parse_map(split, "--split by=prompt"),
         hold_out=hold_out,
+        hold_out_columns=tuple(hold_out_columns or ()),
+        hold_out_anyway=tuple(hold_out_anyway or ()),
         analysis=analysis,
         figures=figures,
         layouts=None if layout is None else tuple(layout),
@@ -212,6 +273,19 @@ def publish(
         )
     say(f"Published: {out}", f"Private, never to be shared: {published.private}")
     send_all(out, targets, sending)
+
+
+def _weights(pairs: list[str] | None) -> dict[str, float]:
+    """``["age=3"]`` as a mapping."""
+    weights = {}
+    for name, text in parse_map(pairs, "--weight about_age=3").items():
+        try:
+            weights[name] = float(text)
+        except ValueError as error:
+            raise InputError(
+                f"The weight '{text}' of '{name}' is not a number.", "Use 1, 3 or 0.5."
+            ) from error
+    return weights
 
 
 def _write_details(source: Path, details: Path | None) -> None:

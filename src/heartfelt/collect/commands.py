@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, Literal, TypeAlias, TypeVar
 
 from heartfelt.errors import InputError
+from heartfelt.formats.drafts import Boxes
 from heartfelt.study.model import Text
 
 R = TypeVar("R", covariant=True)
@@ -155,6 +156,10 @@ class ShowTrial:
     """What an attention trial tells the rater to answer, in the rater's language."""
     machine: Mapping[str, str | None] = field(default_factory=dict)
     """Machine-filled values to verify, by question; a value withheld on purpose is None."""
+    boxes: Mapping[str, Boxes] = field(default_factory=dict)
+    """Where the machine saw what its values say, by question."""
+    limits: Mapping[str, str] = field(default_factory=dict)
+    """What the machines that filled values in cannot see, by question."""
     members: tuple[ShownMember, ...] = ()
     """The stimuli of a set in the order this rater meets them; empty where ``media`` is the one stimulus."""
     unit: int | None = None

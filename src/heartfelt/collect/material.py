@@ -23,6 +23,7 @@ from heartfelt.collect.arms import arm_layouts
 from heartfelt.collect.assign.model import Layout
 from heartfelt.collect.commands import CollectOptions
 from heartfelt.errors import require
+from heartfelt.formats.drafts import DraftFacts, draft_facts
 from heartfelt.formats.machine_values import asked_with_drafts, machine_values
 from heartfelt.formats.manifest import OpenStudy
 from heartfelt.media.probe import PROBED
@@ -116,6 +117,11 @@ class Material:
     def common_names(self) -> list[str]:
         """The stimuli or sets that every rater gets."""
         return [self.units[number].stimulus for number in self.layout.common]
+
+    @cached_property
+    def draft_facts(self) -> DraftFacts:
+        """Boxes and limits of the drafts."""
+        return draft_facts(self.opened.drafts)
 
     @cached_property
     def item_names(self) -> pl.DataFrame:

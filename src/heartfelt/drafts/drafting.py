@@ -108,7 +108,7 @@ def drafter_of(assigned: Assignment, language: str) -> Predictor:
     """
     asked = parse_spec(assigned.spec)
     own = {"task": "draft", "language": language} if asked.name == "chat" else {}
-    if assigned.named and (asked.name in {"call", "endpoint"} or "key_from" in asked.options):
+    if assigned.named and (asked.name in {"call", "tagger", "endpoint"} or "key_from" in asked.options):
         raise InputError(
             f"The drafter '{assigned.spec}' is named in study.yaml, which may not run functions or use keys of yours.",
             f"If you trust it, name it in the command: --with {assigned.fields[0].id}={assigned.spec}.",
@@ -140,7 +140,7 @@ def _drafted(
     with drafter:
         source, version = provenance(drafter)
         cases = draft_cases(opened, asks, pending)
-        done = DrafterRun(assigned.spec, source, version, names, len(cases), 0.0)
+        done = DrafterRun(assigned.spec, source, version, names, len(cases), 0.0, limits=drafter.limits)
         if not cases:
             return done
         runs = opened.folder / RUNS
@@ -272,6 +272,8 @@ def _read(
                 "prompt_hash": digest[:16] or None,
                 "at": now if at is None else datetime.fromisoformat(at),
                 "confidence": _confidence(row, made.value, drafter),
+                "boxes": row.get("boxes"),
+                "limits": drafter.limits or None,
             }
         )
     schema = {column.name: column.dtype for column in DRAFTS.columns}

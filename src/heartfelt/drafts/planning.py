@@ -115,7 +115,7 @@ def _planned(opened: OpenStudy, assigned: Assignment, options: DraftOptions) -> 
             tokens = [round(mean * requests) for mean in means]
         else:
             basis = f"{CHARACTERS_PER_TOKEN} characters or {PIXELS_PER_TOKEN} pixels per token"
-            tokens = [_media_tokens(opened, pending), 0]
+            tokens = [media_tokens(opened, pending), 0]
             for asked, count in Counter(tuple(ask.question for ask in case.asks) for case in cases).items():
                 fields = [by_name[name] for name in asked]
                 tokens[0] += count * _text_tokens(fields, language)
@@ -131,7 +131,8 @@ def _text_tokens(asks: Sequence[Ask], language: str) -> int:
     return round(len(text) / CHARACTERS_PER_TOKEN)
 
 
-def _media_tokens(opened: OpenStudy, pending: pl.DataFrame) -> int:
+def media_tokens(opened: OpenStudy, pending: pl.DataFrame) -> int:
+    """What the media of the pending items take, by their size or length."""
     wanted = opened.stimuli.join(pending, on="stimulus", how="semi")
     if opened.study.media == "image" and {"width", "height"} <= set(wanted.columns):
         pixels = (wanted["width"].cast(pl.Float64) * wanted["height"]).sum()

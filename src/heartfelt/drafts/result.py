@@ -59,6 +59,8 @@ class DrafterRun:
     """In the currency of the prices given; None without prices."""
     problem: str | None = None
     """Why it could not be asked at all."""
+    limits: str = ""
+    """What it says that it cannot see."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

@@ -29,6 +29,8 @@ _LOCAL_FORMATS = (
     "%Y-%m-%d %H:%M",
     "%Y-%m-%d",
 )
+ABOUT_STIMULUS = ("system", "intent", "prompt", "path")
+"""Roles of columns that describe a stimulus."""
 
 
 def read_table(path: Path, delimiter: str | None = None) -> pl.DataFrame:

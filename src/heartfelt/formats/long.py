@@ -16,7 +16,7 @@ import polars as pl
 from heartfelt.errors import EmptyIdError, InputError, UnclearColumnError, as_option
 from heartfelt.files import write_text
 from heartfelt.formats.answers import coded_answers, single_answers
-from heartfelt.formats.columns import MISSING, Sheet, id_notes, moment_expr, need, number_expr
+from heartfelt.formats.columns import ABOUT_STIMULUS, MISSING, Sheet, id_notes, moment_expr, need, number_expr
 from heartfelt.formats.delimited import csv_text, spreadsheet_safe
 from heartfelt.formats.described import (
     COMMON_OPTIONS,
@@ -32,7 +32,7 @@ from heartfelt.formats.long_facts import Roles, known_raters, rated_stimuli, sta
 from heartfelt.formats.pair_tables import PAIR_OPTIONS, is_pairs, pair_columns, read_pairs
 from heartfelt.formats.participant_files import open_source
 from heartfelt.formats.roles import NO_RATER
-from heartfelt.formats.set_rows import ABOUT_STIMULUS, apart_by, further_answers, write_sets
+from heartfelt.formats.set_rows import apart_by, further_answers, write_sets
 from heartfelt.formats.set_tables import (
     MEMBER_OPTIONS,
     TRIAL_OPTIONS,
@@ -43,6 +43,7 @@ from heartfelt.formats.set_tables import (
     with_roles,
     with_ties,
 )
+from heartfelt.formats.side_tables import LISTED_SYSTEM, own_columns, roles_beside, with_listed_system
 from heartfelt.formats.source_table import (
     TABLES,
     SourceTable,
@@ -164,9 +165,11 @@ def read_long(format: str, table: SourceTable, source: Path, progress: Progress 
         return read_traces(format, table, source, progress)
     path, roles = table.path, _roles(table)
     if {"hidden_reference", "low_anchors"} & set(options):
-        table = replace(
-            table, rows=with_roles(table, roles.others.get("system"), roles.stimulus), delimited=None
-        )
+        system = roles.others.get("system")
+        if system is None and "system" in options:
+            table, system = with_listed_system(table, roles.stimulus), LISTED_SYSTEM
+        in_roles = with_roles(table, system, roles.stimulus).drop(LISTED_SYSTEM, strict=False)
+        table = replace(table, rows=in_roles, delimited=None)
         roles = replace(roles, others={**roles.others, "role": "role"})
     table, tagged = single_answers(table, roles.values, known_raters=roles.rater is not None)
     try:
@@ -264,7 +267,10 @@ def _roles(table: SourceTable) -> Roles:
     )
     if options.get("anchors") in columns and options["anchors"] not in of_stimulus:
         of_stimulus.append(options["anchors"])
-    need(columns, [*answers, *of_stimulus, *of_rater], where)
+    need(columns, answers, where)
+    listed_roles = roles_beside(table)
+    of_stimulus = own_columns(table, of_stimulus, "stimuli")
+    of_rater = own_columns(table, of_rater, "raters")
     question = table.pick_optional("question")
     values = tuple(answers) or (table.pick("value"),)
     if len(values) > 1:
@@ -272,6 +278,8 @@ def _roles(table: SourceTable) -> Roles:
     others: dict[str, str] = {}
     ours = OWN_COLUMNS | {"trial", "place"} <= set(columns)
     for role in (*NUMBERS, "at", *ABOUT_STIMULUS, *ABOUT_TRIAL):
+        if role in listed_roles:
+            continue
         if role in options or (role in columns and (ours or role not in {*ABOUT_TRIAL, "place"})):
             others[role] = pick(columns, role, {role: options.get(role, role)}, where)
     rater, stimulus = _rater(table), table.pick("stimulus")

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import polars as pl
 
 from heartfelt.errors import InputError
-from heartfelt.formats.columns import read_table
+from heartfelt.formats.columns import ABOUT_STIMULUS, read_table
 from heartfelt.formats.people import with_people
-from heartfelt.formats.set_rows import ABOUT_STIMULUS
-from heartfelt.formats.source_table import SourceTable, side_table
+from heartfelt.formats.side_tables import companion_of, with_listed
+from heartfelt.formats.source_table import SourceTable
 from heartfelt.snapshot.snapshot import Spooled
 from heartfelt.study.study import Prompt
 from heartfelt.tables import STIMULI, number_types
@@ -66,17 +65,12 @@ def rated_stimuli(table: SourceTable, roles: Roles, spooled: Spooled) -> pl.Data
     if columns:
         facts = _facts(table, roles.stimulus, columns, "stimulus")
         base = base.join(facts, on="stimulus", how="left", maintain_order="left")
-    companion = _companion(table, "stimuli")
-    if companion is not None:
-        listed = side_table(companion, "stimulus", table.options.get("stimuli_id"), roles.stimulus)
-        new = base.filter(~pl.col("stimulus").is_in(listed["stimulus"].implode()))
-        base = pl.concat([listed, new], how="diagonal_relaxed") if new.height else listed
-    return STIMULI.check(base, table.where)
+    return STIMULI.check(with_listed(base, table, roles.stimulus), table.where)
 
 
 def known_raters(table: SourceTable, roles: Roles, spooled: Spooled) -> tuple[pl.DataFrame | None, list[str]]:
     """What the table, and one next to it, says about raters, and notes on who is in one of them only."""
-    companion = _companion(table, "raters")
+    companion = companion_of(table, "raters")
     if roles.rater is None or (companion is None and not roles.rater_columns):
         return None, []
     if roles.rater_columns:
@@ -105,10 +99,3 @@ def stated_prompts(table: SourceTable, stimuli: pl.DataFrame) -> list[Prompt]:
         )
     pairs = listed.select(ids[0], texts[0]).drop_nulls().unique(ids[0], maintain_order=True)
     return [Prompt(id=name, text=text) for name, text in pairs.iter_rows() if name in used]
-
-
-def _companion(table: SourceTable, what: str) -> Path | None:
-    """The table of stimuli or raters that goes with the ratings: the one named, or the one this format writes."""
-    companion = table.path.parent / table.options.get(what, f"{what}.csv")
-    ours = table.path.name.startswith("ratings.") and companion.is_file()
-    return companion if what in table.options or ours else None

@@ -49,6 +49,7 @@ from heartfelt.formats.set_rows import (
     usable,
     with_trials,
 )
+from heartfelt.formats.side_tables import companion_of, own_columns, roles_beside, with_listed
 from heartfelt.formats.source_table import SourceTable, side_table
 from heartfelt.progress import Progress
 from heartfelt.snapshot import Snapshot
@@ -111,7 +112,9 @@ def is_pairs(table: SourceTable) -> bool:
 def pair_columns(table: SourceTable) -> PairColumns:
     """The columns of a table of pairs: those the options name, else those with usual names."""
     options, columns, where = table.options, table.columns, table.where
-    roles = {role: options.get(role, role) for role in ROLES if role in options or role in columns}
+    listed_roles = roles_beside(table, "battles.")
+    here = [role for role in ROLES if role not in listed_roles and (role in options or role in columns)]
+    roles = {role: options.get(role, role) for role in here}
     if options.get("rater") != NO_RATER and (rater := table.pick_optional("rater")) is not None:
         roles["rater"] = rater
     asked = options.get("question", "question")
@@ -125,7 +128,8 @@ def pair_columns(table: SourceTable) -> PairColumns:
             roles["winner"] = roles.pop("value")
         else:
             roles.pop("winner", None)
-    need(columns, [*roles.values(), *votes, *table.names_in("rater_columns")], where)
+    need(columns, [*roles.values(), *votes], where)
+    of_rater = own_columns(table, table.names_in("rater_columns"), "raters", "battles.")
     for side in ("first", "second"):
         if side not in roles and f"{side}_system" not in roles:
             raise UnclearColumnError(
@@ -137,7 +141,7 @@ def pair_columns(table: SourceTable) -> PairColumns:
         )
     if ("first" in roles) != ("second" in roles):
         raise InputError(f"{where}: first and second belong together.", "Name both columns, or neither.")
-    return PairColumns(roles, votes, tuple(table.names_in("rater_columns")))
+    return PairColumns(roles, votes, tuple(of_rater))
 
 
 def read_pairs(
@@ -182,13 +186,14 @@ def read_pairs(
     stated = any(stated_scale(name, options) for name in asked) or stated_references(
         options, table.path.parent
     )
-    raters, listed = _companion(table, "raters", "rater"), _companion(table, "stimuli", "stimulus")
+    people = companion_of(table, "raters", "battles.")
+    raters = None if people is None else side_table(people, "rater", options.get("raters_id"))
     return build(
         format,
         table,
         source,
         progress,
-        stimuli=stimuli if listed is None else pl.concat([listed, _missing(stimuli, listed)], how="diagonal"),
+        stimuli=with_listed(stimuli, table, stem="battles."),
         scales=dict.fromkeys(asked, scale),
         notes=notes,
         known=None if stated else study_next_to(table.path, set(asked)),
@@ -445,10 +450,6 @@ def _stimuli(pairs: pl.DataFrame, where: str) -> tuple[pl.DataFrame, list[str]]:
     return stimuli, notes
 
 
-def _missing(stimuli: pl.DataFrame, listed: pl.DataFrame) -> pl.DataFrame:
-    return stimuli.filter(~pl.col("stimulus").is_in(listed["stimulus"].implode()))
-
-
 def _raters(frame: pl.DataFrame, columns: PairColumns) -> pl.DataFrame | None:
     if "rater" not in columns.roles or not columns.rater_columns:
         return None
@@ -456,11 +457,3 @@ def _raters(frame: pl.DataFrame, columns: PairColumns) -> pl.DataFrame | None:
     return number_types(
         facts.drop_nulls("rater").unique("rater", keep="first", maintain_order=True), keep=["rater"]
     )
-
-
-def _companion(table: SourceTable, what: str, role: str) -> pl.DataFrame | None:
-    """The table of stimuli or raters that an option names, or that lies next to a log this program wrote."""
-    path = table.path.parent / table.options.get(what, f"{what}.csv")
-    if what not in table.options and not (table.path.name.startswith("battles.") and path.is_file()):
-        return None
-    return side_table(path, role, table.options.get(f"{what}_id"))

@@ -14,7 +14,7 @@ import polars as pl
 
 from heartfelt.errors import InputError, as_option
 from heartfelt.files import write_text
-from heartfelt.formats.columns import ids
+from heartfelt.formats.columns import ABOUT_STIMULUS, ids
 from heartfelt.formats.delimited import csv_text
 from heartfelt.snapshot import Snapshot
 from heartfelt.study.set_scale import Choice, Preference
@@ -24,7 +24,6 @@ from heartfelt.wording import listed as join_names
 
 SETS_FILE = "sets.csv"
 MOST_NAMED = 6
-ABOUT_STIMULUS = ("system", "intent", "prompt", "path")
 ROW = "\0row"
 """The number of a source row, from 1, while rows are being sorted out."""
 SELF_PAIR = "a stimulus is compared with itself"

@@ -28,6 +28,7 @@ from heartfelt.formats.set_rows import (
     usable,
     without_repeats,
 )
+from heartfelt.formats.side_tables import roles_beside, with_listed
 from heartfelt.formats.source_table import SourceTable
 from heartfelt.progress import Progress
 from heartfelt.snapshot import Snapshot
@@ -214,12 +215,13 @@ def read_members(format: str, table: SourceTable, source: Path, progress: Progre
     good, ledger = usable(rows, faults, where, {"rater": "rater", "stimulus": "stimulus"})
     good = _with_ids(numbered_extras(good))
     kind = set_type(scale, options, where)
+    roles_beside(table)
     return build(
         format,
         table,
         source,
         progress,
-        stimuli=good.select("stimulus").unique(maintain_order=True),
+        stimuli=with_listed(good.select("stimulus").unique(maintain_order=True), table),
         scales={question: scale},
         sets=trial_sets(kind, options),
         ratings=good.drop(ROW),

@@ -17,6 +17,7 @@ import polars as pl
 
 from heartfelt.errors import InputError, UnclearColumnError, as_option, suggestion
 from heartfelt.formats.columns import (
+    ABOUT_STIMULUS,
     ADJUDICATIONS_FILE,
     PARQUET,
     Sheet,
@@ -446,21 +447,28 @@ def folded(column: str) -> str:
 
 
 def side_table(
-    path: Path, role: str, id_column: str | None = None, same_as: str | None = None
+    path: Path,
+    role: str,
+    id_column: str | None = None,
+    same_as: str | None = None,
+    options: Mapping[str, str] | None = None,
 ) -> pl.DataFrame:
     """A table of stimuli or raters beside the ratings, with its id column named ``role``.
 
     ``id_column`` is the id's column where the options name it; otherwise the column called like the ratings' own
-    (``same_as``), or the first with a usual name.
+    (``same_as``), or the first with a usual name. In a table of stimuli, ``options`` may name the columns of system,
+    intent, prompt and path.
     """
     table = open_table(path, {role: id_column or ""})
     if id_column is None and same_as in table.columns:
         id_column = same_as
     column = pick(table.columns, role, {} if id_column is None else {role: id_column}, table.where)
-    rows = with_roles_named(collected(table.rows, path), {column: role})
+    about = ABOUT_STIMULUS if role == "stimulus" and options else ()
+    named = {options[fact]: fact for fact in about if options and options.get(fact) in table.columns}
+    rows = with_roles_named(collected(table.rows, path), {**named, column: role})
     sheet = Sheet(rows, table.where, position=table.position).with_ids(role)
     sheet.unique(role, option={"stimulus": "stimuli_id", "rater": "raters_id"}.get(role))
-    return number_types(sheet.frame, keep=[role, "system", "intent", "prompt", "path"])
+    return number_types(sheet.frame, keep=[role, *ABOUT_STIMULUS])
 
 
 def compile_pattern(pattern: str, allowed: Iterable[str]) -> re.Pattern[str]:

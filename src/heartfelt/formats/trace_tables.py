@@ -21,11 +21,12 @@ import polars as pl
 from numpy.typing import NDArray
 
 from heartfelt.errors import InputError
-from heartfelt.formats.columns import ids, need, number_expr
+from heartfelt.formats.columns import ABOUT_STIMULUS, ids, need, number_expr
 from heartfelt.formats.delimited import collected, csv_text
 from heartfelt.formats.described import build, new_names, stated_scale
 from heartfelt.formats.roles import NO_RATER
 from heartfelt.formats.set_rows import trace_means, unnamed, usable
+from heartfelt.formats.side_tables import roles_beside, with_listed
 from heartfelt.formats.source_table import SourceTable, pick, rows_of
 from heartfelt.progress import Progress
 from heartfelt.snapshot import Snapshot
@@ -99,7 +100,7 @@ def read_traces(format: str, table: SourceTable, source: Path, progress: Progres
         table,
         source,
         progress,
-        stimuli=_stimuli(base, table, good),
+        stimuli=with_listed(_stimuli(base, table, good), table),
         scales=scales,
         notes=notes,
         ratings=trace_means(good),
@@ -342,7 +343,8 @@ def _scale(traces: pl.DataFrame, question: str, options: Mapping[str, str], note
 
 def _stimuli(base: pl.DataFrame, table: SourceTable, traces: pl.DataFrame) -> pl.DataFrame:
     stimuli = traces.select("stimulus").unique(maintain_order=True)
-    about = {r: table.options.get(r, r) for r in ("system", "intent", "prompt", "path")}
+    roles_beside(table)
+    about = {role: table.options.get(role, role) for role in ABOUT_STIMULUS}
     columns = [pl.col(c).cast(pl.String).alias(r) for r, c in about.items() if c in base.columns]
     if not columns:
         return stimuli

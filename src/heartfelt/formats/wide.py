@@ -17,12 +17,13 @@ import polars as pl
 
 from heartfelt.errors import InputError, RatingError, UnclearColumnError, as_option, suggestion
 from heartfelt.files import write_text
-from heartfelt.formats.columns import Sheet, id_notes, need, number_expr
+from heartfelt.formats.columns import ABOUT_STIMULUS, Sheet, id_notes, need, number_expr, with_roles_named
 from heartfelt.formats.delimited import csv_text
 from heartfelt.formats.described import COMMON_OPTIONS, UNSTATED, build, new_names, stated_scale
 from heartfelt.formats.format import FORMATS, Format
 from heartfelt.formats.participant_files import open_source
 from heartfelt.formats.people import with_people
+from heartfelt.formats.side_tables import roles_beside
 from heartfelt.formats.source_table import (
     SourceTable,
     compile_pattern,
@@ -51,6 +52,10 @@ class Wide(Format):
         "id": "column of the row's id; rows are numbered if there is none",
         "pattern": "how answer columns are named: {question}_{stimulus}, {stimulus}, {question}_{rater}, {rater}",
         "question": "the name of the only question, where the pattern has no {question}",
+        **{
+            role: f"column of the {role}, in the table of stimuli or where a row is a stimulus"
+            for role in ABOUT_STIMULUS
+        },
         "stimuli": "a table of stimuli beside this one",
         "stimuli_id": "the id's column in the table of stimuli",
         "raters": "a table of raters beside this one, such as Prolific's export of demographics",
@@ -93,6 +98,14 @@ def read_wide(format: str, table: SourceTable, source: Path, progress: Progress 
             f"rows={rows} is not possible.", suggestion(rows, ["rater", "stimulus"], "A row is a")
         )
     other = "stimulus" if rows == "rater" else "rater"
+    listed_roles = roles_beside(table, None)
+    named = {options[role]: role for role in ABOUT_STIMULUS if role in options and role not in listed_roles}
+    if named and rows == "rater":
+        column, role = next(iter(named.items()))
+        raise InputError(
+            f"{table.where}: a row is a rater, so '{column}' cannot be the {role} of a stimulus.",
+            f"Name a column of a table of stimuli, and the table with {as_option('stimuli', 'FILE')}.",
+        )
     sheet, notes = _with_id(table, rows)
     read = _cells(sheet.frame, rows, other, table)
     cells = list(read.cells)
@@ -108,9 +121,11 @@ def read_wide(format: str, table: SourceTable, source: Path, progress: Progress 
             *notes,
             f"Check which part of '{cells[0].column}' names the {other}: {read.doubt}. To turn it round: {turned}.",
         ]
+    described = with_roles_named(described, named)
     stimuli, raters = (names, described) if rows == "rater" else (described, names)
     if "stimuli" in options:
-        listed = side_table(table.path.parent / options["stimuli"], "stimulus", options.get("stimuli_id"))
+        path = table.path.parent / options["stimuli"]
+        listed = side_table(path, "stimulus", options.get("stimuli_id"), options=options)
         stimuli = stimuli.join(listed, on="stimulus", how="full", coalesce=True, maintain_order="left")
     if "raters" in options:
         raters, about_raters = with_people(
@@ -155,7 +170,8 @@ def _with_id(table: SourceTable, rows: str) -> tuple[Sheet, list[str]]:
 def _cells(frame: pl.DataFrame, rows: str, other: str, table: SourceTable) -> NamesReading:
     """The columns of answers, by the pattern of their names or, where none is given, as these are usual."""
     options = table.options
-    described = {rows, *table.names_in("rater_columns", "stimulus_columns")}
+    about = [options[role] for role in ABOUT_STIMULUS if role in options]
+    described = {rows, *about, *table.names_in("rater_columns", "stimulus_columns")}
     columns = [name for name in frame.columns if name not in described]
     read = _by_pattern(columns, options, other, table.texts) if "pattern" in options else None
     if "pattern" not in options:

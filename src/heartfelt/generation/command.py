@@ -2,6 +2,7 @@
 
 ``command: ["tool", "--prompt", "{prompt}", "--seed", "{seed}", "--out", "{file}"]`` is run once per stimulus, without a shell: a
 prompt with quotes or semicolons in it is one argument, whatever it says. ``{prompt}`` is the text, ``{file}`` the file to write.
+``model``, ``revision`` and ``licence`` say what the program runs, for the provenance.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, ClassVar
@@ -19,7 +21,14 @@ from typing import Annotated, ClassVar
 from pydantic import Field, ValidationInfo, field_validator
 
 from heartfelt.errors import InputError
-from heartfelt.generation.generator import CannotGenerate, GeneratorKind, GeneratorSettings, register
+from heartfelt.generation.generator import (
+    CannotGenerate,
+    GeneratorKind,
+    GeneratorSettings,
+    Survey,
+    register,
+)
+from heartfelt.generation.provenance import ClipProvenance, StatedProvenance, missing_words
 from heartfelt.generation.results import FileMedia, suffix_of
 from heartfelt.make.prompts import Prompt
 from heartfelt.predictors.asking import shortened
@@ -31,10 +40,13 @@ _NOT_THERE = 127
 _LARGEST = 512 * 2**20
 
 
-class CommandSettings(GeneratorSettings):
-    """The command and how long it may take."""
+class CommandSettings(StatedProvenance):
+    """The command, how long it may take, and what is recorded about it."""
 
-    operational: ClassVar[frozenset[str]] = GeneratorSettings.operational | {"in_folder"}
+    operational: ClassVar[frozenset[str]] = GeneratorSettings.operational | {
+        *("in_folder", "licence", "licence_url")
+    }
+    stated_later: ClassVar[frozenset[str]] = frozenset({"model", "revision"})
 
     command: Annotated[list[str], Field(min_length=1, description="the program and its arguments")]
     timeout: Annotated[float, Field(gt=0, description="seconds one stimulus may take")] = 600.0
@@ -146,6 +158,15 @@ def _check(settings: CommandSettings) -> None:
         )
 
 
+def survey(settings: CommandSettings, prompts: Sequence[Prompt]) -> Survey:
+    """What is not known about the program's model."""
+    notes = missing_words([ClipProvenance.of(settings)] * len(prompts), "make.yaml")
+    if any("{seed}" in part for part in settings.command):
+        return Survey(notes=notes)
+    # A seed that the program is never told made nothing.
+    return Survey(provenance={prompt.stimulus: {"seed": None} for prompt in prompts}, notes=notes)
+
+
 def _build(settings: CommandSettings, device: str) -> CommandGenerator:
     del device
     suffix = settings.suffix or (".png" if settings.size is not None else ".wav")
@@ -160,5 +181,6 @@ register(
         _build,
         where="here",
         check=_check,
+        survey=survey,
     )
 )

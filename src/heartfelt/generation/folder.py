@@ -2,7 +2,8 @@
 
 ``pattern: "{intent}_{index}.mp3"`` says how the files are called. ``{system}``, ``{intent}``, ``{prompt}`` and ``{index}`` stand
 for the stimulus's own values, ``*`` for anything within a name. Upper and lower case, spaces and underscores, Unicode forms and
-leading zeros of the index do not matter. Files are copied as they are; the folder is never changed.
+leading zeros of the index do not matter. Files are copied as they are; the folder is never changed. What ``make.yaml`` and the
+table ``clips.csv`` in the folder say about the files is their provenance (:mod:`heartfelt.generation.provenance`).
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from pydantic import Field, ValidationInfo, field_validator
 
@@ -25,6 +26,15 @@ from heartfelt.generation.generator import (
     Survey,
     register,
 )
+from heartfelt.generation.provenance import (
+    CLIPS_TABLE,
+    ClipProvenance,
+    StatedProvenance,
+    checked_day,
+    missing_words,
+    read_clips_table,
+    unused_rows,
+)
 from heartfelt.generation.results import FileMedia, suffix_of
 from heartfelt.make.prompts import Prompt
 from heartfelt.media.audio import content_hash
@@ -35,21 +45,42 @@ _PICTURES = {".png", ".jpg", ".jpeg", ".webp"}
 _LARGEST = 512 * 2**20
 
 
-class FolderSettings(GeneratorSettings):
-    """Which files belong to which stimulus."""
+class FolderSettings(StatedProvenance):
+    """Which files belong to which stimulus, and where they come from."""
 
-    operational: ClassVar[frozenset[str]] = GeneratorSettings.operational | {"folder", "first", "pattern"}
+    operational: ClassVar[frozenset[str]] = GeneratorSettings.operational | {
+        *("folder", "first", "pattern", "table"),
+        *("model", "revision", "licence", "licence_url", "generated_on", "settings"),
+    }
     inherited: ClassVar[frozenset[str]] = frozenset()
 
     folder: Annotated[str, Field(description="the folder of the files, relative to the study's")]
     pattern: Annotated[str, Field(min_length=1, description="how the files are called")]
     first: Annotated[int, Field(ge=0, description="the index of the first file of a cell")] = 1
+    table: Annotated[
+        str | None,
+        Field(
+            description="what is known of each file, in the folder; clips.csv where there is one if left out"
+        ),
+    ] = None
+    generated_on: Annotated[
+        str | None, Field(description="the day the files were generated, as 2026-03-04")
+    ] = None
+    settings: Annotated[
+        dict[str, Any],
+        Field(default_factory=dict, description="what the service was told, for the provenance"),
+    ]
 
     @field_validator("folder")
     @classmethod
     def _from_the_study(cls, value: str, info: ValidationInfo) -> str:
         home = (info.context or {}).get("folder", Path())
         return str(Path(home) / Path(value).expanduser())
+
+    @field_validator("generated_on", mode="before")
+    @classmethod
+    def _is_day(cls, value: object) -> str | None:
+        return None if value is None else checked_day(str(value))
 
     @field_validator("pattern")
     @classmethod
@@ -93,11 +124,22 @@ def _files(settings: FolderSettings) -> dict[str, list[Path]]:
             f"There is no folder {root}.", "Put the files there, or correct 'folder' in make.yaml."
         )
     out: dict[str, list[Path]] = {}
+    table = _table(settings)
     for path in sorted(root.rglob("*") if "/" in settings.pattern else root.iterdir()):
         relative = path.relative_to(root)
-        if path.is_file() and not any(part.startswith((".", "~")) for part in relative.parts):
+        if (
+            path.is_file()
+            and path != table
+            and not any(part.startswith((".", "~")) for part in relative.parts)
+        ):
             out.setdefault(_plain(relative.as_posix()), []).append(path)
     return out
+
+
+def _table(settings: FolderSettings) -> Path | None:
+    """The table about the files, where there is one."""
+    path = Path(settings.folder) / (settings.table or CLIPS_TABLE)
+    return path if settings.table is not None or path.is_file() else None
 
 
 def match_files(
@@ -162,8 +204,15 @@ def survey(settings: FolderSettings, prompts: Sequence[Prompt]) -> Survey:
     if not Path(settings.folder).is_dir():
         why = f"there is no folder {settings.folder}"
         return Survey({prompt.stimulus: why for prompt in prompts})
-    matched, surplus = match_files(settings, prompts, _files(settings))
-    root = Path(settings.folder)
+    files, root = _files(settings), Path(settings.folder)
+    matched, surplus = match_files(settings, prompts, files)
+    stated, table = ClipProvenance.of(settings), _table(settings)
+    described = {} if table is None else read_clips_table(table, stated, _plain)
+    clips = {
+        name: described.get(_plain(path.relative_to(root).as_posix()), stated)
+        for name, path in matched.items()
+    }
+    where = f"make.yaml, or to {settings.table or CLIPS_TABLE} in {root.name}"
     return Survey(
         {
             prompt.stimulus: f"there is no file {_name(settings, prompt)} in {root.name}"
@@ -172,6 +221,11 @@ def survey(settings: FolderSettings, prompts: Sequence[Prompt]) -> Survey:
         },
         tuple(path.relative_to(root).as_posix() for path in surplus),
         {name: content_hash(path) for name, path in matched.items()},
+        {name: clip.columns() for name, clip in clips.items()},
+        (
+            *missing_words(clips.values(), where),
+            *(unused_rows(described, list(files), table.name) if table else ()),
+        ),
     )
 
 

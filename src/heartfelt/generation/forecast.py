@@ -14,7 +14,7 @@ from heartfelt.generation.make_file import load_make
 from heartfelt.generation.making import chosen_systems
 from heartfelt.generation.result import MakeOptions
 from heartfelt.generation.state import SystemState, leftover_words, read_record, read_state
-from heartfelt.generation.system_run import surplus_words, waiting_words
+from heartfelt.generation.system_run import survey_words, waiting_words
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +112,7 @@ def _forecast(state: SystemState, options: MakeOptions) -> SystemForecast:
         cost=None if price is None else price * count,
         missing=dict(state.survey.missing),
         problem=_problem(state),
-        notes=(*waiting_words(waiting), *surplus_words(state)),
+        notes=(*waiting_words(waiting), *survey_words(state)),
     )
 
 

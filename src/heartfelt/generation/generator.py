@@ -107,6 +107,8 @@ class GeneratorSettings(BaseModel):
         {"template", "templates", "attempts", "cost_each", "batch", "at_once", "timeout"}
     )
     """Keys that do not change what is made from a text and a seed; all others do, and a change of them is a new stimulus."""
+    stated_later: ClassVar[frozenset[str]] = frozenset()
+    """Keys that say what made a stimulus: stating them for the first time does not make it another one, changing them does."""
     inherited: ClassVar[frozenset[str]] = frozenset({"seconds", "size"})
     """Keys that are taken from the whole file where the system gives none."""
 
@@ -141,6 +143,10 @@ class Survey:
     """What it has that no stimulus asks for."""
     sources: Mapping[str, str] = field(default_factory=dict)
     """A hash of what each stimulus is taken from; another hash is another stimulus."""
+    provenance: Mapping[str, Mapping[str, str | None]] = field(default_factory=dict)
+    """What is stated about where each stimulus comes from, by columns of the manifest; it may be stated later, or corrected."""
+    notes: tuple[str, ...] = ()
+    """What a person should know about it."""
 
 
 def nothing_to_check(settings: GeneratorSettings) -> None:

@@ -111,10 +111,14 @@ class PlannedSystem:
         """A hash of the settings that decide what is made."""
         return _hash(self._given)[:8]
 
-    def digest(self, stimulus: PlannedStimulus, seed: int, source: str = "") -> str:
-        """A hash of everything that decides a stimulus: settings, text, and its first seed or what it is taken from."""
-        prompt = stimulus.prompt
-        return _hash([self._given, prompt.text, prompt.intent, source or stimulus.seed(seed)])[:16]
+    def digest(self, stimulus: PlannedStimulus, seed: int, source: str = "", *, stated: bool = True) -> str:
+        """A hash of everything that decides a stimulus: settings, text, and its first seed or what it is taken from.
+
+        Not ``stated``: as it was before the author said what model the generator runs.
+        """
+        prompt, later = stimulus.prompt, type(self.settings).stated_later
+        settings = {key: value for key, value in self._given.items() if stated or key not in later}
+        return _hash([settings, prompt.text, prompt.intent, source or stimulus.seed(seed)])[:16]
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,7 +38,7 @@ from heartfelt.generation.state import (
     read_record,
     read_state,
 )
-from heartfelt.generation.system_run import SystemRun, surplus_words, waiting_words
+from heartfelt.generation.system_run import SystemRun, survey_words, waiting_words
 from heartfelt.generation.work import GenerateWork, Outcome, Request
 from heartfelt.media.audio import content_hash
 from heartfelt.predictors.engines import ENGINES
@@ -85,7 +85,8 @@ def make_study(
             ) from None
         finally:
             runner.close()
-        write_manifest(plan, ledger.rows, runner.record, runner.new)
+        stated = {name: columns for state in states for name, columns in state.survey.provenance.items()}
+        write_manifest(plan, ledger.rows, runner.record, runner.new, stated)
         seconds = round(clock.timer() - begun, 3)
         ended = replace(
             run,
@@ -230,7 +231,7 @@ class _Runner:
             cost=self.spent - spent,
             waiting=len(waiting),
             stopped=run.stopped,
-            notes=(*dict.fromkeys(run.notes), *waiting_words(waiting), *surplus_words(state)),
+            notes=(*dict.fromkeys(run.notes), *waiting_words(waiting), *survey_words(state)),
         )
 
     def _outcomes(self, work: GenerateWork, run: SystemRun) -> Iterator[Sequence[Outcome]]:
@@ -310,12 +311,16 @@ class _Runner:
 
     def _row(self, run: SystemRun, outcome: Outcome) -> LedgerRow:
         system, request, facts = run.state.system, outcome.request, outcome.facts
+        stated = run.state.survey.provenance.get(request.prompt.stimulus, {})
+        model, revision, licence = (
+            str(stated.get(name) or getattr(facts, name)) for name in ("model", "revision", "licence")
+        )
         run.attempts += 1
         return LedgerRow(
             now(), system.name, request.prompt.stimulus, request.attempt, request.seed, FAILED,
             source=outcome.source, seconds=round(outcome.seconds, 4), batch=outcome.batch,
             cost=(system.settings.cost_each or 0.0) * outcome.paid,
-            generator=system.kind.name, model=facts.model, revision=facts.revision, licence=facts.licence,
+            generator=system.kind.name, model=model, revision=revision, licence=licence,
             hardware=facts.hardware, settings=system.settings_hash, digest=run.todo[request.prompt.stimulus].digest,
         )  # fmt: skip
 

@@ -6,8 +6,9 @@ was only found complete keeps what later steps, such as ``heartfelt prepare``, w
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import fields
+from pathlib import Path
 
 import polars as pl
 
@@ -16,12 +17,14 @@ from heartfelt.formats.columns import PARQUET, Sheet
 from heartfelt.formats.delimited import csv_text
 from heartfelt.generation.ledger import MADE, LedgerRow
 from heartfelt.generation.make_file import MakePlan
+from heartfelt.generation.provenance import ClipProvenance
 from heartfelt.generation.state import MakeRecord
 from heartfelt.make.prepared import PreparedStimulus
 from heartfelt.serialization import dumps
 
 PROVENANCE = (
-    "generator", "model", "revision", "seed", "settings", "licence", "hardware", "source", "made_at", "sha256",
+    "generator", "model", "revision", "seed", "settings", "licence", "licence_url", "generated_on", "link", "hardware",
+    "source", "made_at", "sha256",
 )  # fmt: skip
 """Columns of the manifest that say how a stimulus was made."""
 
@@ -31,10 +34,13 @@ def write_manifest(
     rows: Sequence[LedgerRow],
     record: MakeRecord,
     new: Collection[str],
+    stated: Mapping[str, Mapping[str, str | None]],
 ) -> None:
-    """Write the manifest: every stimulus of the plan that is in place, and whatever else it listed."""
+    """Write the manifest: every stimulus of the plan that is in place, and whatever else it listed.
+
+    What is ``stated`` about a stimulus by columns goes before what was recorded when it was made.
+    """
     latest = {row.stimulus: row for row in rows if row.outcome == MADE}
-    planned = [each for system in plan.systems for each in system.stimuli]
     existing: list[dict[str, object]] = []
     columns: list[str] = []
     if plan.manifest.is_file():
@@ -45,18 +51,25 @@ def write_manifest(
         existing, columns = sheet.frame.to_dicts(), sheet.frame.columns
     table = {str(row["stimulus"]): row for row in existing}
     changed = False
-    for each in planned:
-        name, made = each.prompt.stimulus, latest.get(each.prompt.stimulus)
+    for system, planned in ((each, planned) for each in plan.systems for planned in each.stimuli):
+        name, made = planned.prompt.stimulus, latest.get(planned.prompt.stimulus)
         if made is None or not (plan.media_root / made.path).is_file():
             continue
-        if name in table and name not in new:
-            continue
-        own = {key: table.get(name, {}).get(key) for key in columns if key not in _PREPARED}
-        table[name] = own | _row(each.prompt.text, each.prompt.intent, made, record)
-        changed = True
+        before = table.get(name, {})
+        row = dict(before)
+        if name not in table or name in new:
+            further = {key: before.get(key) for key in columns if key not in _PREPARED}
+            row = further | _row(planned.prompt.text, planned.prompt.intent, made, record)
+        later = ClipProvenance.of(system.settings).columns()
+        row |= {key: later[key] for key in _STATED_LATER if later.get(key) and row.get(key) is None}
+        row |= stated.get(name, {})
+        changed = changed or row != before
+        table[name] = row
     if not changed:
         return
-    names = list(dict.fromkeys([*columns, *(key for row in table.values() for key in row)]))
+    keys = dict.fromkeys([*columns, *(key for row in table.values() for key in row)])
+    stating = {key for row in table.values() for key, value in row.items() if value is not None}
+    names = [key for key in keys if key in stating or key in columns or key not in _OPTIONAL]
     frame = pl.DataFrame(
         {
             key: [None if (value := row.get(key)) is None else str(value) for row in table.values()]
@@ -71,6 +84,10 @@ def write_manifest(
         write_text(plan.manifest, csv_text(frame))
 
 
+_OPTIONAL = ("licence_url", "generated_on", "link")
+"""Columns that are left out where nothing is known."""
+_STATED_LATER = ("model", "revision", "licence", "licence_url")
+"""What an author may state after a stimulus was made; what was recorded then stays."""
 _PREPARED = frozenset(each.name for each in fields(PreparedStimulus)) - {"stimulus"}
 """What ``heartfelt prepare`` wrote about a file that is no longer the one."""
 
@@ -80,6 +97,10 @@ def _row(text: str, intent: str, made: LedgerRow, record: MakeRecord) -> dict[st
     given = {**record.settings.get(made.settings, {}), **(facts.settings if facts else {})}
     if facts is not None and facts.weights_hash:
         given["weights_hash"] = facts.weights_hash
+    address = {"licence_url": facts.licence_url} if facts is not None and facts.licence_url else {}
+    if isinstance(command := given.get("command"), list):
+        # The path of a program says nothing about the stimulus, and may hold the name of a person.
+        given["command"] = [Path(part).name if Path(part).is_absolute() else part for part in command]
     return {
         "stimulus": made.stimulus,
         "system": made.system,
@@ -92,6 +113,7 @@ def _row(text: str, intent: str, made: LedgerRow, record: MakeRecord) -> dict[st
         "seed": made.seed,
         "settings": dumps(given, indent=None) if given else None,
         "licence": made.licence or None,
+        **address,
         "hardware": made.hardware or None,
         "source": made.source or None,
         "made_at": made.at,

@@ -151,8 +151,11 @@ def _state(
     record: MakeRecord,
     present: Mapping[str, str],
 ) -> StimulusState:
-    digest = system.digest(planned, plan.seed, survey.sources.get(planned.prompt.stimulus, ""))
+    source = survey.sources.get(planned.prompt.stimulus, "")
+    digest = system.digest(planned, plan.seed, source)
     made = next((row for row in reversed(rows) if row.outcome == MADE), None)
+    if made is not None and made.digest == system.digest(planned, plan.seed, source, stated=False):
+        digest = made.digest
     attempts = sum(row.digest == digest and row.outcome != MADE for row in rows)
     if made is None:
         there = present.get(planned.stem)

@@ -71,8 +71,9 @@ def waiting_words(waiting: Sequence[StimulusState]) -> list[str]:
     ]
 
 
-def surplus_words(state: SystemState) -> list[str]:
-    """Files of a folder that no stimulus asks for."""
+def survey_words(state: SystemState) -> list[str]:
+    """Files of a folder that no stimulus asks for, and what else a survey says."""
     surplus = state.survey.surplus
     more = f" and {len(surplus) - 5:,} more" if len(surplus) > 5 else ""
-    return [f"no stimulus asks for {', '.join(surplus[:5])}{more}"] if surplus else []
+    asked_for = [f"no stimulus asks for {', '.join(surplus[:5])}{more}"] if surplus else []
+    return [*asked_for, *state.survey.notes]

@@ -205,6 +205,10 @@ class GenerateWork:
         licence = self.kind.licence(self.settings)
         if licence is not None and not own.licence:
             own = replace(own, licence=licence.name, licence_url=licence.url)
+        stated = str(getattr(self.settings, "licence", None) or "")
+        if stated and not own.licence:
+            address = str(getattr(self.settings, "licence_url", None) or "")
+            own = replace(own, licence=stated, licence_url=address)
         model = own.model or str(getattr(self.settings, "model", None) or "")
         revision = own.revision or str(getattr(self.settings, "revision", None) or "")
         needs = self.kind.where in {"device", "cpu"} and not own.hardware

@@ -95,6 +95,9 @@ class Benchmark(ShortRepr):
     choices: pl.DataFrame = field(default_factory=CHOICES.empty)
     strengths: pl.DataFrame = field(default_factory=STRENGTHS.empty)
     courses: pl.DataFrame = field(default_factory=BENCHMARK_COURSES.empty)
+    salt: str = ""
+    """Of a benchmark with hidden labels: a secret that its hash depends on, so that nobody can confirm a guess of the labels by
+    a hash in somebody's scores, report or model card."""
     table_hashes: dict[str, str] = field(init=False)
     hash: str = field(init=False)
 
@@ -111,6 +114,7 @@ class Benchmark(ShortRepr):
         lines = [f"heartfelt-benchmark {SCHEMA_VERSION}", f"study {self.study.hash}"]
         lines.append(f"split {json.dumps(self.split.to_json(), sort_keys=True)}")
         lines += [f"{name} {value}" for name, value in sorted(hashes.items())]
+        lines += [f"salt {self.salt}"] if self.salt else []
         object.__setattr__(self, "table_hashes", hashes)
         object.__setattr__(self, "hash", hashlib.sha256("\n".join(lines).encode()).hexdigest())
 
@@ -157,7 +161,7 @@ class Benchmark(ShortRepr):
                 for name, value in sorted(self.table_hashes.items())
             }
             study = {"name": self.study.name, "hash": self.study.hash}
-            facts = (tables, self.counts, self.snapshot_hash, self.notes)
+            facts = (tables, self.counts, self.snapshot_hash, self.notes, self.salt)
             write_json(scratch / MANIFEST, Manifest(SCHEMA_VERSION, self.hash, study, self.split, *facts))
         return folder
 
@@ -182,6 +186,7 @@ class Manifest:
     counts: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     snapshot: str = ""
     notes: tuple[str, ...] = ()
+    salt: str = field(default="", metadata={"omit": True})
 
 
 def freeze(
@@ -302,9 +307,21 @@ def load_benchmark(folder: Path | str) -> Benchmark:
         raise DamagedError(f"{folder} is damaged: {error.problem}", _FIX) from error
     except (OSError, pl.exceptions.PolarsError) as error:
         raise DamagedError(f"{folder} is damaged: {path.name} cannot be read.", _FIX) from error
-    facts = (manifest.split, manifest.snapshot, manifest.notes, media_root(folder))
-    compared = [tables.get(contract.name, contract.empty()) for contract in _IF_COMPARED]
-    made = Benchmark(study, tables["items"], tables["stimuli"], tables["ledger"], *facts, *compared)
+    compared, strengths, courses = (tables.get(each.name, each.empty()) for each in _IF_COMPARED)
+    made = Benchmark(
+        study,
+        tables["items"],
+        tables["stimuli"],
+        tables["ledger"],
+        manifest.split,
+        manifest.snapshot,
+        manifest.notes,
+        media_root(folder),
+        compared,
+        strengths,
+        courses,
+        manifest.salt,
+    )
     wrong = [name for name, entry in manifest.tables.items() if made.table_hashes.get(name) != entry.hash]
     if wrong or made.hash != manifest.hash:
         what = f"table of {wrong[0]}" if wrong else "study or its split"

@@ -3,7 +3,7 @@
 Norms are read from the user's own file: Warriner, Kuperman and Brysbaert (2013; columns ``V.Mean.Sum`` and ``A.Mean.Sum``,
 1 to 9), ANEW (Bradley and Lang; ``Valence Mean`` and ``Arousal Mean``, 1 to 9), the NRC VAD lexicon (Mohammad; ``valence`` and
 ``arousal``, 0 to 1 in its first version, -1 to 1 in its second), or any table with a word, a valence and an arousal. All are
-put on 1 to 9.
+put on 1 to 9. The table that was used is cited wherever the words are: a table of one's own by its name and hash.
 
 The rules are those of AImoclips: words with a valence or an arousal within a margin of the middle (4 to 6) are left out, so
 that no word stands between quadrants, and every quadrant gets the same number of words. Its authors chose among the rest by
@@ -23,8 +23,10 @@ import polars as pl
 import yaml
 
 from heartfelt.errors import InputError, UnknownNameError, suggestion
+from heartfelt.files import sha256_of
 from heartfelt.formats.columns import Sheet
 from heartfelt.streams import stream
+from heartfelt.study.norms import ANEW, NRC_VAD_1, NRC_VAD_2, WARRINER, NormsTable, norms_of
 from heartfelt.study.recipes import recipe_study, reference_recipe
 from heartfelt.study.study import Intent
 from heartfelt.wording import listed, number
@@ -45,6 +47,8 @@ class Norms:
     layout: str
     left_out: int = 0
     """Rows without a word or without one of the two numbers, and second rows of a word."""
+    source: NormsTable | None = None
+    """How the table is cited."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,14 +61,15 @@ class _Columns:
     arousal_sd: str | None
 
 
+_OWN, _NRC = "own table", "NRC VAD"
 _LAYOUTS = (
     _Columns("Warriner", ("Word",), "V.Mean.Sum", "A.Mean.Sum", "V.SD.Sum", "A.SD.Sum"),
     _Columns(
         "ANEW", ("Description", "Word", "word"), "Valence Mean", "Arousal Mean", "Valence SD", "Arousal SD"
     ),
     _Columns("ANEW", ("Word", "word"), "ValMn", "AroMn", "ValSD", "AroSD"),
-    _Columns("NRC VAD", ("term", "Word", "word"), "valence", "arousal", None, None),
-    _Columns("NRC VAD", ("Word", "term", "word"), "Valence", "Arousal", None, None),
+    _Columns(_OWN, ("term", "Word", "word"), "valence", "arousal", None, None),
+    _Columns(_OWN, ("Word", "term", "word"), "Valence", "Arousal", None, None),
 )
 
 
@@ -105,7 +110,17 @@ def read_norms(path: Path, limits: tuple[float, float] | None = None) -> Norms:
     step = (HIGH - LOW) / (high - low)
     placed = whole.with_columns((pl.col("valence", "arousal") - low) * step + LOW)
     placed = placed.with_columns(pl.col("^.*_sd$") * step)
-    return Norms(placed, layout.layout, table.height - whole.height)
+    name, source = _cited(layout.layout, path, sheet, (low, high))
+    return Norms(placed, name, table.height - whole.height, source)
+
+
+def _cited(layout: str, path: Path, sheet: Sheet, limits: tuple[float, float]) -> tuple[str, NormsTable]:
+    """The name of a table's layout, and how it is cited; NRC VAD has a dominance, and goes from 0 or -1 to 1."""
+    if layout == _OWN and {"dominance", "Dominance"} & set(sheet.frame.columns) and limits[1] == 1.0:
+        return _NRC, NRC_VAD_2 if limits[0] < 0 else NRC_VAD_1
+    if layout == _OWN:
+        return _OWN, NormsTable(name=f"{path.name} (SHA-256 {sha256_of(path)[:12]})")
+    return layout, {"Warriner": WARRINER, "ANEW": ANEW}[layout]
 
 
 def _limits(table: pl.DataFrame) -> tuple[float, float]:
@@ -129,7 +144,9 @@ def published_norms(recipe: str | None = None) -> Norms:
             "Give a file of norms with --norms.",
         )
     axes = {axis: [intent.reference[axis] for intent in intents] for axis in ("valence", "arousal")}
-    return Norms(pl.DataFrame({"word": [intent.id for intent in intents], **axes}), f"recipe {name}")
+    credit = (recipe_study(name).credit or f"the recipe {name}").strip().rstrip(".")
+    table = pl.DataFrame({"word": [intent.id for intent in intents], **axes})
+    return Norms(table, f"recipe {name}", source=NormsTable(name=credit))
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,6 +217,7 @@ def choose_intents(
             id=row["word"],
             group=row["quadrant"],
             reference={axis: round(row[axis], 2) for axis in ("valence", "arousal")},
+            norms=norms.source.name if norms.source else None,
         )
         for row in chosen.iter_rows(named=True)
     )
@@ -214,12 +232,13 @@ def choose_intents(
 
 
 def intents_yaml(intents: Sequence[Intent]) -> str:
-    """The intents as they stand in a ``study.yaml``."""
+    """The intents as they stand in a ``study.yaml``, under a comment with the reference and terms of the norms."""
     plain = [intent.model_dump(mode="json", exclude_defaults=True) for intent in intents]
     rows = [
         yaml.safe_dump(each, default_flow_style=True, sort_keys=False, width=1000).strip() for each in plain
     ]
-    return "\n".join(["intents:", *(f"  - {row}" for row in rows)]) + "\n"
+    cited = [f"# Reference coordinates on 1 to 9: {table.words}" for table in norms_of(intents)]
+    return "\n".join([*cited, "intents:", *(f"  - {row}" for row in rows)]) + "\n"
 
 
 def _chosen(table: pl.DataFrame, size: int, by: str, seed: int, quadrant: str) -> pl.DataFrame:

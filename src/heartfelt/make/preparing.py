@@ -25,24 +25,27 @@ from heartfelt.errors import HeartfeltError, InputError, UnknownNameError, requi
 from heartfelt.files import inside, whole_file, write_text
 from heartfelt.formats.columns import PARQUET, Sheet
 from heartfelt.formats.delimited import csv_text
+from heartfelt.make.cropping import cropped
 from heartfelt.make.differences import SystemDifference, system_difference
 from heartfelt.make.prepared import Preparation, PreparedStimulus, PrepareOptions, VocalCheck
 from heartfelt.media import audio
-from heartfelt.media.checks import check_sound, energetic_starts, sound_hash
+from heartfelt.media.checks import check_sound
 from heartfelt.media.duplicates import Bits, duplicate_groups, image_hash
 from heartfelt.media.image import SUFFIXES, Picture, decode_image
 from heartfelt.media.pixels import measure_image
-from heartfelt.media.sound import Samples, resample, to_one_channel
+from heartfelt.media.recordings import NO_LANDMARKS, Landmarks, landmarks, recording_groups
+from heartfelt.media.recordings import RATE as RECORDING_RATE
+from heartfelt.media.sound import decode, resample, to_one_channel
 from heartfelt.media.speech import speech_rate
 from heartfelt.progress import Progress
 from heartfelt.serialization import write_json
-from heartfelt.streams import stream
+from heartfelt.stats.triples import Ints
 from heartfelt.study import load_study
 from heartfelt.study.load import STUDY_FILE
 
 PREPARED = "prepared"
 RECORD = "prepare.json"
-Result: TypeAlias = tuple[PreparedStimulus, Bits | None]
+Result: TypeAlias = tuple[PreparedStimulus, Bits | Landmarks | None]
 _LENGTH_SLACK = 0.05
 """A clip may be this many seconds longer or shorter than the others of the study."""
 _UNUSUAL, _FEWEST = 3.5, 5
@@ -125,8 +128,10 @@ def prepare(
             results.append(result)
             if progress is not None:
                 progress("preparing", len(results), len(jobs))
-    done = _with_duplicates(results)
-    if study.media != "image":
+    if study.media == "image":
+        done = _with_duplicates(results, _same_pictures(results), "nearly the same as")
+    else:
+        done = _with_duplicates(results, _same_sounds(results, root), "the same recording as")
         done = _with_rates(_with_lengths(done, chosen.seconds))
     columns = frame.get_column("system").cast(pl.String).to_list() if "system" in frame.columns else []
     systems = {name: each for (name, _), each in zip(jobs, columns, strict=False) if each is not None}
@@ -167,7 +172,7 @@ def _attempt(
         return step(_Job(name, original, source, target), settings)
     except HeartfeltError as error:
         (settings.root / target).unlink(missing_ok=True)
-        return PreparedStimulus(name, original, problem=error.problem), None
+        return PreparedStimulus(name, original, problem=f"{error.problem} {error.fix}".strip()), None
 
 
 # --- sound ------------------------------------------------------------------------------------------------------------
@@ -178,8 +183,9 @@ def _prepare_sound(job: _Job, settings: _Settings) -> Result:
     clip = audio.read_audio(job.source)
     first = check_sound(clip.samples, clip.rate)
     if first.silent:
-        raise InputError("The clip is silent.", "Generate it again.")
-    start, samples = _cropped(clip, job.stimulus, options, settings.seed)
+        raise InputError(f"{job.original} is silent: nothing rises above -60 dB.", "Generate it again.")
+    crop = cropped(clip, job.stimulus, job.original, options, settings.seed)
+    start, samples = crop.start, crop.samples
     if options.channels == "mono":
         samples = to_one_channel(samples)[:, None]
     elif options.channels == "stereo" and samples.shape[1] == 1:
@@ -190,7 +196,13 @@ def _prepare_sound(job: _Job, settings: _Settings) -> Result:
     length = clip.frames if options.seconds is None else round(options.seconds * clip.rate)
     own_end = round(start * clip.rate) + length >= clip.frames
     faded = {"begins abruptly": start > 0, "ends abruptly": not own_end} if options.fade else {}
-    notes = [problem for problem in first.problems if not faded.get(problem)]
+    # How much of the original is silent says nothing about a crop, which is not.
+    notes = [
+        problem
+        for problem in first.problems
+        if not faded.get(problem) and not (options.seconds and problem.startswith("silent"))
+    ]
+    notes += [crop.note] if crop.note else []
     if options.loudness is None:
         before, gain, peak = audio.loudness(samples, rate), 0.0, audio.true_peak(samples, rate)
     else:
@@ -228,39 +240,9 @@ def _prepare_sound(job: _Job, settings: _Settings) -> Result:
         speech_rate=spoken.rate if spoken is not None else None,
         articulation_rate=spoken.articulation if spoken is not None else None,
     )
-    return _written(made, job, path, notes), sound_hash(samples, rate)
-
-
-def _cropped(clip: audio.Audio, name: str, options: PrepareOptions, seed: int) -> tuple[float, Samples]:
-    """Where the crop begins, in seconds, and its samples with faded ends."""
-    if options.seconds is None:
-        return 0.0, clip.samples
-    frames, rate, seconds = clip.frames, clip.rate, options.seconds
-    length = audio.crop_length(frames, rate, seconds, name)
-    earliest, latest = (round(mark * frames) for mark in options.between)
-    latest -= length
-    if latest < earliest:
-        earliest = latest = min(max((earliest + latest) // 2, 0), frames - length)
-    if options.crop == "random":
-        start = audio.crop_start(frames, rate, seconds, seed=seed, name=name, between=options.between)
-    elif options.crop == "start":
-        start = earliest
-    elif options.crop == "centre":
-        start = (earliest + latest) // 2
-    else:
-        starts = np.round(energetic_starts(clip.samples, rate, seconds) * rate).astype(np.int64)
-        allowed = starts[(starts >= earliest) & (starts <= latest)]
-        choices = allowed if allowed.size else np.array([earliest])
-        start = int(stream(seed, "make", "energy", name).choice(choices))
-    samples = clip.samples[start : start + length].copy()
-    size = min(round(options.fade * clip.rate), length // 2)
-    if size:
-        ramp = (0.5 - 0.5 * np.cos(np.pi * (np.arange(size) + 0.5) / size)).astype(np.float32)[:, None]
-        if start > 0:
-            samples[:size] *= ramp
-        if start + length < clip.frames:
-            samples[-size:] *= ramp[::-1]
-    return start / clip.rate, samples
+    # Of the whole original: crops of one recording need not overlap.
+    whole = landmarks(resample(to_one_channel(clip.samples), clip.rate, RECORDING_RATE))
+    return _written(made, job, path, notes), whole
 
 
 def _with_lengths(done: Sequence[PreparedStimulus], wanted: float | None) -> list[PreparedStimulus]:
@@ -328,17 +310,27 @@ def _noted(each: PreparedStimulus, note: str, duplicate_of: str | None = None) -
     return replace(each, checks=words, duplicate_of=duplicate_of or each.duplicate_of)
 
 
-def _with_duplicates(results: Sequence[Result]) -> list[PreparedStimulus]:
-    groups = duplicate_groups([bits for _, bits in results]).tolist()
+def _same_pictures(results: Sequence[Result]) -> Ints:
+    return duplicate_groups([None if isinstance(marks, Landmarks) else marks for _, marks in results])
+
+
+def _same_sounds(results: Sequence[Result], root: Path) -> Ints:
+    """For each clip, the first of the same recording, by the sound of the originals, or by their bytes."""
+    clips = [marks if isinstance(marks, Landmarks) else NO_LANDMARKS for _, marks in results]
+    groups = recording_groups(clips, lambda place: decode(root / results[place][0].original, RECORDING_RATE))
+    firsts: dict[str, int] = {}
+    for place, (stimulus, _) in enumerate(results):
+        earlier = firsts.setdefault(stimulus.original_sha256 or f"none {place}", place)
+        low, high = sorted((groups[earlier], groups[place]))
+        groups[groups == high] = low
+    return groups
+
+
+def _with_duplicates(results: Sequence[Result], groups: Ints, words: str) -> list[PreparedStimulus]:
+    firsts = [results[first][0].stimulus for first in groups.tolist()]
     return [
-        each
-        if groups[place] == place
-        else _noted(
-            each,
-            f"nearly the same as {results[groups[place]][0].stimulus}",
-            duplicate_of=results[groups[place]][0].stimulus,
-        )
-        for place, (each, _) in enumerate(results)
+        stimulus if first == stimulus.stimulus else _noted(stimulus, f"{words} {first}", duplicate_of=first)
+        for (stimulus, _), first in zip(results, firsts, strict=True)
     ]
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from heartfelt.stats._compiled import SMALL, compiled
-from heartfelt.stats.triples import Floats, Ints
+from heartfelt.stats.triples import Ints
 
 Counts = npt.NDArray[np.int32]
 Words = npt.NDArray[np.uint64]
@@ -64,91 +64,25 @@ def add_pixels(
 
 
 @compiled
-def cluster(cells: Floats, centres: Floats) -> Floats:
-    """Move ``centres`` to a k-means solution (Lloyd's rounds, 10 at most) of cells (a colour and a weight); return the weights.
-
-    A colour as near to two centres belongs to the first; a centre without colours stays where it is.
-    """
-    k = centres.shape[0]
-    member = np.full(cells.shape[0], -1, np.int64)
-    moved = np.zeros((k, 4))
-    for _ in range(10):
-        changed = False
-        moved[:] = 0.0
-        for i in range(cells.shape[0]):
-            best, least = 0, np.inf
-            for c in range(k):
-                d0 = cells[i, 0] - centres[c, 0]
-                d1 = cells[i, 1] - centres[c, 1]
-                d2 = cells[i, 2] - centres[c, 2]
-                distance = d0 * d0 + d1 * d1 + d2 * d2
-                if distance < least:
-                    best, least = c, distance
-            if member[i] != best:
-                member[i] = best
-                changed = True
-            weight = cells[i, 3]
-            for d in range(3):
-                moved[best, d] += weight * cells[i, d]
-            moved[best, 3] += weight
-        for c in range(k):
-            if moved[c, 3] > 0:
-                for d in range(3):
-                    centres[c, d] = moved[c, d] / moved[c, 3]
-        if not changed:
-            break
-    return moved[:, 3].copy()
-
-
-@compiled
 def main_colours(
     bins: Counts,
     lab: npt.NDArray[np.float32],
     warmth: npt.NDArray[np.float32],
-    name_of: npt.NDArray[np.uint8],
-    names: int,
-    most: int,
+    term_of: npt.NDArray[np.uint8],
+    terms: int,
 ) -> Any:
-    """The sum of warmth over the pixels, and the centres and pixels of at most ``most`` clusters.
-
-    Bins are first merged into cells with the mean of their pixels' colours. The clusters start at the means of the most
-    frequent names, the first in the list of equally frequent ones.
-    """
-    cells = np.zeros((4096, 4))
-    named = np.zeros((names, 4))
+    """The sum of warmth over the pixels, and by term the sums of L*, a* and b* over its pixels and their number."""
+    by_term = np.zeros((terms, 4))
     warm = 0.0
     for i in range(bins.size):
         weight = bins[i]
         if weight > 0:
             warm += weight * warmth[i]
-            # Two steps of each channel to a cell.
-            cell = ((i >> 11) << 8) | (((i >> 6) & 15) << 4) | ((i >> 1) & 15)
-            name = name_of[i]
-            cells[cell, 3] += weight
-            named[name, 3] += weight
+            term = term_of[i]
             for d in range(3):
-                part = weight * lab[i, d]
-                cells[cell, d] += part
-                named[name, d] += part
-    used = 0
-    for i in range(cells.shape[0]):
-        if cells[i, 3] > 0:
-            weight = cells[i, 3]
-            for d in range(3):
-                cells[used, d] = cells[i, d] / weight
-            cells[used, 3] = weight
-            used += 1
-    centres = np.zeros((most, 3))
-    size = 0
-    while size < most:
-        best = np.argmax(named[:, 3])
-        if named[best, 3] <= 0:
-            break
-        centres[size] = named[best, :3] / named[best, 3]
-        named[best, 3] = 0
-        size += 1
-    centres = centres[:size].copy()
-    return warm, centres, cluster(cells[:used], centres)
+                by_term[term, d] += weight * lab[i, d]
+            by_term[term, 3] += weight
+    return warm, by_term
 
 
 @compiled

@@ -14,13 +14,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 
 from heartfelt.media.sound import Samples, checked_samples, resample, to_one_channel
 from heartfelt.stats.triples import Floats
 
-SILENCE_DB = -60.0
+SILENCE_DB, _QUIET_DB = -60.0, -40.0
 _STEP_SECONDS = 0.02
 _EDGE = 0.1
 _CLIP_LEVEL, _CLIP_RUN, _CLIP_RATE = 10.0 ** (-1.0 / 20.0), 3, 10.0
@@ -74,6 +75,45 @@ def check_sound(samples: Samples, rate: int) -> SoundChecks:
         f"{name} abruptly" for name, sample in ends.items() if float(np.abs(sample).max()) > jump > 0.0
     ]
     return SoundChecks(seconds, columns.shape[1], rate, silent, offset, runs, tuple(problems))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class StepLevels:
+    """The level of a clip in steps of 20 ms, from which stretches of it are judged."""
+
+    step: int
+    """Frames of a step."""
+    power: Floats
+    """Power summed up to each step."""
+    silent: Floats
+    """Silent steps up to each: those below -60 dB, or over 40 dB below the mean power of the steps above -60 dB."""
+
+    @classmethod
+    def of(cls, samples: Samples, rate: int) -> Self:
+        """The levels of a clip of ``(frames, channels)``."""
+        from heartfelt.media._kernels_sound import step_power
+
+        step = max(1, round(_STEP_SECONDS * rate))
+        power = step_power(np.ascontiguousarray(samples), step)[0]
+        floor = 10.0 ** (SILENCE_DB / 10.0)
+        loud = power[power > floor]
+        quiet = max(floor, 10.0 ** (_QUIET_DB / 10.0) * float(loud.mean())) if loud.size else floor
+        return cls(
+            step=step,
+            power=np.concatenate([[0.0], np.cumsum(power)]),
+            silent=np.concatenate([[0.0], np.cumsum(power <= quiet)]),
+        )
+
+    def silent_share(self, start: int, length: int) -> float:
+        """The share of silent steps among those that begin in a stretch of ``length`` frames."""
+        first = min(-(-start // self.step), self.silent.size - 2)
+        last = max(first + 1, min(-(-(start + length) // self.step), self.silent.size - 1))
+        return float(self.silent[last] - self.silent[first]) / (last - first)
+
+    def loudest(self, length: int) -> int:
+        """The frame at which the loudest stretch of ``length`` frames begins."""
+        steps = min(max(1, length // self.step), self.power.size - 1)
+        return int(np.argmax(self.power[steps:] - self.power[:-steps])) * self.step
 
 
 def sound_hash(samples: Samples, rate: int) -> np.ndarray[tuple[int], np.dtype[np.uint8]] | None:

@@ -52,7 +52,8 @@ class PlanOptions:
     power: float = 0.8
     """The power a design must have to be recommended."""
     policy: Literal["default", "flag-only", "strict"] = "default"
-    studies: int = 200
+    studies: int = 1000
+    """At most so many studies of a design are simulated: fewer where the power is known well enough, or a study is large."""
     assignments: int = 2
     seed: int = 0
     workers: int | None = None
@@ -304,7 +305,7 @@ def grid(material: Material, options: PlanOptions, dropout: float) -> tuple[list
     designs: list[PlannedDesign] = []
     asked = itertools.product(clips, ratings, options.per_rater or (0,), options.raters or (0,))
     for each in [(here, material.ratings, 0, 0), *asked] if here else asked:
-        made = _design(material, *each, dropout, own=not designs and bool(here), notes=notes)
+        made = design_of(material, *each, dropout, own=not designs and bool(here), notes=notes)
         if not any(replace(made, own=False) == replace(other, own=False) for other in designs):
             designs.append(made)
     short = [design.ratings for design in designs if design.ratings < material.minimum]
@@ -322,7 +323,7 @@ def grid(material: Material, options: PlanOptions, dropout: float) -> tuple[list
     return designs, list(dict.fromkeys(notes))
 
 
-def _design(
+def design_of(
     material: Material,
     clips: float,
     ratings: int,
@@ -333,8 +334,10 @@ def _design(
     own: bool,
     notes: list[str],
 ) -> PlannedDesign:
+    """A design of so many clips per cell, ratings per clip, trials per rater and raters; 0 for what follows from the rest."""
     cells = len(material.systems) * len(material.intents)
-    stimuli = material.system.size if own else round(clips) * cells
+    listed = own or clips == material.system.size / cells
+    stimuli = material.system.size if listed else round(clips) * cells
     sets = 0
     if material.compares:
         available = pairs_available(material, clips)
@@ -375,26 +378,6 @@ def _design(
     return PlannedDesign(
         material.systems, material.intents, float(clips), stimuli, quota, trials, people, sets, own
     )
-
-
-@dataclass(frozen=True, slots=True)
-class Price:
-    """What a design takes of raters' time and of money."""
-
-    minutes_per_rater: float
-    hours: float
-    cost: float | None
-
-
-def price(design: PlannedDesign, options: PlanOptions, seconds: float, given: float) -> Price:
-    """Time and cost for ``given`` trials answered in all."""
-    trial = seconds / 60.0
-    minutes = options.overhead_minutes + design.per_rater * trial
-    hours = (design.raters * options.overhead_minutes + given * trial) / 60.0
-    if not options.priced:
-        return Price(minutes, hours, None)
-    cost = hours * (options.pay_per_hour or 0.0) + given * (options.pay_per_rating or 0.0)
-    return Price(minutes, hours, cost * (1.0 + options.fee))
 
 
 def standardised(count: int, size: int, rng: np.random.Generator) -> Floats:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 
 from heartfelt.planning.design import PlannedDesign, PlanOptions
 from heartfelt.planning.latent import Floats
 from heartfelt.planning.results import ContrastPower, Forecast, QuestionForecast
-from heartfelt.planning.simulation import Studies
+from heartfelt.planning.simulation import Studies, mean_where, wanted_pairs
 from heartfelt.stats.estimate import Estimate
 
 RANGE = "range of 95% of the simulated studies"
+PILOT = "what the pilot leaves open, with Monte Carlo error"
 WILSON = "Wilson, Monte Carlo"
 _Z = 1.959963984540054
 
@@ -51,6 +52,21 @@ def mean_share(shares: Floats, method: str) -> Estimate:
     )
 
 
+def open_share(shares: Floats, powers: Floats | None, method: str) -> Estimate:
+    """The mean of a share per study; its interval holds 95% of the ``powers`` under what the pilot leaves open, if anything."""
+    plain = mean_share(shares, method)
+    if powers is None or plain.value is None or not np.isfinite(powers).any():
+        return plain
+    low, high = np.nanquantile(powers, [0.025, 0.975]).tolist()
+    return replace(
+        plain,
+        low=min(low, plain.value),
+        high=max(high, plain.value),
+        interval=PILOT,
+        counts=dict(plain.counts),
+    )
+
+
 def forecast(values: Floats, method: str) -> Forecast:
     """Mean and 95% range over studies, and the standard error of the mean."""
     known = values[np.isfinite(values)]
@@ -68,15 +84,8 @@ def question_forecast(
     """All forecasts of one question."""
     detected, planted = studies.detected, studies.planted
     differ = np.abs(planted) > 1e-9
-    wanted = differ
-    if options.effect is not None:
-        wanted = np.abs(np.abs(planted) - options.effect) < 1e-9
+    wanted = wanted_pairs(planted, options)
     figures, real = studies.figures, studies.real
-
-    def per_study(chosen: npt.NDArray[np.bool_]) -> Floats:
-        counted = np.where(chosen, detected, 0.0).sum(axis=1) if detected.size else np.zeros(len(detected))
-        of = chosen.sum(axis=1) if detected.size else np.zeros(len(detected))
-        return np.where(of > 0, counted / np.maximum(of, 1), np.nan)
 
     pairs = detected.shape[1]
     equal = ~differ & np.isfinite(detected)
@@ -85,7 +94,9 @@ def question_forecast(
     elif not differ.any():
         power = mean_share(detected.mean(axis=1), "share of pairs detected, though no systems differ")
     else:
-        power = mean_share(per_study(wanted), "share of pairs of systems detected, corrected for all pairs")
+        under = None if studies.powers is None else mean_where(studies.powers, wanted)
+        text = "share of pairs of systems detected, corrected for all pairs"
+        power = open_share(mean_where(detected, wanted), under, text)
     studied = equal.any(axis=1) if detected.size else np.zeros(0, bool)
     alarms = (detected * equal).max(axis=1)[studied] if studied.any() else np.zeros(0)
     none = np.zeros(0)
@@ -146,7 +157,7 @@ def _equivalence(studies: Studies, options: PlanOptions) -> Estimate:
     # The difference must lie within the margins less the reach of a one-sided 95% bound.
     room = options.smallest_effect / errors - stdtrit(free, 0.95)
     chance = np.where(room > 0, 1.0 - 2.0 * stdtr(free, -np.maximum(room, 0.0)), 0.0)
-    return mean_share(chance.mean(axis=1), method)
+    return open_share(chance.mean(axis=1), None if studies.powers is None else chance.mean(axis=1), method)
 
 
 def _contrasts(studies: Studies, design: PlannedDesign) -> tuple[ContrastPower, ...]:
@@ -160,6 +171,8 @@ def _contrasts(studies: Studies, design: PlannedDesign) -> tuple[ContrastPower, 
             hits = studies.detected[:, place]
             known = hits[np.isfinite(hits)]
             power = share_estimate(float(known.sum()), known.size, "studies that find the difference")
+            if studies.powers is not None:
+                power = open_share(hits, studies.powers[:, place], power.method)
             out.append(ContrastPower(names[a], names[b], float(planted[:, place].mean()), power))
             place += 1
     return tuple(out)

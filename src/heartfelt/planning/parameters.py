@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from heartfelt.planning.design import Layout, PlanOptions, standardised
 from heartfelt.planning.incidence import Incidence
 from heartfelt.planning.latent import Floats, latent_parts, latent_total
 from heartfelt.planning.pilot import QuestionPilot
-
-Bools: TypeAlias = npt.NDArray[np.bool_]
+from heartfelt.planning.power import Bools
+from heartfelt.planning.uncertainty import level_draws
 
 
 def system_effects(
@@ -33,7 +31,7 @@ def system_effects(
         return np.tile(sides, (count, 1))
     if _from_pilot(known, names):
         places = [list(known.systems).index(name) for name in names]
-        return known.system_draws(variances, rng)[:, places]
+        return known.system_draws(count, rng)[:, places]
     return standardised(count, len(names), rng) * np.sqrt(variances)[:, None]
 
 
@@ -51,6 +49,9 @@ class Drawn:
     """Latent shifts of the systems."""
     careless_spread: Floats
     """Latent standard deviations of a careless rater's answers about their own level."""
+    components: Floats
+    level: Floats
+    """How far off the pilot's general level is, latent."""
 
 
 def draw_parameters(
@@ -61,11 +62,13 @@ def draw_parameters(
     parts = latent_parts(known.scale, components)
     effects = system_effects(known, names, options, components[:, 0], rng)
     total = latent_total(parts)
+    level = np.zeros(studies)
+    if known.freedom is not None:
+        level = level_draws(components, known.freedom, rng) / np.sqrt(known.components.total)
     typical = float(np.mean(total - parts[:, 0]))
     shifts = known.scale.shift_for(effects, max(typical, 0.05))
-    return Drawn(
-        parts, effects, shifts, np.sqrt(known.careless_variance * np.maximum(total - parts[:, 4], 0.0))
-    )
+    careless = np.sqrt(known.careless_variance * np.maximum(total - parts[:, 4], 0.0))
+    return Drawn(parts, effects, shifts, careless, components, level)
 
 
 def interaction(systems: int, intents: int, rng: np.random.Generator) -> Floats:
@@ -91,7 +94,7 @@ def draw_answers(
     conveyed = drawn.shifts[number][layout.system] + part[1] * of_intents[layout.intent]
     conveyed += part[2] * interaction(*sizes, rng)[layout.system * sizes[1] + layout.intent]
     conveyed += part[3] * rng.standard_normal(layout.system.size)
-    level = part[4] * rng.standard_normal(incidence.raters)
+    level = drawn.level[number] + part[4] * rng.standard_normal(incidence.raters)
     gain = 1.0 + part[6] * rng.standard_normal(incidence.raters)
     noise = rng.standard_normal(incidence.rater.size)
     who = incidence.rater

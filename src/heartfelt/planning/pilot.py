@@ -4,11 +4,8 @@ Components are those of raters who pay attention: whom the default screening pol
 and answer without looking. Within cells (system and intent) components are estimated by restricted maximum likelihood; those of
 systems, intents and their interaction from the means of stimuli, less the variance these have from noise alone.
 
-Uncertainty: everything is estimated again without each of up to 20 groups of raters. A parameter draw is the estimate plus a
-random combination of what leaving groups out changed, with Student's t tails, on the scale log(variance + 2% of the
-total). The careless share is drawn from a beta distribution (Jeffreys' prior). Effects of the systems are drawn from their
-posterior under a normal distribution of effects with the drawn variance: the plain estimates spread too far, by their own
-noise.
+What the pilot leaves open is drawn anew for every study (``planning.uncertainty``); the careless share from a beta distribution
+(Jeffreys' prior).
 """
 
 from __future__ import annotations
@@ -21,12 +18,19 @@ import polars as pl
 
 from heartfelt.errors import InputError
 from heartfelt.planning.latent import Components, Floats, ScaleUse
-from heartfelt.planning.statistics import statistics
+from heartfelt.planning.statistics import statistics, taste_variance
+from heartfelt.planning.uncertainty import (
+    Freedom,
+    effect_draws,
+    effect_error,
+    freedom_of,
+    harmonic_mean,
+    variance_draws,
+)
 from heartfelt.screening.panel import screen
 from heartfelt.snapshot import Snapshot
 from heartfelt.stats.inference.random_variances import random_variances
 from heartfelt.stats.triples import Codes, Ints, code
-from heartfelt.streams import stream
 from heartfelt.study.model import Question
 from heartfelt.wording import plural
 
@@ -34,10 +38,9 @@ LEAST_RATERS = 5
 FEW_RATERS = 15
 MOST_QUESTIONS = 12
 LEAST_CARELESS = 3
-GROUPS = 20
 MOST_VALUES = 101
-_ABOVE = 0.02
-"""Added to a variance before its logarithm, as a share of the total: so that a draw can leave zero."""
+MOST_GAIN = 0.5
+"""Slopes on differences that hardly exceed their noise vary without end; more than this says that raters have tastes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,39 +54,26 @@ class QuestionPilot:
     systems: Mapping[str, float] = field(default_factory=dict)
     """Adjusted effects of the systems, in points; empty where they are to be drawn."""
     system_noise: tuple[tuple[float, ...], ...] = ()
-    """Their covariance from noise, in the order of ``systems``."""
+    """Their covariance from noise (stimuli, and raters' tastes), in the order of ``systems``."""
     careless_variance: float = 0.45
     """Variance of a careless rater's answers, as a share of an attentive one's; the usual one is that of AImoclips."""
-    without: tuple[tuple[float, ...], ...] = field(default=(), repr=False)
-    """The components without each group of raters; empty where the components are taken as known."""
+    freedom: Freedom | None = field(default=None, repr=False)
+    """What the pilot leaves open; None where the components are taken as known."""
+    ties: tuple[float, float] | None = None
+    """For comparisons: the share of ties among a pilot's answers and its standard error over raters."""
 
     def draws(self, count: int, rng: np.random.Generator) -> Floats:
         """Components for ``count`` studies: a row each."""
-        own = self.components.as_array
-        if not self.without:
-            return np.tile(own, (count, 1))
-        above = np.full(8, _ABOVE * self.components.total)
-        above[6] = _ABOVE
-        moved = np.log(np.array(self.without) + above)
-        groups = len(moved)
-        moved -= moved.mean(axis=0)
-        scale = np.sqrt((groups - 1.0) / groups)
-        tails = np.sqrt((groups - 1.0) / rng.chisquare(groups - 1, (count, 1)))
-        theta = np.log(own + above) + tails * (rng.standard_normal((count, groups)) @ (scale * moved))
-        return np.asarray(np.maximum(np.exp(theta) - above, 0.0))
+        if self.freedom is None:
+            return np.tile(self.components.as_array, (count, 1))
+        return variance_draws(self.components, self.freedom, count, rng)
 
-    def system_draws(self, variances: Floats, rng: np.random.Generator) -> Floats:
-        """Effects of the systems from their posterior, a row for each variance between systems."""
+    def system_draws(self, count: int, rng: np.random.Generator) -> Floats:
+        """Effects of the systems in points, a row for each study."""
         effects, noise = np.array(list(self.systems.values())), np.array(self.system_noise)
-        size = effects.size
-        if not noise.size or not self.without:
-            return np.tile(effects, (variances.size, 1))
-        centre = np.eye(size) - 1.0 / size
-        sizes, turns = np.linalg.eigh(centre @ noise @ centre)
-        own, spread = effects @ turns, np.maximum(sizes, 0.0)
-        shrink = variances[:, None] / np.maximum(variances[:, None] + spread, 1e-12)
-        drawn = shrink * own + np.sqrt(shrink * spread) * rng.standard_normal((variances.size, size))
-        return np.asarray(drawn @ turns.T @ centre)
+        if not noise.size or self.freedom is None:
+            return np.tile(effects, (count, 1))
+        return effect_draws(effects, noise, self.freedom.stimuli, count, rng)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,14 +115,13 @@ def estimate_pilot(snapshot: Snapshot, seed: int = 0) -> Pilot:
         )
     careless = len(panel.dropped)
     retained = panel.snapshot()
-    rng = stream(seed, "planning", "pilot")
     names = [question for question in snapshot.study.asked if _averaged(snapshot, question)]
     questions: dict[str, QuestionPilot] = {}
     notes: list[str] = []
     if len(names) > MOST_QUESTIONS:
         notes.append(f"Of {len(names)} questions the first {MOST_QUESTIONS} are planned.")
     for question in names[:MOST_QUESTIONS]:
-        made = _question(retained, question.id, rng)
+        made = _question(retained, question.id)
         if not isinstance(made, str) and careless >= LEAST_CARELESS:
             made = replace(made, careless_variance=_careless_variance(snapshot, question.id, panel.dropped))
         if isinstance(made, str):
@@ -178,34 +167,23 @@ def rating_table(snapshot: Snapshot, question: str) -> pl.DataFrame:
     return table.with_columns(pl.col("system", "intent").fill_null(""))
 
 
-def _question(snapshot: Snapshot, question: str, rng: np.random.Generator) -> QuestionPilot | str:
+def _question(snapshot: Snapshot, question: str) -> QuestionPilot | str:
     table = rating_table(snapshot, question)
     if not table.height:
         return "it has no ratings"
     fitted = fit_components(table)
     if isinstance(fitted, str):
         return fitted
-    components, effects, noise = fitted
-    people = code(table["rater"])
-    groups = min(GROUPS, people.count)
-    group = rng.permutation(np.arange(people.count) % groups)[people.codes]
-    without = []
-    for number in range(groups):
-        part = fit_components(table.filter(pl.Series(group != number)))
-        if not isinstance(part, str):
-            without.append(tuple(part[0].as_array.tolist()))
-    if len(without) < 3:
-        return "too few raters are left when some are taken out"
     bounds = snapshot.study.scale_of(question).bounds()
     values = table["value"].to_numpy()
     return QuestionPilot(
         question,
-        components,
+        fitted.components,
         scale_use(values),
         bounds or (float(values.min()), float(values.max())),
-        effects,
-        noise,
-        without=tuple(without),
+        fitted.effects,
+        fitted.noise,
+        freedom=fitted.freedom,
     )
 
 
@@ -219,11 +197,18 @@ def scale_use(values: Floats) -> ScaleUse:
     return ScaleUse(tuple(detected.tolist()), tuple((counts / counts.sum()).tolist()))
 
 
-Fitted = tuple[Components, dict[str, float], tuple[tuple[float, ...], ...]]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fitted:
+    """Components, adjusted effects of the systems with their noise covariance, and what they leave open."""
+
+    components: Components
+    effects: dict[str, float]
+    noise: tuple[tuple[float, ...], ...]
+    freedom: Freedom
 
 
 def fit_components(table: pl.DataFrame) -> Fitted | str:
-    """Components, adjusted effects of the systems and their noise covariance; or why they cannot be estimated."""
+    """What a table of ratings says; or why nothing can be estimated."""
     who, what = code(table["rater"]), code(table["stimulus"])
     system, intent = code(table["system"]), code(table["intent"])
     if float(np.ptp(table["value"].to_numpy())) == 0.0:
@@ -235,7 +220,7 @@ def fit_components(table: pl.DataFrame) -> Fitted | str:
         return inner
     stimulus, rater, residual, taste = inner
     of_system, of_intent = (_of_stimuli(what.codes, part.codes, what.count) for part in (system, intent))
-    head, _, effects, left, right, _ = statistics(
+    head, parts, effects, left, right, moves = statistics(
         who.codes, what.codes, table["value"].to_numpy().astype(np.float64), np.zeros(who.count, np.bool_),
         of_system, of_intent, system.count, intent.count, 1,
     )  # fmt: skip
@@ -248,11 +233,10 @@ def fit_components(table: pl.DataFrame) -> Fitted | str:
         between.append(_between(part, cover * mean_square, np.bincount(which)) if part.size > 1 else 0.0)
     if not np.isfinite([mean_square, *between]).all():
         return "its systems and intents are not linked by enough stimuli"
-    between_cells, nested = _interaction(
-        table, what, of_system * intent.count + of_intent, float(head[6] * head[7]), head[7]
-    )
+    cells = of_system * intent.count + of_intent
+    between_cells, nested = _interaction(table, what, cells, float(head[6] * head[7]), head[7])
     expected = effects[system.codes] + effects[system.count + intent.codes]
-    gain = _gain_variance(expected, table["value"].to_numpy(), who.codes, who.count)
+    gain = min(_gain_variance(expected, table["value"].to_numpy(), who.codes, who.count), MOST_GAIN)
     components = Components(
         between[0],
         between[1],
@@ -266,14 +250,24 @@ def fit_components(table: pl.DataFrame) -> Fitted | str:
     )
     own = effects[: system.count] - effects[: system.count].mean()
     centre = np.eye(system.count) - 1.0 / system.count
-    noise = centre @ (left * mean_square) @ centre
+    tastes, _ = taste_variance(parts, moves)
+    noise = centre @ (left * mean_square + np.eye(system.count) * tastes / 2.0) @ centre
+    per_cell = np.unique(cells, return_counts=True)[1]
+    freedom = freedom_of(
+        table,
+        (
+            (system.count, effect_error(noise)),
+            (intent.count, effect_error(right * mean_square)),
+            (per_cell.size, mean_square / harmonic_mean(per_cell)),
+        ),
+    )
     names = [str(name) for name in system.names]
-    if names == [""]:
-        return components, {}, ()
-    return (
-        components,
-        dict(zip(names, own.tolist(), strict=True)),
-        tuple(tuple(row) for row in noise.tolist()),
+    known = names != [""]
+    return Fitted(
+        components=components,
+        effects=dict(zip(names, own.tolist(), strict=True)) if known else {},
+        noise=tuple(tuple(row) for row in noise.tolist()) if known else (),
+        freedom=freedom,
     )
 
 

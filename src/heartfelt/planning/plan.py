@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -13,13 +14,13 @@ from heartfelt.errors import InputError, suggestion
 from heartfelt.formats.manifest import OpenStudy, open_study
 from heartfelt.planning.builtin import built_in_pilot
 from heartfelt.planning.comparison import comparison_pilot
-from heartfelt.planning.design import Material, PlannedDesign, PlanOptions, grid, material_of, price
+from heartfelt.planning.design import Material, PlannedDesign, PlanOptions, grid, material_of
 from heartfelt.planning.forecasts import question_forecast, share_estimate
-from heartfelt.planning.latent import Components
 from heartfelt.planning.pilot import Pilot, QuestionPilot, estimate_pilot
 from heartfelt.planning.results import Answers, DesignForecast, PilotSummary, Plan, ScreeningForecast
+from heartfelt.planning.search import affordable, first_reaching, price
 from heartfelt.planning.simulation import Simulated
-from heartfelt.planning.words import answers
+from heartfelt.planning.words import answers, open_words
 from heartfelt.planning.workers import Work, simulate_all
 from heartfelt.progress import Progress
 from heartfelt.snapshot import Snapshot
@@ -50,16 +51,26 @@ def plan_study(
     if not material.compares:
         _check_effects(known, options)
     seconds = options.seconds or known.seconds or opened.study.design.expected_seconds
+    paid = affordable(material, options, dropout, seconds)
+    if paid is not None and not any(replace(paid, own=each.own) == each for each in designs):
+        designs.append(paid)
 
     def done(count: int) -> None:
         if progress is not None:
             progress("simulating designs", count, len(designs))
 
-    made = simulate_all(Work(material, known, dropout, options), designs, done)
+    work = Work(material, known, dropout, options)
     forecasts = [
         _forecast(design, simulated, options, seconds, known)
-        for design, simulated in zip(designs, made, strict=True)
+        for design, simulated in zip(designs, simulate_all(work, designs, done), strict=True)
     ]
+
+    def forecast_of(design: PlannedDesign) -> DesignForecast:
+        if progress is not None:
+            progress("looking for the wanted power", 0, 1)
+        return _forecast(design, work.simulate(design), options, seconds, known)
+
+    forecasts += first_reaching(material, options, dropout, forecasts, forecast_of)
     recommended = _recommended(forecasts, options)
     summary = PilotSummary(
         known.source,
@@ -68,7 +79,7 @@ def plan_study(
         dropout,
         seconds,
         {name: each.components for name, each in known.questions.items()},
-        any(each.without for each in known.questions.values()),
+        any(each.freedom is not None for each in known.questions.values()),
         known.credit,
     )
     nothing = Answers("", "", "")
@@ -82,7 +93,12 @@ def plan_study(
         tuple(forecasts),
         recommended,
         nothing,
-        tuple(dict.fromkeys([*notes, *known.notes, *_zero_effects(known, material, options)])),
+        tuple(
+            dict.fromkeys(
+                [*notes, *known.notes, *open_words(known), *_zero_effects(known, material, options)]
+            )
+        ),
+        material.system.size,
     )
     return replace(made_plan, answers=answers(made_plan))
 
@@ -123,13 +139,14 @@ def _pilot(opened: OpenStudy, pilot: Snapshot | Pilot | None, options: PlanOptio
 
 def with_taste(known: QuestionPilot, taste: float) -> QuestionPilot:
     """The pilot with other tastes; what they take is taken from the residual."""
-
-    def changed(components: Components) -> Components:
-        residual = max(components.residual + components.taste - taste, 0.05 * components.total)
-        return replace(components, residual=residual, taste=taste)
-
-    without = tuple(tuple(changed(Components(*row)).as_array.tolist()) for row in known.without)
-    return replace(known, components=changed(known.components), without=without)
+    residual = max(known.components.residual + known.components.taste - taste, 0.05 * known.components.total)
+    freedom = known.freedom
+    if freedom is not None:
+        # Stated, so not open.
+        freedom = replace(freedom, tastes=math.inf, ratings_per_taste=math.inf)
+    return replace(
+        known, components=replace(known.components, residual=residual, taste=taste), freedom=freedom
+    )
 
 
 def _check_systems(material: Material, options: PlanOptions) -> None:
@@ -211,6 +228,7 @@ def _forecast(
         taken.cost,
         screening,
         questions,
+        taken.cost_at_most,
     )
 
 
@@ -219,6 +237,7 @@ def _recommended(forecasts: Sequence[DesignForecast], options: PlanOptions) -> i
     able = [
         (each.cost if each.cost is not None else each.hours, place)
         for place, each in enumerate(forecasts)
-        if each.power >= options.power and (options.afford is None or (each.cost or 0.0) <= options.afford)
+        if each.power >= options.power
+        and (options.afford is None or (each.cost_at_most or 0.0) <= options.afford)
     ]
     return min(able)[1] if able else None

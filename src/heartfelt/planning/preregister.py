@@ -1,7 +1,12 @@
-"""A preregistration from a study and its plan: hypotheses, design, exclusion rules and analyses, for people and for machines."""
+"""A preregistration from a study and its plan, for people and for machines: the affordable design of the study's own stimuli.
+
+Its sections are those of the usual templates (OSF Preregistration, PRP-QUANT, AsPredicted): hypotheses, design, sampling plan,
+variables, exclusions, analysis plan.
+"""
 
 from __future__ import annotations
 
+import math
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -10,50 +15,83 @@ from heartfelt.analysis.preregistration import FILE, Preregistration, registered
 from heartfelt.errors import InputError
 from heartfelt.files import write_text
 from heartfelt.formats.manifest import open_study
-from heartfelt.planning.results import Plan
-from heartfelt.planning.words import design_lines
+from heartfelt.planning.results import DesignForecast, Plan
+from heartfelt.planning.words import design_lines, target
 from heartfelt.screening.policy import parse_policy
+from heartfelt.screening.rules import RULES
 from heartfelt.serialization import write_json
 from heartfelt.study import Study
-from heartfelt.study.model import say
-from heartfelt.wording import listed, percent
+from heartfelt.study.model import Question, say
+from heartfelt.wording import listed, number, percent
 
 RATINGS = (
-    "Analysis of variance of the stimuli's mean ratings by system (and intent, where there are several), type II.",
-    "All pairs of systems by Tukey and Kramer's test on the adjusted means of that model, at .05 over all pairs of a question.",
+    "Two systems differ where p < .05 after Tukey's correction over all pairs of a question, two-sided, from that model"
+    " (restricted maximum likelihood, Satterthwaite degrees of freedom).",
+    "Where tastes cannot be separated (no rater meets two systems, or two stimuli of one), the model has no term for them, and the"
+    " report says so.",
     "Means of systems with 95% intervals that take raters and stimuli as samples (two-way jackknife).",
-    "Reliability: Krippendorff's alpha, ICC(1,1) and ICC(1,k), and the ceiling of the correlation with mean ratings.",
-    "The same figures with and without the raters that the exclusion rules would leave out.",
+    "Labels: the mean rating of a stimulus; reliability by Krippendorff's alpha, ICC(1,1) and ICC(1,k); the ceiling of a"
+    " predictor's correlation with the mean ratings.",
+    "The same figures with and without the raters that the exclusion rules leave out.",
 )
 COMPARISONS = (
     "Strengths of systems by Bradley and Terry's model (Davidson's where ties are allowed) with an order effect.",
-    "All pairs of systems by their difference of strengths, jackknife over raters and sets, with Holm's correction at .05.",
+    "All pairs of systems by their difference of strengths, jackknife over raters and sets, with Holm's correction at .05,"
+    " two-sided.",
+    "The same figures with and without the raters that the exclusion rules leave out.",
 )
 
 
+def registered_design(plan: Plan) -> DesignForecast:
+    """The cheapest design that can be registered: the study's own stimuli, within the budget, with the wanted power."""
+    wanted, limit = plan.options.power, plan.options.afford
+    own = [each for each in plan.designs if not plan.listed or each.design.stimuli == plan.listed]
+    within = [each for each in plan.affordable if each in own]
+    several = len(plan.designs[0].design.systems) > 1
+    if several and plan.options.effect is None and not plan.options.effects:
+        known = plan.options.smallest_effect
+        raise InputError(
+            "A preregistration names the effect that the study is to find, and none was given.",
+            f"Give --effect {0.5 if known is None else known:g}, the smallest difference between two systems that would matter,"
+            " or each system's with --expect.",
+        )
+    if not within:
+        cheapest = min(own, key=lambda each: each.cost_at_most or 0.0)
+        raise InputError(
+            f"No design of the study's own {plan.listed:,} stimuli costs {number(limit, 2)} or less: the cheapest,"
+            f" {cheapest.words}, may cost {number(cheapest.cost_at_most, 2)}.",
+            f"Raise the budget ({_afford(cheapest.cost_at_most or 0.0)}), or list fewer stimuli in the study.",
+        )
+    able = [each for each in within if not several or each.power >= wanted]
+    if able:
+        return min(able, key=lambda each: each.cost_at_most if each.cost_at_most is not None else each.hours)
+    best, first = max(within, key=lambda each: each.power), plan.first_reaching
+    more = "No design that was tried reaches it, so plan for a larger --effect or more stimuli"
+    if first is not None and first.design.stimuli == plan.listed:
+        cost = "" if first.cost_at_most is None else f" ({_afford(first.cost_at_most)})"
+        more = f"Pay for the first design that reaches it, {first.words}{cost}"
+    elif first is not None:
+        more = f"Make stimuli for the first design that reaches it, {first.words}, and list them in the study"
+    money = "" if limit is None else f" for at most {number(limit, 2)}"
+    raise InputError(
+        f"{best.words} is the best design of the study's own stimuli{money}; its power to find {target(plan)} is"
+        f" {percent(best.power)}, and {percent(wanted)} was asked for.",
+        f"{more}; or register the lower power, --power {int(100 * best.power) / 100:g}.",
+    )
+
+
 def preregistration_of(plan: Plan, study: Study, written: str | None = None) -> Preregistration:
-    """What is registered: the plan's recommended design (or its best), the study's questions, rules and analyses."""
-    chosen = plan.best
+    """What is registered: the study's questions, rules and analyses, and the design of ``registered_design``."""
+    chosen = registered_design(plan)
     design = chosen.design
     names = tuple(name for name in design.systems if name)
-    hypotheses = []
-    for question in chosen.questions:
-        if plan.options.effects:
-            order = sorted(plan.options.effects.items(), key=lambda each: -each[1])
-            expected = listed([f"{name} ({value:+g})" for name, value in order])
-            hypotheses.append(f"Under '{question}' systems differ as expected: {expected}.")
-        elif len(names) > 1:
-            hypotheses.append(
-                f"Under '{question}' the systems ({listed(list(names))}) differ in their means."
-            )
-    if not hypotheses:
-        hypotheses.append("No difference is tested: the study estimates means and their reliability.")
+    powers = [each.power for each in chosen.questions.values() if not each.power.is_missing]
     return Preregistration(
         heartfelt=__version__,
         written=written or datetime.now(UTC).strftime("%Y-%m-%d"),
         study=study.name,
         hash=study.hash,
-        hypotheses=tuple(hypotheses),
+        hypotheses=_hypotheses(plan, chosen, names),
         raters=design.raters,
         ratings_per_item=design.ratings,
         stimuli_per_rater=design.per_rater,
@@ -63,9 +101,88 @@ def preregistration_of(plan: Plan, study: Study, written: str | None = None) -> 
         minimum_ratings=study.design.minimum_ratings,
         questions=registered_questions(study),
         policy=plan.options.policy,
-        analyses=COMPARISONS if plan.kind == "comparison" else RATINGS,
-        expected=tuple(line.strip() for line in design_lines(chosen)[1:]),
+        analyses=COMPARISONS if plan.kind == "comparison" else (*_models(study, design.intents), *RATINGS),
+        expected=(
+            *(line.strip() for line in design_lines(chosen)[1:]),
+            *dict.fromkeys(f"Intervals of powers: {power.interval}" for power in powers),
+        ),
+        effect=target(plan) if powers else "",
+        smallest_effect=plan.options.smallest_effect,
+        power=chosen.power if powers else None,
+        cost_at_most=chosen.cost_at_most,
+        exclusions=_exclusions(plan.options.policy),
+        stopping=(
+            f"Fixed size: collecting ends when every {'set' if design.sets else 'stimulus'} has its {design.ratings} complete"
+            f" ratings, for which {design.raters} raters are invited ({percent(plan.pilot.dropout)} are expected to leave early)."
+            " What a rater who leaves has not rated goes to others; the ratings given until then count. Nobody looks at"
+            " differences between systems before the end."
+        ),
+        seed=plan.options.seed,
     )
+
+
+def _hypotheses(plan: Plan, chosen: DesignForecast, names: tuple[str, ...]) -> tuple[str, ...]:
+    out = []
+    for question in chosen.questions:
+        if plan.options.effects:
+            order = sorted(plan.options.effects.items(), key=lambda each: -each[1])
+            expected = listed([f"{name} ({value:+g})" for name, value in order])
+            out.append(f"Under '{question}' systems differ as expected: {expected}.")
+        elif len(names) > 1:
+            out.append(f"Under '{question}' the systems ({listed(list(names))}) differ in their means.")
+    if out and plan.options.smallest_effect is not None:
+        out.append(
+            f"Systems whose difference lies within {plan.options.smallest_effect:g} points are shown to be equivalent (two"
+            " one-sided tests at .05, Holm)."
+        )
+    return tuple(out) or ("No difference is tested: the study estimates means and their reliability.",)
+
+
+def _models(study: Study, intents: tuple[str, ...]) -> tuple[str, ...]:
+    """The exact model of each question's ratings."""
+
+    def outcome(question: Question) -> str:
+        if (
+            question.axis
+            and study.scale_of(question.id).level == "interval"
+            and study.reference(question.axis)
+        ):
+            return f"{question.id} less its intent's reference"
+        return question.id
+
+    fixed = "system + intent" if len(intents) > 1 else "system"
+    return tuple(
+        f"{outcome(question)} ~ {fixed} + (1 | rater) + (1 | stimulus) + (1 | rater:system)"
+        for question in study.asked
+    )
+
+
+def _exclusions(name: str) -> tuple[str, ...]:
+    """The rules of a policy that leave raters out, with the settings they are applied with."""
+    policy = parse_policy(name)
+    out = []
+    for rule, action in policy.actions.items():
+        if action == "drop":
+            settings = {key: default for key, (default, _) in RULES[rule].settings.items()} | dict(
+                policy.settings.get(rule, {})
+            )
+            shown = ", ".join(f"{key} {value}" for key, value in settings.items())
+            out.append(f"{rule}: level {policy.alpha:g}{', ' if shown else ''}{shown}")
+    return tuple(out)
+
+
+def must_be_new(folder: Path, target: Path) -> None:
+    """Raise if a study is registered already: what was registered is never overwritten."""
+    for path in (target, _home(folder) / FILE):
+        if path.exists():
+            raise InputError(
+                f"{path} is there already; a preregistration is never overwritten.",
+                "Move it away if nothing was collected yet, or write down the change as a deviation.",
+            )
+
+
+def _home(folder: Path) -> Path:
+    return folder if folder.is_dir() else folder.parent
 
 
 def preregister(plan: Plan, folder: Path, target: Path) -> Preregistration:
@@ -74,31 +191,22 @@ def preregister(plan: Plan, folder: Path, target: Path) -> Preregistration:
     Neither may be there yet: what was registered is never overwritten.
     """
     study = open_study(folder).study
-    home = folder if folder.is_dir() else folder.parent
-    for path in (target, home / FILE):
-        if path.exists():
-            raise InputError(
-                f"{path} is there already; a preregistration is never overwritten.",
-                "Move it away if nothing was collected yet, or write down the change as a deviation.",
-            )
+    must_be_new(folder, target)
     made = preregistration_of(plan, study)
     write_text(target, markdown(made, plan, study))
-    write_json(home / FILE, made)
+    write_json(_home(folder) / FILE, made)
     return made
 
 
 def markdown(made: Preregistration, plan: Plan, study: Study) -> str:
     """The preregistration to read."""
     policy = parse_policy(made.policy)
-    drops = [rule for rule, action in policy.actions.items() if action == "drop"]
-    rules = "nobody is left out; flagged raters are reported"
-    if drops:
-        rules = f"raters flagged by {listed(sorted(drops), 20)} are left out"
     made_by = f" from {len(made.systems)} systems ({listed(list(made.systems))})" if made.systems else ""
+    seconds = f"{number(plan.pilot.seconds, 1)} seconds per trial and {plan.options.overhead_minutes:g} minutes besides"
     lines = [
         f"# Preregistration: {say(study.title) or study.name}",
         "",
-        f"Written {made.written} with heartfelt {made.heartfelt}; study hash `{made.hash[:16]}`.",
+        f"Written {made.written} with heartfelt {made.heartfelt}; study hash `{made.hash}`.",
         "",
         "## Hypotheses",
         "",
@@ -106,29 +214,78 @@ def markdown(made: Preregistration, plan: Plan, study: Study) -> str:
         "",
         "## Design",
         "",
+        "Which rater gets which stimuli is assigned by lot, such that all get the same number of ratings.",
+        "",
         f"- Raters: {made.raters}, {made.stimuli_per_rater} trials each",
         f"- Stimuli: {made.stimuli}{made_by}",
         *([f"- Intents: {listed(list(made.intents), 20)}"] if made.intents else []),
         f"- Ratings per stimulus or set: {made.ratings_per_item}; fewer than {made.minimum_ratings} give no label",
-        "- Questions:",
-        *(f"  - {question.id}: {question.text} (`{question.scale}`)" for question in made.questions),
         "",
         "## Sample size",
         "",
-        f"From {plan.pilot.source}, {plan.options.studies} simulated studies per design, {percent(plan.pilot.careless)} careless"
-        f" raters, {percent(plan.pilot.dropout)} leaving early. Collecting stops when every stimulus has its ratings.",
-        "",
+        f"- Existing data: {'the pilot, which is not analysed with the study' if plan.pilot.from_pilot else 'none was used'}",
+        *([f"- Effect to be found: {made.effect}"] if made.effect else []),
+        *(
+            [f"- Smallest effect of interest: {made.smallest_effect:g} points"]
+            if made.smallest_effect is not None
+            else []
+        ),
+        *(
+            [
+                f"- Power: {percent(made.power)} (lowest over the questions); {percent(plan.options.power)} was asked for"
+            ]
+            if made.power is not None
+            else []
+        ),
+        *(
+            [f"- Cost: at most {made.cost_at_most:.2f} ({_pay(plan)}; {seconds})"]
+            if made.cost_at_most is not None
+            else []
+        ),
+        *([f"- Budget: {plan.options.afford:.2f}"] if plan.options.afford is not None else []),
+        f"- Rests on {plan.pilot.source}, {percent(plan.pilot.careless)} careless raters,"
+        f" {percent(plan.pilot.dropout)} leaving early",
         *(f"- {text}" for text in made.expected),
+        "",
+        "## Stopping rule",
+        "",
+        made.stopping,
+        "",
+        "## Variables",
+        "",
+        *(f"- {question.id}: {question.text} (`{question.scale}`)" for question in made.questions),
         "",
         "## Exclusion rules",
         "",
-        f"Screening policy `{made.policy}`: {rules}.",
+        f"Screening policy `{made.policy}`: "
+        + (
+            f"raters flagged by one of these rules are left out, unless more than {percent(policy.at_most_dropped)} would be."
+            if made.exclusions
+            else "nobody is left out; flagged raters are reported."
+        ),
+        "",
+        *(f"- {text}" for text in made.exclusions),
         "",
         "## Analyses",
         "",
-        *(f"- {text}" for text in made.analyses),
+        *(f"- `{text}`" if " ~ " in text else f"- {text}" for text in made.analyses),
+        f"- Random numbers start at the seed {made.seed}. Missing answers are left out, not filled in.",
         "",
         "Anything else is exploratory. The report lists where the study deviated from this document.",
         "",
     ]
     return "\n".join(lines)
+
+
+def _afford(cost: float) -> str:
+    """The option that pays a cost, in whole units, as it can be typed."""
+    return f"--afford {math.ceil(cost)}"
+
+
+def _pay(plan: Plan) -> str:
+    options, parts = plan.options, []
+    if options.pay_per_hour is not None:
+        parts.append(f"{options.pay_per_hour:g} per hour")
+    if options.pay_per_rating is not None:
+        parts.append(f"{options.pay_per_rating:g} per trial")
+    return listed([*parts, f"fee {percent(options.fee)}"])

@@ -10,8 +10,9 @@ import polars as pl
 from heartfelt.planning.design import Layout, Material, PlanOptions, standardised
 from heartfelt.planning.incidence import Incidence
 from heartfelt.planning.latent import Floats
-from heartfelt.planning.parameters import Bools, draw_answers, draw_parameters
+from heartfelt.planning.parameters import draw_answers, draw_parameters
 from heartfelt.planning.pilot import Pilot
+from heartfelt.planning.power import Bools
 from heartfelt.snapshot import Snapshot
 from heartfelt.study import Question, Study
 from heartfelt.study.design import Design

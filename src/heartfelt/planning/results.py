@@ -1,8 +1,9 @@
 """What a plan says, as frozen dataclasses: ``plan.json`` is the ``Plan``.
 
 The value of a forecast is the mean over simulated studies, its bounds hold 95% of single studies (what *your* study may show),
-and ``monte_carlo_error`` is the standard error of the value, which more simulated studies make smaller. Powers and shares
-have intervals of their Monte Carlo error.
+and ``monte_carlo_error`` is the standard error of the value, which more simulated studies make smaller. A power is the mean over
+what the pilot leaves open, and its interval holds 95% of that; without a pilot, powers and shares have intervals of their Monte
+Carlo error.
 """
 
 from __future__ import annotations
@@ -105,6 +106,8 @@ class DesignForecast:
     cost: float | None
     screening: ScreeningForecast | None
     questions: Mapping[str, QuestionForecast]
+    cost_at_most: float | None = None
+    """What is paid where every rater stays to the end; a budget must cover it."""
 
     @property
     def power(self) -> float:
@@ -155,10 +158,28 @@ class Plan:
     """The place of the recommended design; None where no design reaches the power that was asked for."""
     answers: Answers
     notes: tuple[str, ...]
+    listed: int = 0
+    """Stimuli that the study lists."""
 
     @property
     def best(self) -> DesignForecast:
-        """The recommended design, or else the one with the most power."""
+        """The recommended design, or else the one with the most power that the budget pays, if it pays any."""
         if self.recommended is not None:
             return self.designs[self.recommended]
-        return max(self.designs, key=lambda each: each.power)
+        return max(self.affordable or self.designs, key=lambda each: each.power)
+
+    @property
+    def affordable(self) -> tuple[DesignForecast, ...]:
+        """The designs that the budget pays; all without one."""
+        limit = self.options.afford
+        return tuple(each for each in self.designs if limit is None or (each.cost_at_most or 0.0) <= limit)
+
+    @property
+    def first_reaching(self) -> DesignForecast | None:
+        """The cheapest design that reaches the wanted power, whatever the budget: with the study's own clips, if there is one."""
+        able = [each for each in self.designs if each.power >= self.options.power]
+        return min(
+            able,
+            key=lambda each: (each.design.stimuli != self.listed, each.cost_at_most or each.hours),
+            default=None,
+        )

@@ -1,9 +1,9 @@
 """One design, simulated many times: real assignment, drawn answers, and the figures its analysis would show.
 
 Every simulated study draws its parameters (where they come from a pilot), effects, stimuli, raters and answers. Compiled
-loops compute what the analysis reports of every study; a few studies per design also go through the real functions of
-``heartfelt.stats`` for what the loops leave out (ceilings, two-way reliability and its interval), and one through the real
-screening.
+loops compute what the analysis reports of every study; some studies per design also go through the real functions of
+``heartfelt.stats`` for what the loops leave out (``planning.reliability``), and one through the real screening. Studies are
+simulated until the power is known well enough, or they have taken their share of work.
 """
 
 from __future__ import annotations
@@ -18,17 +18,15 @@ import numpy as np
 from heartfelt.planning.design import Layout, Material, PlannedDesign, PlanOptions, layout_of, standardised
 from heartfelt.planning.incidence import Incidence, Units, assign
 from heartfelt.planning.latent import Floats
-from heartfelt.planning.parameters import Bools, draw_answers, draw_parameters, keeps_effects
+from heartfelt.planning.parameters import draw_answers, draw_parameters, keeps_effects
 from heartfelt.planning.pilot import Pilot, QuestionPilot
+from heartfelt.planning.power import Bools, difference_weights, expected_errors, power_draws
 from heartfelt.planning.rehearsed import rehearse
-from heartfelt.planning.statistics import statistics
+from heartfelt.planning.reliability import carried_over, enough, real_figures
+from heartfelt.planning.statistics import statistics, taste_variance
 from heartfelt.screening.panel import screen
 from heartfelt.screening.policy import parse_policy
-from heartfelt.stats.agreement import alpha
 from heartfelt.stats.inference.posthoc import critical
-from heartfelt.stats.ratings import as_ratings
-from heartfelt.stats.reliability import icc
-from heartfelt.stats.reliability.number_ceiling import number_ceiling
 from heartfelt.streams import derived_seed, stream
 
 FIGURES = (
@@ -43,9 +41,12 @@ FIGURES = (
     "f_systems",
     "f_intents",
 )
-REAL_STUDIES = 8
 LARGE = 4000
 CONFIDENCE = 0.95
+FEWEST_STUDIES, WORK = 200, 1_200_000
+"""Studies, and ratings of all of them, that are simulated before the precision of the power is asked for."""
+PRECISION = 0.015
+"""Standard error of a power that is enough."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,11 +81,13 @@ class Studies:
     found_intents: Floats
     """Share of pairs of intents detected."""
     real: Mapping[str, Floats]
-    """Of the studies that went through the real functions."""
+    """What the real functions give: ceilings and two-way reliability."""
     named: bool = False
     """Whether systems keep their effects from study to study, so that single pairs have a power of their own."""
     errors: Floats = field(default_factory=lambda: np.zeros((0, 2, 0)))
     """Per study and pair of systems, the standard error of the difference and its degrees of freedom."""
+    powers: Floats | None = None
+    """Per study and pair of systems, the power under the study's parameters; None where nothing is open."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -209,14 +212,17 @@ def simulate_question(
     names: tuple[str, ...],
 ) -> Studies:
     """All studies under one question."""
-    studies = len(people[0])
+    most = len(people[0])
     systems, intents = len(names), len(material.intents)
-    drawn = draw_parameters(known, names, options, studies, rng)
-    of_intents = standardised(studies, intents, rng)
+    drawn = draw_parameters(known, names, options, most, rng)
+    of_intents = standardised(most, intents, rng)
     pairs = np.triu_indices(systems, 1)
+    planted = drawn.effects[:, pairs[0]] - drawn.effects[:, pairs[1]]
+    wanted = wanted_pairs(planted, options)
     heads, detected, widths, means, intent_shares, errors = [], [], [], [], [], []
     real: dict[str, list[float]] = {}
-    for number in range(studies):
+    settled = False
+    for number in range(most):
         incidence, (careless, dropped) = (
             incidences[number % len(incidences)],
             (people[0][number], people[1][number]),
@@ -224,12 +230,12 @@ def simulate_question(
         value = draw_answers(
             layout, incidence, known, drawn, number, of_intents[number], (systems, intents), careless, rng
         )
-        head, jackknife, effects, _, right, moves = statistics(
+        head, jackknife, effects, left, right, moves = statistics(
             incidence.rater, incidence.unit, value, dropped,
-            layout.system, layout.intent, systems, intents, material.minimum, studies=studies,
+            layout.system, layout.intent, systems, intents, material.minimum, studies=most,
         )  # fmt: skip
         heads.append(head)
-        pair_error = system_errors(jackknife, moves)
+        pair_error = model_errors(head, left, jackknife, moves)
         hit, width = system_pairs(effects[:systems], pair_error)
         detected.append(hit)
         widths.append(width)
@@ -237,56 +243,88 @@ def simulate_question(
         means.append(interval_width(jackknife))
         other, _ = tukey_pairs(effects[systems:], right, head)
         intent_shares.append(float(other.mean()) if other.size else np.nan)
-        if number < REAL_STUDIES:
+        if not settled:
             for name, figure in real_figures(incidence, value, dropped, material.minimum).items():
                 real.setdefault(name, []).append(figure)
+            settled = enough(real, dict(zip(FIGURES, np.array(heads).T, strict=True)), value.size)
+        if settles(number + 1, value.size, detected, wanted):
+            break
+    done = len(heads)
     table: Any = np.array(heads)
     figures = {name: table[:, place] for place, name in enumerate(FIGURES)}
-    planted = drawn.effects[:, pairs[0]] - drawn.effects[:, pairs[1]]
+    hits, pair_errors = np.array(detected).reshape(done, -1), np.array(errors).reshape(done, 2, -1)
+    powers = None
+    if known.freedom is not None and pairs[0].size:
+        weights = difference_weights(incidences[0].rater, incidences[0].unit, layout.system, systems)
+        parts = drawn.components[:done].copy()
+        # Raters who respond more strongly to everything respond so to systems.
+        parts[:, 7] += parts[:, 6] * drawn.effects[:done].var(axis=1)
+        expected = expected_errors(parts @ weights.T, pair_errors[:, 0])
+        attentive = [attentive_share(incidences[k % len(incidences)], people, k) for k in range(done)]
+        apart = np.abs(planted[:done]) * np.array(attentive)[:, None]
+        powers = power_draws(apart / expected, hits, wanted[:done], rng)
     return Studies(
         figures,
-        np.array(detected).reshape(studies, -1),
-        planted,
+        hits,
+        planted[:done],
         np.array(widths),
         np.array(means),
         np.array(intent_shares),
-        {name: np.array(numbers) for name, numbers in real.items()},
+        carried_over({name: np.array(numbers) for name, numbers in real.items()}, figures),
         keeps_effects(known, names, options),
-        np.array(errors).reshape(studies, 2, -1),
+        pair_errors,
+        powers,
     )
 
 
-def system_errors(parts: Floats, moves: Floats) -> Floats:
-    """Standard errors of all differences between systems' means and their degrees of freedom, by the two-way jackknife.
+def wanted_pairs(planted: Floats, options: PlanOptions) -> Bools:
+    """The pairs whose power is asked for: those that differ by the planned effect, or at all."""
+    if options.effect is not None:
+        return np.asarray(np.abs(np.abs(planted) - options.effect) < 1e-9)
+    return np.asarray(np.abs(planted) > 1e-9)
 
-    As the analysis has them (``analysis.two_way``): raters' tastes for systems widen them, as in its model of the ratings.
+
+def settles(done: int, ratings: int, detected: list[Floats], wanted: Bools) -> bool:
+    """Whether so many studies know the power well enough, or have taken their share of work."""
+    if done < FEWEST_STUDIES or done % 100:
+        return False
+    if done * ratings >= WORK:
+        return True
+    shares = mean_where(np.array(detected), wanted[:done])
+    shares = shares[np.isfinite(shares)]
+    return not shares.size or float(shares.std(ddof=1)) / np.sqrt(shares.size) <= PRECISION
+
+
+def mean_where(values: Floats, chosen: Bools) -> Floats:
+    """The mean of the chosen values of each row; NaN where none is chosen."""
+    if not values.size:
+        return np.full(len(values), np.nan)
+    counted = chosen & np.isfinite(values)
+    of = counted.sum(axis=1)
+    total = np.where(counted, values, 0.0).sum(axis=1)
+    return np.asarray(np.where(of > 0, total / np.maximum(of, 1), np.nan))
+
+
+def attentive_share(incidence: Incidence, people: People, number: int) -> float:
+    """The share of a study's ratings, after screening, that attentive raters gave: careless ones dilute every difference."""
+    keep = ~people[1][number][incidence.rater]
+    return 1.0 - float(people[0][number][incidence.rater][keep].mean()) if keep.any() else 1.0
+
+
+def model_errors(head: Floats, cover: Floats, parts: Floats, moves: Floats) -> Floats:
+    """Standard errors of all differences between systems' means, and their degrees of freedom (Satterthwaite).
+
+    The variance of stimuli is pooled over systems, and what raters' tastes add is pooled over pairs, so tests have the errors and
+    degrees of freedom of the mixed model of the ratings that the analysis rests on.
     """
     i, j = np.triu_indices(len(parts), 1)
-    items = parts[i, 1] + parts[j, 1]
-    below_items = parts[i, 1] ** 2 / parts[i, 2] + parts[j, 1] ** 2 / parts[j, 2]
-    took = np.isfinite(moves)
-    either = took[i] | took[j]
-    people = either.sum(axis=1).astype(np.float64)
-    apart = np.where(either, np.where(took, moves, 0.0)[i] - np.where(took, moves, 0.0)[j], 0.0)
-    many = np.maximum(people, 1.0)
-    raters = (apart**2).sum(axis=1) - apart.sum(axis=1) ** 2 / many
-    raters *= (many - 1.0) / many
-    return _two_way_errors(items, below_items, raters, parts[i, 4] + parts[j, 4], people)
-
-
-def _two_way_errors(
-    items: Floats, below_items: Floats, raters: Floats, ratings: Floats, people: Floats
-) -> Floats:
-    """Standard errors and degrees of freedom from the variances over stimuli, raters and ratings (``two_way.error_of``).
-
-    ``below_items`` is the squared variance over stimuli divided by its degrees of freedom.
-    """
-    extra = np.where(people < 3, 0.0, np.maximum(raters - ratings, 0.0))
-    total = items + extra
-    doubt = np.where(people < 3, 0.0, np.maximum(extra, np.minimum(raters, items)))
-    below = below_items + doubt**2 / np.maximum(people - 1.0, 1.0)
-    free = np.maximum(np.divide(total**2, below, out=np.ones_like(total), where=below > 0), 1.0)
-    return np.stack([np.sqrt(total), free])
+    own = np.diag(cover)
+    items = head[6] * (own[i] + own[j] - 2.0 * cover[i, j])
+    tastes, people = taste_variance(parts, moves)
+    below = items**2 / np.maximum(head[7], 1.0) + tastes**2 / people
+    total = items + tastes
+    free = np.divide(total**2, below, out=np.ones_like(total), where=below > 0.0)
+    return np.stack([np.sqrt(total), np.maximum(free, 1.0)])
 
 
 def system_pairs(effects: Floats, errors: Floats) -> tuple[Floats, float]:
@@ -320,30 +358,13 @@ def interval_width(parts: Floats) -> float:
     from scipy.special import stdtrit
 
     items, df, raters, ratings, people = (parts[:, k] for k in range(1, 6))
-    errors, free = _two_way_errors(items, items**2 / df, raters, ratings, people)
-    return float(np.mean(2.0 * stdtrit(free, 0.975) * errors))
-
-
-def real_figures(incidence: Incidence, value: Floats, dropped: Bools, minimum: int) -> dict[str, float]:
-    """What the analysis computes by functions that are too slow for every study."""
-    keep = ~dropped[incidence.rater]
-    counts = np.bincount(incidence.unit[keep], minlength=int(incidence.unit.max()) + 1)
-    keep &= counts[incidence.unit] >= minimum
-    rater, unit, answer = incidence.rater[keep], incidence.unit[keep], value[keep]
-    ratings = as_ratings(rater, unit, answer)
-    both = icc(ratings)
-    top = number_ceiling(ratings, None, "correlation", CONFIDENCE, 0)
-    ordinal = alpha(rater, unit, answer, "ordinal")
-    out = {
-        "icc2": both.icc2.value,
-        "icc2k": both.icc2k.value,
-        "ceiling": top.value,
-        "alpha_ordinal": ordinal.value,
-        "icc1k_width": None
-        if both.icc1k.low is None or both.icc1k.high is None
-        else both.icc1k.high - both.icc1k.low,
-    }
-    return {name: np.nan if number is None else float(number) for name, number in out.items()}
+    # As ``two_way.error_of`` has it.
+    extra = np.where(people < 3, 0.0, np.maximum(raters - ratings, 0.0))
+    total = items + extra
+    doubt = np.where(people < 3, 0.0, np.maximum(extra, np.minimum(raters, items)))
+    below = items**2 / df + doubt**2 / np.maximum(people - 1.0, 1.0)
+    free = np.maximum(np.divide(total**2, below, out=np.ones_like(total), where=below > 0), 1.0)
+    return float(np.mean(2.0 * stdtrit(free, 0.975) * np.sqrt(total)))
 
 
 def screen_once(

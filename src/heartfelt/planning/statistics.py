@@ -45,6 +45,22 @@ def statistics(
     return head, parts, effects, *covers, moves
 
 
+def taste_variance(parts: Floats, moves: Floats) -> tuple[float, float]:
+    """What raters add to the variance of a difference of two systems beyond the noise of their ratings, which is their tastes,
+    on average over the pairs; and its degrees of freedom.
+    """
+    i, j = np.triu_indices(len(parts), 1)
+    took = np.isfinite(moves)
+    people = (took[i] | took[j]).sum(axis=1)
+    if not i.size or people.min() < 3:
+        return 0.0, 1.0
+    moved = np.where(took, moves, 0.0)
+    apart = moved[i] - moved[j]
+    raters = ((apart**2).sum(axis=1) - apart.sum(axis=1) ** 2 / people) * (people - 1) / people
+    variance = max(float(np.mean(raters - parts[i, 4] - parts[j, 4])), 0.0)
+    return variance, max((float(people.mean()) - 1.0) * (len(parts) - 1), 1.0)
+
+
 def _additive(
     n: Floats,
     mean: Floats,

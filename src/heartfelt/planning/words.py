@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
+from heartfelt.planning.forecasts import PILOT
+from heartfelt.planning.pilot import Pilot
 from heartfelt.planning.results import Answers, DesignForecast, Plan
+from heartfelt.planning.uncertainty import variance_draws
 from heartfelt.stats.estimate import Estimate
 from heartfelt.wording import interval, listed, number, percent, plural, share
 
@@ -29,9 +34,37 @@ def target(plan: Plan) -> str:
 
 def _power_words(each: DesignForecast) -> str:
     parts = [
-        f"{percent(q.power.value)} ({q.question})" for q in each.questions.values() if not q.power.is_missing
+        f"{_percent_with_range(q.power)} ({q.question})"
+        for q in each.questions.values()
+        if not q.power.is_missing
     ]
     return listed(parts) if parts else "no power (a single system)"
+
+
+def _percent_with_range(power: Estimate) -> str:
+    """The expected power; from a pilot with the range of powers that it leaves open."""
+    if power.interval != PILOT or power.low is None or power.high is None:
+        return percent(power.value)
+    return f"{percent(power.value)} [{percent(power.low)} to {percent(power.high)}]"
+
+
+def open_words(pilot: Pilot) -> list[str]:
+    """What a pilot cannot tell, variance by variance."""
+    out = []
+    for name, known in pilot.questions.items():
+        freedom = known.freedom
+        if freedom is None or not freedom.varies:
+            continue
+        rows = variance_draws(known.components, freedom, 2000, np.random.default_rng(0))
+        low, high = np.quantile(rows[:, [3, 7]], [0.025, 0.975], axis=0)
+        raters, stimuli, _ = freedom.levels
+        out.append(
+            f"What the pilot cannot tell of '{name}': with {stimuli} stimuli and {raters} raters, the variance of stimuli lies"
+            f" between {low[0]:.2g} and {high[0]:.2g} (estimate {known.components.stimulus:.2g}) and that of raters' tastes between"
+            f" {low[1]:.2g} and {high[1]:.2g} (estimate {known.components.taste:.2g}). The power is the mean over what is possible,"
+            " its interval holds 95% of it; a larger pilot narrows it, more simulated studies do not."
+        )
+    return out
 
 
 def _raters(plan: Plan) -> str:
@@ -44,12 +77,10 @@ def _raters(plan: Plan) -> str:
             f" ({best.words}) find {target(plan)} with {_power_words(best)} power; {percent(wanted)} was asked for. That is"
             f" {number(best.minutes_per_rater, 0)} minutes per rater and {number(best.hours, 0)} hours in all.{_equivalence(plan)}"
         )
-    reach = _extrapolated(plan)
-    more = f" About {number(reach)} raters would reach {percent(wanted)}." if reach else ""
     limit = " within the budget" if plan.options.afford is not None else ""
     return (
-        f"How many raters: no design of this grid reaches {percent(wanted)} power{limit} to find {target(plan)}. The best,"
-        f" {best.words}, has {_power_words(best)}.{more}{_equivalence(plan)}"
+        f"How many raters: no design that was tried reaches {percent(wanted)} power{limit} to find {target(plan)}. The best,"
+        f" {best.words}, has {_power_words(best)}.{_first(plan)}{_equivalence(plan)}"
     )
 
 
@@ -70,32 +101,16 @@ def _reliability_words(best: DesignForecast) -> str:
     return f"How many raters: with one system there is no pair to find; {best.words} give a reliability of {listed(parts)}."
 
 
-def _extrapolated(plan: Plan) -> int | None:
-    """Raters for the wanted power, where more of them is what is missing: the probit of power grows with the root of raters."""
-    from scipy.special import ndtri
-
-    best = plan.best
-    rows = [
-        each
-        for each in plan.designs
-        if (each.design.stimuli, each.design.per_rater, each.design.sets)
-        == (best.design.stimuli, best.design.per_rater, best.design.sets)
-        and 0.02 < each.power < 0.995
-    ]
-    if len({each.design.raters for each in rows}) < 2:
-        return None
-    x = [math.sqrt(each.design.raters) for each in rows]
-    y = [float(ndtri(each.power)) for each in rows]
-    centre, level = sum(x) / len(x), sum(y) / len(y)
-    slope = sum((a - centre) * (b - level) for a, b in zip(x, y, strict=True)) / sum(
-        (a - centre) ** 2 for a in x
-    )
-    if slope <= 0:
-        return None
-    root = centre + (float(ndtri(plan.options.power)) - level) / slope
-    raters = math.ceil(root * root)
-    # Far beyond the grid a line says nothing.
-    return raters if best.design.raters < raters <= 4 * best.design.raters else None
+def _first(plan: Plan) -> str:
+    """The first design that reaches the power, or that there is none as far as was looked."""
+    first, wanted = plan.first_reaching, percent(plan.options.power)
+    if first is not None:
+        cost = "" if first.cost_at_most is None else f", for at most {number(first.cost_at_most, 0)}"
+        clips = "" if first.design.stimuli == plan.listed else f", which needs {first.design.stimuli:,} clips"
+        return f" The first that reaches {wanted} is {first.words}{clips}{cost}."
+    most = max(each.design.ratings for each in plan.designs)
+    units = max(each.design.units for each in plan.designs)
+    return f" None does within {most} ratings per clip of the study's own and {units:,} clips."
 
 
 def _alike(a: DesignForecast, b: DesignForecast) -> bool:
@@ -159,25 +174,17 @@ def _afford(plan: Plan) -> str:
     budget = plan.options.afford
     if budget is None:
         return ""
-    able = [each for each in plan.designs if each.cost is not None and each.cost <= budget]
+    able = plan.affordable
     if not able:
-        cheapest = min(plan.designs, key=lambda each: each.cost or math.inf)
+        cheapest = min(plan.designs, key=lambda each: each.cost_at_most or math.inf)
         return (
-            f"What {number(budget, 0)} affords: no design of this grid; the cheapest, {cheapest.words}, costs"
-            f" {number(cheapest.cost, 0)}."
+            f"What {number(budget, 0)} affords: no design that was tried; the cheapest, {cheapest.words}, costs up to"
+            f" {number(cheapest.cost_at_most, 0)}."
         )
     best = max(able, key=lambda each: (each.power, -(each.cost or 0.0)))
     return (
-        f"What {number(budget, 0)} affords: {best.words} for {number(best.cost, 0)}, with {_power_words(best)} power to find"
-        f" {target(plan)} and intervals of differences {_widths(best)} wide.{_more(best, budget)}"
-    )
-
-
-def _more(best: DesignForecast, budget: float) -> str:
-    """How many raters of that design the whole budget would pay, where it pays more."""
-    raters = int(budget / ((best.cost or budget) / max(best.design.raters, 1)))
-    return (
-        f" The whole budget pays about {raters:,} such raters." if raters > 1.1 * best.design.raters else ""
+        f"What {number(budget, 0)} affords: {best.words} for {number(best.cost, 0)} (at most {number(best.cost_at_most, 0)}), with"
+        f" {_power_words(best)} power to find {target(plan)} and intervals of differences {_widths(best)} wide."
     )
 
 

@@ -65,6 +65,7 @@ class Faces(NetworkPredictor[tuple[Face, ...]]):
 
     name = "faces"
     extra = "predict"
+    limits = "It sees faces, not people: from behind, in profile, far away or drawn they are missed."
     about = "how many faces an image shows, or whether it shows any, by MTCNN"
     options: ClassVar[Mapping[str, str]] = {
         "least": f"the score a face must have, 0.5 to 1; by default {LEAST_FACE:g}"
@@ -112,6 +113,7 @@ class Expressions(NetworkPredictor[npt.NDArray[np.float64]]):
 
     name = "expressions"
     extra = "predict"
+    limits = "It sees the look of faces, not what people feel; about one in three is misread."
     about = "facial expressions (angry, disgusted, afraid, happy, sad, surprised, neutral), by MTCNN and fer"
     options: ClassVar[Mapping[str, str]] = {
         "least": "the confidence an expression must have, 0 to 1; by default 0.4",

@@ -27,7 +27,7 @@ _VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 _FIELDS = frozenset(
     each.name
     for each in fields(Prediction)
-    if each.name not in {"retry_after", "call", "second_call", "errors"}
+    if each.name not in {"retry_after", "call", "second_call", "errors", "boxes"}
 )
 
 

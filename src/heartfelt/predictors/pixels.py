@@ -21,7 +21,7 @@ from heartfelt.predictors.predictor import PREDICTORS, Ask, Prediction, Predicto
 from heartfelt.predictors.scale_answers import Label, Measurement, answer_labels, answer_number, normalised
 from heartfelt.predictors.spec import number_option
 
-_REVISION = 1
+_REVISION = 2
 PALETTE = "palette"
 _THREE = ("low", "medium", "high")
 ENDS: dict[str, tuple[float, float, tuple[str, ...]]] = {
@@ -40,12 +40,6 @@ _OTHER_NAMES = {
         ("colour", "color", "dominant colour", "dominant color", "main colour", "main color"), PALETTE
     ),
 }
-_BASIC = {
-    "maroon": "red", "salmon": "pink", "magenta": "pink", "mauve": "pink", "fuchsia": "pink", "peach": "orange",
-    "tan": "brown", "beige": "brown", "mustard": "yellow", "olive": "green", "khaki": "green", "lime": "green",
-    "teal": "blue", "turquoise": "blue", "cyan": "blue", "navy": "blue", "lavender": "purple", "violet": "purple",
-}  # fmt: skip
-"""The basic colour term (Berlin and Kay 1969) of names that do not hold it; cyan, teal and turquoise lie between blue and green."""
 
 
 @PREDICTORS.register("pixels")
@@ -53,6 +47,7 @@ class Pixels(ImagePredictor[PixelMeasures]):
     """Measures of an image's pixels; no model, no confidence."""
 
     name = "pixels"
+    limits = "It measures colours and light, and does not know what has them."
     about = "brightness, contrast, saturation, colourfulness, warmth and main colours of images"
     argument = f"which measure: {', '.join(MEASURES)}; by default the one the question's id names"
     options: ClassVar[Mapping[str, str]] = {
@@ -100,7 +95,7 @@ class Pixels(ImagePredictor[PixelMeasures]):
                 f"'{ask.question}' names no measure of pixels; ask pixels:MEASURE, one of {', '.join(MEASURES)}"
             )
         if name == PALETTE:
-            labels = [Label(colour.name, colour.share, _broader(colour.name)) for colour in seen.palette]
+            labels = [Label(colour.name, colour.share, _broader(colour.term)) for colour in seen.palette]
             return answer_labels(labels, ask)
         low, high, words = ENDS[name]
         if self.measure:
@@ -115,6 +110,6 @@ def measure_named(name: str) -> str | None:
     return next((measure for measure in MEASURES if normalised(measure) == word), None)
 
 
-def _broader(colour: str) -> tuple[str, ...]:
-    """The basic colour term a name belongs to."""
-    return (_BASIC.get(colour, colour.split()[-1]),)
+def _broader(term: str) -> tuple[str, ...]:
+    """The words of a list that a colour's term answers; people sort turquoise under blue or green, here blue comes first."""
+    return (term, "blue") if term == "turquoise" else (term,)

@@ -75,6 +75,11 @@ PREDICTIONS = Contract(
         _column("samples", "of a trace: the samples in order, as JSON", required=False),
         _column("rate", "of a trace: samples per second", pl.Float64, required=False),
         _column("start", "of a trace: seconds to the first sample", pl.Float64, required=False),
+        _column(
+            "boxes",
+            "where a detector saw what: tag, box (left, top, right, bottom as fractions) and confidence, as JSON",
+            required=False,
+        ),
         Column("attempts", pl.Int64, "how often it was asked"),
         _column("errors", "what earlier attempts met, as JSON", required=False),
         _column("seconds", "time its case took", pl.Float64),
@@ -210,6 +215,8 @@ class Prediction:
     """Of a trace: samples per second; None where samples are per beat or bar."""
     start: float | None = None
     """Of a trace: seconds from the start of the clip to the first sample."""
+    boxes: tuple[Mapping[str, str | float | Sequence[float]], ...] | None = None
+    """Where a detector saw what: ``tag``, ``box`` (left, top, right, bottom as fractions of the image) and ``confidence``."""
     flag: str | None = None
     """What makes it doubtful, in a word or two that can be filtered by; ``note`` says more."""
     call: Call | None = field(default=None, compare=False)
@@ -279,6 +286,8 @@ class Predictor(ABC):
     """The extra that it needs; empty where the base install has everything."""
     options: ClassVar[Mapping[str, str]] = {}
     """The further options ``make`` understands, each with a line of explanation."""
+    limits: str = ""
+    """What it cannot see, in words for people who verify its drafts; empty where there is nothing to say."""
     needs_media: bool = True
     """Whether it looks at the media; a case without them is then not put to it."""
     batch: int = 1
@@ -375,6 +384,7 @@ _HOMES = {
     **dict.fromkeys(("sham", "constant", "system-mean", "intent", "human"), "baselines"),
     **dict.fromkeys(("first", "measure"), "simple"),
     "call": "function",
+    "tagger": "tagger",
     "clap": "contrastive",
     "clip": "contrastive",
     "chat": "chat",

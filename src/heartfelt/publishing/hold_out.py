@@ -5,42 +5,41 @@ published means, verified fields or ledger entries. A trial in which stimuli wer
 held out. The public benchmark is frozen from the public snapshot alone, so that labels which pool over items (Dawid-Skene,
 ITU-T P.910, strengths) carry nothing of the held-out ratings either. The private benchmark has the labels of every part.
 
-Stimuli and items may bring columns of their own, and one of them may repeat the labels, as published means do. Such a column is
-emptied for the held-out stimuli: one whose rank correlation with the held-out labels of a question is at least ``GIVES_AWAY``, or
-one of few values that decide the category in at least that share of the items.
+Of the columns that stimuli, items and fields bring, only those on a list are published about held-out stimuli, and what the author
+names; all others are emptied (:mod:`heartfelt.publishing.hiding.columns`). What remains is tested: if it predicts the labels,
+nothing is published. Stimuli are in the order of their ids, and figures about a rater, which held-out answers went into, are left
+out of the ledger.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import polars as pl
 
 from heartfelt.errors import InputError, suggestion
 from heartfelt.labels import Benchmark, LabelOptions, SplitOptions, freeze
+from heartfelt.publishing.hiding.columns import BY_PEOPLE, FOUND, OF_THE_FILE, HiddenColumns, hidden_columns
 from heartfelt.publishing.release import Step
 from heartfelt.publishing.splits import placed_by
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.comparisons import TRIAL, has_sets
-from heartfelt.snapshot.snapshot import SPLIT
-from heartfelt.tables import STIMULI
-from heartfelt.wording import plural
+from heartfelt.tables import LEDGER
+from heartfelt.wording import listed, number, plural
 
-GIVES_AWAY = 0.9
-"""How closely a column must agree with held-out labels to count as a copy of them."""
-LEAST_ITEMS = 8
-"""A correlation over fewer items says nothing about a copy."""
-BY_PEOPLE = ("verdict", "final", "verified_by", "first")
-"""Columns of a field that only a person fills in."""
 _ABOUT = {
-    "ratings": "ratings",
-    "traces": "traces",
-    "fields": "fields that people verified",
-    "means": "published means",
-    "adjudications": "adjudications",
-    "ledger": "ledger entries",
+    "ratings": "Ratings",
+    "traces": "Traces",
+    "means": "Published means",
+    "adjudications": "Adjudications",
+    "fields": "Fields",
+    "ledger": "Ledger entries",
 }
+COLUMNS, LIMIT = "columns", "limit"
+"""Settings of steps that list what is published, and that say what the authors should know before they do."""
+_FIGURES = re.compile(r"\d+(?:[.,]\d+)*")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,12 +57,23 @@ class HeldOut:
     to_predict: pl.DataFrame
     """``stimulus, question`` of everything asked in the held-out part, whether or not it has a label."""
     steps: tuple[Step, ...]
+    columns: HiddenColumns
+    """What is published about held-out stimuli."""
 
 
 def hold_out(
-    snapshot: Snapshot, part: str, split: SplitOptions | None = None, labels: LabelOptions | None = None
+    snapshot: Snapshot,
+    part: str,
+    split: SplitOptions | None = None,
+    labels: LabelOptions | None = None,
+    *,
+    columns: Iterable[str] = (),
+    anyway: Iterable[str] = (),
 ) -> HeldOut:
-    """Divide a snapshot (already anonymised) by holding out one part of a split."""
+    """Divide a snapshot (already anonymised) by holding out one part of a split.
+
+    ``columns`` are published about held-out stimuli besides those on the list, unless they predict the labels; ``anyway`` even if.
+    """
     split = split or SplitOptions()
     if part not in split.shares:
         raise InputError(
@@ -77,58 +87,153 @@ def hold_out(
             f"The part '{part}' has no labels to hold out: {plural(len(hidden), 'stimulus', 'stimuli')} fell into it.",
             "Choose another seed or grouping, larger shares, or name the groups to hold out.",
         )
-    public, steps = _public(snapshot, part, hidden, private)
+    chosen = hidden_columns(snapshot, private, part, named=columns, anyway=anyway)
+    public = _public(snapshot, hidden, chosen)
+    steps = _steps(snapshot, public, part, hidden, private, chosen)
     benchmark, why = _public_benchmark(public, part, private, labels)
     asked = public.items.filter(pl.col("stimulus").is_in(hidden)).select("stimulus", "question")
-    return HeldOut(part, public, benchmark, why, private, asked.sort("stimulus", "question"), tuple(steps))
+    asked = asked.sort("stimulus", "question")
+    return HeldOut(part, public, benchmark, why, private, asked, tuple(steps), chosen)
 
 
-def _public(
-    snapshot: Snapshot, part: str, hidden: list[str], private: Benchmark
-) -> tuple[Snapshot, list[Step]]:
-    held, settings = pl.col("stimulus").is_in(hidden), {"part": part, "by": private.split.by}
+def _public(snapshot: Snapshot, hidden: list[str], chosen: HiddenColumns) -> Snapshot:
+    held = pl.col("stimulus").is_in(hidden)
     ratings = snapshot.scan_ratings().filter(~held)
     if has_sets(ratings):
         trials = snapshot.scan_ratings().filter(held).select(*TRIAL).drop_nulls("trial").unique()
         ratings = ratings.join(trials, on=TRIAL, how="anti", nulls_equal=True, maintain_order="left")
-    people = [name for name in BY_PEOPLE if name in snapshot.fields.columns]
-    by_people = pl.any_horizontal(pl.col(people).is_not_null()) if people else pl.lit(False)
-    public_rows = dict.fromkeys(("traces", "means", "adjudications"), ~held)
-    public_rows |= {"fields": ~(held & by_people), "ledger": ~held.fill_null(False)}
-    tables = {name: snapshot.table(name) for name in public_rows}
-    tables = {
-        name: frame.filter(public_rows[name]) if "stimulus" in frame.columns else frame
-        for name, frame in tables.items()
-    }
+    tables = {name: snapshot.table(name).filter(~held) for name in ("traces", "means", "adjudications")}
+    tables |= {"fields": _fields(snapshot.fields, held, chosen), "ledger": _ledger(snapshot.ledger, held)}
     stimuli, items = snapshot.stimuli, snapshot.table("items")
-    copies = list(_copies(stimuli, items, private, part))
-    for table, column in copies:
-        emptied = pl.when(~held).then(pl.col(column)).alias(column)
-        if table == "stimuli":
-            stimuli = stimuli.with_columns(emptied)
-        else:
-            items = items.with_columns(emptied)
-    public = Snapshot.build(
+    shown = pl.lit(False)
+    if snapshot.source.media_root is not None and {"path", FOUND} <= set(stimuli.columns):
+        shown = pl.col(FOUND).fill_null(False)
+    of_file = [name for name in OF_THE_FILE if name in stimuli.columns and name not in chosen.stimuli]
+    stimuli = stimuli.with_columns(pl.when(~held | shown).then(pl.col(of_file)))
+    stimuli = _emptied(stimuli, held, [*chosen.stimuli, *of_file]).sort("stimulus")
+    items = _emptied(items, held, chosen.items).sort("stimulus", "question")
+    raters = snapshot.raters
+    return Snapshot.build(
         snapshot.study,
         stimuli=stimuli,
         ratings=ratings if snapshot.ratings_file is not None else ratings.collect(),
-        raters=snapshot.raters,
+        raters=raters.drop(_named_after(raters.columns, hidden)),
         source=snapshot.source,
         items=items,
         **tables,
     )
-    removed = {"ratings": snapshot.survey.ratings - public.survey.ratings}
-    removed |= {name: snapshot.table(name).height - frame.height for name, frame in tables.items()}
-    of_part = f"of the {plural(len(hidden), 'stimulus', 'stimuli')} in the part '{part}'"
-    steps = [
-        Step("hold-out", name, None, f"{rows:,} {_ABOUT[name]} {of_part} are held out.", rows, None, settings)
-        for name, rows in removed.items()
-        if rows
+
+
+def _emptied(frame: pl.DataFrame, held: pl.Expr, published: Sequence[str]) -> pl.DataFrame:
+    """Without what the other columns say about held-out stimuli."""
+    others = [name for name in frame.columns if name not in published]
+    return frame.with_columns(pl.when(~held).then(pl.col(others))) if others else frame
+
+
+def _fields(fields: pl.DataFrame, held: pl.Expr, chosen: HiddenColumns) -> pl.DataFrame:
+    """Values that machines filled in, if the author publishes them and no person has had to do with them."""
+    if not chosen.fields:
+        return fields.filter(~held)
+    people = [name for name in BY_PEOPLE if name in fields.columns]
+    by_people = pl.any_horizontal(pl.col(people).is_not_null()) if people else pl.lit(False)
+    return _emptied(fields.filter(~(held & by_people)), held, chosen.fields)
+
+
+def _ledger(ledger: pl.DataFrame, held: pl.Expr) -> pl.DataFrame:
+    """Without entries about held-out stimuli, and without figures about raters: held-out answers went into them."""
+    ledger = ledger.filter(~held.fill_null(False)) if "stimulus" in ledger.columns else ledger
+    if "rater" not in ledger.columns:
+        return ledger
+    about_rater = pl.col("rater").is_not_null()
+    reason = pl.col("reason").str.replace_all(_FIGURES.pattern, "…")
+    others = [name for name in ledger.columns if name not in {*LEDGER.names, "rule"}]
+    return ledger.with_columns(
+        pl.when(about_rater).then(reason).otherwise("reason").alias("reason"),
+        pl.when(~about_rater).then(pl.col(others)),
+    )
+
+
+def _named_after(columns: Sequence[str], hidden: Sequence[str]) -> list[str]:
+    """Columns of raters whose name has the id of a held-out stimulus in it: a person's answer about it."""
+    ids = {name.lower() for name in hidden}
+    return [
+        name
+        for name in columns
+        if name.lower() in ids or ids & {word.lower() for word in re.split(r"[\s:./|]+|__", name)}
     ]
-    for table, column in copies:
-        about = f"The column '{column}' is emptied for {of_part[3:]}: it repeats their labels."
-        steps.append(Step("hold-out", table, column, about, len(hidden), None, settings))
-    return public, steps
+
+
+def _steps(
+    snapshot: Snapshot,
+    public: Snapshot,
+    part: str,
+    hidden: Sequence[str],
+    private: Benchmark,
+    chosen: HiddenColumns,
+) -> list[Step]:
+    """What was done, without counts of what people said: they may tell what it was."""
+    stimuli = f"the {plural(len(hidden), 'stimulus', 'stimuli')} in the part '{part}'"
+    settings = {"part": part, "by": private.split.by}
+
+    def step(table: str, column: str | None, about: str) -> Step:
+        return Step("hold-out", table, column, about, len(hidden), None, settings)
+
+    steps = [
+        step(table, None, f"{what} about {stimuli} are held out.")
+        for table, what in _ABOUT.items()
+        if table == "ledger" or snapshot.table(table).height
+    ]
+    steps.append(
+        step("ledger", "reason", "Figures about raters are left out: held-out answers went into them.")
+    )
+    figures = [name for name in snapshot.ledger.columns if name not in {*LEDGER.names, "rule"}]
+    steps += [step("ledger", name, "Left out for raters: held-out answers went into it.") for name in figures]
+    gone = set(snapshot.raters.columns) - set(public.raters.columns)
+    steps += [
+        step("raters", name, "Left out: it is named after a held-out stimulus.") for name in sorted(gone)
+    ]
+    for table in ("stimuli", "items", "fields"):
+        before, after = snapshot.table(table), public.table(table)
+        for name in before.columns:
+            if after[name].null_count() > before[name].null_count():
+                steps.append(step(table, name, f"The column '{name}' is emptied for {stimuli}."))
+    about = f"Only these columns are published about {stimuli}: {listed(_published(public, hidden, chosen), 100)}."
+    steps.append(
+        replace(step("stimuli", None, about), settings={**settings, COLUMNS: ",".join(chosen.names)})
+    )
+    for text in _findings(chosen):
+        steps.append(replace(step("stimuli", None, text), settings={**settings, LIMIT: "yes"}))
+    return steps
+
+
+def _published(public: Snapshot, hidden: Sequence[str], chosen: HiddenColumns) -> list[str]:
+    held = public.stimuli.filter(pl.col("stimulus").is_in(hidden))
+    of_file = [name for name in OF_THE_FILE if name in held.columns and held[name].count()]
+    return [
+        *chosen.names,
+        *(f"{name} (of the published file)" for name in of_file if name not in chosen.stimuli),
+    ]
+
+
+def _findings(chosen: HiddenColumns) -> list[str]:
+    """What the test of the published columns found, in sentences; agreement to one digit, so as to say little of the labels."""
+    out = [
+        f"Prompt, system and intent alone predict the held-out labels of '{question}' with an agreement of about"
+        f" {number(agreement, 1)} (0: guessing, 1: exact)."
+        for question, agreement in chosen.design.items()
+        if agreement >= 0.25
+    ]
+    if chosen.insisted:
+        out.append(
+            f"The authors publish {listed([repr(name) for name in chosen.insisted], 100)} about held-out stimuli at their own risk:"
+            " they were not tested, or predict the held-out labels."
+        )
+    if chosen.untested:
+        out.append(
+            f"{listed([repr(name) for name in chosen.untested], 100)}: too few held-out labels to test whether ids and file names"
+            " predict them."
+        )
+    return out
 
 
 def _public_benchmark(
@@ -145,47 +250,3 @@ def _public_benchmark(
     stimuli = public.stimuli.filter(pl.col("stimulus").is_in(listed))
     note = f"The labels of the part '{part}' are held out: its stimuli are listed without labels."
     return replace(made, stimuli=stimuli, split=split, notes=(*made.notes, note)), None
-
-
-def _copies(
-    stimuli: pl.DataFrame, items: pl.DataFrame, private: Benchmark, part: str
-) -> Iterator[tuple[str, str]]:
-    """``table, column`` of every column that repeats the held-out labels of a question."""
-    labels = private.part(part).select("stimulus", "question", pl.col("label").alias("_label"))
-    known = {*STIMULI.names, "question", SPLIT, private.split.by}
-    categories = [q.id for q in private.study.asked if private.study.scale_of(q.id).labels()]
-    for table, frame, on in (
-        ("stimuli", stimuli, ["stimulus"]),
-        ("items", items, ["stimulus", "question"]),
-    ):
-        columns = [name for name in frame.columns if name not in known]
-        both = frame.select(*on, *columns).join(labels, on=on, how="inner")
-        for name in columns:
-            own = both.select("question", "_label", pl.col(name).alias("_own")).drop_nulls()
-            for _, rows in own.group_by("question"):
-                if rows.height >= LEAST_ITEMS and (
-                    _follows(rows) or (rows["question"][0] in categories and _decides(rows))
-                ):
-                    yield table, name
-                    break
-
-
-def _follows(rows: pl.DataFrame) -> bool:
-    """Whether a column of numbers, or of texts that are numbers, rises or falls with the labels."""
-    if not (rows["_own"].dtype.is_numeric() or rows["_own"].dtype == pl.String):
-        return False
-    numbers = rows.select("_label", pl.col("_own").cast(pl.Float64, strict=False).fill_nan(None)).drop_nulls()
-    if numbers.height < max(LEAST_ITEMS, 0.9 * rows.height):
-        return False
-    agreement = numbers.select(pl.corr("_own", "_label", method="spearman")).item()
-    return agreement is not None and abs(agreement) >= GIVES_AWAY
-
-
-def _decides(rows: pl.DataFrame) -> bool:
-    """Whether a column of few values says which category the label is."""
-    values = rows["_own"].n_unique()
-    if rows["_own"].dtype not in (pl.String, pl.Boolean) or values > rows.height / 4:
-        return False
-    most = rows["_label"].value_counts()["count"].to_list()
-    right = rows.group_by("_own").agg(pl.col("_label").value_counts().struct.field("count").max().alias("n"))
-    return max(most) <= 0.8 * rows.height and right["n"].sum() >= GIVES_AWAY * rows.height

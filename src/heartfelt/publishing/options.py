@@ -11,9 +11,11 @@ from heartfelt.errors import InputError, require
 
 Times: TypeAlias = Literal["day", "week", "month", "none"]
 Texts: TypeAlias = Literal["search", "review", "drop"]
+People: TypeAlias = Literal["all", "earlier", "new"]
 TIMES: tuple[Times, ...] = ("day", "week", "month", "none")
 N = TypeVar("N", bound=str)
 TEXTS: tuple[Texts, ...] = ("search", "review", "drop")
+PEOPLE: tuple[People, ...] = ("all", "earlier", "new")
 
 
 def period(text: str) -> Times:
@@ -24,6 +26,11 @@ def period(text: str) -> Times:
 def text_treatment(text: str) -> Texts:
     """The way to treat texts of that name."""
     return _chosen(text, TEXTS, "way to treat texts")
+
+
+def people_chosen(text: str) -> People:
+    """The choice of people of that name."""
+    return _chosen(text, PEOPLE, "choice of people")
 
 
 def _chosen(text: str, names: tuple[N, ...], what: str) -> N:
@@ -47,14 +54,23 @@ class PublishOptions:
     """Columns that are published as they are: of the raters, that nobody could know a rater by; or of the ratings."""
     drop: tuple[str, ...] = ()
     """Columns, of any table, that are not published."""
+    weights: Mapping[str, float] = field(default_factory=dict)
+    """How much columns of the raters matter where some detail has to go, 1 if left out; ``at`` is when they took part."""
+    earlier: tuple[Path, ...] = ()
+    """Earlier releases of some of the same people: what both say together is k-anonymous too."""
+    people: People = "all"
+    """Who is published: all, or only those who are in an ``earlier`` release, or are ``new`` since."""
     without_demographics: bool = False
     """Publish nothing that is known of raters."""
     times: Times = "day"
     """The finest period in which a rating may be dated; coarser where k needs it."""
-    seconds: float = 0.1
-    """What durations are rounded to, in seconds; 0 leaves them out."""
-    texts: Texts = "search"
-    """``search``: texts with personal data wait for a decision; ``review``: all texts do; ``drop``: none is published."""
+    seconds: float = 0.0
+    """What answer times are rounded to; 0 publishes nothing that says how long a person took, for their sum tells people apart."""
+    texts: Texts | None = None
+    """``search``: texts with personal data wait for a decision; ``review``: all texts do; ``drop``: none is published. If left out,
+    ``review`` for up to 200 different texts and ``search`` for more."""
+    ner: Mapping[str, str] = field(default_factory=dict)
+    """spaCy models that look for names besides, by language, such as ``{"en": "en_core_web_lg"}``; needs the extra ``ner``."""
     decisions: Path | None = None
     """The quarantine file with its column ``decision`` filled in; the one of the private folder if left out."""
     private: Path | None = None
@@ -72,6 +88,10 @@ class PublishOptions:
     is decided by the stimuli: the split they were published with, or parts that share no prompt or intent."""
     hold_out: str | None = None
     """The part whose labels and ratings are not published."""
+    hold_out_columns: tuple[str, ...] = ()
+    """Columns of stimuli, items or fields to publish about held-out stimuli too; refused where they predict the labels."""
+    hold_out_anyway: tuple[str, ...] = ()
+    """Columns to publish about held-out stimuli although they predict the labels, or cannot be tested."""
     layouts: tuple[str, ...] | None = None
     """Which layouts are written besides the snapshot; ``huggingface`` and ``csv`` if left out."""
     analysis: bool = True
@@ -93,6 +113,24 @@ class PublishOptions:
             f"l = {self.l} needs groups of at least {self.l} raters.",
             f"Use k = {self.l} or more.",
         )
+        require(
+            self.hold_out is not None or not (self.hold_out_columns or self.hold_out_anyway),
+            "Columns about held-out stimuli are named, and no part is held out.",
+            "Name the part with hold_out (--hold-out test).",
+        )
+        for name, weight in self.weights.items():
+            require(
+                0 <= weight < float("inf"),
+                f"The weight of '{name}' is {weight:g}.",
+                "Use 0 or more; 1 is usual, 3 keeps a column three times as dearly.",
+            )
+        people_chosen(self.people)
+        require(
+            self.people == "all" or bool(self.earlier),
+            f"people: {self.people} needs an earlier release.",
+            "Name it with --earlier.",
+        )
         period(self.times)
-        text_treatment(self.texts)
-        require(self.seconds >= 0, "seconds cannot be negative.", "Use 0.1, or 0 to leave durations out.")
+        if self.texts is not None:
+            text_treatment(self.texts)
+        require(self.seconds >= 0, "seconds cannot be negative.", "Use 0 to publish no answer times.")

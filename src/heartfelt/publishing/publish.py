@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -10,27 +11,32 @@ from pathlib import Path
 import polars as pl
 
 from heartfelt.analysis import AnalyzeOptions, analyze
+from heartfelt.clock import now
 from heartfelt.errors import InputError, StudyError
 from heartfelt.files import make_private, make_public, must_be_free, whole_folder, write_text
 from heartfelt.formats.delimited import csv_text
 from heartfelt.labels import Benchmark
 from heartfelt.progress import Progress, no_progress
-from heartfelt.publishing.anonymity.check import (
-    check_files,
-    check_groups,
-    check_media,
-    check_step,
-    private_texts,
-)
+from heartfelt.publishing.anonymity.check import check_groups, check_media, check_step, private_texts
 from heartfelt.publishing.anonymity.columns import leave_out_columns
 from heartfelt.publishing.anonymity.draft import Draft
-from heartfelt.publishing.anonymity.key import private_folder, secret_key
+from heartfelt.publishing.anonymity.durations import answer_times
+from heartfelt.publishing.anonymity.earlier import with_earlier
+from heartfelt.publishing.anonymity.in_release import (
+    check_release,
+    decided_in_release,
+    take_out,
+    with_allowed,
+)
+from heartfelt.publishing.anonymity.key import KEYED, keyed_hash, private_folder, refuse_inside, secret_key
 from heartfelt.publishing.anonymity.media import media_table, publish_media
-from heartfelt.publishing.anonymity.people import coarsen, facts_of, round_durations
+from heartfelt.publishing.anonymity.people import coarsen, facts_of
 from heartfelt.publishing.anonymity.pseudonyms import people_of, pseudonymise
+from heartfelt.publishing.anonymity.quarantine import QUARANTINE, QuarantinedText
 from heartfelt.publishing.anonymity.roles import check_named_columns
-from heartfelt.publishing.anonymity.texts import QUARANTINE, QuarantinedText, quarantine_texts
+from heartfelt.publishing.anonymity.texts import quarantine_texts
 from heartfelt.publishing.anonymity.wishes import PSEUDONYMS, gone_since, honour_wishes
+from heartfelt.publishing.digests import SOURCE, with_keyed_hashes, write_digests
 from heartfelt.publishing.hold_out import hold_out
 from heartfelt.publishing.layouts import LAYOUTS
 from heartfelt.publishing.layouts.layout import USUAL_LAYOUTS
@@ -86,6 +92,8 @@ def publish(
     options, details, report = options or PublishOptions(), details or Details(), progress or no_progress
     out = Path(out)
     must_be_free(out)
+    if snapshot.source.media_root is not None:
+        refuse_inside(out, snapshot.source.media_root, "where the media of the source are")
     layouts = _layouts(options)
     split_options(snapshot.stimuli, options.split)  # settings that cannot be are refused before any work
     private = private_folder(out, options.private)
@@ -93,29 +101,35 @@ def publish(
     source = Draft.of(snapshot)
     check_named_columns(source, options)
     everybody = people_of(source)
+    found_before = decided_in_release(options, private)
+    options = with_allowed(options, found_before)
     with whole_folder(out) as folder:
         report("removing what is private", 0, 5)
         draft = honour_wishes(source, options)
         draft = leave_out_columns(draft, options)
         report("removing what is private", 1, 5)
         draft, quarantined = quarantine_texts(draft, options, [*everybody, *options.private_texts], private)
+        draft = take_out(draft, found_before)
         report("removing what is private", 2, 5)
         draft, people = pseudonymise(draft, key)
         draft = draft.changed(*gone_since(private, people))
+        draft, earlier = with_earlier(draft, people, key, options)
         share = options.share_media
         if share is None and details.media_may_be_shared is False:
             share = False
-        draft, media = publish_media(draft, folder, share, report)
-        draft = replace(draft, source=_source(draft))
+        draft, media = publish_media(draft, folder, share, report, key)
+        draft = with_keyed_hashes(replace(draft, source=_source(draft)), media, key)
         report("removing what is private", 3, 5)
-        draft, benchmark, why = _divided(draft, options, private)
-        draft = round_durations(coarsen(draft, options), options.seconds)
+        draft, benchmark, why = _divided(draft, options, private, key)
+        if options.hold_out is not None:  # as the stimuli: the order of the source may be that of the labels
+            media = dict(sorted(media.items()))
+        draft = answer_times(coarsen(draft, options, earlier), options.seconds)
         public = draft.snapshot()
         report("removing what is private", 4, 5)
         typed = [text for each in quarantined for text in each.private]
         secret = private_texts(source, everybody, typed, details, options)
-        groups = check_groups(public, *facts_of(draft, options), options)
-        made = record(snapshot.hash, public, draft.steps, options)
+        groups = check_groups(public, *facts_of(draft, options), options, earlier)
+        made = record(keyed_hash(key, SOURCE, snapshot.hash), public, draft.steps, options)
         release = Release(public, benchmark, why, None, None, made, details, media, options.hold_out)
         release = _analysed(release, options, report)
         steps = (*check_split(release, folder, report).steps, check_step(secret, groups, options))
@@ -123,10 +137,12 @@ def publish(
         release = _write(release, folder, layouts, report)
         papers = write_papers(release, folder, report, figures=options.figures)
         report("searching every file for what is private", 0, 1)
-        check_files(folder, secret)
+        check_release(folder, secret, private, quarantined)
         check_media(folder)
+        write_digests(release, folder)
         write_checksums(folder, report)
         make_public(folder)
+        _same_moment(folder)
         _write_private(people, private)
     return Published(out, private, release, papers, quarantined)
 
@@ -141,7 +157,7 @@ def _source(draft: Draft) -> Source:
 
 
 def _divided(
-    draft: Draft, options: PublishOptions, private: Path
+    draft: Draft, options: PublishOptions, private: Path, key: bytes
 ) -> tuple[Draft, Benchmark | None, str | None]:
     """What is published of a part that is held out, and the benchmark; all labels go to the private folder then.
 
@@ -154,8 +170,15 @@ def _divided(
         except InputError as error:
             return draft, None, error.problem
     split = release_split(snapshot, settings=options.split)
-    divided = hold_out(snapshot, options.hold_out, split)
-    make_private(divided.private.write(private / BENCHMARK, replace=True))
+    columns, anyway = options.hold_out_columns, options.hold_out_anyway
+    divided = hold_out(snapshot, options.hold_out, split, columns=columns, anyway=anyway)
+    everything = divided.private.snapshot_hash
+    hidden = replace(
+        divided.private,
+        snapshot_hash=keyed_hash(key, "all answers", everything),
+        salt=keyed_hash(key, "salt", everything).removeprefix(KEYED),
+    )
+    make_private(hidden.write(private / BENCHMARK, replace=True))
     tables = {name: divided.snapshot.table(name) for name in draft.tables}
     return draft.changed(*divided.steps, **tables), divided.benchmark, divided.why_no_benchmark
 
@@ -187,6 +210,13 @@ def _write(release: Release, folder: Path, layouts: Iterable[Layout], report: Pr
 def _layouts(options: PublishOptions) -> list[Layout]:
     names = USUAL_LAYOUTS if options.layouts is None else options.layouts
     return [LAYOUTS[name] for name in dict.fromkeys(("snapshot", *names))]
+
+
+def _same_moment(folder: Path) -> None:
+    """Give every file the same date: when each was written says in which order the source had the media."""
+    moment = now().timestamp()
+    for path in folder.rglob("*"):
+        os.utime(path, (moment, moment))
 
 
 def _write_private(people: pl.DataFrame, private: Path) -> None:

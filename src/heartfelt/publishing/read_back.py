@@ -10,8 +10,9 @@ import polars as pl
 from heartfelt.errors import InputError
 from heartfelt.media.probe import AT_HAND
 from heartfelt.publishing.anonymity.draft import Draft
-from heartfelt.publishing.anonymity.key import secret_key
+from heartfelt.publishing.anonymity.key import keyed_hash, secret_key
 from heartfelt.publishing.anonymity.pseudonyms import pseudonymise
+from heartfelt.publishing.digests import SOURCE
 from heartfelt.publishing.record import RECORD
 from heartfelt.publishing.release import Record, Step
 from heartfelt.serialization import read_json
@@ -65,11 +66,13 @@ def read_back(snapshot: Snapshot, folder: Path, private: Path, key: Path | None 
     """Load a published folder and compare every table with the source, under the pseudonyms of ``private``."""
     published = load(folder / "snapshot")
     record = read_json(folder / RECORD, Record)
-    if record.source_hash != snapshot.hash:
+    secret = secret_key(folder, private, key)
+    if record.source_hash != keyed_hash(secret, SOURCE, snapshot.hash):
         raise InputError(
-            f"{folder} was not published from this source.", "Compare it with the snapshot it was made from."
+            f"{folder} was not published from this source, or with another key.",
+            "Compare it with the snapshot it was made from, and the private folder that belongs to it.",
         )
-    source, _ = pseudonymise(Draft.of(snapshot), secret_key(folder, private, key))
+    source, _ = pseudonymise(Draft.of(snapshot), secret)
     out: list[Difference] = []
     same = cells = 0
     for contract in CONTRACTS:

@@ -32,5 +32,7 @@ def sentences(made: Record) -> list[str]:
     for step in made.steps:
         where = step.table if step.column is None else f"{step.table}.{step.column}"
         cost = "" if step.lost is None else f" Information lost: {percent(step.lost)}."
+        if emptied := step.settings.get("emptied"):
+            cost = f"{cost[:-1]}; cells emptied: {emptied}."
         lines.append(f"{where}: {step.about}{cost}")
     return lines

@@ -29,7 +29,9 @@ StepKind = Literal[
     "media",
     "hold-out",
     "columns",
+    "hashes",
     "split",
+    "earlier",
     "check",
 ]
 
@@ -55,6 +57,7 @@ class Record:
     """Every step from the source to what is published, in order."""
 
     source_hash: str
+    """Of the source, keyed: only who has the private folder can tell what it is over."""
     published_hash: str
     version: str
     k: int
@@ -68,7 +71,7 @@ class PublishedMedium:
 
     stimulus: str
     sha256: str
-    """Of the published file; of the original where only a link is published."""
+    """Of the published file; of the file without metadata where only a link is published; keyed where there is neither."""
     bytes: int
     path: str | None = None
     """Relative to the release's folder; None where the file itself is not published."""

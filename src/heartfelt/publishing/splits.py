@@ -19,7 +19,8 @@ from heartfelt.labels.benchmark import Benchmark, freeze, frozen_labels
 from heartfelt.labels.labels import LabelOptions, Labels
 from heartfelt.labels.splits import SHARES, SplitOptions, assigned, groups_of
 from heartfelt.media.duplicates import find_near_duplicates
-from heartfelt.media.probe import IMAGES
+from heartfelt.media.probe import AUDIO, IMAGES
+from heartfelt.media.recordings import same_recordings
 from heartfelt.progress import Progress
 from heartfelt.publishing.release import PublishedMedium, Release, Step
 from heartfelt.snapshot import Snapshot
@@ -175,8 +176,8 @@ class SplitCheck:
     crossings: tuple[Crossing, ...]
     compared: int
     """Media that could be compared."""
-    images: bool
-    """Whether images were compared by what they show, not only by their bytes."""
+    by_content: bool
+    """Whether media were compared by what they show or sound like, not only by their bytes."""
 
     @property
     def steps(self) -> tuple[Step, ...]:
@@ -197,7 +198,7 @@ class SplitCheck:
     def _media(self) -> str:
         if not self.compared:
             return "Media could not be compared between parts: none are at hand."
-        how = "identical or nearly identical" if self.images else "identical"
+        how = "identical or nearly identical" if self.by_content else "identical"
         if not self.crossings:
             return f"No {how} media are in two parts ({plural(self.compared, 'file')} compared)."
         first = "; ".join(
@@ -211,7 +212,8 @@ def check_split(release: Release, folder: Path | None = None, progress: Progress
     """Look for groups and media that lie in more than one part; ``folder`` is the release's, where media are in it already.
 
     Media are identical if their published bytes are. Images are compared by what they show as well
-    (:mod:`heartfelt.media.duplicates`); recordings that were encoded again are not recognised.
+    (:mod:`heartfelt.media.duplicates`), sounds by the recording they hold (:mod:`heartfelt.media.recordings`), and by what
+    ``heartfelt prepare`` found out about the originals.
     """
     split, placed = split_of(release), placement(release)
     divided = {split.by: _divided(placed, "group")}
@@ -222,20 +224,14 @@ def check_split(release: Release, folder: Path | None = None, progress: Progress
     part = dict(placed.select("stimulus", "split").rows())
     media = {name: medium for name, medium in release.media.items() if name in part}
     files = {name: path for name, medium in media.items() if (path := file_of(medium, folder)) is not None}
-    pictures = {name: path for name, path in files.items() if path.suffix.lower() in IMAGES}
     same: dict[str, list[str]] = {}
     for name, medium in media.items():
         same.setdefault(medium.sha256, []).append(name)
     crossings = _crossings([names for sha256, names in same.items() if sha256], part, identical=True)
-    if pictures:
-        names = {path: name for name, path in pictures.items()}
-        alike = [
-            [names[path] for path in group.paths]
-            for group in find_near_duplicates(list(pictures.values()), progress).groups
-        ]
-        whole = {frozenset(each.stimuli) for each in crossings}
-        near = _crossings(alike, part, identical=False)
-        crossings += tuple(each for each in near if frozenset(each.stimuli) not in whole)
+    alike = _alike(files, facts, progress)
+    whole = {frozenset(each.stimuli) for each in crossings}
+    near = _crossings(alike, part, identical=False)
+    crossings += tuple(each for each in near if frozenset(each.stimuli) not in whole)
     counts = placed["split"].value_counts()
     sizes = dict(counts.rows())
     order = parts_of(placed, split)
@@ -248,7 +244,7 @@ def check_split(release: Release, folder: Path | None = None, progress: Progress
         divided,
         crossings,
         sum(bool(medium.sha256) for medium in media.values()),
-        bool(pictures),
+        any(path.suffix.lower() in AUDIO | IMAGES for path in files.values()),
     )
 
 
@@ -260,6 +256,26 @@ def file_of(medium: PublishedMedium, folder: Path | None) -> Path | None:
     if inside is not None and inside.is_file():
         return inside
     return medium.source if medium.source is not None and medium.source.is_file() else None
+
+
+def _alike(files: Mapping[str, Path], stimuli: pl.DataFrame, progress: Progress | None) -> list[list[str]]:
+    """Groups of stimuli whose media show nearly the same picture, or hold the same recording."""
+    pictures = {path: name for name, path in files.items() if path.suffix.lower() in IMAGES}
+    sounds = {path: name for name, path in files.items() if path.suffix.lower() in AUDIO}
+    out = [
+        [pictures[path] for path in group.paths]
+        for group in find_near_duplicates(list(pictures), progress).groups
+    ]
+    recordings: dict[str, list[str]] = {}
+    names = list(sounds.values())
+    for name, first in zip(names, same_recordings(list(sounds), progress).tolist(), strict=True):
+        recordings.setdefault(names[first], []).append(name)
+    if "duplicate_of" in stimuli.columns:
+        for name, first in (
+            stimuli.select("stimulus", pl.col("duplicate_of").cast(pl.String)).drop_nulls().iter_rows()
+        ):
+            recordings.setdefault(first, [first]).append(name)
+    return [*out, *(list(dict.fromkeys(group)) for group in recordings.values() if len(group) > 1)]
 
 
 def _divided(placed: pl.DataFrame, group: str) -> int:

@@ -55,6 +55,8 @@ class Page:
     more: Mapping[str, object] = field(default_factory=dict)
     """What else the script reads."""
     opening: str = ""
+    forms: bool = False
+    """Whether it has a form, which is sent to the server it comes from."""
 
     @property
     def data(self) -> dict[str, object]:

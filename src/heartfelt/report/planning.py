@@ -20,8 +20,8 @@ from heartfelt.wording import interval, number, percent
 
 PAGE = "plan.html"
 HOW = (
-    "Intervals of powers are Monte Carlo error. Ranges of other figures hold 95% of the simulated studies: what a single"
-    " study of that design may show."
+    "With a pilot, the interval of a power holds 95% of what the pilot leaves open, and Monte Carlo error; without one, Monte Carlo"
+    " error alone. Ranges of other figures hold 95% of the simulated studies: what a single study of that design may show."
 )
 
 
@@ -42,7 +42,7 @@ def plan_section(plan: Plan, link: str) -> Section:
         bullets([*plan.answers.sentences, *plan.notes]),
         Markup('<p>All of it: <a href="{0}">{0}</a></p>').format(link),
     )
-    about = f"{plan.options.studies} simulated studies of each of {len(plan.designs)} designs"
+    about = f"Up to {plan.options.studies:,} simulated studies of each of {len(plan.designs)} designs"
     return Section("plan", "What the plan said", f"{about}, before anybody rated.", html, "Plan", about)
 
 
@@ -52,7 +52,8 @@ def plan_charts(plan: Plan) -> dict[str, Chart | Absent]:
         "plan-power": _chart(
             plan,
             "Power",
-            "Power to find a pair of systems, corrected for all pairs, by ratings in all. Bands: Monte Carlo error.",
+            "Power to find a pair of systems, corrected for all pairs, by ratings in all. Bands: what the pilot leaves open, and"
+            " Monte Carlo error.",
             lambda q: q.power,
             "power",
             plan.options.power,
@@ -171,7 +172,7 @@ def _page(plan: Plan, charts: dict[str, Chart | Absent]) -> Page:
         sections.insert(2, Section("pairs", "Power of each pair", html=joined(*of_pairs), short="Pairs"))
     facts = [
         ("designs", number(len(plan.designs))),
-        ("simulated studies each", number(plan.options.studies)),
+        ("simulated studies each, at most", number(plan.options.studies)),
         ("policy", plan.options.policy),
         ("seed", str(plan.options.seed)),
     ]
@@ -208,7 +209,7 @@ def _assumptions(plan: Plan) -> Markup:
             f" {parts.cell:.3g}, stimulus {parts.stimulus:.3g}, rater {parts.rater:.3g}, residual {parts.residual:.3g}."
             for name, parts in pilot.components.items()
         ),
-        "Uncertainty of these numbers is part of every range."
+        "What the pilot leaves open about these numbers is part of every range and of the intervals of powers."
         if pilot.from_pilot
         else "These numbers are taken as known.",
     ]

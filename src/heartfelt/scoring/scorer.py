@@ -75,10 +75,7 @@ def score(
             f"No prediction is about a scored item of '{study.name}'.",
             "Stimulus and question of the predictions must match the source; check both, and the selection.",
         )
-    present = set(truth.items["question"].unique())
-    every_task, unscored = tasks_of(study, [q.id for q in study.asked if q.id in present])
-    every_task, without = _with_strengths(every_task, truth)
-    unscored += without
+    every_task, unscored = _tasks(truth)
     able = {task.id: _attempted(task, known) for task in every_task}
     tasks = [task for task in every_task if able[task.id]]
     notes = [*truth.notes, *unscored]
@@ -144,6 +141,24 @@ def score(
         ledger=truth.ledger,
         rows=pl.concat(rows, how="vertical") if rows else pl.DataFrame(),
     )
+
+
+def coverage_of(truth: Truth, predictions: pl.DataFrame, model: str) -> dict[str, Coverage]:
+    """How much of every task that a model predicts can be used; nothing is scored."""
+    known = _about(PREDICTIONS.check(predictions, "predictions"), truth)
+    return {
+        task.id: SHEETS.get(task.kind, sheet_of)(truth, known, task, model).coverage
+        for task in _tasks(truth)[0]
+        if model in _attempted(task, known)
+    }
+
+
+def _tasks(truth: Truth) -> tuple[list[Task], list[str]]:
+    """The tasks that a truth can score, and notes on what it cannot."""
+    present = set(truth.items["question"].unique())
+    tasks, unscored = tasks_of(truth.study, [q.id for q in truth.study.asked if q.id in present])
+    tasks, without = _with_strengths(tasks, truth)
+    return tasks, unscored + without
 
 
 def _with_strengths(tasks: Sequence[Task], truth: Truth) -> tuple[list[Task], list[str]]:

@@ -14,13 +14,19 @@ from heartfelt.predictors.sets import SEPARATOR
 from heartfelt.report.palette import distinct
 from heartfelt.scoring import Scores
 from heartfelt.scoring.leaderboard import Board, ScoredRun, boards_of
+from heartfelt.scoring.manifest import rounded
 from heartfelt.scoring.scores import ModelInfo
+from heartfelt.serialization import from_json, to_json
 from heartfelt.site.published import Published
 from heartfelt.site.secrets import shown_spec, without_secrets
 
 K = TypeVar("K")
 LEAST_ITEMS = 10
 """Where items are hidden, scores of fewer items than this are not shown: they would give labels away."""
+SHOWN_DIGITS = 3
+"""Of numbers that depend on hidden labels."""
+HIDDEN_SOURCE = "hidden"
+"""In place of the hash of a source with hidden labels."""
 EXAMPLES = 4
 _ITEMS: dict[str, type[pl.DataType]] = {
     "task": pl.String,
@@ -80,6 +86,8 @@ def site_of(
 ) -> Site:
     """Compare the models of all runs, and leave only what is public of their items."""
     boards = tuple(_site_board(board, runs, published) for board in boards_of(runs))
+    secret = {name for board in boards if board.hidden for name in board.runs.values()}
+    runs = [replace(run, scores=_without_oracles(run.scores)) if run.name in secret else run for run in runs]
     names = list(dict.fromkeys(model for board in boards for model in board.scores.models))
     colours = {name: distinct(place) for place, name in enumerate(names)}
     only = f"{boards[0].scores.title}: leaderboard" if len(boards) == 1 else "Leaderboard"
@@ -108,8 +116,16 @@ def _site_board(board: Board, runs: Sequence[ScoredRun], published: Published) -
     plain = renamed(board.scores, unique({model: shown_spec(model) for model in board.scores.models}))
     scores = renamed(board.scores, names)
     scores = replace(scores, scores=tuple(every_score), rows=rows, slices=tuple(slices))
+    if hidden:
+        plain, scores = _without_oracles(plain), _without_oracles(scores)
     runs_of = {names[model]: run for model, (run, _) in board.origin.items()}
     return SiteBoard(scores, plain, board.notes, hidden, frozenset(gone), examples, runs_of)
+
+
+def _without_oracles(scores: Scores) -> Scores:
+    """Scores on hidden labels without their hash, and with three digits: either would tell a right guess of all labels."""
+    plain = from_json(Scores, rounded(to_json(scores), SHOWN_DIGITS))
+    return replace(plain, hash=HIDDEN_SOURCE, ledger=scores.ledger, rows=scores.rows, options=scores.options)
 
 
 def members(rows: pl.DataFrame) -> list[str]:

@@ -71,6 +71,13 @@ class Intent(OpenPart):
     reference: Annotated[
         dict[Id, float], Field(description="coordinates by axis, such as valence and arousal")
     ] = {}
+    norms: Annotated[
+        str | None, Field(description="the table that the coordinates are from, as methods sections cite it")
+    ] = None
+
+    @model_serializer(mode="wrap")
+    def _as_before(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return without_unused(handler(self), norms=None)
 
 
 class Prompt(OpenPart):

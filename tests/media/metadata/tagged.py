@@ -163,22 +163,27 @@ def w64(path: Path) -> None:
 
 
 def m4a(path: Path) -> None:
-    """Boxes as an M4A has them: handler names, dates, user data with tags, free space. There is no sound in it."""
+    """Boxes as an M4A has them: handler names, dates, user data with tags, free space. No codec is described in it."""
 
     def box(kind: bytes, content: bytes) -> bytes:
         return struct.pack(">I4s", len(content) + 8, kind) + content
 
     handler = box(b"hdlr", bytes(8) + b"soun" + bytes(12) + MARK.encode() + b"\0")
     dated = struct.pack(">IIIII", 0, 0xDA7E0001, 0xDA7E0002, RATE, 2000)
-    media = box(b"mdia", box(b"mdhd", dated) + handler)
+    sample = bytes(range(64))
+    begin = len(box(b"ftyp", bytes(12))) + len(box(b"free", MARK.encode())) + 8
+    table = box(b"stsz", struct.pack(">4xII", len(sample), 1)) + box(
+        b"stsc", struct.pack(">4x4I", 1, 1, 1, 1)
+    )
+    table += box(b"stco", struct.pack(">4xII", 1, begin))
+    media = box(b"mdia", box(b"mdhd", dated) + handler + box(b"minf", box(b"stbl", table)))
     tags = box(b"udta", box(b"meta", bytes(4) + box(b"ilst", box(b"\xa9nam", MARK.encode()))))
     movie = box(b"moov", box(b"mvhd", dated) + box(b"trak", media + tags) + tags)
-    sample = bytes(range(64))
     path.write_bytes(
         box(b"ftyp", b"M4A \0\0\0\0M4A ")
         + box(b"free", MARK.encode())
+        + box(b"mdat", sample + MARK.encode())
         + movie
-        + box(b"mdat", sample)
         + box(b"uuid", MARK.encode() * 2)
     )
 

@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 from dataclasses import dataclass, fields, replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import polars as pl
@@ -18,6 +19,7 @@ import yaml
 import heartfelt
 from heartfelt.analysis import AnalyzeOptions, analyze
 from heartfelt.cli import main
+from heartfelt.clock import fixed_clock
 from heartfelt.collect.reading import freeze, tables
 from heartfelt.errors import DamagedError
 from heartfelt.generation.manifest import PROVENANCE
@@ -206,6 +208,10 @@ def test_croissant_is_valid_and_its_records_can_be_read_offline(written: Written
         "dataBiases",
     ):
         assert data[f"rai:{key}"]
+    assert data["datePublished"] == "2026-11-16"
+    unstated = replace(written.release, details=replace(DETAILS, released=None))
+    with fixed_clock(datetime(2027, 3, 1, 23, 30, tzinfo=UTC)):
+        assert croissant(unstated, written.folder)["datePublished"] == "2027-03-01"
     dataset = mlcroissant.Dataset(jsonld=str(written.folder / "croissant.json"))
     assert not dataset.metadata.ctx.issues.errors
     assert not dataset.metadata.ctx.issues.warnings

@@ -21,7 +21,7 @@ CLIP = 4.0
 STARTED = "() => window.started !== null || document.querySelector('.play[data-state=pause]') !== null"
 HEARD = """(label) => {
   const member = [...document.querySelectorAll('.member')].find((node) => node.querySelector('b').textContent === label);
-  return !member || Number(member.style.getPropertyValue('--heard')) > 0;
+  return !member || Number(member.style.getPropertyValue('--heard')) > 0.005;
 }"""
 LIKING = {"id": "liking", "text": "How good is it?", "scale": "five"}
 QUESTIONS: dict[str, list[dict[str, Any]]] = {

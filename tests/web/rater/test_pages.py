@@ -365,14 +365,14 @@ def test_flag_comment_and_leave(visit: Callable[..., Visitor]) -> None:
     page.focus("fieldset.question >> nth=0")
     visitor.answer()
     form.wait_for_element_state("hidden")
-    flags = visitor.served.collection.flags()
-    assert flags.select("reason", "comment").rows() == [("broken", "a click at the end")]
-    assert set(visitor.served.collection.ratings()["comment"].to_list()) == {"like rain"}
     page.wait_for_selector("form.trial")
     page.click("#tools [data-does=menu]")
     page.click("#dialog-menu button[value=leave]")
     page.click("#dialog-leave button[value=ok]")
-    page.wait_for_selector("h1:has-text('You have left the study')")
+    page.wait_for_selector("h1:has-text('You have left the study')")  # by then every answer has been stored
+    flags = visitor.served.collection.flags()
+    assert flags.select("reason", "comment").rows() == [("broken", "a click at the end")]
+    assert set(visitor.served.collection.ratings()["comment"].to_list()) == {"like rain"}
     assert visitor.served.collection.raters()["state"].to_list() == ["left"]
 
 

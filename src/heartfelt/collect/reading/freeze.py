@@ -124,7 +124,7 @@ def _fields(verified: pl.DataFrame, material: Material) -> pl.DataFrame | None:
     """Every verification of a machine's value, with where the value came from and what the person made of it.
 
     Where nothing was stored about a withheld value or its source, the current draft fills in. A draft's version, prompt,
-    time and confidence are given where it is still the one that was shown or withheld.
+    time, confidence and boxes are given where it is still the one that was shown or withheld.
     """
     if not verified.height:
         return None
@@ -149,7 +149,9 @@ def _fields(verified: pl.DataFrame, material: Material) -> pl.DataFrame | None:
     numbers = [None if value is None else f"{value:.12g}" for value in rows["value"]]
     same = (pl.col("machine") == pl.col("draft")) & (pl.col("source") == pl.col("drafted_by"))
     provenance = [
-        name for name in ("version", "prompt_hash", "drafted_at", "confidence") if name in rows.columns
+        name
+        for name in ("version", "prompt_hash", "drafted_at", "confidence", "boxes")
+        if name in rows.columns
     ]
     table = rows.select(
         "stimulus",

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from heartfelt.collect.material import Unit
 from heartfelt.collect.session.transaction import Transaction
+from heartfelt.formats.drafts import Boxes
 from heartfelt.study.similarity import clearly_different
 
 _DRAWS = 50
@@ -29,6 +31,21 @@ def shown_drafts(
         else:
             out[question] = (value, "true")
     return out
+
+
+def shown_boxes(
+    work: Transaction, unit: Unit | None, shown: Mapping[str, tuple[str | None, str]]
+) -> dict[str, Boxes]:
+    """By question, where the machine saw what its value says; nothing where a value is withheld or has no boxes."""
+    if unit is None:
+        return {}
+    facts = work.material.draft_facts
+    boxes = {
+        question: facts.boxes_of(unit.stimulus, question, value, planted=kind == "planted")
+        for question, (value, kind) in shown.items()
+        if value is not None
+    }
+    return {question: seen for question, seen in boxes.items() if seen}
 
 
 def _wrong_value(work: Transaction, question: str, value: str) -> str | None:

@@ -15,7 +15,7 @@ from heartfelt.collect.session.arms import arm_instructions, arm_probes, arm_uni
 from heartfelt.collect.session.between import pending_between, trials_before_questionnaire
 from heartfelt.collect.session.conditions import asked_questions, pending_page
 from heartfelt.collect.session.consenting import required_boxes
-from heartfelt.collect.session.drafts import shown_drafts
+from heartfelt.collect.session.drafts import shown_boxes, shown_drafts
 from heartfelt.collect.session.endings import FINISHED, code_of, earned_ending
 from heartfelt.collect.session.screeners import due_screener, screen_out, screener_text
 from heartfelt.collect.session.sessions import (
@@ -361,6 +361,8 @@ def _present(work: Transaction, rater: Rater, trial: Trial) -> commands.ShowTria
         prompt=None if unit is None else unit.prompt,
         words=words,
         machine={question: value for question, (value, _) in trial.machine.items()},
+        boxes=shown_boxes(work, unit, trial.machine),
+        limits={q: text for q, text in work.material.draft_facts.limits.items() if q in trial.machine},
         members=tuple(
             commands.ShownMember(member.media, kind, member.prompt)
             for member, kind in presented_members(unit, trial)

@@ -1,7 +1,8 @@
-"""Media without their metadata: tags, comments and dates could reveal to a rater what made a stimulus.
+"""Media without their metadata: tags, comments and dates could reveal to a rater what made a stimulus, and to readers who.
 
 Nothing is decoded or encoded again. A file is described as pieces: parts of the original, and a few bytes that replace
-others. Originals are never written to.
+others. Originals are never written to. A format keeps only what is known to be heard or seen; a file of another format, or
+one that cannot be parsed, is refused by name.
 """
 
 from __future__ import annotations
@@ -9,10 +10,10 @@ from __future__ import annotations
 import logging
 import mmap
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
-from heartfelt.media.metadata import audio, images
+from heartfelt.media.metadata.containers import Container, container_of
 from heartfelt.media.metadata.padding import SMALLEST, with_padding
 from heartfelt.media.metadata.pieces import Piece, Pieces, Span, read_range
 
@@ -21,6 +22,7 @@ __all__ = [
     "Pieces",
     "Span",
     "UnknownMetadataError",
+    "has_metadata",
     "padded",
     "read_range",
     "stripped",
@@ -28,41 +30,16 @@ __all__ = [
 ]
 
 _log = logging.getLogger("heartfelt.media.metadata")
+_BLOCK = 1 << 20
 
 
 class UnknownMetadataError(Exception):
     """A file whose metadata cannot be located: of an unknown format, or damaged."""
 
-
-Cleaner = Callable[[bytes], Iterator[Piece]]
-_STARTS: tuple[tuple[int, bytes, Cleaner], ...] = (
-    (0, b"\x89PNG\r\n\x1a\n", images.png),
-    (0, b"\xff\xd8\xff", images.jpeg),
-    (0, b"GIF8", images.gif),
-    (8, b"WEBP", images.webp),
-    (8, b"WAVE", audio.wav_or_aiff),
-    (8, b"AIF", audio.wav_or_aiff),
-    (0, b"OggS", audio.ogg),
-    (0, b"fLaC", audio.flac),
-    (0, b".snd", audio.au),
-    (0, b"caff", audio.caf),
-    (0, b"riff", audio.wave64),
-    (4, b"ftyp", audio.mp4),
-    (0, b"BM", lambda data: iter((Span(0, len(data)),))),
-)
-
-
-def cleaner_of(data: bytes) -> Cleaner | None:
-    """The function that strips such a file, by its first bytes; None for an unknown format."""
-    for place, start, cleaner in _STARTS:
-        if data[place : place + len(start)] == start:
-            return cleaner
-    begin = audio.after_tags(data, 0)
-    if begin and data[begin : begin + 4] == b"fLaC":
-        return audio.flac
-    if begin or (data[:1] == b"\xff" and len(data) > 1 and data[1] & 0xE0 == 0xE0):
-        return audio.mp3
-    return None
+    def __init__(self, path: Path, reason: str) -> None:
+        super().__init__(f"{path.name}: {reason}")
+        self.reason = reason
+        """What is the matter and what to do about it, without the file's name."""
 
 
 def stripped(path: Path) -> Pieces:
@@ -79,16 +56,16 @@ def padded(path: Path, size: int, seed: bytes) -> Pieces:
 
     Where the format has no room for it, padding stands behind the end.
     """
+    if not path.stat().st_size:
+        return Pieces.of(with_padding(None, b"", [], size, seed))
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
         data: bytes = mapped  # type: ignore[assignment]  # as below
-        cleaner = cleaner_of(data)
+        container = container_of(data)
         try:
-            parts = [] if cleaner is None else list(cleaner(data))
+            parts = _parts(data, container)
         except (ValueError, IndexError, struct.error):
-            cleaner = None
-        if cleaner is None:
-            parts = [Span(0, len(data))]
-        return Pieces.of(with_padding(cleaner, data, parts, size, seed))
+            return Pieces.of(with_padding(None, data, [Span(0, len(data))], size, seed))
+        return Pieces.of(with_padding(container.cleaner, data, parts, size, seed))
 
 
 def without_metadata(path: Path) -> Pieces:
@@ -98,10 +75,38 @@ def without_metadata(path: Path) -> Pieces:
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
         # A memory map reads, slices and searches as bytes do, without the file being read whole.
         data: bytes = mapped  # type: ignore[assignment]  # see above
-        cleaner = cleaner_of(data)
-        if cleaner is None:
-            raise UnknownMetadataError(f"{path.name}: cannot strip metadata from this format")
+        container = container_of(data)
         try:
-            return Pieces.of(cleaner(data))
+            return Pieces.of(_parts(data, container))
         except (ValueError, IndexError, struct.error) as error:
-            raise UnknownMetadataError(f"{path.name}: cannot strip metadata ({error})") from error
+            detail = "" if container.cleaner is None else f" ({error})"
+            reason = f"metadata cannot be removed from {container.name}{detail}: {container.fix}"
+            raise UnknownMetadataError(path, reason) from error
+
+
+def _parts(data: bytes, container: Container) -> list[Piece]:
+    if container.cleaner is None:
+        raise ValueError(container.name)
+    parts = list(container.cleaner(data))
+    if any(isinstance(part, Span) and not 0 <= part.start <= part.stop <= len(data) for part in parts):
+        raise ValueError("it ends too early")
+    return parts
+
+
+def has_metadata(path: Path) -> bool:
+    """Whether cleaning would change the file, or could not be done."""
+    try:
+        pieces = without_metadata(path)
+    except UnknownMetadataError:
+        return True
+    return pieces.size != path.stat().st_size or any(
+        clean != original for clean, original in _replaced(path, pieces)
+    )
+
+
+def _replaced(path: Path, pieces: Pieces) -> Iterator[tuple[bytes, bytes]]:
+    """Of a file as long as its clean form, stretches of both."""
+    whole = Pieces((Span(0, pieces.size),))
+    for at in range(0, pieces.size, _BLOCK):
+        stop = min(pieces.size, at + _BLOCK)
+        yield read_range(path, pieces, at, stop), read_range(path, whole, at, stop)

@@ -1,34 +1,23 @@
-"""Sound files without tags: MP3, WAV, AIFF, FLAC, AU, CAF, Wave64, Ogg (Vorbis, Opus, Speex, FLAC), MP4 and M4A."""
+"""Sound files without tags: WAV, AIFF, FLAC, AU, CAF and Wave64; tags before and after any sound.
+
+A chunk is kept only if it is known to be sound, and only with the bytes its kind has.
+"""
 
 from __future__ import annotations
 
 import struct
-import zlib
 from collections.abc import Iterator
 
 from heartfelt.media.metadata.pieces import Piece, Span, length_of
 
-_WAV_SOUND = frozenset({b"fmt ", b"data", b"fact", b"ds64", b"wavl"})
-_AIFF_SOUND = frozenset({b"COMM", b"SSND", b"FVER"})
 _CAF_SOUND = frozenset({b"desc", b"data", b"pakt", b"chan", b"kuki"})
-_W64_SOUND = frozenset({b"fmt ", b"data", b"fact"})
 _W64_TAIL = bytes.fromhex("f3acd3118cd100c04f8edb8a")
-_FLAC_SOUND = frozenset({0, 3})
-_INSIDE = frozenset({b"moov", b"trak", b"mdia", b"minf", b"moof", b"traf", b"mvex", b"edts", b"dinf"})
-_BLANK = frozenset({b"udta", b"meta", b"uuid", b"free", b"skip", b"wide", b"Xtra", b"cprt"})
-_DATED = frozenset({b"mvhd", b"tkhd", b"mdhd"})
-_PICTURES = frozenset({b"avif", b"avis", b"heic", b"heix", b"mif1", b"msf1"})
-_EMPTY_COMMENTS = struct.pack("<II", 0, 0)
-_OGG_COMMENTS = {
-    b"\x01vorbis": b"\x03vorbis" + _EMPTY_COMMENTS + b"\x01",
-    b"OpusHead": b"OpusTags" + _EMPTY_COMMENTS,
-}
-"""The empty comment packet of a codec, by how its first packet begins; Speex has nothing around the comments."""
-
-
-def mp3(data: bytes) -> Iterator[Piece]:
-    """The frames: no ID3 before or after them, no APE, no Lyrics3."""
-    yield Span(after_tags(data, 0), before_tags(data))
+_FLAC_SOUND = {0: 34, 3: 18}
+"""Stream information and seek table, and the bytes each has or has for every point."""
+_MOST_FRAMES = 8
+_PLAIN_CODINGS = frozenset({1, 3, 6, 7})
+_EXTENSIBLE = 0xFFFE
+_UNKNOWN_SIZE = 0xFFFFFFFF
 
 
 def after_tags(data: bytes, at: int) -> int:
@@ -70,195 +59,218 @@ def _seven_bits(size: bytes) -> int:
     return sum((byte & 0x7F) << 7 * place for place, byte in enumerate(reversed(size)))
 
 
-def wav_or_aiff(data: bytes) -> Iterator[Piece]:
-    """Format and samples; RF64 and files whose sizes were never filled in stay as they are read."""
-    sound, order = (_AIFF_SOUND, ">") if data[8:11] == b"AIF" else (_WAV_SOUND, "<")
-    parts: list[Piece] = []
+# --- chunks ------------------------------------------------------------------------------------------------------------
+
+
+def wav(data: bytes) -> Iterator[Piece]:
+    """Format and samples; the sizes of files whose sizes were never filled in stay as they are."""
     streamed = data[4:8] in {b"\xff" * 4, b"\0" * 4}
-    large = len(data)
+    large, frames = len(data), 0
+    chunks: dict[bytes, list[Piece]] = {}
     at = 12
     while at + 8 <= len(data):
-        kind, size = struct.unpack_from(f"{order}4sI", data, at)
+        kind, size = struct.unpack_from("<4sI", data, at)
+        begin = at + 8
         if kind == b"ds64":
-            (large,) = struct.unpack_from("<Q", data, at + 16)
-        if kind == b"data" and (size == 0xFFFFFFFF or (streamed and not size)):
+            large, frames = struct.unpack_from("<QQ", data, begin + 8)
+        if kind == b"data" and (size == _UNKNOWN_SIZE or (streamed and not size)):
             size = large
-        stop = min(len(data), at + 8 + size + size % 2)
-        if kind in sound:
-            parts.append(Span(at, stop))
-        at = stop
-    if not parts:
+        stop = min(len(data), begin + size)
+        if kind == b"fmt ":
+            chunks.setdefault(kind, _little_chunk(kind, _wav_format(data[begin:stop])))
+        elif kind == b"fact":
+            chunks.setdefault(kind, _little_chunk(kind, data[begin:stop][:4]))
+        elif kind == b"data":
+            chunks.setdefault(kind, [Span(at, stop), bytes((stop - begin) % 2)])
+        at = begin + size + size % 2
+    if b"data" not in chunks or b"fmt " not in chunks:
         raise ValueError("no sound in it")
-    size = 4 + sum(length_of(part) for part in parts)
-    yield data[:4] + (data[4:8] if streamed else struct.pack(f"{order}I", size)) + data[8:12]
+    parts = [part for kind in (b"fmt ", b"fact", b"data") for part in chunks.get(kind, ())]
+    total = 4 + sum(map(length_of, parts))
+    if data[:4] in {b"RF64", b"BW64"}:
+        ds64 = struct.pack("<4sIQQQI", b"ds64", 28, total + 36, large, frames, 0)
+        yield data[:8] + b"WAVE" + ds64
+    else:
+        yield data[:4] + (data[4:8] if streamed else struct.pack("<I", total)) + b"WAVE"
     yield from parts
+
+
+def _little_chunk(kind: bytes, content: bytes) -> list[Piece]:
+    return [struct.pack("<4sI", kind, len(content)) + content + bytes(len(content) % 2)]
+
+
+def _wav_format(content: bytes) -> bytes:
+    """How samples are coded, without what may follow it."""
+    (coding,) = struct.unpack_from("<H", content)
+    if coding in _PLAIN_CODINGS:
+        return content[:16] + (bytes(2) if len(content) >= 18 else b"")
+    if coding == _EXTENSIBLE:
+        return content[:16] + struct.pack("<H", 22) + content[18:40]
+    (extra,) = struct.unpack_from("<H", content, 16)
+    return content[: 18 + extra]
+
+
+def aiff(data: bytes) -> Iterator[Piece]:
+    """Format and samples; the name of a compression is left out."""
+    parts: list[Piece] = []
+    seen: set[bytes] = set()
+    at = 12
+    while at + 8 <= len(data):
+        kind, size = struct.unpack_from(">4sI", data, at)
+        begin, stop = at + 8, min(len(data), at + 8 + size)
+        at = begin + size + size % 2
+        if kind in seen:
+            continue
+        seen.add(kind)
+        if kind == b"FVER":
+            parts.append(struct.pack(">4sI", kind, 4) + data[begin:stop][:4].ljust(4, b"\0"))
+        elif kind == b"COMM":
+            content = data[begin:stop][:22] + bytes(2) if size >= 22 else data[begin:stop][:18]
+            parts.append(struct.pack(">4sI", kind, len(content)) + content)
+        elif kind == b"SSND":
+            (gap,) = struct.unpack_from(">I", data, begin)
+            first = begin + 8 + gap
+            if first > stop:
+                raise ValueError("its samples begin beyond their end")
+            head = struct.pack(">4sIII", kind, 8 + stop - first, 0, 0)
+            parts += [head, Span(first, stop), bytes((stop - first) % 2)]
+    if not {b"COMM", b"SSND"} <= seen:
+        raise ValueError("no sound in it")
+    yield data[:4] + struct.pack(">I", 4 + sum(map(length_of, parts))) + data[8:12]
+    yield from parts
+
+
+def au(data: bytes) -> Iterator[Piece]:
+    """Header and samples; the annotation between them is blank."""
+    begin, size = struct.unpack_from(">II", data, 4)
+    if begin < 24 or begin > len(data):
+        raise ValueError("its samples begin beyond its end")
+    stop = len(data) if size == _UNKNOWN_SIZE else min(len(data), begin + size)
+    yield b".snd" + struct.pack(">I", 28) + data[8:24] + bytes(4)
+    yield Span(begin, stop)
+
+
+def caf(data: bytes) -> Iterator[Piece]:
+    """Chunks with sixty-four bits of size."""
+    yield Span(0, 8)
+    seen: set[bytes] = set()
+    at = 8
+    while at + 12 <= len(data):
+        kind, size = struct.unpack_from(">4sq", data, at)
+        stop = len(data) if size < 0 else min(len(data), at + 12 + size)
+        if kind in _CAF_SOUND and kind not in seen:
+            seen.add(kind)
+            yield Span(at, stop)
+        at = stop
+    if not {b"desc", b"data"} <= seen:
+        raise ValueError("no sound in it")
+
+
+def wave64(data: bytes) -> Iterator[Piece]:
+    """Format and samples; chunks have sixty-four bits of size and begin at multiples of eight."""
+    parts: list[Piece] = []
+    seen: set[bytes] = set()
+    at = 40
+    while at + 24 <= len(data):
+        (size,) = struct.unpack_from("<Q", data, at + 16)
+        if size < 24:
+            raise ValueError("a chunk without a size")
+        stop = min(len(data), at + size)
+        kind = data[at : at + 4]
+        if kind in {b"fmt ", b"fact", b"data"} - seen and data[at + 4 : at + 16] == _W64_TAIL:
+            seen.add(kind)
+            content: Piece = Span(at + 24, stop)
+            if kind == b"fmt ":
+                content = _wav_format(data[at + 24 : stop])
+            elif kind == b"fact":
+                content = data[at + 24 : stop][:8]
+            length = length_of(content)
+            parts += [kind + _W64_TAIL + struct.pack("<Q", 24 + length), content, bytes(-length % 8)]
+        at += (size + 7) // 8 * 8
+    if not {b"fmt ", b"data"} <= seen:
+        raise ValueError("no sound in it")
+    yield data[:16] + struct.pack("<Q", 40 + sum(map(length_of, parts))) + data[24:40]
+    yield from parts
+
+
+# --- FLAC --------------------------------------------------------------------------------------------------------------
 
 
 def flac(data: bytes) -> Iterator[Piece]:
     """Stream information, seek table and frames."""
     at = after_tags(data, 0) + 4
     yield b"fLaC"
-    blocks: list[tuple[int, bytes]] = []
+    blocks: dict[int, bytes] = {}
     while True:
         head = data[at]
         size = int.from_bytes(data[at + 1 : at + 4], "big")
         if at + 4 + size > len(data):
             raise ValueError("a block reaches beyond the file")
-        if head & 0x7F in _FLAC_SOUND:
-            blocks.append((head & 0x7F, data[at + 1 : at + 4 + size]))
+        unit = _FLAC_SOUND.get(head & 0x7F)
+        if unit is not None and size and size % unit == 0 and (unit == 18 or size == unit):
+            blocks.setdefault(head & 0x7F, data[at + 1 : at + 4 + size])
         at += 4 + size
         if head & 0x80:
             break
-    for place, (kind, block) in enumerate(blocks):
-        yield bytes([kind | (0x80 if place == len(blocks) - 1 else 0)]) + block
-    yield Span(at, before_tags(data))
+    if 0 not in blocks:
+        raise ValueError("it does not say how its sound is coded")
+    for row, (kind, block) in enumerate(sorted(blocks.items())):
+        yield bytes([kind | (0x80 if row == len(blocks) - 1 else 0)]) + block
+    yield Span(at, _end_of_frames(data, at, before_tags(data)))
 
 
-def au(data: bytes) -> Iterator[Piece]:
-    """The annotation between header and samples is blank."""
-    (begin,) = struct.unpack_from(">I", data, 4)
-    yield Span(0, 24)
-    yield bytes(begin - 24)
-    yield Span(begin, len(data))
+def _end_of_frames(data: bytes, begin: int, end: int) -> int:
+    """Where the last frame ends: a frame's checksum, its last two bytes included, is zero.
+
+    Raises ValueError where there is no such end: the last frame is damaged, and where it stops is not known.
+    """
+    if begin == end:
+        return end
+    sync, coding = data[begin : begin + 2], (data[begin + 2] & 0x0F, data[begin + 3] & 0x0E)
+    start, tried = end - 1, 0
+    fallback = None
+    while tried < _MOST_FRAMES and (start := data.rfind(sync, begin, start + 1)) >= 0:
+        head = data[start : min(end, start + 16)]
+        if len(head) < 6 or (head[2] & 0x0F, head[3] & 0x0E) != coding or (size := _frame_head(head)) is None:
+            continue
+        tried += 1
+        ending = _end_of_frame(data, start, start + size, end)
+        if ending == end:
+            return end
+        fallback = ending if fallback is None else fallback
+    if fallback is None:
+        raise ValueError("its last frame is damaged")
+    return fallback
 
 
-def caf(data: bytes) -> Iterator[Piece]:
-    """Chunks with sixty-four bits of size."""
-    yield Span(0, 8)
-    at = 8
-    while at + 12 <= len(data):
-        kind, size = struct.unpack_from(">4sq", data, at)
-        stop = len(data) if size < 0 else min(len(data), at + 12 + size)
-        if kind in _CAF_SOUND:
-            yield Span(at, stop)
-        at = stop
+def _end_of_frame(data: bytes, start: int, head: int, end: int) -> int | None:
+    """The last position behind the frame's head at which the checksum is zero."""
+    check, ending = 0, None
+    for position, byte in enumerate(data[start:end], start + 1):
+        check = (check << 8) & 0xFFFF ^ _CRC16[check >> 8 ^ byte]
+        if not check and position > head:
+            ending = position
+    return ending
 
 
-def wave64(data: bytes) -> Iterator[Piece]:
-    """What is not sound is blank: sizes and places stay."""
-    yield Span(0, 40)
-    at = 40
-    while at + 24 <= len(data):
-        (size,) = struct.unpack_from("<Q", data, at + 16)
-        stop = min(len(data), at + (size + 7) // 8 * 8)
-        if size < 24:
-            raise ValueError("a chunk without a size")
-        if data[at : at + 4] in _W64_SOUND and data[at + 4 : at + 16] == _W64_TAIL:
-            yield Span(at, stop)
-        else:
-            yield Span(at, at + 24)
-            yield bytes(stop - at - 24)
-        at = stop
-    yield Span(at, len(data))
+def _frame_head(head: bytes) -> int | None:
+    """The bytes of a frame's head if its own checksum is right."""
+    number = len(f"{head[4] ^ 0xFF:08b}".partition("1")[0]) or 1
+    size = 4 + number + {6: 1, 7: 2}.get(head[2] >> 4, 0) + {12: 1, 13: 2, 14: 2}.get(head[2] & 15, 0)
+    check = 0
+    for byte in head[:size]:
+        check = _CRC8[check ^ byte]
+    return size + 1 if size < len(head) and head[size] == check else None
 
 
-# --- Ogg: the comment packet is emptied in place, so that no page moves ------------------------------------------------
+def _crc_table(bits: int, polynomial: int) -> list[int]:
+    table = []
+    for byte in range(256):
+        value = byte << bits - 8
+        for _ in range(8):
+            value = value << 1 ^ (polynomial | 1 << bits if value >> bits - 1 else 0)
+        table.append(value)
+    return table
 
 
-_MIRRORED_BITS = bytes(int(f"{byte:08b}"[::-1], 2) for byte in range(256))
-
-
-def checksum(page: bytes | bytearray) -> int:
-    """The checksum of a page whose checksum field is zero: zlib's polynomial with all bits the other way round."""
-    mirrored = zlib.crc32(page.translate(_MIRRORED_BITS), 0xFFFFFFFF) ^ 0xFFFFFFFF
-    return int(f"{mirrored:032b}"[::-1], 2)
-
-
-def ogg(data: bytes) -> Iterator[Piece]:
-    """Every page as it is, but for those the comments of a stream are on."""
-    at = 0
-    streams: dict[int, _Stream] = {}
-    while at + 27 <= len(data) and data[at : at + 4] == b"OggS":
-        segments = data[at + 26]
-        lacing = data[at + 27 : at + 27 + segments]
-        begin = at + 27 + segments
-        stop = begin + sum(lacing)
-        if stop > len(data):
-            break
-        (serial,) = struct.unpack_from("<I", data, at + 14)
-        if data[at + 5] & 2:
-            streams[serial] = _Stream()
-        stream = streams.get(serial)
-        if stream is None or stream.packet > 1:
-            yield Span(at, stop)
-        else:
-            page = bytearray(data[at:stop])
-            stream.blank(page, 27 + segments, lacing)
-            page[22:26] = bytes(4)
-            page[22:26] = struct.pack("<I", checksum(page))
-            yield bytes(page)
-        at = stop
-    yield Span(at, len(data))
-
-
-class _Stream:
-    """Where one logical stream is: its first packet says the codec, its second holds the comments."""
-
-    def __init__(self) -> None:
-        self.packet = 0
-        self.codec = b""
-        self.written = 0
-        self.comments = b""
-
-    def blank(self, page: bytearray, at: int, lacing: bytes) -> None:
-        """Write the empty comments over the second packet, as far as it lies on this page."""
-        for size in lacing:
-            if self.packet == 0:
-                self.codec = (self.codec + page[at : at + size])[:8]
-            elif self.packet == 1:
-                if not self.written:
-                    self.comments = self._empty(bytes(page[at : at + size]))
-                content = self.comments[self.written : self.written + size]
-                page[at : at + size] = content.ljust(size, b"\0")
-                self.written += size
-            at += size
-            if size < 255:
-                self.packet += 1
-
-    def _empty(self, packet: bytes) -> bytes:
-        if self.codec.startswith(b"\x7fFLAC"):
-            return packet[:4] + _EMPTY_COMMENTS
-        known = (empty for start, empty in _OGG_COMMENTS.items() if self.codec.startswith(start))
-        return next(known, _EMPTY_COMMENTS)
-
-
-# --- MP4: boxes that describe the file are blanked in place, so that every offset stays right --------------------------
-
-
-def mp4(data: bytes) -> Iterator[Piece]:
-    """Boxes as they are; user data, tags and free space become free space of zeros."""
-    if data[8:12] in _PICTURES:
-        raise ValueError("pictures in boxes keep what they need where tags are")
-    yield from _boxes(data, 0, len(data))
-
-
-def _boxes(data: bytes, at: int, end: int) -> Iterator[Piece]:
-    while at + 8 <= end:
-        size, kind = struct.unpack_from(">I4s", data, at)
-        head = 8
-        if size == 1:
-            (size,) = struct.unpack_from(">Q", data, at + 8)
-            head = 16
-        stop = end if size == 0 else at + size
-        if (size and size < head) or stop > end:
-            raise ValueError("a box reaches beyond its place")
-        if kind in _INSIDE:
-            yield Span(at, at + head)
-            yield from _boxes(data, at + head, stop)
-        elif kind in _BLANK:
-            yield Span(at, at + 4)
-            yield b"free"
-            yield Span(at + 8, at + head)
-            yield bytes(stop - at - head)
-        elif kind in _DATED:
-            wide = 8 if data[at + head] == 1 else 4
-            yield Span(at, at + head + 4)
-            yield bytes(2 * wide)
-            yield Span(at + head + 4 + 2 * wide, stop)
-        elif kind == b"hdlr":
-            yield Span(at, at + head + 24)
-            yield bytes(max(0, stop - at - head - 24))
-        else:
-            yield Span(at, stop)
-        at = stop
-    yield Span(at, end)
+_CRC8, _CRC16 = _crc_table(8, 0x07), _crc_table(16, 0x8005)

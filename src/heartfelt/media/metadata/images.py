@@ -1,4 +1,7 @@
-"""Pictures without text chunks, comments, EXIF (but for the orientation) and whatever follows their end."""
+"""Pictures without text chunks, comments, EXIF (but for the orientation), texts of colour profiles and whatever follows their end.
+
+A chunk is kept only if it is known to be shown, and only with the bytes its kind has: there is no room for anything else.
+"""
 
 from __future__ import annotations
 
@@ -7,37 +10,56 @@ import struct
 import zlib
 from collections.abc import Iterator
 
+from heartfelt.media.metadata.colour_profiles import cleaned_profile
 from heartfelt.media.metadata.pieces import Piece, Span, length_of
 
-_PNG_SHOWN = frozenset(
-    b"IHDR PLTE IDAT IEND tRNS cHRM gAMA sBIT sRGB cICP mDCV cLLI bKGD pHYs hIST acTL fcTL fdAT".split()
-)
+_PNG_PIXELS = frozenset({b"IDAT", b"fdAT"})
+_PNG_SIZES = {
+    b"IHDR": 13, b"PLTE": 768, b"tRNS": 256, b"cHRM": 32, b"gAMA": 4, b"sBIT": 4, b"sRGB": 1, b"cICP": 4, b"mDCV": 24,
+    b"cLLI": 8, b"bKGD": 6, b"pHYs": 9, b"hIST": 512, b"acTL": 8, b"fcTL": 26,
+}  # fmt: skip
+"""The most bytes of content a chunk that is shown can have; one with more is not what it says."""
 _JPEG_MARKER = re.compile(rb"\xff+[^\x00\xff\xd0-\xd7]")
 _JPEG_BARE = frozenset({0x01, *range(0xD0, 0xD9)})
-_SOS, _EOI, _COMMENT = 0xDA, 0xD9, 0xFE
-_WEBP_SHOWN = frozenset({b"VP8 ", b"VP8L", b"ALPH", b"ANIM", b"ANMF", b"ICCP"})
+_JPEG_SHOWN = frozenset({*range(0xC0, 0xD0), 0xDB, 0xDC, 0xDD, 0xDE, 0xDF}) - {0xC8}
+_SOS, _EOI = 0xDA, 0xD9
+_JPEG_PROFILE = b"ICC_PROFILE\0"
+_PROFILE_PART = 65_519
+_WEBP_PIXELS = frozenset({b"VP8 ", b"VP8L", b"ALPH"})
+_WEBP_PROFILE, _WEBP_EXIF, _WEBP_XMP = 0x20, 0x08, 0x04
 _GIF_LOOPS = (b"NETSCAPE2.0", b"ANIMEXTS1.0")
 _ORIENTATION = 0x0112
 _SHORT = 3
+_MOST_PROFILE = 1 << 24
 
 
 def png(data: bytes) -> Iterator[Piece]:
     """Chunks that are shown, and no others."""
+    if data[12:16] != b"IHDR":
+        raise ValueError("it does not begin with its header")
     yield Span(0, 8)
     at = 8
     while at + 12 <= len(data):
         size, kind = struct.unpack_from(">I4s", data, at)
         stop = at + 12 + size
-        if kind in _PNG_SHOWN:
+        if kind == b"IEND":
+            yield _chunk(b"IEND", b"")
+            return
+        if kind in _PNG_PIXELS or size <= _PNG_SIZES.get(kind, -1):
             yield Span(at, min(stop, len(data)))
-        elif kind == b"iCCP":
-            profile = data[at + 8 : stop - 4].partition(b"\0")[2]
-            yield _chunk(b"iCCP", b"icc\0" + profile)
+        elif kind == b"iCCP" and (profile := _png_profile(data[at + 8 : stop - 4])) is not None:
+            yield _chunk(b"iCCP", b"icc\0\0" + zlib.compress(profile, 9))
         elif kind == b"eXIf" and (turned := orientation(data[at + 8 : stop - 4])) is not None:
             yield _chunk(b"eXIf", only_orientation(turned))
-        if kind == b"IEND":
-            return
         at = stop
+
+
+def _png_profile(content: bytes) -> bytes | None:
+    compressed = content.partition(b"\0")[2][1:]
+    try:
+        return cleaned_profile(zlib.decompressobj().decompress(compressed, _MOST_PROFILE))
+    except zlib.error:
+        return None
 
 
 def _chunk(kind: bytes, content: bytes) -> bytes:
@@ -45,9 +67,10 @@ def _chunk(kind: bytes, content: bytes) -> bytes:
 
 
 def jpeg(data: bytes) -> Iterator[Piece]:
-    """Segments that are shown: of the application's own only JFIF, colour profile and Adobe's transform."""
+    """Segments that are shown: of the application's own only JFIF, colour profile, Adobe's transform and the orientation."""
     yield Span(0, 2)
     at = 2
+    has_profile = False
     while at + 2 <= len(data):
         match = _JPEG_MARKER.match(data, at)
         if match is None:
@@ -65,52 +88,115 @@ def jpeg(data: bytes) -> Iterator[Piece]:
             following = _JPEG_MARKER.search(data, stop)
             stop = len(data) if following is None else following.start()
             yield Span(begin, stop)
+        elif marker == 0xE2 and data[begin + 4 : begin + 16] == _JPEG_PROFILE:
+            if not has_profile:
+                yield from _jpeg_profile(data, begin)
+            has_profile = True
+        elif marker in _JPEG_SHOWN:
+            yield Span(begin, stop)
         else:
-            yield from _segment(data, marker, begin, stop)
+            yield _application(marker, data[begin + 4 : stop])
         at = stop
 
 
-def _segment(data: bytes, marker: int, begin: int, stop: int) -> Iterator[Piece]:
-    content = data[begin + 4 : min(stop, begin + 18)]
+def _application(marker: int, content: bytes) -> bytes:
+    """What is kept of a segment of an application; nothing of most."""
     if marker == 0xE1 and content.startswith(b"Exif\0\0"):
-        turned = orientation(data[begin + 10 : stop])
-        if turned is not None:
-            block = b"Exif\0\0" + only_orientation(turned)
-            yield b"\xff\xe1" + struct.pack(">H", len(block) + 2) + block
-    elif marker == 0xE0 and content.startswith(b"JFIF\0"):
+        turned = orientation(content[6:])
+        return b"" if turned is None else _segment(marker, b"Exif\0\0" + only_orientation(turned))
+    if marker == 0xE0 and content.startswith(b"JFIF\0") and len(content) >= 12:
         # Version, unit and density; the small picture that may follow is left out.
-        yield b"\xff\xe0\x00\x10" + data[begin + 4 : begin + 16] + b"\0\0"
-    elif (
-        (marker == 0xE2 and content.startswith(b"ICC_PROFILE\0"))
-        or (marker == 0xEE and content.startswith(b"Adobe"))
-        or (not 0xE0 <= marker <= 0xEF and marker != _COMMENT)
-    ):
-        yield Span(begin, stop)
+        return _segment(marker, content[:12] + b"\0\0")
+    if marker == 0xEE and content.startswith(b"Adobe") and len(content) >= 12:
+        return _segment(marker, content[:12])
+    return b""
+
+
+def _segment(marker: int, content: bytes) -> bytes:
+    return b"\xff" + bytes([marker]) + struct.pack(">H", len(content) + 2) + content
+
+
+def _jpeg_profile(data: bytes, at: int) -> Iterator[Piece]:
+    """The colour profile, whose parts may stand in any order, without its texts."""
+    parts: dict[int, bytes] = {}
+    while (match := _JPEG_MARKER.match(data, at)) is not None and data[match.end() - 1] not in {_SOS, _EOI}:
+        begin = match.end() - 2
+        if data[begin + 1] in _JPEG_BARE:
+            at = begin + 2
+            continue
+        at = begin + 2 + int(struct.unpack_from(">H", data, begin + 2)[0])
+        if data[begin + 1] == 0xE2 and data[begin + 4 : begin + 16] == _JPEG_PROFILE:
+            parts.setdefault(data[begin + 16], data[begin + 18 : at])
+    profile = cleaned_profile(b"".join(parts[number] for number in sorted(parts)))
+    if profile is not None:
+        pieces = [profile[start : start + _PROFILE_PART] for start in range(0, len(profile), _PROFILE_PART)]
+        for number, piece in enumerate(pieces, 1):
+            yield _segment(0xE2, _JPEG_PROFILE + bytes([number, len(pieces)]) + piece)
 
 
 def webp(data: bytes) -> Iterator[Piece]:
-    """The chunks of the picture; EXIF is cut down to the orientation, XMP left out."""
-    chunks: list[tuple[bytes, int, int]] = []
-    turned, at = None, 12
-    while at + 8 <= len(data):
-        kind, size = struct.unpack_from("<4sI", data, at)
-        stop = min(len(data), at + 8 + size + size % 2)
-        chunks.append((kind, at, stop))
-        if kind == b"EXIF" and turned is None:
-            turned = orientation(data[at + 8 : at + 8 + size].removeprefix(b"Exif\0\0"))
-        at = stop
-    parts: list[Piece] = []
-    for kind, at, stop in chunks:
-        if kind in _WEBP_SHOWN:
-            parts.append(Span(at, stop))
-        elif kind == b"VP8X":
-            flags = data[at + 8] & ~0x0C | (0x08 if turned is not None else 0)
-            parts.append(data[at : at + 8] + bytes([flags]) + data[at + 9 : stop])
-        elif kind == b"EXIF" and turned is not None:
-            block = only_orientation(turned)
-            parts.append(struct.pack("<4sI", b"EXIF", len(block)) + block)
+    """The chunks of the picture; EXIF is cut down to the orientation, the profile to its colours, XMP left out."""
+    turned: int | None = None
+    profile: bytes | None = None
+    header: int | None = None
+    pixels: list[Piece] = []
+    for kind, begin, stop in _riff_chunks(data, 12, len(data)):
+        if kind in _WEBP_PIXELS:
+            pixels += _webp_pixels(data, begin, stop)
+        elif kind == b"ANIM":
+            pixels.append(struct.pack("<4sI", kind, 6) + data[begin:stop][:6].ljust(6, b"\0"))
+        elif kind == b"ANMF":
+            pixels += _webp_frame(data, begin, stop)
+        elif kind == b"VP8X" and stop - begin >= 10:
+            header = begin if header is None else header
+        elif kind == b"ICCP" and profile is None:
+            profile = cleaned_profile(data[begin:stop])
+        elif kind == b"EXIF" and turned is None:
+            turned = orientation(data[begin:stop].removeprefix(b"Exif\0\0"))
+    if not pixels:
+        raise ValueError("no picture in it")
+    parts = pixels
+    if header is not None:
+        flags = data[header] & ~(_WEBP_PROFILE | _WEBP_EXIF | _WEBP_XMP)
+        flags |= (_WEBP_PROFILE if profile else 0) | (_WEBP_EXIF if turned else 0)
+        head = _riff_chunk(b"VP8X", bytes([flags]) + bytes(3) + data[header + 4 : header + 10])
+        behind = [_riff_chunk(b"EXIF", only_orientation(turned))] if turned else []
+        parts = [head, *([_riff_chunk(b"ICCP", profile)] if profile else []), *pixels, *behind]
     yield b"RIFF" + struct.pack("<I", 4 + sum(map(length_of, parts))) + b"WEBP"
     yield from parts
+
+
+def _riff_chunks(data: bytes, at: int, end: int) -> Iterator[tuple[bytes, int, int]]:
+    """Kind, beginning and end of the content of each chunk."""
+    while at + 8 <= end:
+        kind, size = struct.unpack_from("<4sI", data, at)
+        stop = min(end, at + 8 + size)
+        yield kind, at + 8, stop
+        at = stop + size % 2
+
+
+def _riff_chunk(kind: bytes, content: bytes) -> bytes:
+    return struct.pack("<4sI", kind, len(content)) + content + bytes(len(content) % 2)
+
+
+def _webp_pixels(data: bytes, begin: int, stop: int) -> list[Piece]:
+    return [
+        data[begin - 8 : begin - 4] + struct.pack("<I", stop - begin),
+        Span(begin, stop),
+        bytes((stop - begin) % 2),
+    ]
+
+
+def _webp_frame(data: bytes, begin: int, stop: int) -> list[Piece]:
+    """A frame of an animation: its place and pixels."""
+    pixels = [
+        piece
+        for kind, start, end in _riff_chunks(data, begin + 16, stop)
+        if kind in _WEBP_PIXELS
+        for piece in _webp_pixels(data, start, end)
+    ]
+    size = 16 + sum(map(length_of, pixels))
+    return [struct.pack("<4sI", b"ANMF", size) + data[begin : begin + 16], *pixels]
 
 
 def gif(data: bytes) -> Iterator[Piece]:
@@ -125,18 +211,28 @@ def gif(data: bytes) -> Iterator[Piece]:
             return
         if kind == 0x2C:
             local = data[at + 9]
-            at += 10 + (3 << (local & 7) + 1 if local & 0x80 else 0) + 1
-            shown = True
+            at = _after_blocks(data, at + 11 + (3 << (local & 7) + 1 if local & 0x80 else 0))
+            yield Span(begin, at)
         elif kind == 0x21:
-            shown = data[at + 1] == 0xF9 or (data[at + 1] == 0xFF and data[at + 3 : at + 14] in _GIF_LOOPS)
-            at += 2
+            at = _after_blocks(data, at + 2)
+            yield _gif_extension(data[begin:at])
         else:
             raise ValueError("no block where one should be")
-        while data[at]:
-            at += 1 + data[at]
-        at += 1
-        if shown:
-            yield Span(begin, at)
+
+
+def _after_blocks(data: bytes, at: int) -> int:
+    while data[at]:
+        at += 1 + data[at]
+    return at + 1
+
+
+def _gif_extension(block: bytes) -> bytes:
+    """Timing and transparency of the next frame, or how often it all repeats: the first block of each, and no more."""
+    if block[1:3] == b"\xf9\x04":
+        return block[:7] + b"\0"
+    if block[1:3] == b"\xff\x0b" and block[3:14] in _GIF_LOOPS and block[14:16] == b"\x03\x01":
+        return block[:18] + b"\0"
+    return b""
 
 
 # --- EXIF: the orientation is all a picture needs ----------------------------------------------------------------------
@@ -151,8 +247,8 @@ def orientation(block: bytes) -> int | None:
     if first + 2 > len(block):
         return None
     (count,) = struct.unpack_from(f"{order}H", block, first)
-    for place in range(count):
-        at = first + 2 + 12 * place
+    for row in range(count):
+        at = first + 2 + 12 * row
         if at + 12 > len(block):
             return None
         tag, kind, _, value = struct.unpack_from(f"{order}HHIH", block, at)

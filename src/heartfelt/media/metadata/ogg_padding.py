@@ -6,7 +6,7 @@ import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from heartfelt.media.metadata.audio import checksum
+from heartfelt.media.metadata.ogg import checksum
 from heartfelt.media.metadata.pieces import Noise, Piece, Span, StrippedFile, length_of, read_pieces
 
 _HEAD = 27
@@ -48,12 +48,9 @@ def pad_ogg(file: StrippedFile, extra: int, seed: bytes) -> list[Piece]:
     out: list[Piece] = [clean[: pages[first].start], *relaid]
     for page in pages[last + 1 :]:
         if page.serial == pages[first].serial:
-            out += _renumbered(clean, page, shift)
-        elif clean[page.start : page.stop] == file.data[page.start : page.stop]:
-            out.append(Span(page.start, page.stop))
+            out += _renumbered(file, clean, page, shift)
         else:
-            out.append(clean[page.start : page.stop])
-    out.append(Span(pages[-1].stop, len(clean)))
+            out.append(_stretch(file, clean, page.start, page.stop))
     left = extra + old - sum(map(length_of, relaid))
     return [*out, Noise(seed + b"end", left)]
 
@@ -90,7 +87,7 @@ def _with_comment(packet: bytes, noise: Noise) -> bytes:
     """The comment packet with one comment; it holds none before."""
     comment = b"-=" + noise.read(0, noise.size)
     counted = struct.pack("<III", 0, 1, len(comment)) + comment
-    for start, end in ((b"\x03vorbis", b"\x01"), (b"OpusTags", b"")):
+    for start, end in ((b"\x03vorbis", b"\x01"), (b"OpusTags", b""), (b"\x81theora", b"")):
         if packet.startswith(start):
             return start + counted + end
     if packet[:1] in {b"\x04", b"\x84"}:  # the comments of FLAC in Ogg, a block of its own
@@ -120,13 +117,17 @@ def _laid_out(first: _Page, last: _Page, packet: bytes, rest: bytes, rest_lacing
     return out
 
 
-def _renumbered(clean: bytes, page: _Page, shift: int) -> list[Piece]:
+def _renumbered(file: StrippedFile, clean: bytes, page: _Page, shift: int) -> list[Piece]:
     (number,) = struct.unpack_from("<I", page.head, 18)
     head = page.head[:18] + struct.pack("<II", number + shift, 0) + page.head[26:]
-    content = Span(
-        page.start + _HEAD, page.stop
-    )  # in the place it has in the file: cleaning has moved nothing
-    return [_summed(head + clean[content.start : content.stop])[:_HEAD], content]
+    content = clean[page.start + _HEAD : page.stop]
+    return [_summed(head + content)[:_HEAD], _stretch(file, clean, page.start + _HEAD, page.stop)]
+
+
+def _stretch(file: StrippedFile, clean: bytes, start: int, stop: int) -> Piece:
+    """A part of the clean file: a reference to the original where it has the same bytes in the same place."""
+    content = clean[start:stop]
+    return Span(start, stop) if file.data[start:stop] == content else content
 
 
 def _summed(page: bytes) -> bytes:

@@ -12,7 +12,7 @@ import zlib
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
-from heartfelt.media.metadata import audio, images
+from heartfelt.media.metadata import audio, films, frames, images, ogg
 from heartfelt.media.metadata.ogg_padding import pad_ogg
 from heartfelt.media.metadata.pieces import Noise, Piece, Span, StrippedFile, length_of
 
@@ -40,20 +40,22 @@ def _wav_or_aiff(file: StrippedFile, extra: int, seed: bytes) -> list[Piece]:
     order, kind = (">", b"APPL") if head[:4] == b"FORM" else ("<", b"JUNK")
     odd = extra % 2
     noise = Noise(seed, extra - odd - 8)
-    samples = next(
-        (
-            number
-            for number, chunk in enumerate(chunks)
-            if isinstance(chunk, Span)
-            and file.data[chunk.start : chunk.start + 4] in {b"data", b"SSND", b"wavl"}
-        ),
-        len(chunks),
-    )
+    samples = next(row for row, chunk in enumerate(chunks) if _kind_of(file, chunk) in {b"data", b"SSND"})
     (size,) = struct.unpack(f"{order}I", head[4:8])
     if 0 < size < 0xFFFFFFFF - extra:
         head = head[:4] + struct.pack(f"{order}I", size + extra - odd) + head[8:]
+    elif head[12:16] == b"ds64":
+        (size,) = struct.unpack_from("<Q", head, 20)
+        head = head[:20] + struct.pack("<Q", size + extra - odd) + head[28:]
     chunk = struct.pack(f"{order}4sI", kind, noise.size)
     return [head, *chunks[:samples], chunk, noise, *chunks[samples:], bytes(odd)]
+
+
+def _kind_of(file: StrippedFile, chunk: Piece) -> bytes:
+    """The four letters a chunk begins with."""
+    if isinstance(chunk, bytes):
+        return chunk[:4]
+    return file.data[chunk.start : chunk.start + 4] if isinstance(chunk, Span) else b""
 
 
 def _flac(file: StrippedFile, extra: int, seed: bytes) -> list[Piece]:
@@ -81,9 +83,9 @@ def _seven_bits(size: int) -> bytes:
 
 
 def _au(file: StrippedFile, extra: int, seed: bytes) -> list[Piece]:
-    (begin,) = struct.unpack_from(">I", file.data, 4)
-    head = file.data[:4] + struct.pack(">I", begin + extra) + file.data[8:24]
-    return [head, *file.parts[1:-1], Noise(seed, extra), file.parts[-1]]
+    head, *samples = file.parts
+    assert isinstance(head, bytes)
+    return [head[:4] + struct.pack(">I", len(head) + extra) + head[8:], Noise(seed, extra), *samples]
 
 
 def _mp4(file: StrippedFile, extra: int, seed: bytes) -> list[Piece]:
@@ -128,12 +130,13 @@ def _behind(file: StrippedFile, extra: int, seed: bytes) -> list[Piece]:
 
 
 _PADDERS: dict[Callable[..., object], Padder] = {
-    audio.wav_or_aiff: _wav_or_aiff,
+    audio.wav: _wav_or_aiff,
+    audio.aiff: _wav_or_aiff,
     audio.flac: _flac,
-    audio.mp3: _mp3,
-    audio.ogg: pad_ogg,
+    frames.mp3: _mp3,
+    ogg.ogg: pad_ogg,
     audio.au: _au,
-    audio.mp4: _mp4,
+    films.mp4: _mp4,
     images.png: _png,
     images.jpeg: _jpeg,
     images.webp: _webp,

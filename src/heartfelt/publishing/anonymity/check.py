@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-import re
 import socket
 import tarfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
 
 from heartfelt.errors import HeartfeltError
-from heartfelt.media.metadata import UnknownMetadataError, without_metadata
+from heartfelt.media.metadata import has_metadata
 from heartfelt.publishing.anonymity.draft import PERSON_COLUMNS, Draft
-from heartfelt.publishing.anonymity.personal_data import is_telling
+from heartfelt.publishing.anonymity.personal_data import (
+    folded,
+    folded_texts,
+    is_telling,
+    is_too_short,
+    whole_word,
+)
 from heartfelt.publishing.options import PublishOptions
 from heartfelt.publishing.papers.details import Details
 from heartfelt.publishing.release import Step
@@ -28,19 +33,31 @@ _BINARY = frozenset(
     f".{name}"
     for name in (
         *("wav", "mp3", "opus", "ogg", "flac", "m4a", "mp4", "aac", "aif", "aiff", "caf", "au", "w64"),
-        *("png", "jpg", "jpeg", "gif", "webp", "bmp", "pdf", "woff2", "npy"),
+        *("png", "jpg", "jpeg", "gif", "webp", "bmp", "tif", "tiff", "avif", "heic", "pdf", "woff2", "npy"),
     )
 )
-_LEAST = 5
-"""A text shorter than this could be anywhere by chance."""
-
-
 _AT_ONCE = 2_000_000
 """Texts that are searched together."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hit:
+    """A private text in a file."""
+
+    file: str
+    where: str
+    private: str
+    text: str
+    """The cell, line or name that holds it."""
+
+
 class PrivateDataError(HeartfeltError):
     """Something private in what was to be published."""
+
+    def __init__(self, problem: str, fix: str, hits: Sequence[Hit] = ()) -> None:
+        super().__init__(problem, fix)
+        self.hits = tuple(hits)
+        """Every private text that may be decided about; none where publishing itself went wrong."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,13 +89,16 @@ def private_texts(
         *([host] if is_telling(host) else []),
     ]
     texts = [*filter(is_telling, people), *options.private_texts, *quarantined, *machine]
-    allowed = public | set(options.allow)
+    allowed = {folded(text) for text in options.allow}
     return PrivateTexts(
         tuple(people),
         tuple(
             text
             for text in dict.fromkeys(texts)
-            if len(text) >= _LEAST and text not in allowed and text not in stated
+            if not is_too_short(text)
+            and text not in public
+            and folded(text) not in allowed
+            and text not in stated
         ),
     )
 
@@ -91,44 +111,62 @@ def check_files(folder: Path, private: PrivateTexts) -> int:
     paths = sorted(folder.rglob("*"))
     names = [path.relative_to(folder).as_posix() for path in paths]
     waiting = [("", "the name of a file", pl.Series(names, dtype=pl.String))]
-    texts_to_find, ids = list(private.texts), list(private.ids)
+    texts_to_find, ids = {folded(text): text for text in private.texts}, list(private.ids)
+    hits: list[Hit] = []
     for name, path in zip(names, paths, strict=True):
-        for where, texts in _texts(path) if path.is_file() else ():
+        for where, texts in texts_in(path) if path.is_file() else ():
             if where.rpartition(" ")[2] in _WHO:
                 same = texts.filter(texts.is_in(ids))
                 if same.len():
-                    raise _private(name, where, same[0])
+                    raise _private(
+                        [Hit(file=name, where=where, private=same[0], text=same[0])], undecided=False
+                    )
             waiting.append((name, where, texts))
             if sum(texts.len() for _, _, texts in waiting) > _AT_ONCE:
-                _search(waiting, texts_to_find)
+                hits += _search(waiting, texts_to_find)
                 waiting.clear()
-    _search(waiting, texts_to_find)
+    hits += _search(waiting, texts_to_find)
+    if hits:
+        raise _private(hits, undecided=True)
     return sum(path.is_file() for path in paths)
 
 
-def _search(waiting: Sequence[tuple[str, str, pl.Series]], private: list[str]) -> None:
-    """Raise if one of the texts holds a private one that is not part of a longer word."""
+def _search(waiting: Sequence[tuple[str, str, pl.Series]], private: Mapping[str, str]) -> list[Hit]:
+    """Where one of the texts holds a private one that is not part of a longer word, whatever its capitals and width."""
     if not private or not waiting:
-        return
-    texts = pl.concat([each.rename("text") for _, _, each in waiting]).unique()
-    hits = texts.filter(texts.str.contains_any(private, ascii_case_insensitive=True).fill_null(False))
-    inside = hits.str.extract_many(private, ascii_case_insensitive=True, overlapping=True)
-    for text, matches in zip(hits, inside, strict=True):
+        return []
+    texts = (
+        pl.concat([each.rename("text") for _, _, each in waiting]).unique(maintain_order=True).drop_nulls()
+    )
+    frame = pl.DataFrame({"text": texts, "folded": folded_texts(texts)})
+    frame = frame.filter(pl.col("folded").str.contains_any(list(private)))
+    inside = (
+        pl.col("folded").str.extract_many(list(private), overlapping=True).list.unique(maintain_order=True)
+    )
+    hits: list[Hit] = []
+    for text, plain, matches in frame.with_columns(inside.alias("matches")).iter_rows():
         for each in matches:
-            if re.search(rf"(?<![^\W_]){re.escape(each)}(?![^\W_])", text, re.IGNORECASE):
-                file, where = next((file, where) for file, where, own in waiting if own.is_in([text]).any())
-                raise _private(file or text, where, str(each))
+            if whole_word(each).search(plain):
+                places = [(file, where) for file, where, own in waiting if own.is_in([text]).any()]
+                hits += [
+                    Hit(file=file or text, where=where, private=private[each], text=text)
+                    for file, where in places
+                ]
+    return hits
 
 
-def _private(file: str, where: str, text: str) -> PrivateDataError:
-    shown = text if len(text) <= 40 else f"{text[:37]}..."
+def _private(hits: Sequence[Hit], *, undecided: bool) -> PrivateDataError:
+    first = hits[0]
+    shown = first.private if len(first.private) <= 40 else f"{first.private[:37]}..."
+    others = "" if len(hits) == 1 else f" ({plural(len(hits) - 1, 'more place')} of this kind)"
     return PrivateDataError(
-        f"Nothing was published: {file} ({where}) holds '{shown}', which is private.",
+        f"Nothing was published: {first.file} ({first.where}) holds '{shown}', which is private{others}.",
         "Leave the column out with --drop, decide about the text in quarantine.csv, or allow it with --allow.",
+        hits if undecided else (),
     )
 
 
-def _texts(path: Path) -> Iterator[tuple[str, pl.Series]]:
+def texts_in(path: Path) -> Iterator[tuple[str, pl.Series]]:
     """Every text of a file, with where in it."""
     suffix = path.suffix.lower()
     if suffix == ".parquet":
@@ -147,9 +185,11 @@ def _texts(path: Path) -> Iterator[tuple[str, pl.Series]]:
                     yield member.name, _lines(opened.read())
     elif suffix in {".csv", ".tsv"}:
         separator = "\t" if suffix == ".tsv" else ","
-        yield from _columns(
-            pl.scan_csv(path, infer_schema=False, separator=separator, truncate_ragged_lines=True)
-        )
+        if path.stat().st_size:
+            yield from _columns(
+                pl.scan_csv(path, infer_schema=False, separator=separator, truncate_ragged_lines=True)
+            )
+            yield "a line that is too long", _beyond_the_header(path, separator)
     elif suffix not in _BINARY:
         yield "its text", _lines(path.read_bytes())
 
@@ -158,8 +198,17 @@ def _lines(content: bytes) -> pl.Series:
     return pl.Series(content.decode("utf-8", errors="replace").splitlines(), dtype=pl.String)
 
 
+def _beyond_the_header(path: Path, separator: str) -> pl.Series:
+    """Lines of a table that may have more cells than it has columns: no column holds those."""
+    lines = _lines(path.read_bytes())
+    cells = lines.str.count_matches(separator)
+    return lines.filter(cells > cells[0])
+
+
 def _columns(frame: pl.LazyFrame) -> Iterator[tuple[str, pl.Series]]:
-    for name, dtype in frame.collect_schema().items():
+    schema = frame.collect_schema()
+    yield "the name of a column", pl.Series(schema.names(), dtype=pl.String)
+    for name, dtype in schema.items():
         if isinstance(dtype, pl.List | pl.Array):
             yield from _columns(frame.select(pl.col(name).explode()))
         elif isinstance(dtype, pl.Struct):
@@ -174,13 +223,10 @@ def _columns(frame: pl.LazyFrame) -> Iterator[tuple[str, pl.Series]]:
 def check_media(folder: Path) -> None:
     """Raise if a published media file still has metadata."""
     for path in sorted((folder / "media").rglob("*")):
-        if path.is_file():
-            try:
-                clean = without_metadata(path).size == path.stat().st_size
-            except UnknownMetadataError:
-                clean = False
-            if not clean:
-                raise _private(path.relative_to(folder).as_posix(), "a media file", "metadata")
+        if path.is_file() and has_metadata(path):
+            name = path.relative_to(folder).as_posix()
+            hit = Hit(file=name, where="a media file", private="metadata", text=name)
+            raise _private([hit], undecided=False)
 
 
 # --- people -----------------------------------------------------------------------------------------------------------
@@ -197,9 +243,9 @@ class Groups:
     """The fewest values of a sensitive column in a group; None where there is no such column."""
 
 
-def groups_of_raters(snapshot: Snapshot, facts: Sequence[str], sensitive: Sequence[str]) -> Groups:
-    """Count raters by the published ``facts`` and the periods in which their answers are dated."""
-    raters = snapshot.raters.select("rater", *facts, *sensitive)
+def known_of_raters(snapshot: Snapshot, facts: Sequence[str], *more: str) -> tuple[pl.DataFrame, list[str]]:
+    """Raters with the published ``facts`` and the periods in which their answers are dated, and the names of these columns."""
+    raters = snapshot.raters.select("rater", *facts, *more)
     dated = []
     if "at" in snapshot.scan_ratings().collect_schema():
         dated.append(snapshot.scan_ratings().select("rater", "at").unique().collect())
@@ -210,6 +256,17 @@ def groups_of_raters(snapshot: Snapshot, facts: Sequence[str], sensitive: Sequen
         periods = pl.concat(dated).drop_nulls().unique().sort("at")
         texts = periods.group_by("rater").agg(pl.col("at").cast(pl.String).str.join(" ").alias("_when"))
         raters, names = raters.join(texts, on="rater", how="left"), [*names, "_when"]
+    return raters, names
+
+
+def groups_of_raters(
+    snapshot: Snapshot, facts: Sequence[str], sensitive: Sequence[str], earlier: pl.DataFrame | None = None
+) -> Groups:
+    """Count raters by what is published of them, and by what ``earlier`` releases say of each ``rater``."""
+    raters, names = known_of_raters(snapshot, facts, *sensitive)
+    if earlier is not None:
+        raters = raters.join(earlier, on="rater", how="left")
+        names += [name for name in earlier.columns if name != "rater"]
     if not raters.height:
         return Groups(0, 0, None)
     groups = raters.group_by(names or pl.lit(0)).agg(
@@ -220,10 +277,14 @@ def groups_of_raters(snapshot: Snapshot, facts: Sequence[str], sensitive: Sequen
 
 
 def check_groups(
-    snapshot: Snapshot, facts: Sequence[str], sensitive: Sequence[str], options: PublishOptions
+    snapshot: Snapshot,
+    facts: Sequence[str],
+    sensitive: Sequence[str],
+    options: PublishOptions,
+    earlier: pl.DataFrame | None = None,
 ) -> Groups:
     """Raise if fewer than ``k`` raters share a combination of facts and dates, or have fewer than ``l`` sensitive values."""
-    groups = groups_of_raters(snapshot, facts, sensitive)
+    groups = groups_of_raters(snapshot, facts, sensitive, earlier)
     alike = groups.count > 1 and groups.smallest < options.k
     if alike or (groups.diversity is not None and groups.diversity < options.l):
         what = f"only {plural(groups.smallest, 'rater')} share a combination of facts, fewer than k = {options.k}"
@@ -242,9 +303,10 @@ def check_step(private: PrivateTexts, groups: Groups, options: PublishOptions) -
         f"Every file was searched for {plural(len(private.ids), 'id')} of people, and for {plural(len(private.texts), 'text')}"
         " that must not be published anywhere; none was there."
     )
+    also = ", here and in earlier releases," if options.earlier else ""
     if groups.count:
         about += (
-            f" The smallest of {plural(groups.count, 'group')} of raters with the same published facts and dates has"
+            f" The smallest of {plural(groups.count, 'group')} of raters with the same published facts and dates{also} has"
             f" {plural(groups.smallest, 'rater')}."
         )
     settings = {"k": str(options.k), "smallest": str(groups.smallest), "groups": str(groups.count)}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from heartfelt.publishing.anonymity.draft import Draft
+from heartfelt.publishing.anonymity.machine import machine_fact
 from heartfelt.publishing.anonymity.roles import matching, unknown_columns
 from heartfelt.publishing.options import PublishOptions
 from heartfelt.publishing.release import Step
@@ -29,7 +30,9 @@ def leave_out_columns(draft: Draft, options: PublishOptions) -> Draft:
             gone["device"] = "What is known of the person's machine is left out."
         if table in _ABOUT_PEOPLE:
             for name in unknown_columns(draft, table, options):
-                if name not in gone and not _about_stimuli(frame, name):
+                if name not in gone and (fact := machine_fact(frame[name])) is not None:
+                    gone[name] = f"What is known of the person's machine is left out ({fact})."
+                elif name not in gone and not _about_stimuli(frame, name):
                     gone[name] = (
                         "Left out: it may say something about a person. Name it with --open to publish it."
                     )

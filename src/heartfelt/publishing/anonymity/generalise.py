@@ -1,35 +1,53 @@
 """k-anonymity and l-diversity by coarsening columns and, where that is not enough, leaving out single values.
 
 Every column has a hierarchy of levels and is published at one of them (full-domain generalisation: Samarati 2001; Sweeney 2002), so
-a value means the same in every row. Where all combinations of levels are few they are all tried, which gives the best; else levels
-are refined from the top, the most useful first (Fung, Wang and Yu 2005). A combination costs the share of each column's entropy
-that is lost (Gionis and Tassa 2009), with raters in groups that are too small counted as lost altogether. Those raters then lose
-single values until their group is large enough. Diversity is the number of distinct values (Machanavajjhala et al. 2007).
+a value means the same in every row. A combination of levels costs the squared share that is lost of every column, times the
+column's weight; what another published column says too is not lost, and columns that say the same share their weight. Combinations
+are tried in the order of what they cost at least, until no other can be better (as in LeFevre, DeWitt and Ramakrishnan 2005); where
+there are too many, from the top and from the bottom, the best step first (Fung, Wang and Yu 2005). Raters in groups that are too
+small then lose single values; of the best combinations the one that is best after that is taken. Diversity is the number of
+distinct values (Machanavajjhala et al. 2007).
 """
 
 from __future__ import annotations
 
-import itertools
+import heapq
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from heartfelt.errors import InputError
 from heartfelt.publishing.anonymity.hierarchies import Hierarchy
+from heartfelt.publishing.anonymity.information import (
+    ABSENT,
+    Codes,
+    Floats,
+    Given,
+    codes_of,
+    losses,
+    lost,
+    retained,
+    retained_through,
+    shared_weights,
+)
+from heartfelt.publishing.anonymity.suppress import Needs, groups_of, suppressed, suppressions
 
-Codes = npt.NDArray[np.int64]
-Flags = npt.NDArray[np.bool_]
-MOST_TRIED = 4096
-_MOST_JOINED = 20
-_MOST_ROWS_TRIED = 4_000_000
-_SHARED = 0.1
-"""What a column is worth in which all values are the same, in nats."""
-_ABSENT = 0
-"""The code of a value that was not given, or is left out: nobody can tell which."""
+Levels = tuple[int, ...]
+MOST_LISTED = 400_000
+"""Combinations of levels that are all listed, each with what it costs at least."""
+_MOST_TRIED = 1500
+_MOST_CELLS_TRIED = 30_000_000
+_MOST_CELLS_FINISHED = 1_200_000
+_MOST_FINISHED = 120
+"""Combinations of which it is worked out which single values have to go."""
+_PER_GUESS = 8
+_GUESSES = (0.5, 0.75, 1.0)
+"""What raters in groups that are too small may lose of the rest: half of it, or all."""
+_SAID_ELSEWHERE = 0.5
+"""The share of a column that another has to hold for that to be mentioned."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -41,7 +59,12 @@ class GeneralisedColumn:
     suppressed: int
     """Raters whose value is left out although the column is published."""
     lost: float
-    """The share of the column's entropy that is lost."""
+    """The share of the column's information that is lost."""
+    emptied: int = 0
+    """Raters whose value was given and is not published."""
+    weight: float = 1.0
+    also_in: tuple[str, float] | None = None
+    """Another published column that holds more of its information, and the share."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,7 +76,7 @@ class Generalised:
     smallest: int
     """The raters in the smallest group."""
     exhaustive: bool
-    """Whether all combinations of levels were tried."""
+    """Whether no combination of levels could have been better."""
 
 
 def generalise(
@@ -61,195 +84,168 @@ def generalise(
     sensitive: Sequence[pl.Series],
     k: int,
     l: int,  # noqa: E741  # the literature's letter
+    *,
+    weights: Mapping[str, float] | None = None,
+    earlier: pl.Series | None = None,
 ) -> Generalised:
     """Choose a level for every column, and which values are left out.
 
-    An ``InputError`` where there are fewer than ``k`` raters, or a sensitive column has fewer than ``l`` values.
+    ``weights`` say how much a column matters (1 if left out), ``earlier`` what each rater is known by already: groups are
+    those of raters who share that too. An ``InputError`` where there are too few raters for a group.
     """
     rows = len(hierarchies[0].original) if hierarchies else 0
     if not hierarchies or not rows:
         return Generalised({}, 0, 0, True)
-    secrets = [_codes(column) for column in sensitive]
-    if rows < k or any(np.unique(codes).size < l for codes in secrets):
+    secrets = [codes_of(column) for column in sensitive]
+    known = np.zeros(rows, dtype=np.int64) if earlier is None else codes_of(earlier)
+    needs = Needs(k, l, secrets, known)
+    if needs.small(groups_of(known[:, None])).any():
+        among = "" if earlier is None else " within the groups that earlier releases make"
         raise InputError(
-            f"{rows} raters cannot be k-anonymous with k = {k}.", "Publish without demographics."
+            f"{rows} raters cannot be k-anonymous with k = {k} and l = {l}{among}.",
+            "Publish without demographics.",
         )
-    coded = [[_codes(level.values) for level in each.levels] for each in hierarchies]
-    costs = [_level_costs(each.original, levels) for each, levels in zip(hierarchies, coded, strict=True)]
-    sizes = [len(levels) for levels in coded]
-    exhaustive = math.prod(sizes) <= MOST_TRIED and math.prod(sizes) * rows <= _MOST_ROWS_TRIED
-    search = _Search(coded, costs, secrets, k, l)
-    chosen = search.best_of_all() if exhaustive else search.best_from_the_top()
-    published = _suppressed(search.at(chosen), secrets, k, l)
-    groups = _groups(published)
+    importance = np.array([(weights or {}).get(each.column, 1.0) for each in hierarchies])
+    search = _Search(hierarchies, needs, importance)
+    best, exhaustive = search.candidates()
+    chosen, published = search.finished(best)
+    counts = np.bincount(groups_of(published))
     columns = {
-        each.column: _column(each, level, coded[place][level], published[:, place])
-        for place, (each, level) in enumerate(zip(hierarchies, chosen, strict=True))
+        each.column: search.column(place, chosen[place], published) for place, each in enumerate(hierarchies)
     }
-    counts = np.bincount(groups)
     return Generalised(columns, counts.size, int(counts.min()), exhaustive)
-
-
-def _codes(column: pl.Series) -> Codes:
-    """A number for every value, and 0 where there is none."""
-    ranks = column.cast(pl.String).rank("dense").fill_null(_ABSENT)
-    return ranks.to_numpy().astype(np.int64)
-
-
-def _entropy(codes: Codes) -> float:
-    shares = np.unique(codes, return_counts=True)[1] / codes.size
-    return float(-(shares * np.log(shares)).sum())
-
-
-def _level_costs(original: pl.Series, levels: Sequence[Codes]) -> list[float]:
-    """The share of entropy that each level loses; a value that all raters share is still worth a little."""
-    full = _entropy(_codes(original)) + _SHARED
-    return [1 - (_entropy(codes) + _SHARED) / full if codes.any() else 1.0 for codes in levels]
-
-
-def _groups(matrix: Codes) -> Codes:
-    """The number of the group that each row belongs to: rows with the same values in all columns."""
-    groups = np.zeros(matrix.shape[0], dtype=np.int64)
-    for column in matrix.T:
-        pairs = groups * (int(column.max()) + 1) + column
-        groups = np.unique(pairs, return_inverse=True)[1].astype(np.int64)
-    return groups
-
-
-def _too_small(groups: Codes, secrets: Sequence[Codes], k: int, l: int) -> Flags:  # noqa: E741  # the literature's letter
-    """Which rows are in a group of fewer than ``k``, or with fewer than ``l`` values of a sensitive column."""
-    small = np.bincount(groups) < k
-    for codes in secrets:
-        width = int(codes.max()) + 1
-        pairs = np.unique(groups * width + codes)
-        small |= np.bincount(pairs // width, minlength=small.size) < l
-    return np.asarray(small[groups])
 
 
 class _Search:
     """Tries combinations of levels."""
 
-    def __init__(
-        self,
-        coded: Sequence[Sequence[Codes]],
-        costs: Sequence[Sequence[float]],
-        secrets: Sequence[Codes],
-        k: int,
-        l: int,  # noqa: E741  # the literature's letter
-    ) -> None:
-        self.coded, self.costs, self.secrets, self.k, self.l = coded, costs, secrets, k, l
-        self._known: dict[tuple[int, ...], float] = {}
+    def __init__(self, hierarchies: Sequence[Hierarchy], needs: Needs, weights: Floats) -> None:
+        self.hierarchies, self.needs, self.stated = hierarchies, needs, weights
+        self.coded = [[codes_of(level.values) for level in each.levels] for each in hierarchies]
+        self.given = [Given.of(each.original) for each in hierarchies]
+        self.weights = shared_weights(self.given, weights)
+        self.losses = losses(self.given, self.coded)
+        self.rows, self.columns = len(hierarchies[0].original), len(hierarchies)
+        self._costs: dict[Levels, tuple[float, ...]] = {}
+        self._finished: dict[Levels, float] = {}
+        self.budget = min(_MOST_TRIED, max(50, _MOST_CELLS_TRIED // (self.rows * self.columns)))
 
     def at(self, levels: Sequence[int]) -> Codes:
         """The codes of every column at its level."""
         return np.column_stack([self.coded[place][level] for place, level in enumerate(levels)])
 
-    def cost(self, levels: tuple[int, ...]) -> float:
-        """The squared shares of entropy lost, counting everything of raters in groups that are too small as lost.
+    def cost(self, levels: Levels) -> float:
+        """What a combination costs, if raters in groups that are too small lose half of what is left."""
+        return self._guessed(levels)[0]
 
-        Squares, because a column that is gone is worse than two columns that are half as detailed.
-        """
-        if levels not in self._known:
-            small = _too_small(_groups(self.at(levels)), self.secrets, self.k, self.l)
-            left_out = float(small.mean())
-            coarse = (self.costs[place][level] for place, level in enumerate(levels))
-            self._known[levels] = sum((cost * (1 - left_out) + left_out) ** 2 for cost in coarse)
-        return self._known[levels]
+    def _guessed(self, levels: Levels) -> tuple[float, ...]:
+        if levels not in self._costs:
+            small = float(self.needs.small(self.needs.groups(self.at(levels))).mean())
+            gone = self.losses[:, np.arange(self.columns), list(levels)].min(axis=1)
+            self._costs[levels] = tuple(
+                float((self.weights * (gone + guess * small * (1 - gone)) ** 2).sum()) for guess in _GUESSES
+            )
+        return self._costs[levels]
 
-    def best_of_all(self) -> tuple[int, ...]:
-        """The cheapest combination; the finer ones first where several are equal."""
-        return min(itertools.product(*(range(len(levels)) for levels in self.coded)), key=self.cost)
+    def candidates(self) -> tuple[list[Levels], bool]:
+        """The best combinations, and whether nothing better can be left."""
+        if math.prod(map(len, self.coded)) > MOST_LISTED:
+            for levels in (tuple(len(each) - 1 for each in self.coded), (0,) * self.columns):
+                self._descend(levels)
+            return self._best(), False
+        listed, least = self._listed()
+        worst: list[float] = []
+        for tried, place in enumerate(np.argsort(least, kind="stable").tolist()):
+            if len(worst) == _PER_GUESS and least[place] >= -worst[0]:
+                return self._best(), True
+            if tried >= self.budget:
+                break
+            cost = self.cost(tuple(listed[place].tolist()))
+            (heapq.heappushpop if len(worst) == _PER_GUESS else heapq.heappush)(worst, -cost)
+        everything = len(self._costs) == len(least)
+        if not everything:
+            self._descend(tuple(len(each) - 1 for each in self.coded))
+        return self._best(), everything
 
-    def best_from_the_top(self) -> tuple[int, ...]:
-        """Refine one column at a time, each time the one that gains most, until nothing gains."""
-        levels = tuple(len(each) - 1 for each in self.coded)
-        while True:
+    def _listed(self) -> tuple[Codes, Floats]:
+        """Every combination of levels, and what it costs if nobody stands out."""
+        listed = np.indices([len(each) for each in self.coded]).reshape(self.columns, -1).T
+        least = np.zeros(len(listed))
+        for column, weight in enumerate(self.weights):
+            gone = np.ones(len(listed))
+            for other in range(self.columns):
+                np.minimum(gone, self.losses[column, other, listed[:, other]], out=gone)
+            least += weight * gone**2
+        return listed, least
+
+    def _best(self) -> list[Levels]:
+        best = [
+            heapq.nsmallest(_PER_GUESS, self._costs, key=lambda levels: (self._costs[levels][guess], levels))
+            for guess in range(len(_GUESSES))
+        ]
+        return list(dict.fromkeys(levels for ranked in zip(*best, strict=True) for levels in ranked))
+
+    def _descend(self, levels: Levels) -> None:
+        """Change one column at a time, each time the one that gains most, until nothing gains or enough was tried."""
+        most = len(self._costs) + self.budget
+        while len(self._costs) < most:
             better = min(self._neighbours(levels), key=self.cost, default=levels)
             if self.cost(better) >= self.cost(levels):
-                return levels
+                return
             levels = better
 
-    def _neighbours(self, levels: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
-        for place, known in enumerate(self.coded):
-            for level in range(len(known)):
+    def _neighbours(self, levels: Levels) -> Iterator[Levels]:
+        for place, own in enumerate(self.coded):
+            for level in range(len(own)):
                 if level != levels[place]:
                     yield (*levels[:place], level, *levels[place + 1 :])
 
-
-def _suppressed(
-    matrix: Codes,
-    secrets: Sequence[Codes],
-    k: int,
-    l: int,  # noqa: E741  # the literature's letter
-) -> Codes:
-    """The codes with single values left out until every group is large and diverse enough.
-
-    A row that has lost a value joins a group and never leaves one, so groups that are large enough stay so.
-    """
-    out = matrix.copy()
-    order = sorted(range(out.shape[1]), key=lambda place: -np.unique(out[:, place]).size)
-    small = _too_small(_groups(out), secrets, k, l)
-    for place in order:
-        if not small.any():
-            return out
-        out[small, place] = _ABSENT
-        small = _too_small(_groups(out), secrets, k, l)
-    out[small] = matrix[small]
-    while small.any():
-        # Too few are left to make a group of their own: they join another group, which loses the same values.
-        groups = _groups(out)
-        counts = np.bincount(groups)
-        sizes = np.where(np.bincount(groups, weights=small) > 0, counts, out.shape[0] + 1)
-        out = _joined(out, groups, int(sizes.argmin()), order, secrets, k, l)
-        small = _too_small(_groups(out), secrets, k, l)
-    return out
-
-
-def _joined(
-    matrix: Codes,
-    groups: Codes,
-    number: int,
-    order: Sequence[int],
-    secrets: Sequence[Codes],
-    k: int,
-    l: int,  # noqa: E741  # the literature's letter
-) -> Codes:
-    """The codes with one group joined to another, whichever costs the fewest values."""
-    counts = np.bincount(groups)
-    first = np.unique(groups, return_index=True)[1]
-    own, others = matrix[first[number]], matrix[first]
-    best: tuple[int, int, list[int]] | None = None
-    for length in range(1, len(order) + 1):
-        gone, rest = list(order[:length]), list(order[length:])
-        alike = (others[:, rest] == own[rest]).all(axis=1)
-        alike[number] = False
-        costs = counts * (others[:, gone] != _ABSENT).sum(axis=1)
-        for other in sorted(np.flatnonzero(alike).tolist(), key=lambda each: (costs[each], each))[
-            :_MOST_JOINED
-        ]:
-            cost = int(costs[other] + counts[number] * (own[gone] != _ABSENT).sum())
-            if best is not None and cost >= best[0]:
+    def finished(self, candidates: Sequence[Levels]) -> tuple[Levels, Codes]:
+        """The combination that costs least once nobody stands out, and what is then published."""
+        most = min(_MOST_FINISHED, max(2, _MOST_CELLS_FINISHED // (self.rows * self.columns)))
+        for levels in candidates[:most]:
+            self._finish(levels)
+        while len(self._finished) < most:
+            best = self._cheapest(1)[0]
+            for levels in self._neighbours(best):
+                if len(self._finished) < most:
+                    self._finish(levels)
+            if self._cheapest(1)[0] == best:
                 break
-            both = (groups == number) | (groups == other)
-            if both.sum() >= k and all(np.unique(codes[both]).size >= l for codes in secrets):
-                best = (cost, other, gone)
-                break
-    out = matrix.copy()
-    if best is None:
-        counts[number] = out.shape[0] + 1
-        best = (0, int(counts.argmin()), list(order))
-    rows = np.flatnonzero((groups == number) | (groups == best[1]))
-    out[rows[:, None], np.array(best[2])] = _ABSENT
-    return out
+        ways = [
+            (self._cost_of(published), levels, published)
+            for levels in self._cheapest(_PER_GUESS if most == _MOST_FINISHED else 1)
+            for published in suppressions(self.at(levels), self.needs, self.weights)
+        ]
+        _, levels, published = min(ways, key=lambda way: way[:2])
+        return levels, published
 
+    def _finish(self, levels: Levels) -> None:
+        if levels not in self._finished:
+            self._finished[levels] = self._cost_of(suppressed(self.at(levels), self.needs, self.weights))
 
-def _column(each: Hierarchy, level: int, before: Codes, after: Codes) -> GeneralisedColumn:
-    gone = pl.Series((before != _ABSENT) & (after == _ABSENT))
-    chosen = each.levels[level]
-    values = chosen.values.alias(each.column).set(gone, None)
-    original = _codes(each.original)
-    full = _entropy(original)
-    joint = _entropy(_groups(np.column_stack([original, after])))
-    shared = full + _entropy(after) - joint
-    lost = 0.0 if full == 0 else min(1.0, max(0.0, 1 - shared / full))
-    return GeneralisedColumn(values, chosen.about, int(gone.sum()), lost)
+    def _cheapest(self, count: int) -> list[Levels]:
+        return heapq.nsmallest(count, self._finished, key=lambda levels: (self._finished[levels], levels))
+
+    def _cost_of(self, published: Codes) -> float:
+        return float((self.weights * lost(self.given, published) ** 2).sum())
+
+    def column(self, place: int, level: int, published: Codes) -> GeneralisedColumn:
+        """A column as it is published."""
+        each, after = self.hierarchies[place], published[:, place]
+        gone = pl.Series((self.coded[place][level] != ABSENT) & (after == ABSENT))
+        values = each.levels[level].values.alias(each.column).set(gone, None)
+        held = retained(self.given[place], after)
+        shares = {
+            other.column: retained_through(self.given[place], published[:, at])
+            for at, other in enumerate(self.hierarchies)
+        }
+        elsewhere = max(shares, key=lambda name: shares[name], default=None)
+        also_in = None
+        if elsewhere is not None and shares[elsewhere] > max(held, _SAID_ELSEWHERE):
+            also_in = (elsewhere, shares[elsewhere])
+        emptied = int(((self.given[place].codes != ABSENT) & (after == ABSENT)).sum())
+        weight = float(self.stated[place])
+        return GeneralisedColumn(
+            values, each.levels[level].about, int(gone.sum()), 1 - held, emptied, weight, also_in
+        )

@@ -1,7 +1,8 @@
 """How a fact about raters can be coarsened: the levels of every column, from as it was given to nothing at all.
 
-Numbers become bands whose ends take in rare values, countries become regions and continents, lists of languages the first one,
-and answers that few gave become "other".
+Numbers become bands whose ends take in rare values, countries become regions and continents, lists of languages the first one.
+Answers that few gave are left empty or united with others under the names of all of them ("man or non-binary"): at every level
+what is said of a rater is true.
 """
 
 from __future__ import annotations
@@ -14,12 +15,15 @@ from datetime import date
 import numpy as np
 import polars as pl
 
-from heartfelt.publishing.anonymity.regions import continent_of, region_of
+from heartfelt.publishing.anonymity.regions import are_countries, continent_of, region_of
 
-OTHER = "other"
 _RECOGNISED = 0.8
-_MOST_LEVELS = 8
-_LANGUAGE = re.compile(r"[a-z]{2,3}(?:[-_][A-Za-z0-9]{2,8})+")
+_MOST_LEVELS = 10
+_MOST_NAMED = 8
+"""Answers that are named together; the name of more would be no answer."""
+_LANGUAGE = re.compile(r"([A-Za-z]{2,3})((?:[-_](?:[A-Za-z]{2}|[A-Za-z]{4}|\d{3}))*)")
+_CODE = re.compile(r"[a-z]{2,3}(?![^\W_])")
+_FIGURE = re.compile(r"\D{0,2}(\d+(?:\.\d+)?)")
 _DATE = re.compile(r"(\d{4})-\d{2}(?:-\d{2})?")
 
 
@@ -38,19 +42,25 @@ class Hierarchy:
 
     column: str
     original: pl.Series
+    """As it was given: numbers as such, of dates the year, everything else as text."""
     levels: tuple[Level, ...]
 
 
-def hierarchy(column: pl.Series, k: int, *, typed_freely: bool = False) -> Hierarchy:
-    """The levels of one column of the raters. What was ``typed_freely`` is never published as it was given."""
+def hierarchy(
+    column: pl.Series, k: int, *, typed_freely: bool = False, choices: Sequence[str] = ()
+) -> Hierarchy:
+    """The levels of one column of the raters. What was ``typed_freely`` is never published as it was given.
+
+    An answer of fewer than ``k`` raters is named together with others only if it is one of the ``choices``, which are public.
+    """
     name, plain = column.name, _plain(column)
     if plain.dtype.is_numeric():
         levels = list(_numbers(plain, k, "as given" if column.dtype.is_numeric() else "as years"))
     else:
-        levels = list(_categories(plain, k, typed_freely))
-    levels = [level for at, level in enumerate(levels) if at == 0 or set(level.values) - {OTHER, None}]
+        levels = list(_categories(plain, k, typed_freely, choices))
+    levels = [level for at, level in enumerate(levels) if at == 0 or level.values.count()]
     nothing = Level("left out", pl.Series(name, [None] * len(column), pl.String))
-    return Hierarchy(name, column, tuple(_distinct([*levels, nothing])))
+    return Hierarchy(name, plain, tuple(_distinct([*levels, nothing])))
 
 
 def _plain(column: pl.Series) -> pl.Series:
@@ -86,9 +96,6 @@ def _distinct(levels: Sequence[Level]) -> Iterator[Level]:
 
 
 def _same(left: pl.Series, right: pl.Series) -> bool:
-    """Whether two levels divide the raters in the same way, and one of them gives no fewer facts away."""
-    if left.n_unique() != right.n_unique() or left.null_count() != right.null_count():
-        return False
     return left.cast(pl.String).equals(right.cast(pl.String), null_equal=True)
 
 
@@ -157,26 +164,35 @@ def _band_name(band: float, width: float, *, whole: bool) -> str:
 # --- categories -------------------------------------------------------------------------------------------------------
 
 
-def _categories(column: pl.Series, k: int, typed_freely: bool) -> Iterator[Level]:
+def _categories(column: pl.Series, k: int, typed_freely: bool, choices: Sequence[str]) -> Iterator[Level]:
     rows = len(column)
     if not typed_freely:
         yield Level("as given", column)
     folded = column.str.to_lowercase() if typed_freely else column
     if folded.str.contains(";", literal=True).any():
         folded = _mapped(folded, lambda value: value.split(";")[0].strip() or None)
-        yield Level("only the first of several", folded)
-    if _recognised(folded, lambda value: _LANGUAGE.fullmatch(value) is not None, least=0.0):
+        if not typed_freely:
+            yield Level("only the first of several", folded)
+    if _has_regions(folded):
         folded = _mapped(folded, lambda value: re.split("[-_]", value)[0])
-        yield Level("languages without their region", folded)
-    if _recognised(folded, lambda value: region_of(value) is not None, least=_RECOGNISED):
-        yield Level("countries few raters are from as 'other'", _rare_as_other(folded, k))
-        folded = _mapped(folded, lambda value: region_of(value) or OTHER)
+        if not typed_freely:
+            yield Level("languages without their region", folded)
+    names_countries = are_countries(column.name) or not _are_languages(column)
+    if names_countries and _recognised(folded, lambda value: region_of(value) is not None, least=_RECOGNISED):
+        yield Level(f"countries, those of fewer than {k} raters left out", _without_rare(folded, k))
+        folded = _mapped(folded, region_of)
         yield Level("as regions of the world", folded)
-        yield Level("as regions of the world, rare ones as 'other'", _rare_as_other(folded, k))
-        folded = _mapped(folded, lambda value: continent_of(value) or OTHER)
+        yield Level(
+            f"as regions of the world, those of fewer than {k} raters left out", _without_rare(folded, k)
+        )
+        folded = _mapped(folded, continent_of)
         yield Level("as continents", folded)
+        choices = folded.drop_nulls().unique().sort().to_list()
     for least in sorted({k, max(2 * k, rows // 50), max(4 * k, rows // 20), max(8 * k, rows // 8)}):
-        yield Level(f"answers of fewer than {least} raters as '{OTHER}'", _rare_as_other(folded, least))
+        yield Level(f"answers of fewer than {least} raters left out", _without_rare(folded, least))
+        united = _united(folded, k, least, choices)
+        if united is not None:
+            yield Level(f"answers united until each is that of {least} raters", united)
 
 
 def _mapped(column: pl.Series, change: Callable[[str], str | None]) -> pl.Series:
@@ -191,18 +207,56 @@ def _recognised(column: pl.Series, knows: Callable[[str], bool], *, least: float
     return bool(values) and sum(map(knows, values)) > least * len(values)
 
 
-def _rare_as_other(column: pl.Series, least: int) -> pl.Series:
-    """Answers of fewer than ``least`` raters as "other", and the rarest answers with them until "other" is not rare."""
-    counts = column.drop_nulls().value_counts(sort=True)
-    name = column.name
-    rare = counts.filter((pl.col("count") < least) | (pl.col(name) == OTHER))
-    joined = int(rare["count"].sum() or 0)
-    if 0 < joined < least:
-        frequent = counts.filter(~pl.col(name).is_in(rare[name].to_list())).sort("count", name)
-        needed = int((frequent["count"].cum_sum() + joined < least).sum()) + 1
-        rare = pl.concat([rare, frequent.head(needed)])
-    return (
-        _mapped(column, lambda value: OTHER if value in few else value)
-        if (few := set(rare[name].to_list()))
-        else column
-    )
+def _has_regions(column: pl.Series) -> bool:
+    """Whether all values are tags of languages, some of them with a region: en-GB, pt_BR, zh-Hant."""
+    tags = [_LANGUAGE.fullmatch(value) for value in column.drop_nulls().unique().to_list()]
+    return all(tags) and any(tag[2] for tag in tags if tag)
+
+
+def _are_languages(column: pl.Series) -> bool:
+    """Whether all values are codes in small letters, as those of languages: ``sv`` is Swedish, and SV is El Salvador."""
+    return all(_CODE.match(value) for value in column.drop_nulls().unique().to_list())
+
+
+def _counts(column: pl.Series) -> dict[str, int]:
+    return dict(column.drop_nulls().value_counts().iter_rows())
+
+
+def _without_rare(column: pl.Series, least: int) -> pl.Series:
+    """Answers of fewer than ``least`` raters left out."""
+    counts = _counts(column)
+    return _mapped(column, lambda value: value if counts[value] >= least else None)
+
+
+def _united(column: pl.Series, k: int, least: int, choices: Sequence[str]) -> pl.Series | None:
+    """Answers united, the rarest first, until each union is the answer of ``least`` raters; None where one answer is left.
+
+    Answers that begin with a number are united with the one before or after, others with the next rarest.
+    """
+    counts = {value: count for value, count in _counts(column).items() if count >= k or value in choices}
+    place = {value: at for at, value in enumerate(choices)}
+    figures = {value: _FIGURE.match(value) for value in counts}
+    in_order = all(figures.values())
+    ordered = sorted(counts, key=lambda value: (place.get(value, len(place)), value))
+    if in_order:
+        ordered.sort(key=lambda value: float(match[1]) if (match := figures[value]) else 0.0)
+    unions = [[value] for value in ordered]
+    sizes = [counts[value] for value in ordered]
+    while len(unions) > 1 and min(sizes) < least:
+        at = sizes.index(min(sizes))
+        others = [other for other in ((at - 1, at + 1) if in_order else range(len(unions))) if other != at]
+        other = min((other for other in others if 0 <= other < len(unions)), key=lambda each: sizes[each])
+        first, second = sorted((at, other))
+        unions[first] = sorted(unions[first] + unions.pop(second), key=ordered.index)
+        sizes[first] += sizes.pop(second)
+    if len(unions) < 2:
+        return None
+    names = {value: _either(union) for union in unions for value in union}
+    return _mapped(column, lambda value: names.get(value))
+
+
+def _either(values: Sequence[str]) -> str | None:
+    """``a``, ``a or b``, ``a, b or c``."""
+    if len(values) > _MOST_NAMED:
+        return None
+    return values[0] if len(values) == 1 else f"{', '.join(values[:-1])} or {values[-1]}"

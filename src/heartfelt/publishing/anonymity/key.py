@@ -1,4 +1,8 @@
-"""The private folder and the key in it: the same key gives the same person the same pseudonym in every release."""
+"""The private folder and the key in it: the same key gives the same person the same pseudonym in every release.
+
+Hashes of anything that is not published are keyed as well (:func:`keyed_hash`): a plain hash of few unknown values, such as ten
+labels, can be found by trying them all.
+"""
 
 from __future__ import annotations
 
@@ -17,12 +21,13 @@ from heartfelt.files import PRIVATE_FILE, PRIVATE_FOLDER, make_folders, write_te
 _BYTES = 32
 _LEAST_DIGITS = 32
 PSEUDONYM = {"person": "p_", "trial": "t_", "set": "s_"}
-_CHARACTERS = 16
+KEYED = "hmac-sha256:"
+"""How a keyed hash begins."""
 
 
 def private_folder(out: Path, chosen: Path | None) -> Path:
     """The folder for what is never published, readable by its owner only; it is made if absent."""
-    private = out.with_name(f"{out.name}-private") if chosen is None else chosen
+    private = private_folder_of(out) if chosen is None else chosen
     _outside(private, out, "The private folder")
     try:
         make_folders(private, private=True)
@@ -32,6 +37,11 @@ def private_folder(out: Path, chosen: Path | None) -> Path:
             f"Cannot write to {private}: {error.strerror}.", "Choose another private folder."
         ) from error
     return private
+
+
+def private_folder_of(out: Path) -> Path:
+    """Where what is private about a release lies unless another folder was chosen."""
+    return out.with_name(f"{out.name}-private")
 
 
 def _outside(path: Path, out: Path, what: str) -> None:
@@ -51,6 +61,16 @@ def secret_key(out: Path, private: Path, chosen: Path | None) -> bytes:
             raise InputError(f"There is no key {chosen}.", "Leave the option out to have one made.")
         write_text(path, secrets.token_hex(_BYTES) + "\n", private=True)
     path.chmod(PRIVATE_FILE)
+    return _key(path)
+
+
+def read_key(private: Path) -> list[bytes]:
+    """The key in a private folder, if there is one."""
+    path = private / "key"
+    return [_key(path)] if path.is_file() else []
+
+
+def _key(path: Path) -> bytes:
     text = path.read_text(encoding="utf-8", errors="replace").strip()
     if len(text) < _LEAST_DIGITS or set(text.lower()) - set("0123456789abcdef"):
         raise InputError(
@@ -58,6 +78,21 @@ def secret_key(out: Path, private: Path, chosen: Path | None) -> bytes:
             f"A key is {2 * _BYTES} hexadecimal digits; restore it, or remove the file.",
         )
     return bytes.fromhex(text if len(text) % 2 == 0 else text[:-1])
+
+
+def keyed_hash(key: bytes, what: str, digest: str) -> str:
+    """A hash of something private that only the owner of the key can compute: HMAC-SHA256 of its plain hash.
+
+    Every kind of thing (``what``) has a key of its own, derived from the one in the private folder.
+    """
+    own = hmac.digest(key, f"heartfelt hash\0{what}".encode(), hashlib.sha256)
+    return KEYED + hmac.digest(own, digest.encode(), hashlib.sha256).hex()
+
+
+def refuse_inside(out: Path, source: Path, what: str) -> None:
+    """Raise if a release would lie inside the folder it is made from: it would be read, published or deleted with it."""
+    if source.is_dir() and (out.resolve() == source.resolve() or source.resolve() in out.resolve().parents):
+        raise InputError(f"{out} is inside {source}, {what}.", "Choose a folder outside of it.")
 
 
 def pseudonyms(key: bytes, kind: str, ids: Iterable[str]) -> pl.DataFrame:

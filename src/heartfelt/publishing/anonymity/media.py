@@ -1,9 +1,12 @@
-"""Media to publish: files without metadata, or links and hashes where sharing is not allowed."""
+"""Media to publish: files without metadata, or links and hashes where sharing is not allowed.
+
+The hash of a file behind a link is that of its content without metadata (:func:`content_digest`), so that who has the file can
+check it; where nothing of a file is public, its hash is keyed.
+"""
 
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -15,27 +18,21 @@ from heartfelt.media.metadata import Pieces, UnknownMetadataError, read_range, w
 from heartfelt.media.probe import AT_HAND
 from heartfelt.progress import Progress
 from heartfelt.publishing.anonymity.draft import Draft
+from heartfelt.publishing.anonymity.key import keyed_hash
+from heartfelt.publishing.anonymity.media_licences import forbids_adapting, forbids_sharing
 from heartfelt.publishing.release import PublishedMedium, Step
 from heartfelt.wording import plural
 
 MEDIA = "media"
+ORIGINAL = "media file"
+"""What the keyed hash of a file is over that is not published."""
 LICENCE_COLUMNS = ("licence", "license", "media_licence", "media_license")
 LINK_COLUMNS = ("link", "url", "media_url", "source_url")
-_FORBIDS = re.compile(
-    r"all rights reserved|proprietary|(?:no|not for|without|forbids?|prohibits?) (?:re)?(?:distribution|sharing)"
-    r"|do not (?:share|distribute|redistribute)|not redistributable|confidential|internal use",
-    re.IGNORECASE,
-)
 _AT_ONCE = 1 << 20
 
 
-def forbids_sharing(licence: str | None) -> bool:
-    """Whether a licence says in words that the media may not be passed on."""
-    return licence is not None and _FORBIDS.search(licence) is not None
-
-
 def publish_media(
-    draft: Draft, folder: Path, share: bool | None, progress: Progress
+    draft: Draft, folder: Path, share: bool | None, progress: Progress, key: bytes
 ) -> tuple[Draft, dict[str, PublishedMedium]]:
     """Write every medium that may be shared below ``folder / "media"``, without metadata; and say how each is published.
 
@@ -46,6 +43,8 @@ def publish_media(
     licence, link = _first(stimuli, LICENCE_COLUMNS), _first(stimuli, LINK_COLUMNS)
     root = draft.source.media_root
     paths = stimuli["path"].to_list() if "path" in stimuli.columns else [None] * stimuli.height
+    # What 'heartfelt prepare' cropped and levelled is a changed version of its original.
+    adapted = stimuli["original"].is_not_null() if "original" in stimuli.columns else [False] * stimuli.height
     for place, (name, path) in enumerate(zip(stimuli["stimulus"].to_list(), paths, strict=True)):
         where = None if link is None else stimuli[link][place]
         file = None if root is None or path is None else inside(root, path, f"stimulus {name}")
@@ -58,7 +57,9 @@ def publish_media(
             why = "the media may not be shared"
         elif share is None and forbids_sharing(words):
             why = f"the licence of the media forbids sharing ({words})"
-        plan[name] = _publish(name, file, str(path), folder, where, why)
+        elif share is None and adapted[place] and forbids_adapting(words):
+            why = f"the licence of the media forbids sharing changed versions ({words}), and it was prepared"
+        plan[name] = _publish(name, file, str(path), folder, where, why, key)
         if place % 100 == 0:
             progress("media without metadata", place, stimuli.height)
     return _with_paths(draft, folder, plan), plan
@@ -69,13 +70,13 @@ def _first(stimuli: pl.DataFrame, names: tuple[str, ...]) -> str | None:
 
 
 def _publish(
-    name: str, file: Path, path: str, folder: Path, link: str | None, why: str | None
+    name: str, file: Path, path: str, folder: Path, link: str | None, why: str | None, key: bytes
 ) -> PublishedMedium:
     if why is None:
         try:
             pieces = without_metadata(file)
-        except UnknownMetadataError:
-            why = "metadata cannot be removed from a file of this format"
+        except UnknownMetadataError as error:
+            why = error.reason
         else:
             target = inside(folder / MEDIA, path, f"stimulus {name}")
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -85,7 +86,21 @@ def _publish(
                     digest.update(part)
                     out.write(part)
             return PublishedMedium(name, digest.hexdigest(), pieces.size, f"{MEDIA}/{path}", target, link)
-    return PublishedMedium(name, sha256_of(file), file.stat().st_size, None, None, link, why)
+    of_link = None if link is None else content_digest(file)
+    sha256 = of_link or keyed_hash(key, ORIGINAL, sha256_of(file))
+    return PublishedMedium(name, sha256, file.stat().st_size, None, None, link, why)
+
+
+def content_digest(file: Path) -> str | None:
+    """The SHA-256 of a media file without its metadata; None where metadata cannot be removed."""
+    try:
+        pieces = without_metadata(file)
+    except UnknownMetadataError:
+        return None
+    digest = hashlib.sha256()
+    for part in _parts(file, pieces):
+        digest.update(part)
+    return digest.hexdigest()
 
 
 def _parts(file: Path, pieces: Pieces) -> Iterator[bytes]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import polars as pl
@@ -11,31 +11,40 @@ from heartfelt.errors import InputError
 from heartfelt.publishing.anonymity.draft import Draft
 from heartfelt.publishing.anonymity.generalise import Generalised, GeneralisedColumn, generalise
 from heartfelt.publishing.anonymity.hierarchies import Hierarchy, Level, hierarchy
-from heartfelt.publishing.anonymity.roles import rater_roles
+from heartfelt.publishing.anonymity.machine import machine_fact
+from heartfelt.publishing.anonymity.roles import matching, rater_roles
 from heartfelt.publishing.options import TIMES, PublishOptions
 from heartfelt.publishing.release import Step
 from heartfelt.serialization import dumps
 from heartfelt.snapshot.adjudications import AdjudicationHistory
-from heartfelt.wording import plural
+from heartfelt.wording import percent, plural
 
 WHEN = "(when)"
 """The name of the periods in which a rater took part, among the facts that are coarsened together."""
 _EVERY = {"day": "1d", "week": "1w", "month": "1mo"}
 _DATED = (("ratings", "rater"), ("fields", "verified_by"))
 SETTINGS = ("k", "l")
+_LEFT_OUT = {
+    "time": "Moments at which a person came or went are left out.",
+    "duration": "How long a session took is left out: recruiters show it beside a person's id. Name it with --open to publish it.",
+    "machine": "What is known of the person's machine is left out.",
+    "wish": "What the person does not want to be shared is itself left out.",
+}
 
 
-def coarsen(draft: Draft, options: PublishOptions) -> Draft:
-    """Generalise what is known of raters, and when they took part, to ``k`` and ``l``."""
+def coarsen(draft: Draft, options: PublishOptions, earlier: pl.DataFrame | None = None) -> Draft:
+    """Generalise what is known of raters, and when they took part, to ``k`` and ``l``.
+
+    ``earlier`` has what earlier releases say of each ``rater``: groups are those of raters who share that too.
+    """
     roles = rater_roles(draft, options)
-    raters, steps = draft.tables["raters"], []
-    dropped = [name for name, role in roles.items() if role in {"time", "machine", "wish"}]
+    raters = draft.tables["raters"]
+    steps: list[Step] = []
+    dropped = [name for name, role in roles.items() if role in _LEFT_OUT]
     for name in dropped:
-        about = {
-            "time": "Moments at which a person came or went are left out.",
-            "machine": "What is known of the person's machine is left out.",
-            "wish": "What the person does not want to be shared is itself left out.",
-        }[roles[name]]
+        about = _LEFT_OUT[roles[name]]
+        if roles[name] == "machine":
+            about = f"{about.rstrip('.')} ({machine_fact(raters[name]) or 'as collected'})."
         steps.append(Step("columns", "raters", name, about, raters.height, 1.0))
     raters = raters.drop(dropped)
     facts = [name for name in raters.columns if roles[name] in {"quasi-identifier", "typed"}]
@@ -56,10 +65,21 @@ def coarsen(draft: Draft, options: PublishOptions) -> Draft:
     raters, secret, gone = _diverse(raters, secret, options)
     steps += [*shared, *gone]
     whens = _periods(draft, raters, options)
-    columns = [hierarchy(raters[name], options.k, typed_freely=roles[name] == "typed") for name in facts]
+    choices = {f"about_{each.id}": each.choices for each in draft.study.demographics}
+    columns = [
+        hierarchy(raters[name], options.k, typed_freely=roles[name] == "typed", choices=choices.get(name, ()))
+        for name in facts
+    ]
     made = Generalised({}, 0, 0, True)
     if raters.height >= options.k and (columns or len(whens.levels) > 1):
-        made = generalise([*columns, whens], [raters[name] for name in secret], options.k, options.l)
+        made = generalise(
+            [*columns, whens],
+            [raters[name] for name in secret],
+            options.k,
+            options.l,
+            weights=_weights([*facts, WHEN], options),
+            earlier=None if earlier is None else _known_already(raters, earlier),
+        )
     for name in facts:
         column = made.columns[name]
         raters = (
@@ -70,6 +90,21 @@ def coarsen(draft: Draft, options: PublishOptions) -> Draft:
         steps.append(_step("raters", name, column, raters.height, options))
     draft = draft.changed(*steps, raters=raters)
     return _dated(draft, whens, made.columns.get(WHEN), options)
+
+
+def _weights(names: Sequence[str], options: PublishOptions) -> dict[str, float]:
+    """How much every column matters; that of dates goes by the name of their column, ``at``."""
+    return {
+        name: weight
+        for pattern, weight in options.weights.items()
+        for name in names
+        if matching([pattern], ["at" if name == WHEN else name])
+    }
+
+
+def _known_already(raters: pl.DataFrame, earlier: pl.DataFrame) -> pl.Series:
+    joined = raters.select("rater").join(earlier, on="rater", how="left", maintain_order="left")
+    return joined.to_series(1)
 
 
 def facts_of(draft: Draft, options: PublishOptions) -> tuple[list[str], list[str]]:
@@ -113,11 +148,17 @@ def _settings(options: PublishOptions) -> dict[str, str]:
 def _step(table: str, name: str, column: GeneralisedColumn, rows: int, options: PublishOptions) -> Step:
     about = f"Published {column.about}."
     if column.values.null_count() == len(column.values):
-        about = f"Left out: no level of detail is shared by k = {options.k} raters."
+        about = f"Left out: other columns would have lost more, for k = {options.k}."
     elif column.suppressed:
         about = f"Published {column.about}; left out for {plural(column.suppressed, 'rater')} who would stand out."
+    if column.also_in is not None:
+        other, share = column.also_in
+        about += (
+            f" {percent(share)} of what it says is also said by {other if other != WHEN else 'the dates'}."
+        )
     changed = column.suppressed if column.about == "as given" else rows
-    return Step("demographics", table, name, about, changed, round(column.lost, 6), _settings(options))
+    settings = {**_settings(options), "emptied": str(column.emptied), "weight": f"{column.weight:g}"}
+    return Step("demographics", table, name, about, changed, round(column.lost, 6), settings)
 
 
 # --- when -------------------------------------------------------------------------------------------------------------
@@ -193,31 +234,3 @@ def _undated(text: str) -> str:
     history = AdjudicationHistory.read(text)
     decisions = tuple(replace(each, at=0.0) for each in history.decisions)
     return dumps(replace(history, decisions=decisions), indent=None)
-
-
-# --- durations, and unknown columns ----------------------------------------------------------------------------------
-
-_DURATIONS: Mapping[str, tuple[str, ...]] = {
-    "ratings": ("seconds", "first_play", "field_seconds"),
-    "traces": ("away",),
-    "fields": ("seconds",),
-}
-
-
-def round_durations(draft: Draft, step: float) -> Draft:
-    """Durations rounded to ``step`` seconds, or left out where it is 0."""
-    tables: dict[str, pl.DataFrame] = {}
-    steps: list[Step] = []
-    for table, names in _DURATIONS.items():
-        for name in draft.having(table, *names):
-            frame = tables.get(table, draft.tables[table])
-            if not frame.height or not frame.schema[name].is_numeric():
-                continue
-            if step:
-                digits = max(0, len(f"{step:.6f}".rstrip("0").partition(".")[2]))
-                rounded = ((pl.col(name) / step).round() * step).round(digits)
-                tables[table], about = frame.with_columns(rounded.alias(name)), f"Rounded to {step:g} s."
-            else:
-                tables[table], about = frame.drop(name), "Durations are left out."
-            steps.append(Step("times", table, name, about, frame.height))
-    return draft.changed(*steps, **tables)

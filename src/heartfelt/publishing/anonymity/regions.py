@@ -60,6 +60,7 @@ _REGIONS = {
         "PG Papua New Guinea, WS Samoa, SB Solomon Islands, TO Tonga, TV Tuvalu, VU Vanuatu"
     ),
 }
+_OF_COUNTRIES = ("country", "nation", "residence", "land", "国", "국")
 _CONTINENTS = {
     "Africa": ("Northern Africa", "Sub-Saharan Africa"),
     "Americas": ("Northern America", "Latin America and the Caribbean"),
@@ -70,18 +71,28 @@ _CONTINENTS = {
 
 
 @cache
-def _by_name() -> dict[str, str]:
-    names: dict[str, str] = {}
+def _by_name() -> dict[str, tuple[str, str]]:
+    names: dict[str, tuple[str, str]] = {}
     for region, countries in _REGIONS.items():
         for entry in countries.split(","):
             code, _, name = entry.strip().partition(" ")
-            names |= {code.casefold(): region, name.casefold(): region}
+            names |= {code.casefold(): (region, code), name.casefold(): (region, code)}
     return names
+
+
+def are_countries(column: str) -> bool:
+    """Whether a column says by its name that it holds countries."""
+    return any(word in column.casefold() for word in _OF_COUNTRIES)
 
 
 def region_of(country: str) -> str | None:
     """The region of a country, by its name or two-letter code; None where it is not known."""
-    return _by_name().get(country.strip().casefold())
+    return _by_name().get(country.strip().casefold(), (None, None))[0]
+
+
+def code_of(country: str) -> str | None:
+    """The two-letter code of a country, by its name or code; None where it is not known."""
+    return _by_name().get(country.strip().casefold(), (None, None))[1]
 
 
 def continent_of(country: str) -> str | None:

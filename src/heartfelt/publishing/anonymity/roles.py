@@ -10,12 +10,24 @@ import polars as pl
 
 from heartfelt.errors import InputError, suggestion
 from heartfelt.publishing.anonymity.draft import Draft
+from heartfelt.publishing.anonymity.durations import session_lengths
+from heartfelt.publishing.anonymity.machine import machine_fact
 from heartfelt.publishing.options import PublishOptions
 from heartfelt.study import Study
 from heartfelt.tables import CONTRACTS
 
 Role: TypeAlias = Literal[
-    "id", "time", "machine", "text", "outcome", "quasi-identifier", "typed", "sensitive", "open", "wish"
+    "id",
+    "time",
+    "duration",
+    "machine",
+    "text",
+    "outcome",
+    "quasi-identifier",
+    "typed",
+    "sensitive",
+    "open",
+    "wish",
 ]
 OUTCOMES = (
     "ended", "excluded", "agreed", "headphones_correct", "headphones_passed", "attention_asked", "attention_right",
@@ -51,6 +63,7 @@ def check_named_columns(draft: Draft, options: PublishOptions) -> None:
         ("open", options.open, sorted(columns)),
         ("drop", options.drop, sorted(columns)),
         ("sensitive", options.sensitive, about_raters),
+        ("weights", options.weights, [*about_raters, "at"]),
     ):
         for pattern in patterns:
             if not matching([pattern], names):
@@ -84,7 +97,10 @@ def rater_roles(draft: Draft, options: PublishOptions) -> dict[str, Role]:
     typed = {f"about_{each.id}" for each in study.demographics if each.type == "text"}
     forms = [form for form in study.forms if form != "questions"]
     texts = {f"{form.replace(':', '_')}_{name}" for form in forms for name in text_questions(study, form)}
+    asked = {*texts, *(f"about_{each.id}" for each in study.demographics)}
+    asked |= {f"{form.replace(':', '_')}_{each.id}" for form in forms for each in study.asked_in(form)}
     wishes = wish_columns(study, raters.columns)
+    lengths = () if options.seconds else session_lengths(draft)
     for name, dtype in raters.schema.items():
         if name == "rater":
             roles[name] = "id"
@@ -96,6 +112,10 @@ def rater_roles(draft: Draft, options: PublishOptions) -> dict[str, Role]:
             roles[name] = "outcome"
         elif name in wishes:
             roles[name] = "wish"
+        elif name in lengths:
+            roles[name] = "duration"
+        elif name not in asked and machine_fact(raters[name]) is not None:
+            roles[name] = "machine"
         elif name in texts or name == "reason" or (dtype == pl.String and _is_long(raters[name])):
             roles[name] = "text"
         elif name in typed:

@@ -1,26 +1,38 @@
 """What people typed: texts with personal data are not published until the researcher has decided about each.
 
-They are listed in ``quarantine.csv`` of the private folder. Its column ``decision`` is filled in by hand: ``publish`` (as it is),
-``redact`` (with the kind of data in place of the data) or ``drop``; a text without a decision is left out.
+They are listed in :mod:`.quarantine`'s file; a text without a decision is left out. Where there are few texts all of them are.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import polars as pl
 
 from heartfelt.errors import InputError
-from heartfelt.files import write_text
-from heartfelt.formats.delimited import csv_text, read_delimited
 from heartfelt.publishing.anonymity.draft import Draft
-from heartfelt.publishing.anonymity.personal_data import Finding, is_telling, personal_data, redacted
+from heartfelt.publishing.anonymity.entities import EntitySearch, load_entities
+from heartfelt.publishing.anonymity.personal_data import (
+    folded,
+    folded_texts,
+    is_telling,
+    merged,
+    personal_data,
+)
+from heartfelt.publishing.anonymity.quarantine import (
+    QUARANTINE,
+    QuarantinedText,
+    read_decisions,
+    write_quarantine,
+)
+from heartfelt.publishing.anonymity.recognise.rule import Finding
+from heartfelt.publishing.anonymity.regions import are_countries, code_of
 from heartfelt.publishing.anonymity.roles import COLLECTED, rater_roles, text_questions
 from heartfelt.publishing.anonymity.wishes import withheld
-from heartfelt.publishing.options import PublishOptions
+from heartfelt.publishing.options import PublishOptions, Texts
 from heartfelt.publishing.release import Step
 from heartfelt.serialization import dumps
 from heartfelt.snapshot.adjudications import AdjudicationHistory
@@ -28,36 +40,9 @@ from heartfelt.study.answer import NONE, REJECTED
 from heartfelt.tables import RATINGS
 from heartfelt.wording import plural
 
-QUARANTINE = "quarantine.csv"
-DECISIONS = ("publish", "redact", "drop")
-_COLUMNS = ("id", "kinds", "where", "times", "text", "redacted", "decision")
+REVIEWED = 200
+"""Up to this many different texts a person can read them all, and is asked to."""
 _WITHHELD = "the text holds personal data or waits for a decision"
-
-
-@dataclass(frozen=True, slots=True)
-class QuarantinedText:
-    """A text that is not published as it is unless a person decides so."""
-
-    id: str
-    text: str
-    findings: tuple[Finding, ...]
-    where: str
-    times: int
-    decision: str
-
-    @property
-    def published(self) -> str | None:
-        """What is published in its place."""
-        if self.decision == "publish":
-            return self.text
-        return redacted(self.text, self.findings) if self.decision == "redact" else None
-
-    @property
-    def private(self) -> list[str]:
-        """What must not be anywhere in what is published: personal data, and the text that holds them."""
-        if self.decision == "publish" or not self.findings:
-            return []
-        return [self.text, *(self.text[each.start : each.stop] for each in self.findings)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,32 +62,59 @@ def quarantine_texts(
     """Search every text; those with personal data, or all, are published only as the researcher decided."""
     cells = list(_cells(draft, options))
     counts = _counted(draft, cells)
-    findings = _searched(counts["text"].unique(), known)
+    typed = set(counts.filter(~pl.col("searched_only"))["text"].to_list())
+    treatment, step = _treatment(options, len(typed))
+    findings = _searched(counts["text"].unique(), known, _countries(draft), load_entities(options.ner))
     decided = read_decisions(options.decisions or private / QUARANTINE, given=options.decisions is not None)
-    always = (
-        set(counts.filter(~pl.col("searched_only"))["text"].to_list()) if options.texts != "search" else set()
-    )
+    always = typed if treatment != "search" else set()
     texts: list[QuarantinedText] = []
     for (text,), rows in counts.filter(pl.col("text").is_in([*findings, *always])).group_by(
         "text", maintain_order=True
     ):
         name = f"q_{hashlib.sha256(str(text).encode()).hexdigest()[:16]}"
-        decision = "drop" if options.texts == "drop" and str(text) in always else decided.get(name, "")
+        decision = "drop" if treatment == "drop" and str(text) in always else decided.by_id.get(name, "")
         where = ", ".join(rows["where"].unique(maintain_order=True).to_list())
         texts.append(
             QuarantinedText(
                 name, str(text), tuple(findings.get(str(text), ())), where, int(rows["times"].sum()), decision
             )
         )
-    if options.decisions is not None and any(decided.values()) and not any(each.decision for each in texts):
+    texts.sort(key=lambda each: not each.findings)
+    used = {each.id for each in texts if each.decision} | {each.id for each in decided.in_release}
+    if options.decisions is not None and any(decided.by_id.values()) and not used:
         raise InputError(
             f"{options.decisions} decides about no text of this source.",
             "Use the quarantine.csv that was made from it.",
         )
-    if options.texts != "drop":
-        _write(private / QUARANTINE, texts)
-    reason = "texts are not published" if options.texts == "drop" else _WITHHELD
-    return _applied(draft, cells, texts, reason), tuple(texts)
+    if treatment != "drop" or decided.in_release:
+        write_quarantine(private / QUARANTINE, texts if treatment != "drop" else (), decided.in_release)
+    reason = "texts are not published" if treatment == "drop" else _WITHHELD
+    return _applied(draft.changed(*step), cells, texts, reason), tuple(texts)
+
+
+def _treatment(options: PublishOptions, typed: int) -> tuple[Texts, list[Step]]:
+    """What is done with texts, and the step that says so where the researcher left it open."""
+    if options.texts is not None:
+        return options.texts, []
+    treatment: Texts = "review" if typed <= REVIEWED else "search"
+    if not typed:
+        return treatment, []
+    many = plural(typed, "different text")
+    about = {
+        "review": f"There {'is' if typed == 1 else 'are'} {many}, few enough to read: each waits for a decision (--texts search"
+        " holds back only those in which personal data are found).",
+        "search": f"There are {many}, more than {REVIEWED}: only those in which personal data are found wait for a decision"
+        " (--texts review holds back all).",
+    }[treatment]
+    return treatment, [Step("free-text", "texts", None, about, typed, None, {"texts": treatment})]
+
+
+def _countries(draft: Draft) -> list[str]:
+    """The codes of the countries that raters named, whose phone numbers are recognised too."""
+    raters = draft.tables["raters"]
+    named = [name for name in raters.columns if are_countries(name)]
+    values = {str(value) for name in named for value in raters[name].drop_nulls().unique()}
+    return sorted({code for value in values if (code := code_of(value)) is not None})
 
 
 def _cells(draft: Draft, options: PublishOptions) -> Iterable[TextCell]:
@@ -157,16 +169,23 @@ def _counted(draft: Draft, cells: Sequence[TextCell]) -> pl.DataFrame:
     return pl.concat(parts)
 
 
-def _searched(texts: pl.Series, known: Sequence[str]) -> dict[str, list[Finding]]:
+def _searched(
+    texts: pl.Series, known: Sequence[str], regions: Sequence[str], entities: EntitySearch
+) -> dict[str, list[Finding]]:
     """The texts that hold personal data, with what and where."""
-    telling = sorted({name for name in known if is_telling(name)})
+    telling = sorted({folded(name) for name in known if is_telling(name)})
     mentioned: dict[str, list[str]] = {}
     if telling and texts.len():
-        hits = texts.to_frame("text").filter(pl.col("text").str.contains_any(telling))
-        hits = hits.with_columns(pl.col("text").str.extract_many(telling, overlapping=True).alias("ids"))
-        mentioned = {text: sorted(set(ids)) for text, ids in hits.iter_rows()}
-    out = {text: personal_data(text, mentioned.get(text, ())) for text in texts.to_list()}
-    return {text: findings for text, findings in out.items() if findings}
+        plain = pl.DataFrame({"text": texts, "folded": folded_texts(texts)})
+        hits = plain.filter(pl.col("folded").str.contains_any(telling))
+        hits = hits.with_columns(pl.col("folded").str.extract_many(telling, overlapping=True).alias("ids"))
+        mentioned = {text: sorted(set(ids)) for text, ids in hits.select("text", "ids").iter_rows()}
+    out: dict[str, list[Finding]] = {}
+    for text in texts.to_list():
+        findings = personal_data(text, mentioned.get(text, ()), regions)
+        if findings := merged(text, [*findings, *entities(text)]):
+            out[text] = findings
+    return out
 
 
 def _applied(draft: Draft, cells: Sequence[TextCell], texts: Sequence[QuarantinedText], reason: str) -> Draft:
@@ -229,48 +248,3 @@ def _history_texts(draft: Draft) -> list[str]:
             given = [*(each.answer for each in history.answers), *(each.answer for each in history.decisions)]
             texts += [each for each in (*given, *(made.comment for made in history.decisions)) if each]
     return texts
-
-
-# --- the file ---------------------------------------------------------------------------------------------------------
-
-
-def read_decisions(path: Path, *, given: bool) -> Mapping[str, str]:
-    """What was decided about texts, by their id."""
-    if not path.exists():
-        if given:
-            raise InputError(
-                f"There is no file {path}.", f"Publish once; {QUARANTINE} is in the private folder."
-            )
-        return {}
-    frame = read_delimited(path)
-    missing = [name for name in ("id", "decision") if name not in frame.columns]
-    if missing:
-        raise InputError(f"{path} has no column '{missing[0]}'.", f"Its columns are {', '.join(_COLUMNS)}.")
-    decided: dict[str, str] = {}
-    for number, (name, decision) in enumerate(frame.select("id", "decision").iter_rows(), start=2):
-        word = (decision or "").strip().casefold()
-        if word and word not in DECISIONS:
-            raise InputError(
-                f"{path}, line {number}: '{decision}' is not a decision.",
-                f"Write one of {', '.join(DECISIONS)}, or nothing.",
-            )
-        decided[str(name)] = word
-    return decided
-
-
-def _write(path: Path, texts: Sequence[QuarantinedText]) -> None:
-    rows = [
-        (
-            each.id,
-            ", ".join(dict.fromkeys(finding.kind for finding in each.findings)),
-            each.where,
-            each.times,
-            each.text,
-            redacted(each.text, each.findings),
-            each.decision,
-        )
-        for each in texts
-    ]
-    kinds = {name: pl.Int64 if name == "times" else pl.String for name in _COLUMNS}
-    table = pl.DataFrame(rows, schema=kinds, orient="row")
-    write_text(path, csv_text(table), private=True)

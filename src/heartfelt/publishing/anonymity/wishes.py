@@ -11,7 +11,7 @@ from heartfelt.formats.delimited import read_delimited
 from heartfelt.publishing.anonymity.draft import PERSON_COLUMNS, Draft
 from heartfelt.publishing.anonymity.roles import rater_roles, text_questions, wish_columns
 from heartfelt.publishing.options import PublishOptions
-from heartfelt.publishing.release import Step
+from heartfelt.publishing.release import Step, StepKind
 from heartfelt.serialization import dumps
 from heartfelt.snapshot.adjudications import AdjudicationHistory
 from heartfelt.snapshot.comparisons import has_sets
@@ -31,12 +31,23 @@ def honour_wishes(draft: Draft, options: PublishOptions) -> Draft:
         yes = raters[column].cast(pl.String).str.to_lowercase().is_in(_YES).fill_null(False)
         asking[wish] |= set(raters["rater"].filter(yes).to_list())
     if asking["answers"]:
-        draft = _without_people(draft, sorted(asking["answers"]))
+        about = f"{plural(len(asking['answers']), 'rater')} asked that their answers not be shared."
+        draft = without_people(
+            draft,
+            sorted(asking["answers"]),
+            "wishes",
+            about,
+            "asked that the answers not be shared",
+            counted=True,
+        )
     comments = sorted(asking["comments"] - asking["answers"])
     return _without_texts(draft, comments, options) if comments else draft
 
 
-def _without_people(draft: Draft, people: list[str]) -> Draft:
+def without_people(
+    draft: Draft, people: list[str], kind: StepKind, about: str, reason: str, *, counted: bool = False
+) -> Draft:
+    """Without these people, in any table; the ledger says for each of them why, and where ``counted`` how many ratings."""
     tables: dict[str, pl.DataFrame] = {}
     steps: list[Step] = []
     counts = draft.tables["ratings"].filter(pl.col("rater").is_in(people))["rater"].value_counts()
@@ -47,18 +58,19 @@ def _without_people(draft: Draft, people: list[str]) -> Draft:
         tables[table] = frame.filter(~pl.col(column).is_in(people).fill_null(False))
         removed = frame.height - tables[table].height
         if removed:
-            about = f"{plural(len(people), 'rater')} asked that their answers not be shared."
-            steps.append(Step("wishes", table, None, about, removed))
+            steps.append(Step(kind, table, None, about, removed))
     tables |= _without_shown(draft, people)
     rated = dict(counts.iter_rows())
     rows = [
         {
             "what": "rater",
-            "reason": f"asked that the answers not be shared ({plural(rated.get(name, 0), 'rating')})",
+            "reason": f"{reason} ({plural(rated.get(name, 0), 'rating')})" if counted else reason,
         }
         for name in people
     ]
     changed = draft.changed(*steps, **tables)
+    if not rows:
+        return changed
     return changed.changed(ledger=changed.ledger_with(pl.DataFrame(rows)))
 
 

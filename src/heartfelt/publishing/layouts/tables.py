@@ -28,7 +28,7 @@ BETWEEN = "between"
 """The part of rows that compare stimuli of different parts."""
 MEDIA_COLUMNS = {
     "media": "the media file, relative to the release's folder",
-    "sha256": "the SHA-256 of the media file",
+    "sha256": "the SHA-256 of the media file; keyed where neither file nor link is published",
     "bytes": "the size of the media file",
     "link": "where the media can be had, if they are not published here",
     "why_absent": "why there is no media file",

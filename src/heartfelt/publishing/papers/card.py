@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from heartfelt.analysis.methods_section import methods_section
+from heartfelt.publishing.hold_out import COLUMNS, LIMIT
 from heartfelt.publishing.layouts.huggingface import hub_configs, hub_front_matter
 from heartfelt.publishing.papers.citation import bibtex, citation_line
 from heartfelt.publishing.papers.codebook import questions_grid
@@ -15,6 +16,7 @@ from heartfelt.publishing.papers.facts import (
     languages_of,
     licence_of,
     media_licence_of,
+    privacy_limits,
     privacy_words,
     size_words,
     stated,
@@ -32,6 +34,7 @@ from heartfelt.publishing.papers.markup import (
     plain,
     yaml_text,
 )
+from heartfelt.publishing.papers.provenance import file_licences, provenance_grid
 from heartfelt.publishing.papers.tables import (
     anonymisation_grid,
     ceiling_grid,
@@ -203,6 +206,8 @@ def _content(release: Release) -> Iterator[str]:
     judged = emotion_words(study)
     yield f"Raters judged {judged}." if judged else ""
     yield grid_markdown(questions_grid(study), most=MOST_ROWS)
+    origins = provenance_grid(release)
+    yield grid_markdown(origins, most=MOST_ROWS) if origins.rows else ""
 
 
 def _systems(release: Release) -> list[str]:
@@ -270,6 +275,7 @@ def _labels(release: Release) -> Iterator[str]:
             f"The labels and ratings of the part {part} are held out: they are not published, and submissions are scored by the"
             " benchmark's server. Its stimuli are published."
         )
+        yield from (markdown(step.about, 5000) for step in release.record.steps if COLUMNS in step.settings)
     made = release.benchmark
     if made is not None:
         hashes = [f"{name}: `{value}`" for name, value in sorted(made.table_hashes.items())]
@@ -287,7 +293,8 @@ def _anonymisation(release: Release) -> Iterator[str]:
 def _limits(release: Release) -> Iterator[str]:
     """What the data themselves show about their limits."""
     analysis = release.analysis
-    facts = []
+    facts = list(privacy_limits(release))
+    facts += [markdown(step.about, 5000) for step in release.record.steps if LIMIT in step.settings]
     if analysis is not None:
         counts = analysis.summary.counts
         if counts.unrated:
@@ -312,6 +319,9 @@ def _licences(release: Release) -> Iterator[str]:
         ("Media", media_licence_of(release), "LICENSE-MEDIA"),
     ):
         yield f"**{what}:** {_licence_words(own)} See `{file}`."
+    if single := file_licences(release):
+        yield "Licences of single files, as the column `licence` of the stimuli states them:"
+        yield bullets([markdown(words, 2000) for words in single])
     yield f"Rights holders: {markdown(holders_of(release.details), 2000)}."
 
 
@@ -340,6 +350,7 @@ def _files(release: Release) -> Iterator[str]:
             "`CODEBOOK.md`, `codebook.csv`: every column of every table",
             "`croissant.json`: the same for machines",
             "`tables/`, `figures/`: for a paper, with the numbers behind each figure as CSV",
+            "`digests.csv`: every hash in these files, what it is over, and whether it is keyed",
             "`CHECKSUMS.sha256`: check with `sha256sum -c CHECKSUMS.sha256`",
         ]
     )

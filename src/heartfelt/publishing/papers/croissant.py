@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from heartfelt.analysis.methods_section import methods_section
+from heartfelt.clock import now
 from heartfelt.files import sha256_of
 from heartfelt.publishing.papers.citation import bibtex
 from heartfelt.publishing.papers.codebook import type_words
@@ -31,6 +32,7 @@ from heartfelt.publishing.papers.facts import (
     title_of,
 )
 from heartfelt.publishing.papers.markup import plain
+from heartfelt.publishing.papers.provenance import origin_sentences
 from heartfelt.publishing.papers.tables import reliability_grid
 from heartfelt.publishing.record import sentences
 from heartfelt.publishing.release import PublishedFile, Release
@@ -117,6 +119,7 @@ def croissant(release: Release, folder: Path) -> dict[str, Json]:
         "inLanguage": list(languages_of(release)),
         "keywords": ["human ratings", "emotion", *map(plain, details.keywords)],
         "version": details.version or f"{NO_VERSION}+{release.snapshot.hash[:12]}",
+        "datePublished": details.released or now().date().isoformat(),
         "citeAs": bibtex(release),
         "creator": [_creator(author) for author in details.authors],
         "license": (own.url or own.spdx) if own is not None else "Not stated by the authors; see LICENSE",
@@ -124,7 +127,6 @@ def croissant(release: Release, folder: Path) -> dict[str, Json]:
         "recordSet": [],
     }
     out |= {"url": details.url} if details.url else {}
-    out |= {"datePublished": details.released} if details.released else {}
     out |= {"sameAs": f"https://doi.org/{details.doi}"} if details.doi else {}
     distribution, records = [*_listed(out["distribution"])], []
     for table in tables:
@@ -214,7 +216,9 @@ def _media(release: Release, taken: set[str]) -> Json:
         "@type": "cr:FileSet",
         "@id": name,
         "name": name,
-        "description": f"{plural(len(paths), 'media file')} without metadata",
+        "description": ". ".join(
+            [f"{plural(len(paths), 'media file')} without metadata", *origin_sentences(release)]
+        ),
         "encodingFormat": [*kinds],
         "includes": [*sorted({f"{PurePosixPath(path).parts[0]}/**" for path in paths})],
     }
@@ -269,6 +273,8 @@ def responsible(release: Release) -> dict[str, Json]:
         details.collected,
     )
     collected = [text for text in statements if text]
+    if origins := origin_sentences(release):
+        collected.append(f"Stimuli: {'; '.join(origins)}.")
     machines = release.snapshot.fields
     tools: list[Json] = []
     if machines.height and "source" in machines.columns:

@@ -16,6 +16,7 @@ from heartfelt.publishing.papers.facts import (
     left_out,
     licence_of,
     media_licence_of,
+    privacy_limits,
     privacy_words,
     rater_facts,
     size_words,
@@ -25,6 +26,7 @@ from heartfelt.publishing.papers.facts import (
     title_of,
 )
 from heartfelt.publishing.papers.markup import heading, paragraphs
+from heartfelt.publishing.papers.provenance import file_licences, origin_sentences
 from heartfelt.publishing.release import Release
 from heartfelt.publishing.splits import parts_of, placement, split_of
 from heartfelt.snapshot.snapshot import SPLIT
@@ -92,7 +94,9 @@ def _instances(release: Release) -> str:
         f"Stimuli ({stimuli_words(study, counts['stimuli'])}), the people who rated them, and their answers."
     )
     made = f" The stimuli were made by {plural(counts['systems'], 'system')}." if counts["systems"] else ""
-    return f"{text}{made}"
+    origins = origin_sentences(release)
+    models = f" {'; '.join(origins)}." if origins else ""
+    return f"{text}{made}{models}"
 
 
 def _size(release: Release) -> str:
@@ -218,7 +222,7 @@ def _processed(release: Release) -> str:
 def _raw(release: Release) -> str:
     return (
         "The ratings are published one by one, as far as anonymisation allows; labels are made from them. The unpublished"
-        f" source has the hash {release.record.source_hash}."
+        f" source has the keyed hash {release.record.source_hash}."
     )
 
 
@@ -233,8 +237,12 @@ def _licences(release: Release) -> str:
         if own
         else "Ratings and labels: the authors state no licence."
     )
+    single = file_licences(release)
+    files = f" By file: {'; '.join(single)}." if single else ""
     return f"{ratings} " + (
-        f"Media: {media.name} ({media.spdx})." if media else "Media: the authors state no licence."
+        f"Media: {media.name} ({media.spdx}).{files}"
+        if media
+        else files.strip() or "Media: the authors state no licence."
     )
 
 
@@ -260,7 +268,9 @@ QUESTIONS: Mapping[str, Asked] = {
         "Are there errors, noise or redundancies?": _errors,
         "Is it complete in itself, or does it depend on other resources?": _self_contained,
         "Does it concern people, and which groups?": _people,
-        "Can people be identified?": privacy_words,
+        "Can people be identified?": lambda release: " ".join(
+            (privacy_words(release), *privacy_limits(release))
+        ),
         "Could any of it offend or upset?": lambda release: stated(release.details.content),
     },
     "Collection": {

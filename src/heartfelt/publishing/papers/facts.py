@@ -15,6 +15,7 @@ from heartfelt.publishing.columns import about_column
 from heartfelt.publishing.papers.details import Details
 from heartfelt.publishing.papers.licences import Licence, licence
 from heartfelt.publishing.release import PublishedColumn, PublishedFile, Release, Step, StepKind
+from heartfelt.snapshot import Snapshot
 from heartfelt.stats.estimate import Estimate
 from heartfelt.study import Question, Study
 from heartfelt.study.model import say
@@ -39,9 +40,11 @@ STEPS: Mapping[StepKind, str] = {
     "columns": "Columns were left out or renamed: {columns}.",
     "free-text": "Texts were searched for personal data, and those with any were left out or redacted: {columns}.",
     "pseudonyms": "Identifiers of people were replaced by keyed pseudonyms.",
+    "hashes": "Hashes of what is not published were keyed: {columns}.",
     "media": "Metadata was removed from media files.",
-    "hold-out": "Ratings and labels of the part {part} were held out ({rows} rows).",
+    "hold-out": "What people said about the stimuli of the part {part} was held out, and other columns about them emptied.",
     "demographics": "Facts about raters were generalised, and left out for raters who would have stood out: {columns}.",
+    "earlier": "What is published was checked together with an earlier release of the same people.",
     "times": "Times were made coarser: {columns}.",
 }
 """What a kind of step did, in the past tense."""
@@ -217,6 +220,41 @@ def privacy_words(release: Release) -> str:
         f" {record.l} different values of every sensitive column among them (l-diversity), or was removed. Identifiers are keyed"
         " pseudonyms whose key is not published."
     )
+
+
+def privacy_limits(release: Release) -> tuple[str, ...]:
+    """What the published answers themselves still say about who somebody is, whatever was done to the rest."""
+    if not release.snapshot.survey.raters:
+        return ()
+    alone, raters = unlike_others(release.snapshot)
+    out = [
+        f"Pseudonyms do not hide how somebody rated: {number(alone)} of {plural(raters, 'rater')} gave a combination of answers"
+        " that nobody else gave. Whoever knows some of a person's answers, or has another release of the same people under any key,"
+        " can find the row."
+    ][: min(alone, 1)]
+    if "seconds" in release.snapshot.scan_ratings().collect_schema():
+        out.append(
+            "Answer times are published: their sum is about the length of a session, so whoever knows that, such as the recruiter,"
+            " can find the person."
+        )
+    else:
+        out.append(
+            "Answer times are not published; how many answers a person gave still bounds the length of the session."
+        )
+    return tuple(out)
+
+
+def unlike_others(snapshot: Snapshot) -> tuple[int, int]:
+    """Raters whose answers nobody else gave in the same combination, and all raters who answered."""
+    ratings = snapshot.scan_ratings().filter(pl.col("rater").is_not_null())
+    names = [
+        name
+        for name in ("stimulus", "question", "repeat", "value", "answer")
+        if name in ratings.collect_schema()
+    ]
+    rows = ratings.select("rater", pl.struct(names).hash().alias("answered"))
+    by_rater = rows.group_by("rater").agg(pl.len(), pl.sum("answered")).collect()
+    return int((~by_rater.select("len", "answered").is_duplicated()).sum()), by_rater.height
 
 
 def published_tables(release: Release, folder: Path) -> tuple[PublishedFile, ...]:

@@ -332,11 +332,11 @@ def anonymisation_grid(release: Release) -> Grid:
     for step in release.record.steps:
         where = f"{step.table}.{step.column}" if step.column else step.table
         lost = None if step.lost is None else percent(step.lost, 1)
-        rows.append((step.about, where, step.rows or None, lost))
+        rows.append((step.about, where, step.rows or None, step.settings.get("emptied"), lost))
     return Grid(
         "anonymisation",
         "Steps before publishing",
-        ("step", "where", "rows changed", "information lost"),
+        ("step", "where", "rows changed", "cells emptied", "information lost"),
         tuple(rows),
         (f"k = {release.record.k}, l = {release.record.l}.",),
         why_empty="no step is recorded",

@@ -18,11 +18,13 @@ from heartfelt.publishing.papers.facts import holders_of, licence_of, title_of
 from heartfelt.publishing.papers.licences import licence_file
 from heartfelt.publishing.papers.markup import plain
 from heartfelt.publishing.papers.methods import methods_file
+from heartfelt.publishing.papers.provenance import file_licences, origin_sentences
 from heartfelt.publishing.papers.tables import write_tables
 from heartfelt.publishing.release import Release
 from heartfelt.report.analysis import charts_of
 from heartfelt.report.charts import Charts
 from heartfelt.serialization import write_json
+from heartfelt.study.norms import norms_of
 from heartfelt.wording import listed
 
 CROISSANT = "croissant.json"
@@ -57,7 +59,7 @@ def write_papers(
         "LICENSE": licence_file(
             own.spdx if own else None, "the ratings, labels and documentation", holders, contact
         ),
-        "LICENSE-MEDIA": licence_file(details.media_licence, "the media", holders, contact),
+        "LICENSE-MEDIA": _media_licence(release, holders),
     }
     with _drawing(charts, folder / "figures", progress):
         for name, text in texts.items():
@@ -66,6 +68,23 @@ def write_papers(
         entries = write_codebook(release, folder)
         write_json(folder / CROISSANT, croissant(release, folder))
     return Papers(not_stated(details), undescribed(entries))
+
+
+def _media_licence(release: Release, holders: str) -> str:
+    """The text of LICENSE-MEDIA: the authors' licence, and those that the stimuli state for single files."""
+    details, single = release.details, file_licences(release)
+    if not single:
+        return licence_file(details.media_licence, "the media", holders, details.contact)
+    whole = (
+        licence_file(details.media_licence, "the media", holders, details.contact)
+        if details.media_licence
+        else "The authors state no licence for the media as a whole.\n"
+    )
+    lines = "\n".join(f"- {words}" for words in single)
+    return (
+        f"{whole}\nThe column licence of the stimuli states, for what the generators made:\n\n{lines}\n\n"
+        "Where no licence is stated, ask the authors before you use the file.\n"
+    )
 
 
 def _drawing(charts: Charts, folder: Path, progress: Progress | None) -> AbstractContextManager[None]:
@@ -83,6 +102,10 @@ def notice(release: Release) -> str:
     systems = [system.name or system.id for system in study.systems]
     lines = [plain(title_of(release)), f"Rights holders: {plain(holders_of(release.details), 2000)}"]
     lines += [f"Builds on: {plain(text, 2000)}" for text in (release.details.sources, study.credit) if text]
+    lines += [
+        f"Reference coordinates of the intents: {plain(t.words, 2000)}" for t in norms_of(study.intents)
+    ]
     lines += [f"Stimuli were made by: {plain(listed(systems, 50), 2000)}"] if systems else []
+    lines += origin_sentences(release)
     lines.append(f"Published with heartfelt {plain(release.record.version)}")
     return "\n".join(lines) + "\n"

@@ -245,6 +245,8 @@ def _trial_json(step: ShowTrial, blinding: Blinding, language: str) -> dict[str,
     names = blinding.names(step.trial, step.questions)
     members = [_member_json(step, place, blinding) for place in range(len(step.members))]
     conditions = blinding.conditions(step.trial, step.questions)
+    boxes = [part for question, seen in step.boxes.items() if question in names for part in seen]
+    limits = list(dict.fromkeys(text for question, text in step.limits.items() if question in names))
     return {
         "kind": "trial",
         "sort": "practice" if step.kind == "practice" else "rating",
@@ -259,6 +261,8 @@ def _trial_json(step: ShowTrial, blinding: Blinding, language: str) -> dict[str,
         "words": None if step.words is None else blinding.words(step.words, language),
         "machine": {names[question]: value for question, value in step.machine.items() if question in names},
         **({"members": members} if members else {}),
+        **({"boxes": boxes} if boxes else {}),
+        **({"limits": limits} if limits else {}),
         **({"show_if": conditions} if conditions else {}),
     }
 

@@ -44,6 +44,8 @@ def rater_refusal(request: Request, status: int, questions: tuple[str, ...] = ()
         and not path.startswith(tuple(f"{at}/" for at in _RATER_PATHS))
     ):
         return None
+    if not hasattr(getattr(request.scope.get("app"), "state", None), "collection"):
+        return None  # a challenge has no rating pages
     language = request_language(request)
     if language.split("-")[0] == "en":
         return None

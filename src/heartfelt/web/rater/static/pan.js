@@ -20,8 +20,9 @@ export class Pan {
     frame.addEventListener("click", (event) => this.#click(event));
   }
 
-  show(image) {
-    Object.assign(this, { image, zoom: 1, x: 0, y: 0 });
+  // What is drawn over the picture moves with it.
+  show(image, over = null) {
+    Object.assign(this, { image, over, zoom: 1, x: 0, y: 0 });
     image.style.transform = "";
   }
 
@@ -73,7 +74,8 @@ export class Pan {
     this.x = Math.min(most[0], Math.max(-most[0], this.x + x));
     this.y = Math.min(most[1], Math.max(-most[1], this.y + y));
     this.frame.classList.toggle("panned", this.zoom > 1);
-    this.image.style.transform = this.zoom > 1 ? `translate(${this.x}px, ${this.y}px) scale(${this.zoom})` : "";
+    const transform = this.zoom > 1 ? `translate(${this.x}px, ${this.y}px) scale(${this.zoom})` : "";
+    for (const node of [this.image, this.over]) if (node) node.style.transform = transform;
   }
 
   // Returns true when the key was meant for the picture.

@@ -1,4 +1,5 @@
 // One trial: the stimulus, the questions, the keys, and what is written down about it all.
+import { drawn } from "./boxes.js";
 import { copy, does, find, freshKey, make, part, tell } from "./dom.js";
 import { Choices } from "./choices.js";
 import { notice } from "./connection.js";
@@ -202,10 +203,11 @@ export class Trial {
   #picture(image) {
     image.alt = words("stimulus_image");
     const frame = does("enlarge", this.node);
-    frame.replaceChildren(image);
+    const boxes = this.step.boxes ? drawn(this.step.boxes, image) : null;
+    frame.replaceChildren(image, ...(boxes ? [boxes] : []));
     frame.hidden = false;
     this.node.style.setProperty("--ratio", image.naturalWidth / image.naturalHeight || 1);
-    this.pan.show(image);
+    this.pan.show(image, boxes);
   }
 
   // Brings the media in; false when it cannot be shown, and the trial is given back.

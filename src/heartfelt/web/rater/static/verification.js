@@ -23,6 +23,8 @@ export class Verification {
     }
     const { heading } = this.form;
     if (heading) heading.append(make("span", { class: "verify-keys", "aria-hidden": "true" }, ...this.#help()));
+    const { limits } = trial.step;
+    if (heading && limits) heading.after(make("details", { class: "limits" }, make("summary", { text: words("draft_limits") }), ...limits.map((text) => make("p", { text, dir: "auto" }))));
   }
 
   #help() {

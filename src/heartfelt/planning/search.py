@@ -1,0 +1,132 @@
+"""Beyond the grid: what a design costs, the largest that a budget pays, and the first that reaches the wanted power."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from heartfelt.errors import InputError
+from heartfelt.planning.design import Material, PlannedDesign, PlanOptions, design_of
+from heartfelt.planning.results import DesignForecast
+
+FURTHEST = 8
+"""Times the study's ratings per clip that are looked at (or twice the grid's most, where that is more)."""
+MORE_CLIPS = (1.5, 2.0, 3.0, 4.0, 6.0, 8.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """What a design takes of raters' time and of money."""
+
+    minutes_per_rater: float
+    hours: float
+    cost: float | None
+    cost_at_most: float | None
+    """Where every rater stays to the end."""
+
+
+def price(design: PlannedDesign, options: PlanOptions, seconds: float, given: float) -> Price:
+    """Time and cost for ``given`` trials answered in all."""
+    trial = seconds / 60.0
+    minutes = options.overhead_minutes + design.per_rater * trial
+    hours = (design.raters * options.overhead_minutes + given * trial) / 60.0
+
+    def cost(hours: float, trials: float) -> float:
+        paid = hours * (options.pay_per_hour or 0.0) + trials * (options.pay_per_rating or 0.0)
+        return paid * (1.0 + options.fee)
+
+    if not options.priced:
+        return Price(minutes, hours, None, None)
+    every = cost(design.raters * minutes / 60.0, design.raters * design.per_rater)
+    return Price(minutes, hours, min(cost(hours, given), every), every)
+
+
+def with_ratings(material: Material, options: PlanOptions, dropout: float, ratings: int) -> PlannedDesign:
+    """The study's own clips with other ratings per clip."""
+    clips = material.system.size / (len(material.systems) * len(material.intents))
+    per_rater = options.per_rater[0] if options.per_rater else 0
+    return design_of(material, clips, ratings, per_rater, 0, dropout, own=False, notes=[])
+
+
+def affordable(
+    material: Material, options: PlanOptions, dropout: float, seconds: float
+) -> PlannedDesign | None:
+    """The most ratings per clip of the study's own clips that the budget pays; None where it pays none."""
+    limit = options.afford
+    if limit is None or not material.system.size:
+        return None
+    low, high = 0, 1
+    most = max(2, material.ratings * FURTHEST * 4)
+
+    def paid(ratings: int) -> bool:
+        design = with_ratings(material, options, dropout, ratings)
+        taken = price(design, options, seconds, design.wanted).cost_at_most
+        return taken is not None and taken <= limit
+
+    while high <= most and paid(high):
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if paid(middle) else (low, middle)
+    return with_ratings(material, options, dropout, low) if low else None
+
+
+def first_reaching(
+    material: Material,
+    options: PlanOptions,
+    dropout: float,
+    tried: Sequence[DesignForecast],
+    forecast: Callable[[PlannedDesign], DesignForecast],
+) -> list[DesignForecast]:
+    """Forecasts of the designs looked at on the way to the first that reaches the wanted power, that one last if there is one.
+
+    With the study's own clips, the ratings per clip are halved in between (power grows with them); where no number of ratings is
+    enough, stimuli are too few, and the clips are increased.
+    """
+    listed = material.system.size
+    own = [each for each in tried if each.design.stimuli == listed]
+    if not own or len(material.systems) < 2 or any(each.power >= options.power for each in own):
+        return []
+    low = max(each.design.ratings for each in own)
+    high = max(FURTHEST * material.ratings, 2 * low)
+    looked: dict[int, DesignForecast] = {}
+
+    def reaches(ratings: int) -> bool:
+        looked[ratings] = forecast(with_ratings(material, options, dropout, ratings))
+        return looked[ratings].power >= options.power
+
+    try:
+        enough = reaches(high)
+    except InputError:
+        return []
+    if enough:
+        while high - low > max(1, low // 10):
+            middle = math.ceil(math.sqrt(low * high)) if high > 2 * low else (low + high) // 2
+            low, high = (low, middle) if reaches(middle) else (middle, high)
+        return [*(each for ratings, each in looked.items() if ratings != high), looked[high]]
+    return [looked[high], *_more_clips(material, options, dropout, tried, forecast)]
+
+
+def _more_clips(
+    material: Material,
+    options: PlanOptions,
+    dropout: float,
+    tried: Sequence[DesignForecast],
+    forecast: Callable[[PlannedDesign], DesignForecast],
+) -> list[DesignForecast]:
+    """Designs with more clips than the study lists, up to the first that reaches the wanted power."""
+    if any(each.power >= options.power for each in tried):
+        return []
+    clips = material.system.size / (len(material.systems) * len(material.intents))
+    out: list[DesignForecast] = []
+    for factor in MORE_CLIPS:
+        wanted = math.ceil(factor * clips)
+        try:
+            design = design_of(material, wanted, material.ratings, 0, 0, dropout, own=False, notes=[])
+            out.append(forecast(design))
+        except InputError:
+            break
+        if out[-1].power >= options.power:
+            break
+    return out

@@ -1,0 +1,136 @@
+"""How long people took: a sum of answer times is a session's length, which a recruiter shows beside the person's id.
+
+Columns that add up to the length of a session, or say how much of it somebody needed, are left out unless they are asked for.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+import polars as pl
+
+from heartfelt.publishing.anonymity.draft import Draft
+from heartfelt.publishing.release import Step
+
+_TIMES: Mapping[str, tuple[str, ...]] = {
+    "ratings": ("seconds", "first_play", "field_seconds"),
+    "traces": ("away",),
+    "fields": ("seconds",),
+}
+"""Columns in seconds."""
+_EFFORT: Mapping[str, tuple[str, ...]] = {
+    "ratings": ("plays", "focus_losses", "heard", "heard_flag", "keystrokes", "late"),
+    "fields": ("keystrokes",),
+}
+"""Columns that grow with the time somebody took: clips played again, keys, places lost because an answer came late."""
+_WORDS = frozenset(
+    (
+        *("second", "seconds", "sec", "secs", "minute", "minutes", "min", "mins", "ms", "msec", "millisecond", "milliseconds"),
+        *("duration", "elapsed", "latency", "rt", "time", "times", "length", "speed", "dauer", "zeit"),
+    )
+)  # fmt: skip
+_ASKED = ("about_", "before_", "after_")
+_FEWEST = 10
+"""Raters of whom a column's agreement with the length of their sessions can be judged."""
+_ALIKE = 0.8
+_FIGURE = re.compile(r"\d\s?(?:ms|s|sec|secs|seconds?|min|mins|minutes?|h|hours?)\b", re.IGNORECASE)
+_SENTENCE = re.compile(r"(?<=[.;!?])\s+")
+WITHOUT_FIGURES = "It is about how long answers took; figures are left out."
+LEFT_OUT = (
+    "Left out: answer times add up to the length of a session, which recruiters show beside a person's id."
+)
+PUBLISHED = "Their sum is about the length of the session: whoever knows that can find the person."
+
+
+def answer_times(draft: Draft, step: float) -> Draft:
+    """Durations rounded to ``step`` seconds; where it is 0, nothing that says how long a person took."""
+    tables: dict[str, pl.DataFrame] = {}
+    steps: list[Step] = []
+    for table, names in _TIMES.items():
+        for name in draft.having(table, *names):
+            frame = tables.get(table, draft.tables[table])
+            if step and not frame.schema[name].is_numeric():
+                continue
+            if step:
+                digits = max(0, len(f"{step:.6f}".rstrip("0").partition(".")[2]))
+                rounded = ((pl.col(name) / step).round() * step).round(digits)
+                tables[table] = frame.with_columns(rounded.alias(name))
+                about, lost = f"Rounded to {step:g} s, as asked. {PUBLISHED}", None
+            else:
+                tables[table], about, lost = frame.drop(name), LEFT_OUT, 1.0
+            steps.append(Step("times", table, name, about, frame.height, lost))
+    for table, names in _EFFORT.items():
+        for name in () if step else draft.having(table, *names):
+            frame = tables.get(table, draft.tables[table])
+            tables[table] = frame.drop(name)
+            steps.append(Step("times", table, name, LEFT_OUT, frame.height, 1.0))
+    draft = draft.changed(*steps, **tables)
+    return draft if step else _without_figures(draft)
+
+
+def _without_figures(draft: Draft) -> Draft:
+    """Reasons for leaving somebody out, without the seconds that a rule found."""
+    tables: dict[str, pl.DataFrame] = {}
+    steps: list[Step] = []
+    for table in ("ledger", "raters"):
+        if not draft.having(table, "reason"):
+            continue
+        frame = draft.tables[table]
+        texts = frame["reason"].cast(pl.String)
+        reasons = pl.Series("reason", [None if text is None else _plain(text) for text in texts], pl.String)
+        changed = int(texts.ne_missing(reasons).sum())
+        if changed:
+            tables[table] = frame.with_columns(reasons)
+            about = "Reasons are stated without the times that a rule found."
+            steps.append(Step("times", table, "reason", about, changed))
+    return draft.changed(*steps, **tables)
+
+
+def _plain(text: str) -> str:
+    parts = [WITHOUT_FIGURES if _FIGURE.search(part) else part for part in _SENTENCE.split(text)]
+    return " ".join(dict.fromkeys(parts))
+
+
+def session_lengths(draft: Draft) -> list[str]:
+    """Columns of the raters that hold how long their sessions took: by their names, or because they agree with answer times."""
+    raters = draft.tables["raters"]
+    unasked = [name for name in raters.columns if not name.startswith(_ASKED)]
+    named = {name for name in unasked if _is_duration(name) and _holds_figures(raters[name])}
+    lengths = _lengths(draft)
+    for name in (name for name in unasked if raters.schema[name].is_numeric()):
+        known = raters.select("rater", pl.col(name).cast(pl.Float64)).join(lengths, on="rater")
+        for other in lengths.columns[1:]:
+            both = known.select(name, other).drop_nulls()
+            if both.height >= _FEWEST and both[name].n_unique() > 2:
+                alike = both.select(pl.corr(name, other, method="spearman")).item()
+                named |= {name} if alike >= _ALIKE else set()  # not a number where all took as long
+    return [name for name in raters.columns if name in named]
+
+
+def _is_duration(name: str) -> bool:
+    words = re.split(r"[^A-Za-z]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower())
+    return bool(_WORDS.intersection(words)) and "zone" not in words
+
+
+def _holds_figures(column: pl.Series) -> bool:
+    if column.dtype == pl.String:
+        return bool(column.drop_nulls().str.contains(r"^\s*\d[\d:.,\s]*[A-Za-z]{0,7}\s*$").all())
+    return column.dtype.is_numeric() or column.dtype in (pl.Duration, pl.Time)
+
+
+def _lengths(draft: Draft) -> pl.DataFrame:
+    """What is known of the length of every rater's session: the sum of answer times, and from the first moment to the last."""
+    ratings, raters = draft.tables["ratings"], draft.tables["raters"]
+    figures: list[pl.Expr] = []
+    if draft.having("ratings", "seconds"):
+        figures.append(pl.col("seconds").sum().alias("(sum)"))
+    if draft.having("ratings", "at"):
+        figures.append((pl.col("at").max() - pl.col("at").min()).dt.total_seconds().alias("(span)"))
+    known = ratings.drop_nulls("rater").group_by("rater").agg(figures)
+    if draft.having("raters", "arrived", "last_seen") == ("arrived", "last_seen"):
+        moments = [raters.schema[name] for name in ("arrived", "last_seen")]
+        if all(isinstance(dtype, pl.Datetime) for dtype in moments):
+            stay = (pl.col("last_seen") - pl.col("arrived")).dt.total_seconds().alias("(stay)")
+            known = known.join(raters.select("rater", stay), on="rater", how="left")
+    return known
