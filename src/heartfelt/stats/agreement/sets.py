@@ -114,13 +114,15 @@ def set_distances(ratings: Grouped, distance: str, raters: bool, seed: int) -> S
 
 
 def _coded(sets: list[frozenset[Any]]) -> tuple[Ints, Ints, int]:
-    """The members of every set as sorted codes, where each set starts, and how many members there are."""
-    codes: dict[Any, int] = {}
-    start = np.concatenate([[0], np.cumsum([len(each) for each in sets])]).astype(np.int64)
-    members = np.empty(int(start[-1]), dtype=np.int64)
-    for at, each in enumerate(sets):
-        members[start[at] : start[at + 1]] = sorted(codes.setdefault(name, len(codes)) for name in each)
-    return start, members, len(codes)
+    """The members of every set as sorted codes, where each set starts, and how many members there are.
+
+    Codes follow the members' names: in the order of a set, which differs from process to process, sums would end in other digits.
+    """
+    names = sorted(frozenset().union(*sets), key=lambda name: (type(name).__name__, repr(name)))
+    codes = {name: code for code, name in enumerate(names)}
+    start = np.concatenate([[0], np.cumsum([len(members) for members in sets])]).astype(np.int64)
+    coded = [code for members in sets for code in sorted(codes[name] for name in members)]
+    return start, np.array(coded, dtype=np.int64), len(codes)
 
 
 def _chosen(
