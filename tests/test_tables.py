@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+import numpy as np
 import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from heartfelt.errors import InputError
-from heartfelt.tables import CONTRACTS, RATINGS, STIMULI, lossless_types
+from heartfelt.tables import CONTRACTS, RATINGS, STIMULI, lossless_types, row_sum
 
 
 def ratings(**columns: list[object]) -> pl.DataFrame:
@@ -93,3 +94,16 @@ def test_numbers_become_numbers_only_when_all_of_them_do() -> None:
         pl.DataFrame({"a": ["1", "2"], "b": ["4.0", "2.833"], "c": ["007", "8"], "d": ["1.50", "2.0"]})
     )
     assert frame.dtypes == [pl.Int64, pl.Float64, pl.String, pl.String]
+
+
+def test_sums_of_rows_are_the_same_in_every_run() -> None:
+    numbers = np.random.default_rng(3).normal(size=(18, 300))
+    columns = [f"c{at}" for at in range(len(numbers))]
+    frame = pl.DataFrame(dict(zip(columns, numbers, strict=True)))
+    sums = {frame.select(row_sum(map(pl.col, columns))).to_series().to_numpy().tobytes() for _ in range(300)}
+    assert sums == {np.add.reduce(numbers, axis=0).tobytes()}
+
+
+def test_sums_of_rows_take_gaps_as_nothing() -> None:
+    frame = pl.DataFrame({"a": [1, None, None], "b": [2, 3, None]})
+    assert frame.select(row_sum([pl.col("a"), pl.col("b")])).to_series().to_list() == [3, 3, 0]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import reduce
 
 import polars as pl
 
@@ -94,6 +95,14 @@ class Contract:
                 f"{where}: {doubled.height} rows of {self.name} share their key; the first is {first}.",
                 f"{repeats}Keep one row per {' x '.join(key)} where they are copies.",
             )
+
+
+def row_sum(columns: Iterable[pl.Expr]) -> pl.Expr:
+    """The sum of columns in every row, from left to right, gaps as 0.
+
+    Polars' ``sum_horizontal`` adds in whatever order its threads finish, so its last digit differs from run to run.
+    """
+    return reduce(lambda total, column: total + column.fill_null(0), columns, pl.lit(0))
 
 
 def need_columns(have: Iterable[str], names: Iterable[str], where: str) -> None:

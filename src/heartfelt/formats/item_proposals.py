@@ -21,6 +21,7 @@ from heartfelt.formats.roles import (
     ranked,
     uncertain,
 )
+from heartfelt.tables import row_sum
 
 _COUNT_WORDS = {"vote", "count", "n"}
 _TOTALS = {"n", "total", "sum"}
@@ -140,7 +141,7 @@ def tally_proposal(table: ProfiledTable) -> Proposal | None:
         if (
             len(counts) > 1
             and (
-                numbers.select(pl.sum_horizontal(pl.exclude(total.name))).to_series() == numbers[total.name]
+                numbers.select(row_sum(pl.col(p.name) for p in counts)).to_series() == numbers[total.name]
             ).all()
         ):
             return _counted(stimulus, counts, f"each row sums to '{total.name}'", doubts)
@@ -162,7 +163,7 @@ def votes_proposal(table: ProfiledTable) -> Proposal | None:
     if len(counts) < 2 or table.frame.height < 2 or any(word.isdigit() for p in counts for word in p.words):
         return None
     numbers = (pl.col(profile.name).cast(pl.Float64, strict=False) for profile in counts)
-    sums = table.frame.select(pl.sum_horizontal(numbers)).to_series()
+    sums = table.frame.select(row_sum(numbers)).to_series()
     return (
         None if sums.n_unique() > 1 else _counted(stimulus, counts, f"each row sums to {sums[0]:g}", doubts)
     )

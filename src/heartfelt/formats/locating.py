@@ -21,6 +21,7 @@ from heartfelt.formats.source_table import (
     named_parts,
     open_table,
 )
+from heartfelt.tables import row_sum
 from heartfelt.wording import listed
 
 _MOST_LINES = 4
@@ -87,7 +88,7 @@ def _matching_rows(table: SourceTable, error: RatingError) -> list[int]:
         answer = pl.any_horizontal(texts[str(name)] == str(value) for name in among)
     else:
         answer = pl.lit(True)
-    score = pl.sum_horizontal(point.fill_null(False).cast(pl.Int64) for point in points)
+    score = row_sum(point.cast(pl.Int64) for point in points)
     scored = table.rows.filter(answer.fill_null(False)).select(ROW_NUMBER, points=score)
     rows = scored.collect()
     if not rows.height:

@@ -18,7 +18,7 @@ from heartfelt.screening.rules.collusion import PAIR_COLUMNS, parallel_pairs
 from heartfelt.screening.view import RatingsView
 from heartfelt.serialization import to_json
 from heartfelt.snapshot import Snapshot
-from heartfelt.tables import TRACES, answered
+from heartfelt.tables import TRACES, answered, row_sum
 
 
 @dataclass(frozen=True, slots=True)
@@ -358,7 +358,7 @@ def ranking(flags: pl.DataFrame, raters: Sequence[str]) -> pl.DataFrame:
         .agg(pl.col("rule").alias("flagged_by"))
     )
     table = table.join(flagged, on="rater", how="left", maintain_order="left").with_columns(
-        pl.sum_horizontal(pl.col(counted).fill_null(0.0)).alias("score"),
+        row_sum(map(pl.col, counted)).alias("score"),
         pl.col("flagged_by").fill_null(pl.lit([], dtype=pl.List(pl.String))),
     )
     table = table.with_columns(pl.col("score").rank("min", descending=True).cast(pl.Int64).alias("rank"))

@@ -1,6 +1,9 @@
 from __future__ import annotations
 
 import itertools
+import os
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
@@ -172,3 +175,31 @@ def test_missing_answers_and_bad_input() -> None:
         alpha(rater, item, value, "masi", interval="bootstrap")
     same = alpha([1, 2, 1, 2], [1, 1, 2, 2], [[], [], [], []], "jaccard")
     assert same.why_missing == "all pairable ratings are the same, so no disagreement could be expected"
+
+
+TAGGED = """
+import numpy as np
+from heartfelt.stats.agreement import alpha
+rng = np.random.default_rng(4)
+words = np.array([f"word {at}" for at in range(40)])
+rows = [(rater, item, [str(word) for word in rng.choice(words, rng.integers(1, 9), replace=False)])
+        for item in range(60) for rater in range(5)]
+rater, item, value = zip(*rows)
+print([alpha(list(rater), list(item), list(value), level) for level in ("jaccard", "masi")])
+"""
+
+
+@pytest.mark.slow
+def test_every_process_gives_the_same_digits() -> None:
+    # The order of a set of words differs from process to process, as the hash of a text does.
+    printed = {
+        subprocess.run(
+            [sys.executable, "-c", TAGGED],
+            env={**os.environ, "PYTHONHASHSEED": salt},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for salt in "12345"
+    }
+    assert len(printed) == 1
