@@ -267,6 +267,21 @@ def test_sums_over_columns_have_an_order() -> None:
     assert not found, "use heartfelt.tables.row_sum:\n" + "\n".join(found)
 
 
+def test_joins_of_tables_keep_an_order() -> None:
+    # Without maintain_order Polars may return the rows in the order its threads finish.
+    found = [
+        f"{path.relative_to(TOP)}:{node.lineno}"
+        for path in sorted(ROOT.rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "join"
+        for named in [{word.arg: getattr(word.value, "value", None) for word in node.keywords}]
+        if named.keys() & {"on", "left_on", "how"}
+        and "maintain_order" not in named
+        and named.get("how") != "cross"
+    ]
+    assert not found, "name maintain_order:\n" + "\n".join(found)
+
+
 def test_results_that_leave_a_package_are_typed() -> None:
     """No function or class that another package imports has a ``dict[str, Any]`` in its signature or its fields."""
     exported: dict[str, set[str]] = defaultdict(set)

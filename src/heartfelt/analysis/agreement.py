@@ -190,7 +190,7 @@ def _priors(question: QuestionData, material: Material) -> dict[str, Prior]:
         items = items.with_columns(pl.concat_str("stimulus", "question", separator="\x1f").alias("item"))
     else:
         items = items.filter(pl.col("question") == question.id).with_columns(pl.col("stimulus").alias("item"))
-    items = items.join(question.items.select("item"), on="item", how="semi")
+    items = items.join(question.items.select("item"), on="item", how="semi", maintain_order="left")
     out: dict[str, Prior] = {}
     codes = {word: code for code, word in question.categories.items()}
     if "intended" in items.columns:

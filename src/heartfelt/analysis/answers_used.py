@@ -97,9 +97,9 @@ def _unused(material: Material, comparisons: Sequence[Comparison]) -> Iterator[t
     ratings = answered(ratings)
     yield BLANK, ratings
     items = material.answers.select(ITEM).unique()
-    short = items.join(material.labels.table.select(ITEM), on=ITEM, how="anti")
+    short = items.join(material.labels.table.select(ITEM), on=ITEM, how="anti", maintain_order="left")
     if short.height:
-        ratings = ratings.join(short.lazy(), on=ITEM, how="anti", nulls_equal=True)
+        ratings = ratings.join(short.lazy(), on=ITEM, how="anti", nulls_equal=True, maintain_order="left")
         yield f"items with fewer than {plural(material.study.design.minimum_ratings, 'rating')}", ratings
     for compared in comparisons:
         if compared.mushra is not None and compared.mushra.excluded:

@@ -66,7 +66,9 @@ def field_answers(material: Material) -> pl.DataFrame:
             pl.col("final").alias("answer"),
             (shown.fill_null("true") == "true").alias("drafted"),
         ).unique(_KEYS, keep="first", maintain_order=True)
-        rated = pl.concat([rated, verified.join(rated, on=_KEYS, how="anti", nulls_equal=True)])
+        rated = pl.concat(
+            [rated, verified.join(rated, on=_KEYS, how="anti", nulls_equal=True, maintain_order="left")]
+        )
     given = pl.col("value").is_not_null() | (pl.col("answer").fill_null("") != "")
     rated = rated.filter(given & ~pl.col("stimulus").is_in(list(material.aside)))
     unnamed = pl.format("\x1f{}", pl.int_range(pl.len()))
@@ -154,7 +156,9 @@ def attribute_tables(
         scale = study.scale_of(question.id)
         if scale.level != "text" and not (question.machine_first and scale.codes()):
             continue
-        mine = answers.filter(pl.col("question") == question.id).join(label, on="stimulus")
+        mine = answers.filter(pl.col("question") == question.id).join(
+            label, on="stimulus", maintain_order="left"
+        )
         table = _counts(question.id, mine, _named(study, question, mine), categories)
         if table is not None:
             tables.append(table)
@@ -187,7 +191,9 @@ def _named(study: Study, question: Question, answers: pl.DataFrame) -> pl.DataFr
     rows = [(value, text, name) for value, text in different.iter_rows() for name in names(value, text)]
     schema = {"value": pl.Float64, "answer": pl.String, "names": pl.String}
     named = pl.DataFrame(rows, schema=schema, orient="row")
-    return answers.join(named, on=["value", "answer"], nulls_equal=True).select("stimulus", "names")
+    return answers.join(named, on=["value", "answer"], nulls_equal=True, maintain_order="left").select(
+        "stimulus", "names"
+    )
 
 
 def _counts(
@@ -196,7 +202,9 @@ def _counts(
     """The attributes of one field with the number of stimuli of each category that have them."""
     by_stimulus = answers.group_by("stimulus").agg(pl.len().alias("answers"), pl.first("category"))
     named = given.group_by("stimulus", "names").agg(pl.len())
-    named = named.join(by_stimulus, on="stimulus").filter(2 * pl.col("len") >= pl.col("answers"))
+    named = named.join(by_stimulus, on="stimulus", maintain_order="left").filter(
+        2 * pl.col("len") >= pl.col("answers")
+    )
     totals = named.group_by("names").len("stimuli").sort(["stimuli", "names"], descending=[True, False])
     # What every stimulus has goes with no category more than with another.
     telling = pl.col("stimuli").is_between(LEAST_STIMULI, by_stimulus.height - 1)

@@ -120,7 +120,9 @@ def _below_anchor(table: pl.DataFrame, reference: str, anchors: Sequence[str]) -
         .group_by("rater", "item")
         .agg(pl.max("grade").alias("top"))
     )
-    own = table.filter(pl.col("condition") == reference).join(highest, on=["rater", "item"])
+    own = table.filter(pl.col("condition") == reference).join(
+        highest, on=["rater", "item"], maintain_order="left"
+    )
     return dict(own.filter(pl.col("grade") < pl.col("top")).group_by("rater").len().sort("rater").iter_rows())
 
 

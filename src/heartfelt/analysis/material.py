@@ -177,7 +177,7 @@ def prepare(snapshot: Snapshot) -> Material:
     means = means.join(computed, on=ITEM, how="left", maintain_order="left")
     means = means.with_columns(pl.coalesce("mean", "value").alias("mean"))
     means = means.join(facts, on="stimulus", how="left", maintain_order="left")
-    labelled = answers.join(means.select(ITEM), on=ITEM, how="semi")
+    labelled = answers.join(means.select(ITEM), on=ITEM, how="semi", maintain_order="left")
     labelled = labelled.join(
         facts.select("stimulus", *FACTS), on="stimulus", how="left", maintain_order="left"
     )

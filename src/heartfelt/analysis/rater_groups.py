@@ -227,7 +227,7 @@ def _difference(question: QuestionData, a: pl.DataFrame, b: pl.DataFrame, system
         items = items.filter(pl.col("system") == system)
     if not items.height:
         return "no stimulus was rated by both groups"
-    both = [part.join(items.select("item"), on="item", how="semi") for part in (a, b)]
+    both = [part.join(items.select("item"), on="item", how="semi", maintain_order="left") for part in (a, b)]
     if any(part["rater"].n_unique() < LEAST_RATERS for part in both):
         return f"fewer than {LEAST_RATERS} raters of a group rated stimuli that the other group rated too"
     data = stimuli_of(items, both, ["first", "second"], question.why_no_raters)

@@ -109,9 +109,9 @@ def stimuli_of(
     wide = parts[0].select("rater", "item", pl.col("value").alias("0"))
     for place, part in enumerate(parts[1:], 1):
         other = part.select("rater", "item", pl.col("value").alias(str(place)))
-        wide = wide.join(other, on=["rater", "item"], how="full", coalesce=True)
+        wide = wide.join(other, on=["rater", "item"], how="full", coalesce=True, maintain_order="left_right")
     where = pl.DataFrame({"item": names}, schema={"item": pl.String}).with_row_index("_at")
-    wide = wide.join(where, on="item", how="inner").sort("_at", "rater")
+    wide = wide.join(where, on="item", how="inner", maintain_order="left").sort("_at", "rater")
     value = wide.select(str(place) for place in range(len(parts))).to_numpy().astype(np.float64)
     stimulus = wide["_at"].to_numpy().astype(np.int64)
     raters = code(wide["rater"])

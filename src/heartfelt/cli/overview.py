@@ -115,7 +115,7 @@ def _questions(snapshot: Snapshot) -> None:
 def _coverage(snapshot: Snapshot) -> None:
     keys = ["stimulus", "question"]
     counted = answered(snapshot.scan_ratings()).group_by(keys).len("ratings").collect(engine="streaming")
-    rated = snapshot.items.select(keys).join(counted, on=keys, how="left")
+    rated = snapshot.items.select(keys).join(counted, on=keys, how="left", maintain_order="left")
     rows = rated.group_by(pl.col("ratings").fill_null(0)).len("items").sort("ratings").rows()
     most = max(items for _, items in rows)
     out.print("  ratings per item")
@@ -132,7 +132,7 @@ def _cells(snapshot: Snapshot) -> None:
         .group_by("stimulus")
         .len("ratings")
         .collect()
-        .join(stimuli, on="stimulus")
+        .join(stimuli, on="stimulus", maintain_order="left")
     )
     summed = counted.group_by("system", "intent").agg(pl.sum("ratings"))
     held = {(system, intent): ratings for system, intent, ratings in summed.iter_rows()}

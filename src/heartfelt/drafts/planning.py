@@ -133,7 +133,7 @@ def _text_tokens(asks: Sequence[Ask], language: str) -> int:
 
 def media_tokens(opened: OpenStudy, pending: pl.DataFrame) -> int:
     """What the media of the pending items take, by their size or length."""
-    wanted = opened.stimuli.join(pending, on="stimulus", how="semi")
+    wanted = opened.stimuli.join(pending, on="stimulus", how="semi", maintain_order="left")
     if opened.study.media == "image" and {"width", "height"} <= set(wanted.columns):
         pixels = (wanted["width"].cast(pl.Float64) * wanted["height"]).sum()
         return round(pixels / PIXELS_PER_TOKEN)

@@ -57,14 +57,16 @@ class DraftFiles:
 
     def add(self, rows: pl.DataFrame, problems: Sequence[_Reason], changed: Sequence[_Reason]) -> None:
         """Take in what a drafter made, failed at and changed, and write it."""
-        earlier = self.drafts.join(rows, on=_ITEM, how="anti")
+        earlier = self.drafts.join(rows, on=_ITEM, how="anti", maintain_order="left")
         self.drafts = DRAFTS.check(pl.concat([earlier, rows], how="diagonal"), "drafts")
         self.new.update(rows["question"].to_list())
         for _, question, reason in problems:
             self.problems.setdefault(question, Counter())[_kind(reason)] += 1
         new = _rows(problems, _MISSING), _rows(changed, _CHANGED)
         touched = pl.concat([rows.select(_ITEM), *(part.select(_ITEM) for part in new)])
-        self.ledger = pl.concat([self.ledger.join(touched, on=_ITEM, how="anti"), *new], how="diagonal")
+        self.ledger = pl.concat(
+            [self.ledger.join(touched, on=_ITEM, how="anti", maintain_order="left"), *new], how="diagonal"
+        )
         self._write()
 
     def fail(self, items: pl.DataFrame, reason: str) -> None:

@@ -117,7 +117,9 @@ def _answers(snapshot: Snapshot, table: str, column: str) -> pl.DataFrame:
         ratings = ratings.select("rater", "stimulus", *trial, column)
     else:
         facts = (snapshot.stimuli if table == "stimulus" else snapshot.raters).lazy().select(table, column)
-        ratings = ratings.select("rater", "stimulus", *trial).join(facts, on=table, how="left")
+        ratings = ratings.select("rater", "stimulus", *trial).join(
+            facts, on=table, how="left", maintain_order="left"
+        )
     if trial:
         ratings = pl.concat(
             [

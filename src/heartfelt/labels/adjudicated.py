@@ -42,7 +42,9 @@ def with_decisions(
     decided = decided.select(
         *_ITEM, "value", "answer" if "answer" in made.columns else pl.lit(None).alias("answer")
     )
-    both = answers.join(decided.select(*_ITEM, pl.col("value").alias("final")), on=_ITEM)
+    both = answers.join(
+        decided.select(*_ITEM, pl.col("value").alias("final")), on=_ITEM, maintain_order="left"
+    )
     votes = both.group_by(_ITEM).agg(
         pl.len().cast(pl.Int64).alias("n"), (pl.col("value") == pl.col("final")).mean().alias("share")
     )

@@ -328,7 +328,7 @@ def load_benchmark(folder: Path | str) -> Benchmark:
         raise DamagedError(f"{folder} is damaged: its {what} is not the one its manifest describes.", _FIX)
     # Every item must be in the part its group belongs to.
     placed = assigned(groups_of(made.stimuli, made.split.by), made.split)
-    both = made.items.join(placed, on="stimulus", how="left", suffix="_due")
+    both = made.items.join(placed, on="stimulus", how="left", suffix="_due", maintain_order="left")
     same = (pl.col("split") == pl.col("split_due")) & (pl.col("group") == pl.col("group_due"))
     misplaced = both.filter(~same.fill_null(False))
     if misplaced.height:

@@ -105,7 +105,9 @@ def buckets(snapshot: Snapshot, *, answers: pl.DataFrame | None = None) -> Bucke
     rows = [(name, min(scale.labels()), *sides(scale)) for name, scale in scales.items()]
     schema = {"question": pl.String, "_lowest": pl.Float64, "_low": pl.String, "_high": pl.String}
     votes = (
-        answers.join(pl.DataFrame(rows, schema=schema, orient="row"), on="question", how="inner")
+        answers.join(
+            pl.DataFrame(rows, schema=schema, orient="row"), on="question", how="inner", maintain_order="left"
+        )
         .group_by(*ITEM, "value", "_lowest", "_low", "_high")
         .agg(pl.len().cast(pl.Int64).alias("votes"))
         .sort(*ITEM, "value")

@@ -163,7 +163,9 @@ def rating_table(snapshot: Snapshot, question: str) -> pl.DataFrame:
     known = [name for name in ("system", "intent") if name in snapshot.stimuli.columns]
     facts = snapshot.stimuli.select("stimulus", *(pl.col(name).cast(pl.String) for name in known))
     facts = facts.with_columns(pl.lit("").alias(name) for name in ("system", "intent") if name not in known)
-    table = ratings.select("rater", "stimulus", "value").join(facts, on="stimulus", how="inner")
+    table = ratings.select("rater", "stimulus", "value").join(
+        facts, on="stimulus", how="inner", maintain_order="left"
+    )
     return table.with_columns(pl.col("system", "intent").fill_null(""))
 
 

@@ -341,7 +341,12 @@ class Human(Predictor):
         rest = answers.join(chosen.select(own), on=own, how="anti", maintain_order="left")
         others = make_labels(source, LabelOptions(minimum_ratings=1, adjudicated="none"), answers=rest).table
         others = _with_sides(others, rest, source)
-        both = chosen.join(others.select(*_PAIR, pl.col("value").alias("against"), "n"), on=_PAIR, how="left")
+        both = chosen.join(
+            others.select(*_PAIR, pl.col("value").alias("against"), "n"),
+            on=_PAIR,
+            how="left",
+            maintain_order="left",
+        )
         columns = pl.concat([both.select(*_PAIR, "value", "against", "n"), self._left_out_choices(pairs)])
         self._left_out = {(s, q): (value, against, int(n or 0)) for s, q, value, against, n in columns.rows()}
 
@@ -404,11 +409,13 @@ def _with_sides(others: pl.DataFrame, rest: pl.DataFrame, source: Snapshot) -> p
     if not tied.height:
         return others
     bottom = pl.col("question").replace_strict(lowest, return_dtype=pl.Float64)
-    votes = rest.join(tied, on=_PAIR, how="semi").with_columns((pl.col("value") > bottom).alias("present"))
+    votes = rest.join(tied, on=_PAIR, how="semi", maintain_order="left").with_columns(
+        (pl.col("value") > bottom).alias("present")
+    )
     sides = votes.group_by(_PAIR).agg(
         (2 * pl.col("present").sum().cast(pl.Int64) - pl.len().cast(pl.Int64)).alias("lead")
     )
-    majority = votes.join(sides.filter(pl.col("lead") != 0), on=_PAIR).filter(
+    majority = votes.join(sides.filter(pl.col("lead") != 0), on=_PAIR, maintain_order="left").filter(
         pl.col("present") == (pl.col("lead") > 0)
     )
     decided = majority.group_by(_PAIR).agg(pl.col("value").mode().min().alias("decided"))

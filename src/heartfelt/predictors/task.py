@@ -84,7 +84,7 @@ def cases(
         .filter(~pl.col("question").is_in(judged["question"].unique().to_list()))
         .filter(pl.col("question").is_in([study.question(name).id for name in chosen]))
         .unique(_PAIR)
-        .join(stimuli, on="stimulus")
+        .join(stimuli, on="stimulus", maintain_order="left")
         .with_columns(pl.col("question").replace_strict(order, return_dtype=pl.Int64).alias("_question"))
         .sort("_at", "_question")
     )

@@ -98,7 +98,7 @@ def _compared(
     left = before.with_row_index(_ROW)
     right = after.select(*key, *(pl.col(name).alias(f"_{name}") for name in after.columns if name not in key))
     right = right.unique(key, maintain_order=True) if table == "ledger" else right
-    both = left.join(right, on=key, how="inner", nulls_equal=True)
+    both = left.join(right, on=key, how="inner", nulls_equal=True, maintain_order="left")
     gone = before.height - both[_ROW].n_unique()
     if gone:
         out.append(Difference(table, None, f"{plural(gone, 'row')} not published", gone, ()))

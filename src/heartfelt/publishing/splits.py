@@ -217,7 +217,9 @@ def check_split(release: Release, folder: Path | None = None, progress: Progress
     """
     split, placed = split_of(release), placement(release)
     divided = {split.by: _divided(placed, "group")}
-    facts = placed.join(release.snapshot.stimuli.drop("split", strict=False), on="stimulus")
+    facts = placed.join(
+        release.snapshot.stimuli.drop("split", strict=False), on="stimulus", maintain_order="left"
+    )
     for name in _GROUPINGS:
         if name != split.by and name in facts.columns:
             divided[name] = _divided(facts.drop_nulls(name), name)

@@ -56,7 +56,11 @@ def _divergence(sheet: Sheet, votes: pl.DataFrame, why: str | None) -> Pairing:
     values = np.full(sheet.rows.height, np.nan)
     chance = Chance(None, why or "")
     if why is None and sheet.shares is not None:
-        placed = sheet.rows.select(ITEM).with_row_index("_row").join(votes, on=ITEM, how="inner")
+        placed = (
+            sheet.rows.select(ITEM)
+            .with_row_index("_row")
+            .join(votes, on=ITEM, how="inner", maintain_order="left")
+        )
         table = np.zeros((sheet.rows.height, sheet.codes.size))
         column = np.searchsorted(sheet.codes, placed["value"].to_numpy())
         table[placed["_row"].to_numpy(), column] = placed["votes"].to_numpy()

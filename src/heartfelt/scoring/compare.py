@@ -163,7 +163,11 @@ def _differences(
     if first.answers is not None and second.answers is not None:
         # Answer by answer, with raters and pairs as samples; a run read from files has pairs only.
         shared = first.answers.join(
-            second.answers, on=["rater", "first", "second", "place"], suffix="_other", nulls_equal=True
+            second.answers,
+            on=["rater", "first", "second", "place"],
+            suffix="_other",
+            nulls_equal=True,
+            maintain_order="left",
         )
         own, rival = (shared[name].to_numpy() for name in ("right", "right_other"))
         sides = shared["first"], shared["second"]

@@ -204,7 +204,11 @@ def strength_sheet(truth: Truth, predictions: pl.DataFrame, task: Task, model: s
         alone = mine.clear() if left_out else _fitted(truth, mine, task, of)
     elif of == "system":
         made_by = items.select("stimulus", "system").drop_nulls()
-        means = alone.with_columns(number).drop_nulls("value").join(made_by, on="stimulus", how="inner")
+        means = (
+            alone.with_columns(number)
+            .drop_nulls("value")
+            .join(made_by, on="stimulus", how="inner", maintain_order="left")
+        )
         alone = means.group_by("system", maintain_order=True).agg(pl.mean("value"))
         alone = _as_predictions(mine, alone.rename({"system": "stimulus"}), MEAN_OF_SYSTEM)
     else:

@@ -208,7 +208,7 @@ def _rows(sheet: Sheet, marked: Marked) -> pl.DataFrame:
 def _about(predictions: pl.DataFrame, truth: Truth) -> pl.DataFrame:
     """The predictions about scored items; of comparisons also those about the stimuli and sets that pairs are part of."""
     compared = set(truth.pairs.items["question"]) if truth.pairs.items.height else set()
-    about = predictions.join(truth.items.select(ITEM), on=ITEM, how="semi")
+    about = predictions.join(truth.items.select(ITEM), on=ITEM, how="semi", maintain_order="left")
     if not compared:
         return about
     of_pairs = pl.col("question").is_in(list(compared))

@@ -80,7 +80,9 @@ class Truth:
         if not self.courses.height:
             return self.courses
         known = pl.col("question").is_in(task.questions) & pl.col("samples").is_not_null()
-        return self.courses.filter(known).join(self.items_of(task).select(ITEM), on=ITEM, how="semi")
+        return self.courses.filter(known).join(
+            self.items_of(task).select(ITEM), on=ITEM, how="semi", maintain_order="left"
+        )
 
     @property
     def slices(self) -> list[str]:

@@ -139,7 +139,7 @@ def _fields(verified: pl.DataFrame, material: Material) -> pl.DataFrame | None:
     written = material.opened.drafts.rename(
         {"value": "draft", "source": "drafted_by", "at": "drafted_at"}, strict=False
     )
-    drafts = drafts.join(written, on=[*item, "draft", "drafted_by"], how="left")
+    drafts = drafts.join(written, on=[*item, "draft", "drafted_by"], how="left", maintain_order="left")
     shown = pl.col("shown")
     machine = pl.when(shown == "hidden").then(pl.coalesce("machine", "draft")).otherwise("machine")
     source = pl.coalesce("source", "drafted_by", pl.lit("manifest"))

@@ -116,7 +116,7 @@ def _check_same_clips(clips: pl.DataFrame, ratings: pl.DataFrame, source: Path) 
             f"Use the {CLIPS} and {RATINGS} of the same release.",
         )
     counted = clips.join(
-        ratings.group_by("audio_file").len("have"), on="audio_file", how="left"
+        ratings.group_by("audio_file").len("have"), on="audio_file", how="left", maintain_order="left"
     ).with_columns(pl.col("have").fill_null(0))
     short = counted.filter(pl.col("have") != pl.col("num_annotators"))
     if short.height:
@@ -138,7 +138,7 @@ def _grid(clips: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
         .unique(maintain_order=True)
         .join(listed.select("intent").unique(maintain_order=True), how="cross")
         .join(indices, how="cross")
-        .join(listed, on=["system", "intent", "file_index"], how="anti")
+        .join(listed, on=["system", "intent", "file_index"], how="anti", maintain_order="left")
         .with_columns(pl.format("{}_{}_{}_crop.wav", "system", "intent", "file_index").alias("stimulus"))
     )
     reason = "no ratings published: clips with three or fewer ratings were left out by the authors"

@@ -99,7 +99,7 @@ def figures(material: Material) -> Figures:
     eligible = sizes.filter(pl.col("n") >= LEAST_HUMANS)
     if material.prior:  # Items without one would mix panels with and without the prior.
         eligible = eligible.filter(pl.col("item").is_in(list(material.prior)))
-    both = eligible.join(complete, on="item", how="semi")
+    both = eligible.join(complete, on="item", how="semi", maintain_order="left")
     return Figures(
         agreement,
         _with_prior(_of(binary, eligible), material),

@@ -263,7 +263,9 @@ def _counted(
         )
     )
     table = forced(counted.table, snapshot.study, contradict=not options.honest)
-    return table.join(people, on=ITEM, how="left").join(votes, on=ITEM, how="left")
+    return table.join(people, on=ITEM, how="left", maintain_order="left").join(
+        votes, on=ITEM, how="left", maintain_order="left"
+    )
 
 
 def _labels(table: pl.DataFrame, subset: Subset, options: EmoliaOptions) -> pl.DataFrame:

@@ -237,7 +237,7 @@ def items_of(
 
 def all_values(last: pl.DataFrame, left: pl.DataFrame, by: list[str], name: str) -> pl.DataFrame:
     """All values of a column per group, joined with ``|``; rows that do not count only where no others are."""
-    rest = left.join(last, on=by, how="anti")
+    rest = left.join(last, on=by, how="anti", maintain_order="left")
     both = pl.concat([last.select(*by, name), rest.select(*by, name)])
     joined = both.group_by(by).agg(pl.col(name).drop_nulls().unique().sort().str.join("|"))
     return joined.with_columns(pl.col(name).replace("", None))
@@ -249,7 +249,7 @@ def order_notes(left: pl.DataFrame, items: pl.DataFrame, flags: pl.DataFrame | N
     if left.height:
         notes[f"{ANNOTATIONS} left out"] = ",".join(map(str, left["_row"]))
     if flags is not None and flags.height:
-        placed = items.select(ITEM).with_row_index("_item").join(flags, on=ITEM)
+        placed = items.select(ITEM).with_row_index("_item").join(flags, on=ITEM, maintain_order="left")
         notes[f"{FLAGS} order"] = ",".join(map(str, placed.sort("_item", "_row")["_row"]))
     return notes
 

@@ -102,7 +102,11 @@ def _systems(
             tables.setdefault(f"system_mos/{file}.csv", []).append({"system": system.id, **published})
     if not tables and not own and means.height and "system" in snapshot.stimuli.columns:
         made_by = snapshot.stimuli.select(pl.col("stimulus").alias("wavname"), "system").drop_nulls("system")
-        mean = means.join(made_by, on="wavname").group_by("system").agg(pl.mean(*scores).round(4))
+        mean = (
+            means.join(made_by, on="wavname", maintain_order="left")
+            .group_by("system")
+            .agg(pl.mean(*scores).round(4))
+        )
         tables[SYSTEMS] = mean.sort("system").to_dicts()
     schema = {"system": pl.String, **dict.fromkeys(scores, pl.Float64)}
     return {file: pl.DataFrame(rows, schema=schema) for file, rows in tables.items()}

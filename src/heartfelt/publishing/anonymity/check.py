@@ -255,7 +255,7 @@ def known_of_raters(snapshot: Snapshot, facts: Sequence[str], *more: str) -> tup
     if dated:
         periods = pl.concat(dated).drop_nulls().unique().sort("at")
         texts = periods.group_by("rater").agg(pl.col("at").cast(pl.String).str.join(" ").alias("_when"))
-        raters, names = raters.join(texts, on="rater", how="left"), [*names, "_when"]
+        raters, names = raters.join(texts, on="rater", how="left", maintain_order="left"), [*names, "_when"]
     return raters, names
 
 
@@ -265,7 +265,7 @@ def groups_of_raters(
     """Count raters by what is published of them, and by what ``earlier`` releases say of each ``rater``."""
     raters, names = known_of_raters(snapshot, facts, *sensitive)
     if earlier is not None:
-        raters = raters.join(earlier, on="rater", how="left")
+        raters = raters.join(earlier, on="rater", how="left", maintain_order="left")
         names += [name for name in earlier.columns if name != "rater"]
     if not raters.height:
         return Groups(0, 0, None)

@@ -99,7 +99,9 @@ def session_lengths(draft: Draft) -> list[str]:
     named = {name for name in unasked if _is_duration(name) and _holds_figures(raters[name])}
     lengths = _lengths(draft)
     for name in (name for name in unasked if raters.schema[name].is_numeric()):
-        known = raters.select("rater", pl.col(name).cast(pl.Float64)).join(lengths, on="rater")
+        known = raters.select("rater", pl.col(name).cast(pl.Float64)).join(
+            lengths, on="rater", maintain_order="left"
+        )
         for other in lengths.columns[1:]:
             both = known.select(name, other).drop_nulls()
             if both.height >= _FEWEST and both[name].n_unique() > 2:
@@ -132,5 +134,5 @@ def _lengths(draft: Draft) -> pl.DataFrame:
         moments = [raters.schema[name] for name in ("arrived", "last_seen")]
         if all(isinstance(dtype, pl.Datetime) for dtype in moments):
             stay = (pl.col("last_seen") - pl.col("arrived")).dt.total_seconds().alias("(stay)")
-            known = known.join(raters.select("rater", stay), on="rater", how="left")
+            known = known.join(raters.select("rater", stay), on="rater", how="left", maintain_order="left")
     return known

@@ -60,7 +60,9 @@ def with_earlier(
     linked = [_linked(Path(folder), draft, people, key, options) for folder in options.earlier]
     joined = draft.tables["raters"].select("rater")
     for place, each in enumerate(linked):
-        joined = joined.join(each.known.rename({KNOWN: f"{KNOWN}{place}"}), on="rater", how="left")
+        joined = joined.join(
+            each.known.rename({KNOWN: f"{KNOWN}{place}"}), on="rater", how="left", maintain_order="left"
+        )
     names = [pl.col(name).fill_null(NEW) for name in joined.columns[1:]]
     known = joined.select("rater", pl.concat_str(names, separator="\n").alias(KNOWN))
     new = pl.all_horizontal(pl.col(name).is_null() for name in joined.columns[1:])
@@ -120,9 +122,11 @@ def _linked(folder: Path, draft: Draft, people: pl.DataFrame, key: bytes, option
     if by_answers:
         pairs = linked_by_answers(draft.tables["ratings"], snapshot.ratings)
     else:
-        pairs = names.join(people, on="id").select(pl.col("pseudonym").alias("rater"), "theirs")
+        pairs = names.join(people, on="id", maintain_order="left").select(
+            pl.col("pseudonym").alias("rater"), "theirs"
+        )
     statements = _said(snapshot, options)
-    known = pairs.join(statements, on="theirs").select("rater", KNOWN)
+    known = pairs.join(statements, on="theirs", maintain_order="left").select("rater", KNOWN)
     left = statements.filter(~pl.col("theirs").is_in(pairs["theirs"].to_list())).group_by(KNOWN).len()
     fewest = min(left["len"].to_list(), default=0)
     return Linked(folder, known, by_answers, (int(left["len"].sum()), fewest))
@@ -146,7 +150,7 @@ def linked_by_answers(ratings: pl.DataFrame, earlier: pl.DataFrame) -> pl.DataFr
     ]
     both = [frame.select("rater", *keys).drop_nulls() for frame in (ratings, earlier)]
     cells = pl.concat([frame.select(keys) for frame in both]).unique().with_row_index("cell")
-    coded = [frame.join(cells, on=keys).select("rater", "cell") for frame in both]
+    coded = [frame.join(cells, on=keys, maintain_order="left").select("rater", "cell") for frame in both]
     matrices, names = [], []
     for frame in coded:
         who = frame["rater"].unique().sort()

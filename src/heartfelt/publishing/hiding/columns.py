@@ -201,7 +201,9 @@ def _labels(snapshot: Snapshot, private: Benchmark, part: str) -> list[LabelsToH
     """The labels of every question with hidden ones; ``row`` is that of the stimuli, of many a sample."""
     rows = snapshot.stimuli.select("stimulus").with_row_index("row")
     labelled = pl.concat([private.items.select(_LABELLED), _wins(private).select(_LABELLED)])
-    items = labelled.join(rows, on="stimulus").with_columns(pl.col("row").cast(pl.Int64))
+    items = labelled.join(rows, on="stimulus", maintain_order="left").with_columns(
+        pl.col("row").cast(pl.Int64)
+    )
     hidden = pl.col("split") == part
     out = []
     for question in items.filter(hidden)["question"].unique().sort():
@@ -226,7 +228,9 @@ def _wins(private: Benchmark) -> pl.DataFrame:
     wins = (
         pl.concat(sides).drop_nulls("split").group_by("question", "split", "stimulus").agg(pl.mean("label"))
     )
-    return wins.join(private.items, on=["question", "split"], how="anti").sort("stimulus", "question")
+    return wins.join(private.items, on=["question", "split"], how="anti", maintain_order="left").sort(
+        "stimulus", "question"
+    )
 
 
 def _sampled(items: pl.DataFrame) -> pl.DataFrame:

@@ -144,7 +144,7 @@ def _points(analysis: Analysis, result: Categories) -> pl.DataFrame:
     points = labels.filter(named).select("stimulus", pl.col("answer").alias("category")).drop_nulls()
     for column, name in zip(("x", "y"), result.axes, strict=True):
         own = labels.filter(pl.col("question") == name).select("stimulus", pl.col("value").alias(column))
-        points = points.join(own, on="stimulus")
+        points = points.join(own, on="stimulus", maintain_order="left")
     return points.drop_nulls().sort("stimulus")
 
 

@@ -90,7 +90,7 @@ def _points(
     for name in (pair[0].id, pair[1].id):
         columns = {name: pl.col("value"), f"sd_{name}": spread, f"n_{name}": pl.col("n")}
         own = labels.filter(pl.col("question") == name).select("stimulus", **columns)
-        points = points.join(own, on="stimulus")
+        points = points.join(own, on="stimulus", maintain_order="left")
     group = pl.col("intent").replace_strict(dict(look.of_intent), default=None, return_dtype=pl.String)
     return (
         points.drop_nulls([pair[0].id, pair[1].id])

@@ -61,7 +61,9 @@ def raters(analysis: Analysis) -> Chart | Absent:
     """One point per rater the rules could judge."""
     flags = analysis.panel.flags
     known = (
-        _mean(flags, "informativeness").join(_mean(flags, "bias"), on="rater", suffix="_bias").sort("rater")
+        _mean(flags, "informativeness")
+        .join(_mean(flags, "bias"), on="rater", suffix="_bias", maintain_order="left")
+        .sort("rater")
     )
     if not known.height:
         return Absent("no rater has enough ratings shared with others to be judged by information and bias")

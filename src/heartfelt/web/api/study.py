@@ -165,9 +165,9 @@ def _stimuli(collection: Collection, offset: int, limit: int, search: str) -> di
         # A stimulus counts with every set it is in.
         pairs = [(each.id, stimulus) for each in sets.sets for stimulus in each.stimuli]
         members = pl.DataFrame(pairs, schema=["set", "stimulus"], orient="row")
-        counted = members.join(counted.rename({"stimulus": "set"}), on="set")
+        counted = members.join(counted.rename({"stimulus": "set"}), on="set", maintain_order="left")
         counted = counted.group_by("stimulus").agg(pl.sum("complete", "leased", "quota"))
-    table = table.join(counted, on="stimulus", how="left").with_columns(
+    table = table.join(counted, on="stimulus", how="left", maintain_order="left").with_columns(
         pl.col("complete", "leased", "quota").fill_null(0)
     )
     page = table.sort(pl.col("quota") == 0, "complete", "stimulus").slice(offset, limit)
