@@ -12,6 +12,8 @@ from scipy import stats as scipy_stats
 from heartfelt.analysis import Analysis, analyze
 from heartfelt.analysis.category_results import Categories
 from heartfelt.analysis.category_text import sentences
+from heartfelt.analysis.live import field_agreements
+from heartfelt.analysis.material import prepare
 from heartfelt.analysis.summary import Summary
 from heartfelt.serialization import from_json, to_json
 from heartfelt.snapshot import Snapshot
@@ -202,6 +204,19 @@ def test_agreement_on_every_field(made: Analysis) -> None:
     assert objects.jaccard is not None
     assert 0.2 < float(objects.alpha) <= float(objects.jaccard) < 0.95
     assert objects.n_none == made.snapshot.ratings.filter(pl.col("answer") == NONE).height > 0
+
+
+@pytest.mark.slow
+def test_agreement_on_tags_does_not_depend_on_the_order_of_rows(snapshot: Snapshot) -> None:
+    found = set()
+    for seed in range(8):
+        rows = snapshot.ratings.sample(fraction=1, shuffle=True, seed=seed)
+        shuffled = Snapshot.build(
+            snapshot.study, stimuli=snapshot.stimuli, ratings=rows, raters=snapshot.raters
+        )
+        (objects,) = (row for row in field_agreements(prepare(shuffled)) if row.question == "objects")
+        found.add(repr((objects.alpha.value, objects.alpha.low, objects.alpha.high)))
+    assert len(found) == 1
 
 
 @pytest.mark.slow

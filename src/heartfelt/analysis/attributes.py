@@ -71,6 +71,8 @@ def field_answers(material: Material) -> pl.DataFrame:
         )
     given = pl.col("value").is_not_null() | (pl.col("answer").fill_null("") != "")
     rated = rated.filter(given & ~pl.col("stimulus").is_in(list(material.aside)))
+    # Sums of distances between tags end in other digits in another order of the rows.
+    rated = rated.sort("question", "stimulus", "rater", "answer", "value")
     unnamed = pl.format("\x1f{}", pl.int_range(pl.len()))
     return rated.with_columns(pl.coalesce("rater", unnamed).alias("rater"))
 
