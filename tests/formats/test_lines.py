@@ -87,7 +87,8 @@ def test_errors_about_frames_speak_python(columns: dict[str, list[object]], opti
     assert "--map" not in message
     assert "heartfelt import" not in message
     assert "parquet" not in message
-    assert "/tmp" not in message
+    # A relative folder is named with the one it was looked for in, which may itself be a temporary one.
+    assert "/tmp" not in message.replace(str(Path.cwd()), "")
 
 
 @pytest.mark.parametrize(

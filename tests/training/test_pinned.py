@@ -86,8 +86,11 @@ def test_figures_are_what_they_were(tmp_path: Path) -> None:
     mine, before = flat(figures(training(tmp_path))), flat(json.loads(GOLDEN.read_text()))
     assert list(mine) == list(before)
     for key, value in before.items():
+        # Half widths come out of a search whose steps depend on the linear-algebra library's code for the processor: over
+        # five kinds of it they differ by up to 5.4e-6 of their size, everything else by less than 1e-6.
+        rel = 2e-5 if "half_width" in key else 1e-6
         assert mine[key] == (
-            pytest.approx(value, rel=1e-6, abs=1e-8) if isinstance(value, float) else value
+            pytest.approx(value, rel=rel, abs=1e-8) if isinstance(value, float) else value
         ), key
 
 
