@@ -106,6 +106,22 @@ class Ask:
     none: bool = False
     """Whether ``heartfelt.study.answer.NONE`` is an answer: there is nothing to answer (no face, no action)."""
 
+    @classmethod
+    def number(
+        cls,
+        question: str,
+        low: float | None = None,
+        high: float | None = None,
+        *,
+        text: str = "",
+        media: str = "",
+    ) -> Ask:
+        """A number between two ends, or any number, as a predictor answers it about files that belong to no study."""
+        from heartfelt.study.scale import Numeric
+
+        scale = Numeric(type="numeric", low=low, high=high)
+        return cls(question, scale, text or question, text or question, {"media": media} if media else {})
+
     @property
     def names(self) -> tuple[str, ...]:
         """What a prediction for this question may be called: the question, or the axis that a comparison is about."""
@@ -160,6 +176,8 @@ class Case:
     """The stimuli that are judged together; ``stimulus`` is then the name of the set. Empty for a single stimulus."""
     together: tuple[Ask, ...] = ()
     """Every question about the stimulus in this run, where ``asks`` is only what is still open; empty if that is all."""
+    reference: Media | None = None
+    """The undistorted original that the stimulus is compared with, for predictors that need one; None where none is known."""
 
     @property
     def media_file(self) -> Media:
@@ -175,8 +193,9 @@ class Case:
 
     @property
     def files(self) -> tuple[Media, ...]:
-        """The media of the case that are there."""
-        return tuple(part.media for part in self.parts if part.media is not None)
+        """The media of the case that are there, references included."""
+        found = (file for part in self.parts for file in (part.media, part.reference))
+        return tuple(file for file in found if file is not None)
 
     @property
     def all_asks(self) -> tuple[Ask, ...]:
@@ -288,8 +307,12 @@ class Predictor(ABC):
     """The further options ``make`` understands, each with a line of explanation."""
     limits: str = ""
     """What it cannot see, in words for people who verify its drafts; empty where there is nothing to say."""
+    media_kinds: tuple[str, ...] = ()
+    """The files it can read, ``audio`` (music and speech) and ``image``; empty where that depends on what it is given."""
     needs_media: bool = True
     """Whether it looks at the media; a case without them is then not put to it."""
+    needs_reference: bool = False
+    """Whether it compares a stimulus with its undistorted original (``Case.reference``)."""
     batch: int = 1
     """How many cases it prefers at once."""
     compares: bool = False
@@ -343,6 +366,10 @@ class Predictor(ABC):
         """What a request of that size costs; None where that is not known."""
         del input_tokens, output_tokens
         return None
+
+    def file_asks(self) -> Sequence[Ask]:
+        """The questions it answers about files that belong to no study; empty where it must be told what is asked."""
+        return ()
 
     def learn(self, source: Snapshot | Benchmark, labels: pl.DataFrame) -> None:
         """Look at what people answered, where the predictor is made of it. An item's own label must not be used for it."""
