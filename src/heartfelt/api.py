@@ -244,6 +244,9 @@ def predict(
     *,
     questions: Sequence[str] | None = None,
     folder: Path | str | None = None,
+    study: Path | str | None = None,
+    prompt: Any = None,
+    reference: Path | str | None = None,
     progress: Progress | None = None,
 ) -> pl.DataFrame:
     """Predict what people would answer, for media files or for the items of a study.
@@ -251,20 +254,27 @@ def predict(
     Parameters
     ----------
     source : path, list of paths, Snapshot or Panel
-        Sound files or folders of them; or a snapshot, whose items are then predicted.
-    model : str, function or Predictor
-        A predictor as ``NAME[:ARGUMENT]``, or a function. Files without a study need the name or folder of a trained model.
+        Media files or folders of them (sound or images, as the model reads); or a snapshot, whose items are then predicted.
+    model : str, path, function or Predictor
+        A predictor as ``NAME[:ARGUMENT]``, the folder of a trained or fine-tuned model, or a function.
     questions : sequence of str, optional
-        Of a snapshot, only these.
+        Only these.
     folder : path, optional
-        Of a snapshot, where answers are stored as they arrive, to be continued.
+        Where answers are stored as they arrive, to be continued.
+    study : path or str, optional
+        Of files: a study or a recipe whose questions are asked; by default what the model answers by itself.
+    prompt : str or dict of str by file, optional
+        Of files: the text they were made from, or are to be compared with.
+    reference : path, optional
+        Of files: the undistorted original, or a folder with an original of the same name for every file.
     progress : callable, optional
         Called with what is being done, the steps done and the steps in all.
 
     Returns
     -------
     polars.DataFrame
-        One row per file and question, or per item: the predicted value with its interval, or why there is none.
+        One row per file and question (``heartfelt.predictors.FILE_PREDICTIONS``) or per item (``PREDICTIONS``), answered or not:
+        the predicted value with its interval, a flag and a warning where it is doubtful, or the problem why there is none.
 
     Examples
     --------
@@ -288,16 +298,16 @@ def predict(
             predictor.learn(snapshot, labels(snapshot).table)
             return run(predictor, cases(snapshot, items=items), folder, progress=progress).table
 
-    from heartfelt.predictors.trained.model import load_trained
-    from heartfelt.predictors.valence_arousal import predict, shipped
+    from heartfelt.predictors.media_files import FileOptions, predict_files
 
-    chosen = shipped() if isinstance(model, str) and model == "valence-arousal" else load_trained(model)
-    rows = [
-        {"file": each.file, "question": name, **value}
-        for each in predict(source, model=chosen, progress=progress)
-        for name, value in each.values.items()
-    ]
-    return pl.DataFrame(rows)
+    options = FileOptions(
+        questions=tuple(questions or ()),
+        study=study,
+        prompt=prompt,
+        reference=None if reference is None else Path(reference),
+        folder=None if folder is None else Path(folder),
+    )
+    return predict_files(source, model, options, progress).table
 
 
 @notebook_function

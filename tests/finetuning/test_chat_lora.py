@@ -27,6 +27,7 @@ from heartfelt.snapshot import Snapshot
 from tests.finetuning.painted import painted
 from tests.finetuning.studies import tones
 from tests.finetuning.tiny_chat import TEMPLATE, write_tiny_llama, write_tiny_llava, write_tiny_qwen_audio
+from tests.predictors.file_answers import answered_everywhere
 
 pytestmark = pytest.mark.slow
 ASKED = ("emotion", "arousal")
@@ -185,6 +186,10 @@ def test_answers_are_those_of_the_adapter_read_by_peft(
     flagged = set(benched.predictions.filter(pl.col("flag") == "trained on")["stimulus"])
     assert flagged == {example.stimulus for example in trained.data.examples} - set(tested)
     assert "PeftModel.from_pretrained" in (folder / "README.md").read_text()
+    media = [case.media_file.path for case in asked[:1]] + [folder / "config.json"]
+    table = answered_everywhere(media, folder, ASKED)
+    assert table["value"].to_list()[:2] == pytest.approx([answer.value for answer in answers[0]], abs=1e-4)
+    assert table["ok"].to_list() == [True, True, False, False]
 
 
 def test_probabilities_of_answers_are_those_of_drawing_among_them_token_by_token() -> None:

@@ -30,6 +30,7 @@ from heartfelt.snapshot import Snapshot
 from tests.docs.reference import settings_pages
 from tests.finetuning.painted import painted
 from tests.finetuning.tiny_images import CONFIGS, SIDE
+from tests.predictors.file_answers import answered_everywhere
 
 
 class Interrupted(Exception):
@@ -96,6 +97,18 @@ def test_interrupted_training_ends_in_the_same_weights_and_the_folder_answers_al
     np.testing.assert_allclose(joined["value"], joined["value_again"], atol=1e-5)
     emotion = joined.filter(pl.col("question") == "emotion")
     assert emotion["answer_again"].is_in(["awe", "contentment", "fear", "sadness"]).all()
+    files = tmp_path / "files"
+    files.mkdir()
+    for name in names[:2]:
+        shutil.copy(Path(str(snapshot.source.media_root)) / name, files)
+    (files / "broken.png").write_bytes(b"no picture")
+    table = answered_everywhere(files, folder, ("emotion", "valence", "arousal"))
+    assert table["ok"].sum() == 6
+    assert "broken.png" in table.filter(~pl.col("ok"))["problem"][0]
+    mine = tested.filter(pl.col("stimulus") == sorted(names[:2])[0]).sort("question")
+    told = table.filter(pl.col("file").str.ends_with(sorted(names[:2])[0])).sort("question")
+    np.testing.assert_allclose(told["value"], mine["value"], atol=1e-5)
+    assert told["answer"].drop_nulls().is_in(["awe", "contentment", "fear", "sadness"]).all()
 
 
 @pytest.mark.slow

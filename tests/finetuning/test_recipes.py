@@ -23,6 +23,7 @@ from heartfelt.predictors import cases, predictor_from
 from heartfelt.snapshot import Snapshot
 from tests.finetuning.studies import RATE, tones
 from tests.finetuning.tiny_encoders import write_tiny_audio_encoder, write_tiny_text_encoder
+from tests.predictors.file_answers import answered_everywhere
 from tests.predictors.tiny import write_tiny_clap
 
 pytestmark = pytest.mark.slow
@@ -231,15 +232,18 @@ def test_the_command_on_the_challenge_files_writes_the_answer_file(models: Path,
     assert "Loss" in (out / "evaluation" / "report.html").read_text()
     clip = str(release / "wav" / rows["dev"][0])
     (release / "broken.wav").write_bytes(b"no sound")
-    asked = ["predict", "trained", clip, str(release / "broken.wav"), "--model", str(out), "--json"]
-    printed = CliRunner().invoke(app, [*asked, "--prompt", "a tune of kind 9"])
-    assert printed.exit_code == 1, printed.exception
-    good, bad = json.loads(printed.stdout)
-    assert good["values"]["impression"] == pytest.approx(
-        answers[rows["dev"][0].removesuffix(".wav")][0], abs=1e-4
-    )
+    files = [Path(clip), release / "broken.wav"]
+    prompt = "a tune of kind 9"
+    asked = ("impression", "alignment")
+    told = answered_everywhere(files, out, asked, ("--prompt", prompt), {"prompt": prompt})
+    assert told["value"][0] == pytest.approx(answers[rows["dev"][0].removesuffix(".wav")][0], abs=1e-4)
+    assert told["ok"].to_list() == [True, True, False, False]
+    assert "broken.wav" in told["problem"][2]
+    assert "has no prompt" in answered_everywhere(files, out, asked)["problem"][0]
+    former = ["predict", "trained", *map(str, files), "--model", str(out), "--json", "--prompt", prompt]
+    good, bad = json.loads(CliRunner().invoke(app, former).stdout)
+    assert good["values"] == dict(told.head(2).select("question", "value").iter_rows())
     assert "broken.wav" in bad["problem"]
-    assert "has no prompt" in json.loads(CliRunner().invoke(app, asked).stdout)[0]["problem"]
     snapshot = read_with(release, None, {}, None)
     scored = bench(snapshot, [f"file:{out / 'answer.txt'}"])
     assert scored.predictions["value"].count() == 2 * len(rows["dev"])

@@ -1,4 +1,4 @@
-"""Clips that need not be sound: what is run on them never listens."""
+"""Clips that need not be sound: what is run on them never listens. The MusicNN model, and a folder of embeddings for each test."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from heartfelt.models import load_model
+from heartfelt.models.store import PullError
 from tests.predictors.studies import CountedMedia
 
 
@@ -27,3 +29,18 @@ def clips(tmp_path: Path) -> list[Path]:
 def transformers() -> None:
     """Skips the test where the library is absent; it is not loaded while tests are collected."""
     pytest.importorskip("transformers", exc_type=ImportError)
+
+
+@pytest.fixture(scope="session")
+def musicnn() -> None:
+    """The models behind the shipped head and its predecessors; skipped where they are not here and cannot be pulled."""
+    for name in ("musicnn-msd", "musicnn-mtt"):
+        try:
+            load_model(name)
+        except PullError as error:
+            pytest.skip(f"{name} cannot be pulled: {error.problem}")
+
+
+@pytest.fixture(autouse=True)
+def _features(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HEARTFELT_FEATURES", str(tmp_path / "features"))

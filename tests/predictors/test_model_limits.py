@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,12 +19,11 @@ from heartfelt.models.musicnn import PatchOptions
 from heartfelt.models.network import offline_switch
 from heartfelt.models.speech import MOST_WINDOWS, checked_speech, distillmos, dnsmos, spread
 from heartfelt.models.store import difference_from_reference, reference
-from heartfelt.predictors import Ask
+from heartfelt.predictors import Ask, Prediction
 from heartfelt.predictors.trained.domain import COMPONENTS, NEIGHBOURS, QUANTILE, Domain, Place
 from heartfelt.predictors.trained.embeddings import EMBEDDINGS, Features, windows
 from heartfelt.predictors.trained.model import Head, OutOfFold, Output, TrainedModel, growth, softmax
-from heartfelt.predictors.trained.predictor import Doubt, doubt_of, interval
-from heartfelt.predictors.valence_arousal import expanded, from_features
+from heartfelt.predictors.trained.predictor import WINDOWS, Doubt, answer_of, doubt_of, interval
 from heartfelt.serialization import to_json
 from heartfelt.streams import stream
 from heartfelt.study.scale import Points
@@ -116,24 +115,17 @@ def test_a_training_stimulus_is_known_by_content_or_by_all_three_names() -> None
     assert known.output("arousal") is None
 
 
-def test_a_file_has_a_curve_where_it_has_more_than_one_window() -> None:
-    single, double = (from_features("a.wav", features(rows=rows), model()) for rows in (1, 2))
-    assert single.curve == ()
-    assert [point["start"] for point in double.curve] == [0.0, 10.0]
-    assert single.values == {"valence": {"value": 5.0, "low": 3.5, "high": 6.5}}
-    assert single.level == 0.9
-    out_of_fold = from_features("a.wav", features(), model(), {"valence": 7.0})
-    assert out_of_fold.values["valence"] == {"value": 7.0, "low": 5.5, "high": 8.5}
-    assert (out_of_fold.note or "").startswith("out of fold")
-    assert single.note is None
-
-
-def test_folders_stand_for_their_sound_files(tmp_path: Path) -> None:
-    (tmp_path / "sub").mkdir()
-    for name in ("b.wav", "sub/a.MP3", "notes.txt"):
-        (tmp_path / name).write_bytes(b"x")
-    assert list(expanded([tmp_path])) == [tmp_path / "b.wav", tmp_path / "sub" / "a.MP3"]
-    assert list(expanded(["gone.wav"])) == [Path("gone.wav")]
+def test_windows_are_answered_where_there_is_more_than_one() -> None:
+    ask = Ask.number("valence", 1, 9)
+    every = replace(ask, about={WINDOWS: "all"})
+    out, doubt = model().outputs[0], Doubt(Place())
+    single, double = (answer_of(every, out, features(rows=rows), doubt, None) for rows in (1, 2))
+    assert single == Prediction(5.0, low=3.5, high=6.5)
+    assert (double.samples, double.rate, double.start) == ((5.0, 5.0), 0.1, 5.0)
+    assert answer_of(ask, out, features(rows=2), doubt, None).samples is None
+    left_out = answer_of(every, out, features(rows=2), doubt, 7.0)
+    assert (left_out.value, left_out.low, left_out.high, left_out.samples) == (7.0, 5.5, 8.5, None)
+    assert (left_out.note or "").startswith("out of fold")
 
 
 @pytest.mark.parametrize(

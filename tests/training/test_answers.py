@@ -8,14 +8,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import heartfelt
 from heartfelt.predictors.trained.feature_cache import FeatureCache
 from heartfelt.predictors.trained.model import load_trained
-from heartfelt.predictors.valence_arousal import from_features
+from heartfelt.predictors.trained.predictor import TrainedPredictor
 from heartfelt.training import RECIPES, Evaluation, Material, Trained, TrainOptions, evaluate, gather, train
 from heartfelt.training.card import answers_table
 from heartfelt.training.fitting import View, choose
 from heartfelt.training.raters import Answers
-from tests.training.studies import Digits, planted, value_of
+from tests.training.studies import planted, value_of
 
 
 @pytest.fixture(scope="module")
@@ -43,9 +44,8 @@ def test_answers_are_predicted_as_a_distribution(made: Trained, tmp_path: Path) 
     assert again.outputs[0].answers is not None
     name = made.material.stimuli[0]
     root = made.material.snapshot.source.media_root
-    features = Digits().of(Path(str(root)) / name)
-    values = from_features(name, features, again).values["valence"]
-    assert values["spread"] == pytest.approx(float(again.outputs[0].answers.sd(values["value"])), abs=1e-3)
+    row = heartfelt.predict(Path(str(root)) / name, TrainedPredictor(again)).row(0, named=True)
+    assert row["spread"] == pytest.approx(float(again.outputs[0].answers.sd(row["value"])), abs=1e-9)
 
 
 @pytest.mark.slow

@@ -38,10 +38,6 @@ NEEDS = {
     ),
     **dict.fromkeys(
         (
-            "predict valence-arousal",
-            "predict trained",
-            "predict speech-quality",
-            "predict tags",
             "conveyance",
             "train",
             "evaluate",

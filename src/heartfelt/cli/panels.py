@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from typer.core import TyperGroup
@@ -39,7 +40,29 @@ RENAMED: Mapping[str, str] = {
     "leaderboard": "site --no-stimuli",
 }
 """Names of earlier versions. They work until :data:`REMOVED_IN`; the help does not list them."""
+FORMER_PREDICT: Mapping[str, tuple[str, ...]] = {
+    "valence-arousal": (),
+    "trained": (),
+    "speech-quality": ("--model", "speech-mos"),
+    "tags": ("--model", "music-tags"),
+}
+"""Former commands below ``predict``, with the model that each stands for."""
 REMOVED_IN = "0.9"
+
+
+def _former_predict(words: list[str]) -> list[str]:
+    """``predict COMMAND FILE…`` as ``predict FILE… --model NAME``."""
+    command, *rest = words
+    model = FORMER_PREDICT[command]
+    print(
+        f"heartfelt predict {command} FILE… is now heartfelt {' '.join(('predict FILE…', *model))};"
+        f" the old spelling will be removed in {REMOVED_IN}.",
+        file=sys.stderr,
+    )
+    if "--most" in rest:
+        at = rest.index("--most")
+        model, rest = ("--model", f"music-tags[top={rest[at + 1]}]"), rest[:at] + rest[at + 2 :]
+    return ["predict", *rest, *model, "--earlier", command]
 
 
 class CommandPanels(TyperGroup):
@@ -63,6 +86,8 @@ class CommandPanels(TyperGroup):
             )
             if old not in self.commands:
                 args = [*new.split(), *args[1:]]
+        elif old == "predict" and len(args) > 1 and args[1] in FORMER_PREDICT and not Path(args[1]).exists():
+            args = _former_predict(args[1:])
         elif old not in self.commands:
             raise UnknownNameError(f"There is no command '{old}'.", self._suggestion(old))
         return super().resolve_command(ctx, args)

@@ -1,167 +1,192 @@
-"""``heartfelt predict`` and ``heartfelt conveyance``: what listeners would say of sound files, and of generated clips."""
+"""``heartfelt predict`` and ``heartfelt conveyance``: what people would answer about files, and about generated clips."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from heartfelt.cli.asking import AtOnce, Batch, Timeout
 from heartfelt.cli.command import Out, TrainedFolder, app, err, progress_bar, read_source, say
-from heartfelt.errors import HeartfeltError
 from heartfelt.files import must_be_free
 from heartfelt.serialization import dumps
+from heartfelt.wording import percent
 
 if TYPE_CHECKING:
-    from heartfelt.models.listening import ModelAnswers
     from heartfelt.predictors.trained.model import TrainedModel
     from heartfelt.stats.estimate import Estimate
 
-predict = typer.Typer(
-    name="predict",
-    help="Predict what listeners would say of sound files: valence and arousal, speech quality, tags.",
-    no_args_is_help=True,
-)
-app.add_typer(predict)
-_Files = Annotated[
-    list[Path], typer.Argument(metavar="FILE…", help="Sound files, or folders with sound files in them.")
-]
-_Json = Annotated[bool, typer.Option("--json", help="Print a JSON list, one object per file.")]
+_Row = Mapping[str, Any]
+_MAX_SHARES = 5
+"""Tags or categories named in a line."""
+
+
+@app.command()
+def predict(
+    files: Annotated[
+        list[Path],
+        typer.Argument(metavar="FILE…", help="Media files, or folders of them.", show_default=False),
+    ],
+    model: Annotated[
+        str,
+        typer.Option("--model", "-p", metavar="NAME[:ARG]", help="A predictor, or a trained model's folder."),
+    ] = "valence-arousal",
+    question: Annotated[list[str] | None, typer.Option(help="Only this question. May be repeated.")] = None,
+    study: Annotated[
+        str | None,
+        typer.Option(
+            metavar="STUDY", help="A study or recipe whose questions are asked; else the model's own."
+        ),
+    ] = None,
+    prompt: Annotated[
+        str | None, typer.Option(help="The text the files were made from, or are compared with.")
+    ] = None,
+    prompts: Annotated[
+        Path | None, typer.Option(metavar="CSV", help="A text for each file: columns file and prompt.")
+    ] = None,
+    reference: Annotated[
+        Path | None,
+        typer.Option(metavar="PATH", help="The undistorted original, or a folder of originals by name."),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", metavar="DIR", help="Write the answers here, and continue there."),
+    ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print a JSON list, one object per file and question.")
+    ] = False,
+    at_once: AtOnce = None,
+    batch: Batch = None,
+    timeout: Timeout = None,
+    earlier: Annotated[str | None, typer.Option(hidden=True)] = None,
+) -> None:
+    """Predict what people would answer about sound files or images: any built-in, trained or fine-tuned model."""
+    from heartfelt.predictors.media_files import FileOptions, predict_files, read_prompts, rows_of
+    from heartfelt.predictors.running import RunOptions
+
+    options = FileOptions(
+        questions=tuple(question or ()),
+        study=study,
+        prompt=prompt if prompts is None else read_prompts(prompts),
+        reference=reference,
+        folder=out,
+        run=RunOptions(at_once, batch, timeout=timeout),
+    )
+    with progress_bar("predicting") as report:
+        table = predict_files(files, model, options, report).table
+    by_file: dict[str, list[_Row]] = {}
+    for row in rows_of(table):
+        by_file.setdefault(row["file"], []).append(row)
+    if as_json and earlier is not None:
+        print(dumps([_earlier_json(earlier, rows) for rows in by_file.values()]))
+    elif as_json:
+        print(dumps([row for rows in by_file.values() for row in rows]))
+    for rows in () if as_json else by_file.values():
+        _show(rows)
+    if out is not None and not as_json:
+        say(f"Predictions: {out / 'predictions.csv'}")
+    _exit_by([any(row["ok"] for row in rows) for rows in by_file.values()])
+
+
+def _show(rows: Sequence[_Row]) -> None:
+    """The answers about one file: a line with all of them, then what to know about them."""
+    answered = [row for row in rows if row["ok"]]
+    if answered:
+        flags = list(dict.fromkeys(row["flag"] for row in answered if row.get("flag")))
+        say(
+            f"{rows[0]['file']}: {', '.join(map(_answer, answered))}"
+            + (f" ({'; '.join(flags)})" if flags else "")
+        )
+        say(
+            *(
+                f"    {remark}"
+                for remark in dict.fromkeys(row["warning"] for row in answered if "warning" in row)
+            )
+        )
+        _show_windows(answered)
+    for problem, questions in _problems(rows).items():
+        names = "" if len(questions) == len(rows) else f" ({', '.join(questions)})"
+        place = "" if rows[0]["file"] in problem else f"{rows[0]['file']}{names}: "
+        err.print(f"{place}{problem}", markup=False, soft_wrap=True)
+
+
+def _answer(row: _Row) -> str:
+    """A question with its answer in a few words."""
+    if "shares" in row and len(row["shares"]) > 1:
+        top = sorted(row["shares"].items(), key=lambda pair: -pair[1])[:_MAX_SHARES]
+        return f"{row['question']}: {', '.join(f'{name} {percent(share)}' for name, share in top)}"
+    if "answer" in row:
+        return f"{row['question']} {row['answer']}"
+    bounds = f" [{row['low']:.2f}, {row['high']:.2f}]" if "low" in row and "high" in row else ""
+    number = row.get("value", row.get("score"))
+    return f"{row['question']} {number:.2f}{bounds}"
+
+
+def _show_windows(rows: Sequence[_Row]) -> None:
+    """A line for each window of a longer file."""
+    windows = [row for row in rows if "samples" in row]
+    for at in range(len(windows[0]["samples"]) if windows else 0):
+        middle = windows[0]["start"] + at / windows[0]["rate"]
+        values = ", ".join(f"{row['question']} {row['samples'][at]:.2f}" for row in windows)
+        say(f"    around {middle:7.1f} s: {values}")
+
+
+def _problems(rows: Sequence[_Row]) -> dict[str, list[str]]:
+    """The questions without an answer, by the reason."""
+    problems: dict[str, list[str]] = {}
+    for row in rows:
+        if not row["ok"]:
+            problems.setdefault(row["problem"], []).append(row["question"])
+    return problems
+
+
+def _exit_by(answered: Sequence[bool]) -> None:
+    """Leave with 0 if every file was answered, 1 if some were not, 2 if none was."""
+    if not all(answered):
+        raise typer.Exit(1 if any(answered) else 2)
+
+
+def _earlier_json(command: str, rows: Sequence[_Row]) -> dict[str, Any]:
+    """What version 0.8 printed for a file under one of the four former commands."""
+    from heartfelt.media.sound import SoundFile
+
+    path, problems = rows[0]["file"], _problems(rows)
+    if len(rows) == sum(map(len, problems.values())):
+        return {"file": path, "problem": next(iter(problems)), "fix": ""}
+    if command == "trained":
+        return {
+            "file": path,
+            "values": {row["question"]: row["value"] for row in rows if "shares" not in row},
+            "shares": {row["question"]: row["shares"] for row in rows if "shares" in row},
+            "trained_on": any(row.get("flag") == "trained on" for row in rows),
+            "problem": None,
+            "fix": None,
+        }
+    seconds = round(SoundFile.of(path).seconds, 3)
+    warnings = list(dict.fromkeys(row["warning"] for row in rows if "warning" in row))
+    if command in ("speech-quality", "tags"):
+        shares = rows[0].get("shares") or {row["question"]: row["value"] for row in rows if row["ok"]}
+        values = {name: {"value": value} for name, value in shares.items()}
+        return {"file": path, "seconds": seconds, "values": values, "warnings": warnings}
+    return {
+        "file": path,
+        **{
+            row["question"]: {name: row[name] for name in ("value", "low", "high", "spread") if name in row}
+            for row in rows
+        },
+        "level": rows[0].get("confidence"),
+        "seconds": seconds,
+        "flag": rows[0].get("flag"),
+        "warnings": warnings,
+    }
 
 
 def _trained(folder: Path | None) -> TrainedModel | None:
     from heartfelt.predictors.trained.model import load_trained
 
     return None if folder is None else load_trained(folder)
-
-
-@predict.command("valence-arousal")
-def valence_arousal(files: _Files, as_json: _Json = False, model: TrainedFolder = None) -> None:
-    """Valence and arousal on 1 to 9 with prediction intervals; a curve over time for files beyond fifteen seconds."""
-    from heartfelt.predictors.valence_arousal import predict as run
-
-    with progress_bar("predicting") as report:
-        predictions = run(files, model=_trained(model), progress=report)
-    if as_json:
-        print(dumps(predictions))
-    for each in () if as_json else predictions:
-        if not each.ok:
-            _complain(f"{each.problem} {each.fix}")
-            continue
-        bounded = {
-            name: _bounded(value["value"], value["low"], value["high"]) for name, value in each.values.items()
-        }
-        numbers = ", ".join(f"{name} {words}" for name, words in bounded.items())
-        say(f"{each.file}: {numbers}" + (f" ({each.flag})" if each.flag else ""))
-        say(*(f"    {remark}" for remark in (*each.warnings, each.note) if remark))
-        for point in each.curve:
-            words = ", ".join(f"{key} {value:.2f}" for key, value in point.items() if key != "start")
-            say(f"    from {point['start']:7.1f} s: {words}")
-    _leave([each.ok for each in predictions])
-
-
-@predict.command("trained")
-def trained(
-    files: Annotated[list[Path], typer.Argument(metavar="FILE…", help="Media files, or folders of them.")],
-    model: Annotated[Path, typer.Option("--model", metavar="DIR", help="A model of 'heartfelt train'.")],
-    as_json: _Json = False,
-    prompt: Annotated[
-        str, typer.Option(help="The text the files were made from, for models that judge the fit to it.")
-    ] = "",
-) -> None:
-    """What a model of a fine-tuning recipe answers for files; for other models, see valence-arousal."""
-    from heartfelt.errors import InputError
-    from heartfelt.media.probe import AUDIO, IMAGES
-    from heartfelt.predictors.finetuned import answers_for_files, is_fine_tuned, load_fine_tuned
-
-    if not is_fine_tuned(model):
-        raise InputError(
-            f"{model} holds no fine-tuned model.",
-            "Give a folder of a fine-tuning recipe, or use 'heartfelt predict valence-arousal --model DIR'.",
-        )
-    paths = [
-        file
-        for path in files
-        for file in (sorted(path.rglob("*")) if path.is_dir() else [path])
-        if not path.is_dir() or file.suffix.lower() in AUDIO | IMAGES
-    ]
-    answers = answers_for_files(load_fine_tuned(model), paths, prompt or None)
-    if as_json:
-        print(dumps(answers))
-    for each in () if as_json else answers:
-        if each.problem:
-            _complain(f"{each.problem} {each.fix}")
-            continue
-        say(f"{each.file}: {each.words}" + (" (the model was trained on it)" if each.trained_on else ""))
-    _leave([not each.problem for each in answers])
-
-
-@predict.command("speech-quality")
-def speech_quality(files: _Files, as_json: _Json = False) -> None:
-    """How good speech sounds, from 1 to 5: DNSMOS (speech, background, overall) and DistillMOS."""
-    from heartfelt.models.listening import speech_quality as judge
-
-    _each(files, as_json, judge)
-
-
-@predict.command("tags")
-def tags(
-    files: _Files,
-    as_json: _Json = False,
-    most: Annotated[int, typer.Option(help="How many tags to show per file.")] = 5,
-) -> None:
-    """What MusicNN hears in music: tags with their probability."""
-    from heartfelt.models.listening import tags as hear
-
-    _each(files, as_json, hear, most)
-
-
-def _each(
-    files: list[Path], as_json: bool, ask: Callable[[Path], ModelAnswers], most: int | None = None
-) -> None:
-    """Ask about every file; a file that fails has an entry too."""
-    from heartfelt.predictors.valence_arousal import expanded
-
-    answers: list[tuple[Path, ModelAnswers | HeartfeltError]] = []
-    paths = list(expanded(files))
-    with progress_bar("predicting") as report:
-        for place, path in enumerate(paths, 1):
-            try:
-                answers.append((path, ask(path)))
-            except HeartfeltError as error:
-                answers.append((path, error))
-            report("predicting", place, len(paths))
-    failed = [isinstance(answer, HeartfeltError) for _, answer in answers]
-    rows: list[object] = []
-    for path, answer in answers:
-        if isinstance(answer, HeartfeltError):
-            rows.append({"file": str(path), "problem": answer.problem, "fix": answer.fix})
-            if not as_json:
-                _complain(f"{answer.problem} {answer.fix}")
-            continue
-        rows.append(answer)
-        if not as_json:
-            known = list(answer.values.items())[:most]
-            say(f"{answer.file}: {', '.join(f'{n} {_bounded(e.value, e.low, e.high)}' for n, e in known)}")
-            say(*(f"    {warning}" for warning in answer.warnings))
-    if as_json:
-        print(dumps(rows))
-    _leave([not each for each in failed])
-
-
-def _bounded(value: float | None, low: float | None = None, high: float | None = None) -> str:
-    return f"{value:.2f}" + (f" [{low:.2f}, {high:.2f}]" if low is not None else "")
-
-
-def _complain(words: str) -> None:
-    err.print(words, markup=False, soft_wrap=True)
-
-
-def _leave(answered: list[bool]) -> None:
-    """Leave with 0 if every file was answered, 1 if some were not, 2 if none was."""
-    if not all(answered):
-        raise typer.Exit(1 if any(answered) else 2)
 
 
 @app.command()

@@ -173,6 +173,7 @@ class LoadedModel:
         self.folder, self.facts, self.task = folder, facts, task
         self.name, self.version = facts.name, f"heartfelt {facts.heartfelt}"
         self.hash = hashlib.sha256("".join(sorted(facts.files.values())).encode()).hexdigest()
+        self.media = recipe_named(facts.recipe).media
         self.answered: tuple[Answered, ...] = facts.outputs
         self._trained_on = frozenset(trained_on)
 

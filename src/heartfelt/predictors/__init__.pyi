@@ -1,5 +1,6 @@
 from .asking import Retry
 from .engines import ENGINES, Engine
+from .media_files import FILE_PREDICTIONS, FileOptions, FileRun, predict_files
 from .predictor import (
     PREDICTIONS,
     PREDICTORS,
@@ -18,7 +19,7 @@ from .task import cases
 from .texts import answer_names, answer_texts
 
 __all__ = [
-    "ENGINES", "PREDICTIONS", "PREDICTORS", "Ask", "Case", "Engine", "Media", "Prediction", "Predictor",
-    "PredictorInfo", "Retry", "Run", "RunOptions", "TransientError", "answer_names", "answer_texts", "cases", "parse_spec",
-    "predictor_from", "run", "user_cache",
+    "ENGINES", "FILE_PREDICTIONS", "PREDICTIONS", "PREDICTORS", "Ask", "Case", "Engine", "FileOptions", "FileRun", "Media",
+    "Prediction", "Predictor", "PredictorInfo", "Retry", "Run", "RunOptions", "TransientError", "answer_names", "answer_texts",
+    "cases", "parse_spec", "predict_files", "predictor_from", "run", "user_cache",
 ]  # fmt: skip

@@ -28,7 +28,7 @@ from heartfelt.study.set_scale import TIE
 T = TypeVar("T")
 _TURN = 0.2
 """Seconds between looks at the clock. Some libraries handle Ctrl-C in a way that lets an endless wait continue."""
-_NUMBERS = ("value", "score", "low", "high", "against", "rate", "start")
+_NUMBERS = ("value", "score", "low", "high", "against", "rate", "start", "answer_sd")
 
 
 @dataclass(frozen=True, slots=True)

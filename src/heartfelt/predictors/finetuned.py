@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import replace
 from pathlib import Path
 from typing import Protocol, TypeAlias
 
@@ -18,12 +18,12 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from heartfelt.errors import DamagedError, HeartfeltError, InputError
+from heartfelt.errors import DamagedError, HeartfeltError
 from heartfelt.labels import Benchmark
-from heartfelt.predictors.predictor import Ask, Case, Media, Prediction, Predictor, PredictorInfo
+from heartfelt.predictors.predictor import Ask, Case, Prediction, Predictor, PredictorInfo
 from heartfelt.registry import Registry
 from heartfelt.snapshot import Snapshot
-from heartfelt.wording import number, percent
+from heartfelt.study.scale import Categories, Category
 
 KIND = "fine-tuned"
 TRAINED_ON = "the model was trained on this stimulus: what it predicts says nothing about new ones"
@@ -48,6 +48,11 @@ class Answered(Protocol):
         """The code of each category, in the order of the probabilities; empty for a number."""
         ...
 
+    @property
+    def shows_prompt(self) -> bool:
+        """Whether raters were shown the prompt, as for the fit to it."""
+        ...
+
 
 class FineTunedModel(Protocol):
     """A fine-tuned model, read from its folder."""
@@ -55,6 +60,8 @@ class FineTunedModel(Protocol):
     name: str
     version: str
     hash: str
+    media: str
+    """``audio`` or ``image``; empty where it reads both."""
     answered: tuple[Answered, ...]
 
     def saw(self, content: str) -> bool:
@@ -98,6 +105,7 @@ class FineTunedPredictor(Predictor):
 
     def __init__(self, model: FineTunedModel, folder: Path) -> None:
         self.model, self.folder, self._fields = model, folder, ""
+        self.media_kinds = (model.media,) if model.media else ()
 
     @classmethod
     def make(cls, argument: str = "", options: Mapping[str, str] | None = None) -> FineTunedPredictor:
@@ -112,6 +120,18 @@ class FineTunedPredictor(Predictor):
     def identity(self) -> str:
         """The hash of the weights and of what prepares the stimuli."""
         return f"fine-tuned {self.model.hash}{self._fields and f' fields {self._fields}'}"
+
+    def file_asks(self) -> Sequence[Ask]:
+        """What the model was trained to predict."""
+        asks = []
+        for output in self.model.answered:
+            low, high = output.bounds or (None, None)
+            ask = Ask.number(output.question, low, high)
+            if output.categories:
+                named = [Category(id=name, value=code) for name, code in output.categories.items()]
+                ask = replace(ask, scale=Categories(type="categories", categories=list(named)))
+            asks.append(replace(ask, about={"matches": "prompt"}) if output.shows_prompt else ask)
+        return asks
 
     def learn(self, source: Snapshot | Benchmark, labels: pl.DataFrame) -> None:
         """Look up the annotation fields of a study, where they are inputs; a model that is not asked this way does without."""
@@ -160,55 +180,6 @@ class FineTunedPredictor(Predictor):
             )
         best = max(shares, key=shares.__getitem__)
         return Prediction(asked[best], answer=best, shares=shares, note=note, flag=flag)
-
-
-@dataclass(frozen=True, slots=True)
-class FileAnswers:
-    """What a model answers for one file, or why it does not."""
-
-    file: str
-    values: Mapping[str, float] = field(default_factory=dict)
-    """By question."""
-    shares: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
-    """By question with categories, the probability of each."""
-    trained_on: bool = False
-    problem: str | None = None
-    fix: str | None = None
-
-    @property
-    def words(self) -> str:
-        """The answers in a line."""
-        parts = [f"{name} {number(value, 2)}" for name, value in self.values.items()]
-        for name, own in self.shares.items():
-            best = max(own, key=own.__getitem__)
-            parts.append(f"{name} {best} ({percent(own[best])})")
-        return ", ".join(parts)
-
-
-def answers_for_files(
-    model: FineTunedModel, paths: Sequence[Path], prompt: str | None = None
-) -> list[FileAnswers]:
-    """What a model answers for files, one at a time: a file that cannot be read costs no other its answer."""
-    out = []
-    for path in paths:
-        try:
-            if not path.is_file():
-                raise InputError(f"There is no file at {path}.", "Check the path.")
-            media = Media(path)
-            rows = model.answers([Case(path.name, (), media, prompt=prompt)])
-        except HeartfeltError as error:
-            out.append(FileAnswers(str(path), problem=error.problem, fix=error.fix))
-            continue
-        values = {
-            each.question: float(rows[each.question][0]) for each in model.answered if not each.categories
-        }
-        shares = {
-            each.question: dict(zip(each.categories, rows[each.question][0].tolist(), strict=True))
-            for each in model.answered
-            if each.categories
-        }
-        out.append(FileAnswers(str(path), values, shares, model.saw(media.hash)))
-    return out
 
 
 def _read_again(folder: Path, spec: str, label: str) -> FineTunedPredictor:

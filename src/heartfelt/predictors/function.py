@@ -91,6 +91,12 @@ class Function(Predictor):
             source += repr([getattr(self._given, name, None) for name in ("__defaults__", "__kwdefaults__")])
         return f"call {self._place} {hashlib.sha256(source.encode()).hexdigest()[:16]}"
 
+    def file_asks(self) -> Sequence[Ask]:
+        """One question of the function's own name, unless it must be told what is asked."""
+        if any(name in OF_QUESTION for name in self._names):
+            return ()
+        return [Ask.number(self._place.rpartition(":")[2])]
+
     def predict_case(self, case: Case) -> Sequence[Prediction]:
         """Call the function for the case, or for every question of it."""
         if any(name in OF_QUESTION for name in self._names):

@@ -76,6 +76,12 @@ PREDICTIONS = Contract(
         _column("rate", "of a trace: samples per second", pl.Float64, required=False),
         _column("start", "of a trace: seconds to the first sample", pl.Float64, required=False),
         _column(
+            "answer_sd",
+            "of a file without a study: standard deviation of single people's answers around the value",
+            pl.Float64,
+            required=False,
+        ),
+        _column(
             "boxes",
             "where a detector saw what: tag, box (left, top, right, bottom as fractions) and confidence, as JSON",
             required=False,
@@ -234,6 +240,8 @@ class Prediction:
     """Of a trace: samples per second; None where samples are per beat or bar."""
     start: float | None = None
     """Of a trace: seconds from the start of the clip to the first sample."""
+    answer_sd: float | None = None
+    """The standard deviation of single people's answers around the value."""
     boxes: tuple[Mapping[str, str | float | Sequence[float]], ...] | None = None
     """Where a detector saw what: ``tag``, ``box`` (left, top, right, bottom as fractions of the image) and ``confidence``."""
     flag: str | None = None
@@ -340,6 +348,11 @@ class Predictor(ABC):
         """The class to make for an argument, where one name stands for several kinds."""
         del argument
         return cls
+
+    @property
+    def interval_confidence(self) -> float | None:
+        """The share of new stimuli that its prediction intervals cover; None where it gives none or does not say."""
+        return None
 
     @property
     @abstractmethod

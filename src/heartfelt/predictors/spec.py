@@ -9,6 +9,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, TypeAlias
 
 from heartfelt.errors import InputError, UnknownNameError, suggestion
@@ -20,8 +21,8 @@ _LABEL = re.compile(r"(?P<label>[^:\[\]=]+)=(?P<spec>.+)", re.DOTALL)
 _FUNCTION = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 
 
-PredictorLike: TypeAlias = str | Predictor | Callable[..., Any]
-"""A predictor by its text, a predictor, or a Python function."""
+PredictorLike: TypeAlias = str | Path | Predictor | Callable[..., Any]
+"""A predictor by its text or by the folder of a trained model, a predictor, or a Python function."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,12 +37,14 @@ class Spec:
 
 
 def parse_spec(text: str) -> Spec:
-    """Read ``NAME[option=value,…]:ARG``; what is not a known name but looks like ``module:function`` is a function."""
+    """Read ``NAME[option=value,…]:ARG``; what is no known name is a trained model's folder, or ``module:function``."""
     label, spec = _labelled(text.strip())
     parts = _SPEC.fullmatch(spec)
     if parts is None:
         raise InputError(f"'{text}' does not name a predictor.", "Write NAME, NAME:ARG or module:function.")
     name, argument = parts["name"].strip(), (parts["argument"] or "").strip()
+    if name not in PREDICTORS and Path(spec).is_dir():
+        return Spec("trained", spec, label)
     if name not in PREDICTORS and _FUNCTION.fullmatch(spec):
         return Spec("call", spec, label)
     options: dict[str, str] = {}
@@ -70,6 +73,8 @@ def predictor_from(spec: PredictorLike, options: Mapping[str, str] | None = None
     if isinstance(spec, Predictor):
         spec.spec = spec.spec or spec.name
         return spec
+    if isinstance(spec, Path):
+        spec = f"trained:{spec}"
     if not isinstance(spec, str):
         return _from_object(spec, options)
     asked = parse_spec(spec)

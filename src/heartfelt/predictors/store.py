@@ -39,7 +39,7 @@ _SYNC_EVERY = 1.0
 _CALLS = ("call", "second_call")
 _AS_JSON = ("shares", "members", "orders", "samples", "boxes", "errors")
 _TUPLES = ("orders", "samples", "boxes", "errors")
-_SELDOM = ("members", "orders", "samples", "rate", "start", "boxes", "errors")
+_SELDOM = ("members", "orders", "samples", "rate", "start", "answer_sd", "boxes", "errors")
 """Columns that are there only where some prediction has them."""
 _FIELDS = tuple(field.name for field in fields(Prediction) if field.name not in {"retry_after", *_CALLS})
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -11,15 +10,17 @@ import polars as pl
 import pytest
 import soundfile
 
+import heartfelt
 from heartfelt.make.generators.speech import VOICE_SYSTEMS, render_voice
 from heartfelt.media.sound import CANCELS, SoundFile, decode, loudest_if_cancelling
 from heartfelt.predictors import Ask, Case, Media, predictor_from, run
 from heartfelt.predictors.trained.embeddings import Music, MusicLevelled
-from heartfelt.predictors.valence_arousal import predict, shipped
+from heartfelt.predictors.valence_arousal import shipped
 from heartfelt.serialization import from_json
 from heartfelt.streams import stream
 from heartfelt.study.scale import Points
 from heartfelt.training.evaluating import Score
+from tests.predictors.file_answers import by_stem
 
 RATE = 22_050
 TIME = np.arange(10 * RATE) / RATE
@@ -79,13 +80,10 @@ def foreign(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.slow
 @pytest.mark.usefixtures("musicnn")
 def test_speech_tones_and_noise_are_flagged(foreign: Path) -> None:
-    for each in predict([foreign]):
-        assert each.flag == "unlike training", (each.file, each.flag)
-        assert any("unlike the music it was trained on" in words for words in each.warnings)
-        plain = json.loads(json.dumps(each.to_json(), allow_nan=False))
-        assert plain["flag"] == "unlike training"
-        for question in ("valence", "arousal"):
-            assert (plain[question]["low"], plain[question]["high"]) == (1.0, 9.0)
+    for row in heartfelt.predict(foreign).iter_rows(named=True):
+        assert row["flag"] == "unlike training", (row["file"], row["flag"])
+        assert "unlike the music it was trained on" in row["warning"]
+        assert (row["low"], row["high"]) == (1.0, 9.0)
 
 
 @pytest.mark.slow
@@ -107,11 +105,9 @@ def test_music_is_not_flagged(shared_data: Path) -> None:
     """One clip of every system, some of them without labels and so unseen."""
     folders = sorted((shared_data / "aimoclips" / "music_clips").iterdir())
     files = [sorted(folder.iterdir())[at] for at, folder in enumerate(folders)]
-    result = predict(files)
-    assert [entry.flag for entry in result] == [None] * len(files)
-    for each in result:
-        for values in each.values.values():
-            assert values["high"] - values["low"] < 6
+    result = heartfelt.predict(files)
+    assert result["flag"].to_list() == [None] * 2 * len(files)
+    assert (result["high"] - result["low"]).is_between(0.5, 6).all()
 
 
 @pytest.mark.slow
@@ -119,11 +115,10 @@ def test_music_is_not_flagged(shared_data: Path) -> None:
 def test_a_very_short_clip_is_flagged(tmp_path: Path) -> None:
     soundfile.write(tmp_path / "short.wav", noise(1)[: RATE // 2], RATE)
     soundfile.write(tmp_path / "silent.wav", np.zeros(10 * RATE), RATE)
-    short, silent = (predict([tmp_path / f"{name}.wav"])[0] for name in ("short", "silent"))
-    assert short.flag == "too short"
-    assert silent.flag == "silent"
-    for each in (short, silent):
-        assert (each.values["valence"]["low"], each.values["valence"]["high"]) == (1.0, 9.0)
+    result = by_stem(heartfelt.predict(tmp_path))
+    for name, flag in (("short", "too short"), ("silent", "silent")):
+        row = result[name]["valence"]
+        assert (row["flag"], row["low"], row["high"]) == (flag, 1.0, 9.0)
 
 
 def melody() -> Sound:
@@ -138,12 +133,13 @@ def test_opposite_channels_are_not_silence(tmp_path: Path) -> None:
     sound = melody()
     soundfile.write(tmp_path / "mono.wav", sound, RATE, subtype="FLOAT")
     soundfile.write(tmp_path / "opposite.wav", np.stack([sound, -sound], axis=1), RATE, subtype="FLOAT")
-    mono, opposite = (predict([tmp_path / f"{name}.wav"])[0] for name in ("mono", "opposite"))
-    assert opposite.flag != "silent"
-    assert CANCELS in opposite.warnings
-    assert CANCELS not in mono.warnings
-    for question, values in mono.values.items():
-        assert opposite.values[question]["value"] == pytest.approx(values["value"], abs=0.01)
+    result = by_stem(heartfelt.predict(tmp_path))
+    for question, row in result["mono"].items():
+        opposite = result["opposite"][question]
+        assert opposite["flag"] != "silent"
+        assert CANCELS in opposite["warning"]
+        assert CANCELS not in (row["warning"] or "")
+        assert opposite["value"] == pytest.approx(row["value"], abs=0.01)
 
 
 @pytest.mark.slow
@@ -209,8 +205,8 @@ def test_valence_does_not_depend_on_the_level(shared_data: Path, tmp_path: Path)
     samples = decode(clip, 44_100)
     soundfile.write(tmp_path / "loud.wav", 0.8 * samples, 44_100, subtype="FLOAT")
     soundfile.write(tmp_path / "quiet.wav", 0.2 * samples, 44_100, subtype="FLOAT")
-    loud, quiet = predict([tmp_path / "loud.wav", tmp_path / "quiet.wav"])
-    assert quiet.values["valence"]["value"] == pytest.approx(loud.values["valence"]["value"], abs=0.01)
-    assert quiet.values["arousal"]["value"] < loud.values["arousal"]["value"] + 0.05
-    for each in (loud, quiet):
-        assert 1.0 < each.values["valence"]["spread"] < 3.0
+    result = by_stem(heartfelt.predict(tmp_path))
+    loud, quiet = ({name: row["value"] for name, row in result[stem].items()} for stem in ("loud", "quiet"))
+    assert quiet["valence"] == pytest.approx(loud["valence"], abs=0.01)
+    assert quiet["arousal"] < loud["arousal"] + 0.05
+    assert all(1.0 < result[stem]["valence"]["spread"] < 3.0 for stem in result)

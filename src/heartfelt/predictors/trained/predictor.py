@@ -18,6 +18,8 @@ from heartfelt.predictors.trained.feature_cache import FeatureCache
 from heartfelt.predictors.trained.model import Output, TrainedModel, load_trained
 from heartfelt.study.set_scale import Trace
 
+WINDOWS = "windows"
+"""The fact about a question that asks for the value of every window, too, and for the spread of single answers."""
 OUT_OF_FOLD = "out of fold: the model was trained on this stimulus; predicted while it was left out"
 
 
@@ -35,6 +37,7 @@ class TrainedPredictor(Predictor):
         self.at_once = min(4, os.cpu_count() or 1)
         self._cache = FeatureCache()
         self._domain = model.domain_hash[:12]
+        self.media_kinds = (model.look().media,)
 
     @classmethod
     def kind_for(cls, argument: str) -> type[Predictor]:
@@ -55,6 +58,21 @@ class TrainedPredictor(Predictor):
     def identity(self) -> str:
         """The weights and the embedding."""
         return f"{self.name} {self.model.hash[:16]} domain {self._domain or 'none'}; {self.model.look().identity}"
+
+    @property
+    def interval_confidence(self) -> float | None:
+        """That of the model's intervals, where all questions have the same."""
+        claims = {output.confidence for output in self.model.outputs}
+        return claims.pop() if len(claims) == 1 else None
+
+    def file_asks(self) -> Sequence[Ask]:
+        """What the model was trained to predict, for every window of a file."""
+        asks = []
+        for output in self.model.outputs:
+            low, high = output.bounds or (None, None)
+            ask = Ask.number(output.question, low, high)
+            asks.append(replace(ask, about={**ask.about, WINDOWS: "all"}))
+        return asks
 
     def describe(self) -> PredictorInfo:
         """The model's own name, the version of heartfelt it was trained with, and the hash of its weights."""
@@ -123,8 +141,12 @@ def answer_of(ask: Ask, out: Output, features: Features, doubt: Doubt, left_out:
     if ask.question != out.question:
         notes.insert(0, f"the model's {out.question}")
     value, low, high = (onto(number, out.bounds, ask.scale.bounds()) for number in (value, low, high))
-    made = Prediction(value, low=low, high=high, note="; ".join(notes) or None, flag=doubt.flag)
-    if not isinstance(ask.scale, Trace) or features.starts.size < 2 or left_out is not None:
+    windows = WINDOWS in ask.about
+    spread = float(out.answers.sd(value)) if windows and out.answers is not None else None
+    made = Prediction(
+        value, low=low, high=high, note="; ".join(notes) or None, flag=doubt.flag, answer_sd=spread
+    )
+    if not (windows or isinstance(ask.scale, Trace)) or features.starts.size < 2 or left_out is not None:
         return made
     # One sample in the middle of each window.
     step = float(features.starts[1] - features.starts[0])
