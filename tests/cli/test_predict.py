@@ -1,4 +1,4 @@
-"""``heartfelt predict``: JSON and words, exit codes, one bad file among many."""
+"""``heartfelt predict``: words for people, and former commands. What every model owes is in tests/predictors/test_media_files.py."""
 
 from __future__ import annotations
 
@@ -36,40 +36,20 @@ def ask(*words: str) -> tuple[int, str]:
     return done.exit_code, done.stdout
 
 
-def test_json_is_a_list_of_files_with_values_and_intervals(clip: Path) -> None:
-    code, out = ask("valence-arousal", str(clip), "--json")
-    assert code == 0
-    (each,) = json.loads(out)
-    assert each["file"] == str(clip)
-    for question in ("valence", "arousal"):
-        assert each[question]["low"] <= each[question]["value"] <= each[question]["high"]
-
-
-def test_one_bad_file_leaves_with_one_and_the_rest_is_answered(clip: Path, tmp_path: Path) -> None:
-    (tmp_path / "text.wav").write_text("no sound")
-    code, out = ask("valence-arousal", str(tmp_path / "text.wav"), str(clip), "--json")
-    assert code == 1
-    bad, good = json.loads(out)
-    assert "holds text" in bad["problem"]
-    assert good["valence"]["value"]
-
-
-def test_no_good_file_leaves_with_two(clip: Path, tmp_path: Path) -> None:
-    assert clip.is_file()
-    assert ask("valence-arousal", str(tmp_path / "gone.wav"), "--json")[0] == 2
-
-
 def test_words_for_people(clip: Path) -> None:
-    code, out = ask("valence-arousal", str(clip))
+    code, out = ask(str(clip))
     assert code == 0
     assert "valence" in out
     assert "[" in out
 
 
-def test_tags_are_probabilities(clip: Path) -> None:
-    code, out = ask("tags", str(clip), "--json")
+def test_former_commands_of_speech_quality_and_tags(clip: Path) -> None:
+    code, out = ask("tags", str(clip), "--json", "--most", "50")
     assert code == 0
-    (each,) = json.loads(out)
-    assert len(each["values"]) == 50
-    assert all(0 <= tag["value"] <= 1 for tag in each["values"].values())
+    (tags,) = json.loads(out)
+    assert len(tags["values"]) == 50
+    assert all(0 <= tag["value"] <= 1 for tag in tags["values"].values())
     assert ask("tags", str(clip.parent / "gone.wav"))[0] == 2
+    (quality,) = json.loads(ask("speech-quality", str(clip), "--json")[1])
+    assert set(quality["values"]) == {"sig", "bak", "ovrl", "p808", "distillmos"}
+    assert quality["seconds"] == 4.0

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,6 +16,8 @@ from heartfelt.serialization import dumps
 from heartfelt.wording import percent
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from heartfelt.predictors.trained.model import TrainedModel
     from heartfelt.stats.estimate import Estimate
 
@@ -63,7 +66,7 @@ def predict(
     earlier: Annotated[str | None, typer.Option(hidden=True)] = None,
 ) -> None:
     """Predict what people would answer about sound files or images: any built-in, trained or fine-tuned model."""
-    from heartfelt.predictors.media_files import FileOptions, predict_files, read_prompts, rows_of
+    from heartfelt.predictors.media_files import FileOptions, predict_files, read_prompts
     from heartfelt.predictors.running import RunOptions
 
     options = FileOptions(
@@ -77,7 +80,7 @@ def predict(
     with progress_bar("predicting") as report:
         table = predict_files(files, model, options, report).table
     by_file: dict[str, list[_Row]] = {}
-    for row in rows_of(table):
+    for row in _rows(table):
         by_file.setdefault(row["file"], []).append(row)
     if as_json and earlier is not None:
         print(dumps([_earlier_json(earlier, rows) for rows in by_file.values()]))
@@ -88,6 +91,15 @@ def predict(
     if out is not None and not as_json:
         say(f"Predictions: {out / 'predictions.csv'}")
     _exit_by([any(row["ok"] for row in rows) for rows in by_file.values()])
+
+
+def _rows(table: pl.DataFrame) -> Iterator[_Row]:
+    """The rows as objects for JSON: what is empty is left out, and texts that hold JSON are read."""
+    for row in table.iter_rows(named=True):
+        filled = {name: value for name, value in row.items() if value is not None}
+        yield filled | {
+            name: json.loads(filled[name]) for name in ("shares", "samples", "boxes") if name in filled
+        }
 
 
 def _show(rows: Sequence[_Row]) -> None:

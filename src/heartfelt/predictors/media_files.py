@@ -7,11 +7,9 @@ with the reason.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
@@ -228,8 +226,8 @@ def _reference(reference: Path, path: Path, predictor: Predictor) -> Media | Non
     kinds = predictor.media_kinds or tuple(_SUFFIXES)
     suffixes = frozenset().union(*(_SUFFIXES[kind] for kind in kinds))
     same = reference / path.name
-    found = [same] if same.is_file() else sorted(reference.glob(f"{path.stem}.*"))
-    return next((Media(file) for file in found if file.suffix.lower() in suffixes), None)
+    originals = [same] if same.is_file() else sorted(reference.glob(f"{path.stem}.*"))
+    return next((Media(file) for file in originals if file.suffix.lower() in suffixes), None)
 
 
 def read_prompts(path: Path) -> dict[str, str]:
@@ -253,15 +251,3 @@ def _table(result: Run, predictor: Predictor) -> pl.DataFrame:
         for column in FILE_PREDICTIONS.columns
     ]
     return FILE_PREDICTIONS.check(table.select(columns), f"predictions of {result.model}")
-
-
-def rows_of(table: pl.DataFrame) -> list[dict[str, Any]]:
-    """The rows as objects for JSON: what is empty is left out, and texts that hold JSON are read."""
-    rows = []
-    for row in table.iter_rows(named=True):
-        kept = {name: value for name, value in row.items() if value is not None}
-        for name in ("shares", "samples", "boxes"):
-            if name in kept:
-                kept[name] = json.loads(kept[name])
-        rows.append(kept)
-    return rows

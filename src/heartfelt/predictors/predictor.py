@@ -200,8 +200,8 @@ class Case:
     @property
     def files(self) -> tuple[Media, ...]:
         """The media of the case that are there, references included."""
-        found = (file for part in self.parts for file in (part.media, part.reference))
-        return tuple(file for file in found if file is not None)
+        files = (file for part in self.parts for file in (part.media, part.reference))
+        return tuple(file for file in files if file is not None)
 
     @property
     def all_asks(self) -> tuple[Ask, ...]:
