@@ -1,4 +1,4 @@
-"""``heartfelt predict``: words for people, and former commands. What every model owes is in tests/predictors/test_media_files.py."""
+"""``heartfelt predict``: words for people, and former commands. What every model owes: tests/predictors/test_media_files.py."""
 
 from __future__ import annotations
 

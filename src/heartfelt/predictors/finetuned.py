@@ -12,18 +12,20 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Protocol, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-import polars as pl
 
 from heartfelt.errors import DamagedError, HeartfeltError
-from heartfelt.labels import Benchmark
 from heartfelt.predictors.predictor import Ask, Case, Prediction, Predictor, PredictorInfo
 from heartfelt.registry import Registry
-from heartfelt.snapshot import Snapshot
-from heartfelt.study.scale import Categories, Category
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from heartfelt.labels import Benchmark
+    from heartfelt.snapshot import Snapshot
 
 KIND = "fine-tuned"
 TRAINED_ON = "the model was trained on this stimulus: what it predicts says nothing about new ones"
@@ -123,6 +125,8 @@ class FineTunedPredictor(Predictor):
 
     def file_asks(self) -> Sequence[Ask]:
         """What the model was trained to predict."""
+        from heartfelt.study.scale import Categories, Category
+
         asks = []
         for output in self.model.answered:
             low, high = output.bounds or (None, None)
@@ -135,6 +139,8 @@ class FineTunedPredictor(Predictor):
 
     def learn(self, source: Snapshot | Benchmark, labels: pl.DataFrame) -> None:
         """Look up the annotation fields of a study, where they are inputs; a model that is not asked this way does without."""
+        from heartfelt.snapshot import Snapshot
+
         del labels
         if isinstance(source, Snapshot):
             self._fields = self.model.know_fields(source)

@@ -20,7 +20,6 @@ import polars as pl
 from heartfelt import clock
 from heartfelt.errors import InputError, Interrupted
 from heartfelt.files import write_bytes, write_text
-from heartfelt.formats.delimited import csv_text
 from heartfelt.predictors.asking import Outcome, Retry, Work
 from heartfelt.predictors.calls import Budget, Call, Spending, Usage, calls_table, usage_of
 from heartfelt.predictors.engines import ENGINES, Engine
@@ -311,6 +310,8 @@ def _calls(outcome: Outcome) -> list[Call]:
 
 
 def _write(result: Run, folder: Path) -> None:
+    from heartfelt.formats.delimited import csv_text  # reading other formats is not needed to answer
+
     table, csv, ledger, calls, summary = (folder / name for name in _WRITTEN)
     _write_parquet(result.table, table)
     write_text(csv, csv_text(result.table))
