@@ -8,7 +8,6 @@ trained on. That package comes later in the import order, so it is looked up by 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,11 +20,11 @@ import polars as pl
 from heartfelt.errors import DamagedError, HeartfeltError, InputError
 from heartfelt.labels import Benchmark
 from heartfelt.predictors.predictor import Ask, Case, Media, Prediction, Predictor, PredictorInfo
+from heartfelt.predictors.trained.folder import FINE_TUNED, model_kind, require_kind
 from heartfelt.registry import Registry
 from heartfelt.snapshot import Snapshot
 from heartfelt.wording import number, percent
 
-KIND = "fine-tuned"
 TRAINED_ON = "the model was trained on this stimulus: what it predicts says nothing about new ones"
 _Floats: TypeAlias = npt.NDArray[np.float64]
 
@@ -71,22 +70,24 @@ class FineTunedModel(Protocol):
 
 
 MODEL_LOADERS: Registry[Callable[[Path], FineTunedModel]] = Registry(
-    "model loader", homes={KIND: "heartfelt.finetuning.folder"}
+    "model loader", homes={FINE_TUNED: "heartfelt.finetuning.folder"}
 )
 
 
 def is_fine_tuned(folder: Path) -> bool:
     """Whether a folder holds a fine-tuned model."""
     try:
-        facts = json.loads((Path(folder) / "model.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        return model_kind(folder) == FINE_TUNED
+    except HeartfeltError:
         return False
-    return isinstance(facts, dict) and facts.get("kind") == KIND
 
 
 def load_fine_tuned(folder: Path) -> FineTunedModel:
     """Read a fine-tuned model's folder."""
-    return MODEL_LOADERS[KIND](Path(folder))
+    require_kind(
+        folder, FINE_TUNED, f"Use 'heartfelt predict valence-arousal --model {folder}', or trained:{folder}."
+    )
+    return MODEL_LOADERS[FINE_TUNED](Path(folder))
 
 
 class FineTunedPredictor(Predictor):
