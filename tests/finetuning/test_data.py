@@ -112,9 +112,14 @@ def test_copies_of_scored_stimuli_are_taken_out_of_training(tmp_path: Path) -> N
     assert not free.parts.dropped
 
 
-def test_one_category_only_is_refused_and_a_single_stimulus_of_one_is_noted(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="same label for 'pitch' \\(middle\\)"):
-        gathered(tones(tmp_path / "one", 24, one_kind=True))
+def test_one_category_only_is_not_trained_and_a_single_stimulus_of_one_is_noted(tmp_path: Path) -> None:
+    uniform = gathered(tones(tmp_path / "one", 24, one_kind=True))
+    assert [output.question for output in uniform.outputs] == ["impression", "alignment"]
+    reason = "every stimulus has the same label (middle): there is nothing to tell apart"
+    assert f"'pitch' is not trained: {reason}." in uniform.notes
+    assert ("question", "pitch", reason) in uniform.ledger.select("what", "question", "reason").rows()
+    with pytest.raises(InputError, match="nothing to learn.*'pitch': every stimulus has the same label"):
+        gathered(tones(tmp_path / "alone", 24, one_kind=True), questions=("pitch",))
     study = tones(tmp_path / "single", 24)
     value = pl.when(
         (pl.col("question") == "pitch") & (pl.col("value") == 2) & (pl.col("stimulus") != "clip002")

@@ -10,7 +10,7 @@ scoring.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -261,12 +261,6 @@ def _checked(
         bounds, categories = (scale.bounds(), None) if number else (None, scale.labels())
         column = LabelColumn(question=question, label=label, bounds=bounds, categories=categories)
         require_on_scale(column, names)
-        for votes in answers:
-            own = votes.filter(pl.col("question") == question)
-            require_on_scale(
-                replace(column, label=own["value"].cast(pl.Float64).to_numpy()),
-                own["stimulus"].cast(pl.String).to_list(),
-            )
         notes += contradictions(column, [example.content for example in examples], names)
         for each, table, votes in zip(gathered, tables, answers, strict=True):
             asked = (table.drop_nulls("value") if number else votes).filter(pl.col("question") == question)

@@ -8,7 +8,7 @@ from heartfelt.predictors.trained.model import Output, TrainedModel
 from heartfelt.serialization import from_json
 from heartfelt.stats.estimate import Estimate
 from heartfelt.training.evaluating import LEAST_SYSTEMS, PANELS, Score
-from heartfelt.training.model_card import CardScore, header, licence_lines, note_lines
+from heartfelt.training.model_card import LIMITS, CardScore, header, licence_lines, note_lines
 from heartfelt.wording import MISSING, interval, number, percent
 
 _SINGLE = (
@@ -65,6 +65,10 @@ def card(model: TrainedModel) -> str:
             f" {left_out_words(model)}; standard deviation of the error: {parts}. Head: {facts.chosen[output.question].head}."
         )
     lines += [
+        "",
+        "## Limits",
+        "",
+        f"- {LIMITS}",
         "",
         *licence_lines(model.core),
         "## Use",

@@ -97,7 +97,7 @@ def not_trained(reasons: Mapping[str, str]) -> tuple[list[str], list[LedgerRow]]
 
 
 def require_on_scale(column: LabelColumn, stimuli: Sequence[str]) -> None:
-    """Raise where a number lies outside the question's scale."""
+    """Raise where a label lies outside the question's scale, as a published mean may; single answers cannot."""
     if column.bounds is None or column.categories is not None:
         return
     low, high = column.bounds
@@ -106,9 +106,9 @@ def require_on_scale(column: LabelColumn, stimuli: Sequence[str]) -> None:
     if outside.size:
         first = int(outside[0])
         raise InputError(
-            f"{plural(outside.size, 'answer')} to '{column.question}' lie{'s' if outside.size == 1 else ''} outside its"
-            f" scale from {low:g} to {high:g}, such as {column.label[first]:g} for {stimuli[first]}.",
-            "State the scale that raters used, or correct these answers.",
+            f"{plural(outside.size, 'label')} of '{column.question}' lie{'s' if outside.size == 1 else ''} outside its scale"
+            f" from {low:g} to {high:g}, such as {column.label[first]:g} for {stimuli[first]}.",
+            "State the scale that raters used, or correct the labels.",
         )
 
 

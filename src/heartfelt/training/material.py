@@ -329,9 +329,7 @@ def _checked(
             bounds=scale.bounds() if number else None,
             categories=None if number else scale.labels(),
         )
-        answered = replace(column, label=answers["value"].cast(pl.Float64).to_numpy())
         require_on_scale(column, names)
-        require_on_scale(answered, answers["stimulus"].cast(pl.String).to_list())
         columns.append(column)
         if not number:
             counts = answers.group_by("stimulus").len().filter(pl.col("len") >= LEAST_RATINGS)

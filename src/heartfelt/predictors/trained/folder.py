@@ -9,7 +9,7 @@
 ``evaluation``             scores, predictions, the ledger and a report
 =========================  ================================================================================================
 
-:func:`model_kind` says which kind a folder holds. Folders of layout 1 (heartfelt 0.7 and earlier) are read too.
+:func:`model_kind` says which kind a folder holds. Folders of layout 1 (heartfelt 0.8 and earlier) are read too.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 from heartfelt import __version__
 from heartfelt.errors import DamagedError, InputError
+from heartfelt.files import sha256_of
 
 if TYPE_CHECKING:
     from heartfelt.models.model import Pretrained
@@ -130,12 +131,9 @@ class ModelCore:
     def check_files(self, folder: Path) -> None:
         """Raise where a file is missing or was changed."""
         for name, digest in self.files.items():
-            try:
-                content = (folder / name).read_bytes()
-            except OSError as error:
-                raise DamagedError(f"{folder / name} cannot be read.", RESTORE) from error
-            if hashlib.sha256(content).hexdigest() != digest:
-                raise DamagedError(f"{folder / name} does not match {MODEL}.", RESTORE)
+            path = folder / name
+            if not path.is_file() or sha256_of(path) != digest:
+                raise DamagedError(f"{path} is missing or was changed: it does not match {MODEL}.", RESTORE)
 
 
 def model_kind(folder: Path | str) -> str:

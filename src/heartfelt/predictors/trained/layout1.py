@@ -1,4 +1,4 @@
-"""Reads the folders of heartfelt 0.7 and earlier (layout 1), for one release: delete this module with 0.9.
+"""Reads the folders of heartfelt 0.8 and earlier (layout 1), until 0.10.
 
 Heads had ``weights.npz``, ``domain.npz``, ``out_of_fold.json`` and ``CARD.md``; fine-tuned models had ``trained_on.json`` and
 named studies and snapshots in two lists.
