@@ -17,6 +17,7 @@ import heartfelt
 from heartfelt.benchmark import BenchOptions, bench
 from heartfelt.errors import InputError
 from heartfelt.finetuning import FineTuned, FineTuneOptions, fine_tune, recipe_named, settings_of
+from heartfelt.finetuning.folder import LoadedModel
 from heartfelt.finetuning.folder import load_model as load_fine_tuned
 from heartfelt.finetuning.images.architectures import ARCHITECTURES
 from heartfelt.finetuning.images.networks.backbones import published_backbone, random_backbone
@@ -120,6 +121,8 @@ def test_interrupted_training_ends_in_the_same_weights_and_the_folder_answers_al
     before = load_fine_tuned(folder)
     _as_layout_1(folder)
     old = load_fine_tuned(folder)
+    assert isinstance(before, LoadedModel)
+    assert isinstance(old, LoadedModel)
     assert (old.hash, old.facts.outputs) == (before.hash, before.facts.outputs)
     assert [part.study for part in old.facts.core.data] == ["painted"]
     example = whole.data.examples[whole.data.parts.train[0]]

@@ -14,6 +14,7 @@ DOCS = Path(__file__).parents[2] / "docs" / "training.md"
 def code_without_heartfelt(marker: str) -> str:
     """The one block of the section "Without heartfelt" that has these words."""
     section = DOCS.read_text(encoding="utf-8").split("### Without heartfelt", 1)[1].split("\n## ", 1)[0]
+    code: str
     (code,) = [code for code in re.findall(r"```python\n(.*?)```", section, re.DOTALL) if marker in code]
     assert "heartfelt" not in code
     assert len([line for line in code.splitlines() if line and "import" not in line]) <= 5

@@ -184,14 +184,14 @@ def test_one_kind_is_not_taken_for_the_other(trained: Trained, tmp_path: Path) -
     trained.model.write(tmp_path / "head")
     assert model_kind(tmp_path / "head") == FROZEN_HEAD
     with pytest.raises(
-        InputError, match="a head on a frozen embedding .recipe 'digits'., not a fine-tuned network"
+        InputError, match=r"a head on a frozen embedding .recipe 'digits'., not a fine-tuned network"
     ):
         load_fine_tuned(tmp_path / "head")
     (tmp_path / "tuned").mkdir()
     facts = {"kind": FINE_TUNED, "layout": 2, "recipe": "clap-mos"}
     (tmp_path / "tuned" / MODEL).write_text(json.dumps(facts))
     assert model_kind(tmp_path / "tuned") == FINE_TUNED
-    with pytest.raises(InputError, match="a fine-tuned network .recipe 'clap-mos'.") as raised:
+    with pytest.raises(InputError, match=r"a fine-tuned network .recipe 'clap-mos'.") as raised:
         load_trained(tmp_path / "tuned")
     assert "trained:" in raised.value.fix
     with predictor_from(f"trained:{tmp_path / 'head'}") as predictor:

@@ -246,7 +246,9 @@ def _checked(
     tables = [labels_of_raters(each.panel.snapshot()) for each in gathered]
     answers = [first_answers(each.panel.snapshot()) for each in gathered]
     labelled: dict[str, tuple[Floats, Floats]] = {}
-    columns, notes, rows = [], [], []
+    columns: list[LabelColumn] = []
+    notes: list[str] = []
+    rows: LedgerRows = []
     names = [example.stimulus for example in examples]
     for question in questions:
         scale = study.scale_of(question)

@@ -163,7 +163,8 @@ def label_words(source: Snapshot, panel: Panel, questions: Sequence[str]) -> str
     numbers = means["n"].drop_nulls() if "n" in means.columns else pl.Series([], dtype=pl.Int64)
     if not numbers.len():
         return "labels are published means; the number of raters is not stated"
-    return f"labels are published means of {numbers.median():g} answers (median); the number of raters is not stated"
+    median = float(np.median(numbers.to_numpy()))
+    return f"labels are published means of {median:g} answers (median); the number of raters is not stated"
 
 
 def joined_words(words: Sequence[str], studies: Sequence[str]) -> str:

@@ -96,8 +96,7 @@ class Head:
         arrays = {
             f"{name}/{key}": np.ascontiguousarray(self.arrays[key], np.float32) for key in _ARRAYS[self.kind]
         }
-        numbers = {"intercept": self.intercept, "width": self.width}
-        return arrays | {f"{name}/{key}": np.array([number], np.float64) for key, number in numbers.items()}
+        return arrays | {f"{name}/{key}": np.array([number]) for key, number in self._numbers.items()}
 
     def stored(self) -> Head:
         """The head as it will answer after it was stored and read: in single precision."""
@@ -110,12 +109,12 @@ class Head:
         if wanted is None or any(f"{name}/{key}" not in arrays for key in wanted):
             raise DamagedError(f"The head of '{name}' is incomplete.", RESTORE)
         own = {key: np.asarray(arrays[f"{name}/{key}"], np.float64) for key in wanted}
-        numbers = {
-            key: float(arrays[f"{name}/{key}"][0])
-            for key in ("intercept", "width")
-            if f"{name}/{key}" in arrays
-        }
-        return replace(self, arrays=own, **numbers)
+        intercept, width = (arrays.get(f"{name}/{key}", [number])[0] for key, number in self._numbers.items())
+        return replace(self, arrays=own, intercept=float(intercept), width=float(width))
+
+    @property
+    def _numbers(self) -> dict[str, float]:
+        return {"intercept": self.intercept, "width": self.width}
 
 
 def radial(rows: Floats, centres: Floats, width: float) -> npt.NDArray[np.float64]:
