@@ -22,6 +22,7 @@ LICENCE = "Apache-2.0"
 
 
 def main(source: Path) -> None:
+    """Train the head, or read it, and write it to where it is shipped from."""
     model = load_trained(source) if (source / MODEL).is_file() else train(heartfelt.read(source)).model
     model = replace(model, licence=LICENCE, data=tuple(_credited(part) for part in model.data))
     replace(model, card=card(model)).write(SHIPPED, replace=True)

@@ -15,7 +15,7 @@ from tests.training.studies import labelled
 
 
 def values(count: int, seed: int = 1) -> list[float]:
-    return stream(seed, "values").uniform(2, 8, count).round(2).tolist()
+    return [round(float(value), 2) for value in stream(seed, "values").uniform(2, 8, count)]
 
 
 def pooled(folder: Path, *sources: Snapshot, by: str = "") -> Pool:

@@ -334,7 +334,7 @@ def test_bad_input_is_named(folder: Path, llava: Path, pictures: Snapshot, tmp_p
         ratings=pictures.ratings.filter(pl.col("question") != "valence"),
         source=pictures.source,
     )
-    with pytest.raises(InputError, match="No stimulus of the training part has a label for 'valence'"):
+    with pytest.raises(InputError, match="'valence': 0 stimuli have a label"):
         fine_tune([unrated], options_of(llava, questions="valence,arousal"))
     everywhere = fine_tune(
         [pictures], options_of(llava, epochs=1, everywhere=True, target_modules="fc1", questions="arousal")

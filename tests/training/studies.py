@@ -121,6 +121,7 @@ def labelled(
     return Snapshot.build(
         parse_study(TWO_QUESTIONS if len(labels) > 1 else STUDY, "planted"),
         stimuli=pl.DataFrame(stimuli),
-        **{"ratings" if raters else "means": table},  # type: ignore[arg-type]
+        ratings=table if raters else None,
+        means=None if raters else table,
         source=Source("tables", "planted", media_root=folder),
     )

@@ -1,4 +1,4 @@
-"""Bad training data is refused or said in words: constant, missing, contradictory and misplaced labels, too little of everything."""
+"""Bad training data is refused or said in words: constant, missing, contradictory and misplaced labels, too little data."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def fit(snapshot: Snapshot, folder: Path) -> Trained:
 
 
 def values(count: int) -> list[float]:
-    return stream(1, "values").uniform(2, 8, count).round(2).tolist()
+    return [round(float(value), 2) for value in stream(1, "values").uniform(2, 8, count)]
 
 
 def scores(trained: Trained) -> dict[str, Score]:

@@ -264,22 +264,22 @@ def _learnable(
     split: Mapping[str, Material], questions: dict[str, list[str]], by: str
 ) -> tuple[dict[str, list[str]], list[str]]:
     """The questions that can be learned in every part, and notes about the others; an error where none is left."""
-    kept, notes = dict(questions), []
+    learnable, notes = dict(questions), []
     for at, (part, material) in enumerate(split.items()):
         for question, names in questions.items():
             name = names[0 if by else at]
             target = next(target for target in material.targets if target.question == name)
             if reason := target.column.not_learnable():
-                kept.pop(question, None)
+                learnable.pop(question, None)
                 notes.append(f"'{question}' is left out: in {part}, {reason}.")
-    if not kept:
+    if not learnable:
         raise InputError(
             f"There is nothing to learn from these labels. {' '.join(notes)}",
             "Choose a column with fewer values to split by."
             if by
             else "Leave out these sources, or collect more ratings.",
         )
-    return kept, notes
+    return learnable, notes
 
 
 def _check_sizes(parts: Sequence[str], part: Ints, by: str) -> None:

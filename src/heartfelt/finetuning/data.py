@@ -189,7 +189,7 @@ def _gather_all(
     nothing = np.empty((len(examples), 0), np.float32)
     grouping = grouping_of(facts, contents, nothing, hashes, by=group)
     study = sources[0].study
-    labelled, notes, rows_of_labels = _checked(gathered, examples, questions, study)
+    labelled, notes, rows_of_labels = _checked(gathered, examples, questions, settings.questions)
     ledger += rows_of_labels
     rare = [
         place
@@ -240,7 +240,10 @@ def _gather_all(
 
 
 def _checked(
-    gathered: Sequence[GatheredSource], examples: Sequence[Example], questions: Sequence[str], study: Study
+    gathered: Sequence[GatheredSource],
+    examples: Sequence[Example],
+    questions: Sequence[str],
+    required: Sequence[str],
 ) -> tuple[dict[str, tuple[Floats, Floats]], list[str], LedgerRows]:
     """Labels and weights of the questions that can be learned; notes and rows of the ledger about what cannot be used."""
     tables = [labels_of_raters(each.panel.snapshot()) for each in gathered]
@@ -251,7 +254,7 @@ def _checked(
     rows: LedgerRows = []
     names = [example.stimulus for example in examples]
     for question in questions:
-        scale = study.scale_of(question)
+        scale = gathered[0].snapshot.study.scale_of(question)
         number = scale.level == "interval"
         parts = [
             _labels_of(question, each, table, votes)
@@ -273,10 +276,10 @@ def _checked(
             notes, rows = notes + words, rows + [row for row in missing if row[2] in files]
         columns.append(column)
         labelled[question] = (value, weight)
-    reasons = not_learnable(columns)
+    reasons = not_learnable(columns, required=required)
     words, refused = not_trained(reasons)
-    kept = {name: part for name, part in labelled.items() if name not in reasons}
-    return kept, [*notes, *words], [*rows, *refused]
+    learnable = {name: part for name, part in labelled.items() if name not in reasons}
+    return learnable, [*notes, *words], [*rows, *refused]
 
 
 def _target(study: Study, name: str, value: Floats, weight: Floats, train: Ints) -> Target:

@@ -8,7 +8,7 @@ than a quarter of the scale apart, and whose answers the labels are.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -52,7 +52,7 @@ class LabelColumn:
         """A label as a person reads it."""
         return f"{label:g}" if self.categories is None else self.categories.get(label, f"{label:g}")
 
-    def not_learnable(self, *, least: int = LEAST_STIMULI, other: int = LEAST_OTHER) -> str:
+    def not_learnable(self, *, least: int = LEAST_STIMULI) -> str:
         """Why nothing can be learned from these labels; empty where something can."""
         known = self.label[np.isfinite(self.label)]
         if known.size < least:
@@ -66,19 +66,21 @@ class LabelColumn:
             )
         if self.categories is None and values[-1] - values[0] < _FLAT * self.width:
             return f"all {known.size:,} labels are {values.mean():.4g} but for less than a thousandth of the scale"
-        if (differ := int(known.size - counts.max())) < other and self.categories is None:
+        if (differ := int(known.size - counts.max())) < LEAST_OTHER and self.categories is None:
             most = self.name(values[counts.argmax()])
-            return f"all but {differ} of {known.size:,} labels are {most}, and {other} others are needed"
+            return (
+                f"all but {differ} of {known.size:,} labels are {most}, and {LEAST_OTHER} others are needed"
+            )
         return ""
 
 
 def not_learnable(
-    columns: Sequence[LabelColumn], *, least: int = LEAST_STIMULI, other: int = LEAST_OTHER
+    columns: Sequence[LabelColumn], *, least: int = LEAST_STIMULI, required: Collection[str] = ()
 ) -> dict[str, str]:
-    """By question, why it is not trained; an error where that is so of every question."""
-    found = {column.question: column.not_learnable(least=least, other=other) for column in columns}
-    reasons = {question: reason for question, reason in found.items() if reason}
-    if columns and len(reasons) == len(columns):
+    """By question, why it is not trained; an error where that is so of every question, or of a required one."""
+    pairs = [(column.question, column.not_learnable(least=least)) for column in columns]
+    reasons = {question: reason for question, reason in pairs if reason}
+    if (columns and len(reasons) == len(columns)) or not reasons.keys().isdisjoint(required):
         words = "; ".join(f"'{question}': {reason}" for question, reason in reasons.items())
         raise InputError(
             f"There is nothing to learn from these labels. {words}.",

@@ -340,8 +340,8 @@ def _checked(
     # What is too little is said after the files were read, with the first reason.
     reasons = not_learnable([column for column in columns if column.label.size >= LEAST_STIMULI], least=0)
     words, refused = not_trained(reasons)
-    kept = [question for question in questions if question not in reasons]
-    return kept, [*notes, *words], [*rows, *refused]
+    learnable = [question for question in questions if question not in reasons]
+    return learnable, [*notes, *words], [*rows, *refused]
 
 
 def _texts(facts: pl.DataFrame, column: str) -> tuple[str | None, ...]:

@@ -56,12 +56,17 @@ def header(core: ModelCore, scores: Iterable[CardScore]) -> list[str]:
     )
     if core.base_models:
         facts["base_model"] = list(dict.fromkeys(base.header_id for base in core.base_models))
-    entry = lambda score: (score.question, score.categories, score.part, score.data.study)  # noqa: E731
-    results = [_result(core, list(group)) for _, group in groupby(sorted(scores, key=entry), key=entry)]
+    ordered = sorted(scores, key=_entry)
+    results = [_result(core, list(group)) for _, group in groupby(ordered, key=_entry)]
     if results:
         facts["model-index"] = [{"name": core.name, "results": results}]
     text = yaml.safe_dump(facts, sort_keys=False, allow_unicode=True, width=10_000)
     return ["---", *text.splitlines(), "---", ""]
+
+
+def _entry(score: CardScore) -> tuple[str, str, str]:
+    """What one entry of the header is about."""
+    return score.data.study, score.question, score.part
 
 
 def _licence(name: str) -> dict[str, object]:

@@ -20,11 +20,12 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from heartfelt import __version__
 from heartfelt.errors import DamagedError, InputError
 from heartfelt.files import sha256_of
+from heartfelt.serialization import Json
 
 if TYPE_CHECKING:
     from heartfelt.models.model import Pretrained
@@ -142,7 +143,7 @@ def model_kind(folder: Path | str) -> str:
     return FROZEN_HEAD if "heartfelt_model" in manifest else str(manifest["kind"])
 
 
-def read_manifest(folder: Path | str) -> dict[str, Any]:
+def read_manifest(folder: Path | str) -> dict[str, Json]:
     """``model.json`` of either kind, in a layout that this version reads."""
     folder = Path(folder)
     if not folder.is_dir():
@@ -150,10 +151,10 @@ def read_manifest(folder: Path | str) -> dict[str, Any]:
         raise InputError(f"{folder} {what}.", _TRAIN)
     path = folder / MODEL
     if not path.is_file():
-        found = next((words for name, words in _OTHER_FOLDERS.items() if (folder / name).is_file()), None)
+        content = next((words for name, words in _OTHER_FOLDERS.items() if (folder / name).is_file()), None)
         if folder.name.endswith(".training"):
-            found = "the checkpoints of an unfinished training (continue it with --resume)"
-        holds = f"; it holds {found}" if found else ""
+            content = "the checkpoints of an unfinished training (continue it with --resume)"
+        holds = f"; it holds {content}" if content else ""
         raise InputError(f"{folder} holds no trained model (there is no {MODEL}){holds}.", _TRAIN)
     try:
         manifest = json.loads(path.read_text(encoding="utf-8"))
@@ -175,12 +176,12 @@ def read_manifest(folder: Path | str) -> dict[str, Any]:
     return manifest
 
 
-def require_kind(folder: Path | str, kind: str, fix: str) -> dict[str, Any]:
+def require_kind(folder: Path | str, kind: str, fix: str) -> dict[str, Json]:
     """``model.json`` of a folder that must hold this kind of model."""
     manifest = read_manifest(folder)
-    if (found := model_kind(folder)) != kind:
+    if (actual := model_kind(folder)) != kind:
         raise InputError(
-            f"{folder} holds {KIND_WORDS[found]} (recipe '{manifest.get('recipe')}'), not {KIND_WORDS[kind]}.",
+            f"{folder} holds {KIND_WORDS[actual]} (recipe '{manifest.get('recipe')}'), not {KIND_WORDS[kind]}.",
             fix,
         )
     return manifest

@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from heartfelt.errors import DamagedError
 from heartfelt.predictors.trained.folder import MODEL, RESTORE
+from heartfelt.serialization import Json, from_json
 
 _WEIGHTS, _DOMAIN, _LEFT_OUT = "weights.npz", "domain.npz", "out_of_fold.json"
 TRAINED_ON = "trained_on.json"
@@ -31,15 +32,15 @@ class OldHead:
 
     arrays: Mapping[str, npt.NDArray[Any]]
     domain: Mapping[str, npt.NDArray[Any]]
-    left_out: Mapping[str, dict[str, Any]]
+    left_out: Mapping[str, Mapping[str, Json]]
 
 
-def read_old_head(folder: Path, manifest: Mapping[str, Any]) -> OldHead:
+def read_old_head(folder: Path, manifest: Mapping[str, Json]) -> OldHead:
     """The parts of a head's folder, checked against its hashes."""
     weights = _arrays(folder / _WEIGHTS, str(manifest["weights"]))
     names = json.loads(str(weights["names"]))
     stored = manifest.get("domain")
-    domain = _arrays(folder / _DOMAIN, str(stored["sha256"])) if stored else {}
+    domain = _arrays(folder / _DOMAIN, str(stored["sha256"])) if isinstance(stored, dict) else {}
     rows = json.loads((folder / _LEFT_OUT).read_text("utf-8")) if (folder / _LEFT_OUT).is_file() else {}
     keys = ("stimulus", "predicted", "system", "intent")
     left_out = {content: dict(zip(keys, row, strict=True)) for content, row in rows.items()}
@@ -61,12 +62,14 @@ def old_label_words(panel: Mapping[str, int], policy: str) -> str:
     """Whose answers the labels were, from the counts of the screening."""
     if not panel.get("raters"):
         return "labels are published means; the number of raters is not stated"
-    kept = f"{panel['ratings_kept']:,} of {panel['ratings']:,} ratings"
-    return f"rated by {panel['kept']:,} of {panel['raters']:,} raters (policy `{policy}`, {kept})"
+    ratings = f"{panel['ratings_kept']:,} of {panel['ratings']:,} ratings"
+    return f"rated by {panel['kept']:,} of {panel['raters']:,} raters (policy `{policy}`, {ratings})"
 
 
-def upgraded(manifest: Mapping[str, Any]) -> dict[str, Any]:
+def upgraded(manifest: Mapping[str, Json]) -> dict[str, Json]:
     """``model.json`` of a fine-tuned model of layout 1 with the keys that layout 2 has."""
-    pairs = zip(manifest["studies"], manifest["snapshots"], strict=True)
-    data = [{"study": study, "snapshot": snapshot} for study, snapshot in pairs]
+    studies, snapshots = (from_json(list[str], manifest[key]) for key in ("studies", "snapshots"))
+    data: list[Json] = [
+        {"study": study, "snapshot": snapshot} for study, snapshot in zip(studies, snapshots, strict=True)
+    ]
     return {**manifest, "media": "", "data": data}
