@@ -238,3 +238,16 @@ def test_a_training_part_with_one_label_is_refused(tmp_path: Path) -> None:
         InputError, match="All 28 stimuli of the training part have the same label for 'impression'"
     ):
         gathered(means, published=True)
+
+
+def test_too_little_is_counted_with_the_first_reason(tmp_path: Path) -> None:
+    with pytest.raises(
+        InputError, match=r"^1 stimulus has both a label and a file that can be read; 20 are needed"
+    ):
+        gathered(tones(tmp_path / "one", 1))
+    study = tones(tmp_path / "gone", 30)
+    shutil.rmtree(tmp_path / "gone")
+    with pytest.raises(
+        InputError, match=r"^0 stimuli have both .* The first reason: its media file is not available"
+    ):
+        gathered(study)

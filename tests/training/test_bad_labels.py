@@ -191,7 +191,7 @@ def test_labels_that_are_predicted_exactly_have_no_interval_of_nothing(tmp_path:
 
 @pytest.mark.parametrize("count", [1, 2, 19])
 def test_too_few_stimuli_are_counted(tmp_path: Path, count: int) -> None:
-    with pytest.raises(InputError, match=f"^{count} stimuli have both a label and a file"):
+    with pytest.raises(InputError, match=f"^{count} stimul(us has|i have) both a label and a file"):
         fit(labelled(tmp_path, values(count)), tmp_path)
 
 

@@ -15,7 +15,7 @@ from tests.training.alone import code_without_heartfelt, run_alone
 from tests.training.studies import planted
 
 hub = pytest.importorskip("huggingface_hub", reason="needs the extra 'hub'")
-SOURCE = DataSource(study="My Study: one", snapshot="abc", licence="CC BY 4.0", credit="A (2025).")
+SOURCE = DataSource(study="My Study: one", snapshot="abc", licence="CC BY 4.0", credit="A (2025).", hub="o/d")
 
 
 @pytest.fixture(scope="module")
@@ -55,6 +55,7 @@ def test_a_header_has_licence_base_models_and_every_score() -> None:
         for name in ("accuracy", "macro_f1")
     ]
     data = hub.ModelCard("\n".join(header(core, scores))).data
+    assert data.datasets == ["o/d"]
     assert (data.license, data.base_model, data.model_name) == ("apache-2.0", ["p", "o/m"], "a: model")
     assert [(r.task_type, r.dataset_type, r.metric_type) for r in data.eval_results] == [
         ("image-classification", "my-study-one", "accuracy"),

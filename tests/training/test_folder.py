@@ -61,6 +61,7 @@ def test_a_head_has_the_layout(trained: Trained, tmp_path: Path) -> None:
             "snapshot": trained.material.snapshot.hash,
             "licence": NOT_STATED,
             "credit": "",
+            "hub": "",
         }
     ]
     assert list(manifest["files"]) == [WEIGHTS]
@@ -204,6 +205,8 @@ def test_the_licence_of_the_data_is_that_of_the_study_or_of_its_credit() -> None
     credited = study.model_copy(update={"credit": "A and B (2025). CC BY-NC 4.0, on request."})
     assert DataSource.of(credited, "x").licence == "CC BY-NC 4.0"
     assert DataSource.of(credited.model_copy(update={"licence": "MIT"}), "x").licence == "MIT"
+    listed = study.model_copy(update={"credit": "See https://huggingface.co/datasets/o/d-1."})
+    assert DataSource.of(listed, "x").hub == "o/d-1"
     vague = study.model_copy(update={"credit": "Permission by the authors."})
     assert DataSource.of(vague, "x").licence == NOT_STATED
 

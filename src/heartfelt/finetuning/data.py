@@ -44,6 +44,7 @@ from heartfelt.training.label_checks import (
 )
 from heartfelt.training.material import TRAIN
 from heartfelt.training.targets import reliability_weights, vote_counts, vote_weights
+from heartfelt.wording import plural
 
 if TYPE_CHECKING:
     from heartfelt.training.fitting import Ints
@@ -180,7 +181,8 @@ def _gather_all(
     if len(examples) < LEAST_STIMULI:
         first = f" The first reason: {ledger[0][4]}." if ledger else ""
         raise InputError(
-            f"{len(examples)} stimuli have both a label and a file that can be read; {LEAST_STIMULI} are needed.{first}",
+            f"{plural(len(examples), 'stimulus has', 'stimuli have')} both a label and a file that can be read;"
+            f" {LEAST_STIMULI} are needed.{first}",
             f"Point to data whose media are available (see {as_option('media', 'FOLDER')}), or collect more ratings.",
         )
     facts = pl.concat([each.facts for each in gathered], how="diagonal_relaxed")

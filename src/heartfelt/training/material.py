@@ -45,6 +45,7 @@ from heartfelt.training.label_checks import (
     without_label,
 )
 from heartfelt.training.targets import Target, category_target_of, target_of
+from heartfelt.wording import plural
 
 LEAST_RATINGS = 2
 TRAIN = "train"
@@ -262,7 +263,8 @@ def gather(
     if len(stimuli) < LEAST_STIMULI:
         first = f" The first reason: {next(iter(problems.values()))}." if problems else ""
         raise InputError(
-            f"{len(stimuli)} stimuli have both a label and a file that can be read; {LEAST_STIMULI} are needed.{first}",
+            f"{plural(len(stimuli), 'stimulus has', 'stimuli have')} both a label and a file that can be read;"
+            f" {LEAST_STIMULI} are needed.{first}",
             f"Point to data whose media are available (see {as_option('media', 'FOLDER')}), or collect more ratings.",
         )
     tables = {"screened": labels(screened).table, "everyone": labels(snapshot).table}

@@ -54,6 +54,8 @@ def header(core: ModelCore, scores: Iterable[CardScore]) -> list[str]:
     facts["tags"] = list(
         dict.fromkeys(["heartfelt", core.kind, core.recipe, *([core.media] if core.media else [])])
     )
+    if datasets := [part.hub for part in core.data if part.hub]:
+        facts["datasets"] = datasets
     if core.base_models:
         facts["base_model"] = list(dict.fromkeys(base.header_id for base in core.base_models))
     ordered = sorted(scores, key=_entry)

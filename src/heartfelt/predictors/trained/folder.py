@@ -40,6 +40,7 @@ NOT_STATED = "unknown: not stated by the source"
 RESTORE = "Restore the folder, or train the model again."
 _TRAIN = "Give a folder written by 'heartfelt train'."
 _HUB = "https://huggingface.co/"
+_HUB_DATASET = re.compile(r"huggingface\.co/datasets/([\w.-]+/[\w.-]+)")
 _HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
 _LICENCE = re.compile(
     r"\b(CC0(?:[ -]1\.0)?|CC[ -]BY(?:-NC|-SA|-ND)*[ -]\d\.\d|MIT|Apache(?: Licen[cs]e)?[ -]2\.0|ODC-By[ -]1\.0|ODbL[ -]1\.0)"
@@ -63,13 +64,22 @@ class DataSource:
     """The snapshot's hash."""
     licence: str = NOT_STATED
     credit: str = ""
+    hub: str = ""
+    """Its id on the Hugging Face Hub, where the credit has the address."""
 
     @classmethod
     def of(cls, study: Study, snapshot: str) -> DataSource:
         """Licence and credit as the study of a snapshot has them."""
         stated = _LICENCE.search(study.credit or "")
         licence = study.licence or (stated[0] if stated else NOT_STATED)
-        return cls(study=study.name, snapshot=snapshot, licence=licence, credit=study.credit or "")
+        address = _HUB_DATASET.search(study.credit or "")
+        return cls(
+            study=study.name,
+            snapshot=snapshot,
+            licence=licence,
+            credit=study.credit or "",
+            hub=address[1].rstrip(".") if address else "",
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
