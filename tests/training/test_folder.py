@@ -172,6 +172,8 @@ def test_what_is_no_folder_of_a_model_is_told(tmp_path: Path) -> None:
         ("[]", "not written by heartfelt"),
         ('{"kind": "fine-tuned", "layout": 9}', "has the layout 9"),
         ('{"kind": "quantum", "layout": 2}', "kind 'quantum'"),
+        ('{"kind": ["fine-tuned"], "layout": 2}', "a model of the kind"),
+        ('{"kind": "fine-tuned"}', "has the layout None"),
     ):
         (tmp_path / MODEL).write_text(text)
         with pytest.raises(InputError, match=words):
@@ -207,7 +209,7 @@ def test_the_licence_of_the_data_is_that_of_the_study_or_of_its_credit() -> None
     assert DataSource.of(credited.model_copy(update={"licence": "MIT"}), "x").licence == "MIT"
     listed = study.model_copy(update={"credit": "See https://huggingface.co/datasets/o/d-1."})
     assert DataSource.of(listed, "x").hub == "o/d-1"
-    vague = study.model_copy(update={"credit": "Permission by the authors."})
+    vague = study.model_copy(update={"credit": "Permission by the authors, MITRE."})
     assert DataSource.of(vague, "x").licence == NOT_STATED
 
 

@@ -43,7 +43,7 @@ _HUB = "https://huggingface.co/"
 _HUB_DATASET = re.compile(r"huggingface\.co/datasets/([\w.-]+/[\w.-]+)")
 _HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
 _LICENCE = re.compile(
-    r"\b(CC0(?:[ -]1\.0)?|CC[ -]BY(?:-NC|-SA|-ND)*[ -]\d\.\d|MIT|Apache(?: Licen[cs]e)?[ -]2\.0|ODC-By[ -]1\.0|ODbL[ -]1\.0)"
+    r"\b(CC0(?:[ -]1\.0)?|CC[ -]BY(?:-NC|-SA|-ND)*[ -]\d\.\d|MIT\b|Apache(?: Licen[cs]e)?[ -]2\.0|ODC-By[ -]1\.0|ODbL[ -]1\.0)"
 )
 _OTHER_FOLDERS = {
     "adapter_config.json": "adapters of PEFT, without the model.json of heartfelt",
@@ -178,7 +178,7 @@ def read_manifest(folder: Path | str) -> dict[str, Json]:
             f"{folder} has the layout {layout}, and this version reads the layouts 1 and {LAYOUT}.",
             "Update heartfelt, or train the model again with this version.",
         )
-    if "heartfelt_model" not in manifest and manifest["kind"] not in KIND_WORDS:
+    if "heartfelt_model" not in manifest and str(manifest["kind"]) not in KIND_WORDS:
         raise InputError(
             f"{folder} holds a model of the kind '{manifest['kind']}', which this version does not read.",
             "Update heartfelt, or train the model again with this version.",
