@@ -346,7 +346,7 @@ def train(
     Returns
     -------
     Trained
-        ``trained.model`` predicts and is saved with ``model.save(folder)``; ``trained.evaluation`` says how well it does.
+        ``trained.model`` predicts and is saved with ``model.write(folder)``; ``trained.evaluation`` says how well it does.
     """
     from heartfelt.training import TrainOptions, train
 

@@ -34,7 +34,7 @@ def test_a_model_and_its_evaluation(source: Path, tmp_path: Path) -> None:
     assert load_trained(out).outputs[0].question == "valence"
     rows = json.loads((out / "evaluation" / "evaluation.json").read_text())["rows"]
     assert {row["protocol"] for row in rows} == {"five-fold", "leave-one-system-out", "within-cells"}
-    assert "Scores" in (out / "CARD.md").read_text()
+    assert "Scores" in (out / "README.md").read_text()
 
 
 @pytest.mark.slow

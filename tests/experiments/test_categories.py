@@ -106,7 +106,7 @@ def test_sources_must_offer_the_same_categories(tmp_path: Path) -> None:
     first = feelings(tmp_path / "a")
     with pytest.raises(InputError, match="'feeling' is answered with calm, happy and sad"):
         setup_of(tmp_path, first, feelings(tmp_path / "b", words="calm, happy, angry"))
-    with pytest.raises(InputError, match="same label for 'feeling'"):
+    with pytest.raises(InputError, match="'feeling': every stimulus has the same label"):
         setup_of(tmp_path, feelings(tmp_path / "c", kinds=1))
     setup = setup_of(tmp_path, first, feelings(tmp_path / "d"))
     assert plan_transfer(setup).conditions[0].tested_on == "first"

@@ -28,6 +28,7 @@ from tests.finetuning.painted import painted
 from tests.finetuning.studies import tones
 from tests.finetuning.tiny_chat import TEMPLATE, write_tiny_llama, write_tiny_llava, write_tiny_qwen_audio
 from tests.predictors.file_answers import answered_everywhere
+from tests.training.alone import code_without_heartfelt, run_alone
 
 pytestmark = pytest.mark.slow
 ASKED = ("emotion", "arousal")
@@ -145,7 +146,7 @@ def test_answers_are_those_of_the_adapter_read_by_peft(
         "adapter_model.safetensors",
         "config.json",
         "model.json",
-        "trained_on.json",
+        "training_stimuli.json",
     }
     model = PeftModel.from_pretrained(LlavaForConditionalGeneration.from_pretrained(llava), folder).eval()
     processor = AutoProcessor.from_pretrained(llava)
@@ -182,6 +183,8 @@ def test_answers_are_those_of_the_adapter_read_by_peft(
             assert answer.value == pytest.approx(float(shares @ np.arange(1, 10)), abs=1e-4)
         else:
             assert list((answer.shares or {}).values()) == pytest.approx(shares.tolist(), abs=1e-5)
+    (folder.parent / "base").symlink_to(llava)
+    assert run_alone(code_without_heartfelt("PeftModel"), folder.parent).strip() == "4"
     benched = bench(pictures, [f"trained:{folder}"])
     flagged = set(benched.predictions.filter(pl.col("flag") == "trained on")["stimulus"])
     assert flagged == {example.stimulus for example in trained.data.examples} - set(tested)
@@ -336,7 +339,7 @@ def test_bad_input_is_named(folder: Path, llava: Path, pictures: Snapshot, tmp_p
         ratings=pictures.ratings.filter(pl.col("question") != "valence"),
         source=pictures.source,
     )
-    with pytest.raises(InputError, match="No stimulus of the training part has a label for 'valence'"):
+    with pytest.raises(InputError, match="'valence': 0 stimuli have a label"):
         fine_tune([unrated], options_of(llava, questions="valence,arousal"))
     everywhere = fine_tune(
         [pictures], options_of(llava, epochs=1, everywhere=True, target_modules="fc1", questions="arousal")

@@ -112,9 +112,14 @@ def test_copies_of_scored_stimuli_are_taken_out_of_training(tmp_path: Path) -> N
     assert not free.parts.dropped
 
 
-def test_one_category_only_is_refused_and_a_single_stimulus_of_one_is_noted(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="same label for 'pitch' \\(middle\\)"):
-        gathered(tones(tmp_path / "one", 24, one_kind=True))
+def test_one_category_only_is_not_trained_and_a_single_stimulus_of_one_is_noted(tmp_path: Path) -> None:
+    uniform = gathered(tones(tmp_path / "one", 24, one_kind=True))
+    assert [output.question for output in uniform.outputs] == ["impression", "alignment"]
+    reason = "every stimulus has the same label (middle): there is nothing to tell apart"
+    assert f"'pitch' is not trained: {reason}." in uniform.notes
+    assert ("question", "pitch", reason) in uniform.ledger.select("what", "question", "reason").rows()
+    with pytest.raises(InputError, match=r"nothing to learn.*'pitch': every stimulus has the same label"):
+        gathered(tones(tmp_path / "alone", 24, one_kind=True), questions=("pitch",))
     study = tones(tmp_path / "single", 24)
     value = pl.when(
         (pl.col("question") == "pitch") & (pl.col("value") == 2) & (pl.col("stimulus") != "clip002")
@@ -182,3 +187,67 @@ def test_a_recipe_of_ones_own_is_found_and_what_is_none_is_named(my_package: Pat
     with pytest.raises(UnknownNameError, match="cannot be imported"):
         recipe_named("no_such_package:recipe")
     assert (my_package / "my_package.py").is_file()
+
+
+def test_labels_that_cannot_be_used_are_said_and_those_off_the_scale_refused(tmp_path: Path) -> None:
+    study = tones(tmp_path, 32)
+
+    def with_means(**columns: dict[int, float]) -> Snapshot:
+        """Published means of both questions with numbers: 1 to 5 in turn, but for these stimuli."""
+        rows = [
+            {"stimulus": name, "question": question, "mean": changed.get(at, 1.0 + at % 5)}
+            for question, changed in columns.items()
+            for at, name in enumerate(study.stimuli["stimulus"])
+        ]
+        return Snapshot.build(
+            study.study, stimuli=study.stimuli, means=pl.DataFrame(rows), source=study.source
+        )
+
+    nan = float("nan")
+    data = gathered(
+        with_means(impression=dict.fromkeys(range(6), nan), alignment=dict.fromkeys(range(32), 3.0))
+    )
+    assert [output.question for output in data.outputs] == ["impression"]
+    assert data.label_words == "labels are published means; the number of raters is not stated"
+    assert "6 of 32 stimuli have no label for 'impression' and were left out." in data.notes
+    assert any(
+        note.startswith("'alignment' is not trained: every stimulus has the same") for note in data.notes
+    )
+    with pytest.raises(InputError, match="outside its scale from 1 to 5, such as 7 for clip000"):
+        gathered(with_means(impression={0: 7.0}))
+    with pytest.raises(InputError, match="'impression': all but 3 of 32 labels are 2"):
+        gathered(
+            with_means(impression={at: 2.0 for at in range(32) if at not in (3, 4, 5)} | {3: 3.0, 4: 3.0})
+        )
+    (tmp_path / "clip001.wav").write_bytes((tmp_path / "clip000.wav").read_bytes())
+    (note,) = [
+        note for note in gathered(with_means(impression={0: 1.0, 1: 5.0})).notes if "contradictory" in note
+    ]
+    assert "clip000 (1) and clip001 (5)" in note
+
+
+def test_a_training_part_with_one_label_is_refused(tmp_path: Path) -> None:
+    study = tones(tmp_path, 40)
+    train = study.stimuli.filter(pl.col("split") == "train")["stimulus"].to_list()
+    rows = [
+        {"stimulus": name, "question": "impression", "mean": 2.0 if name in train else 1.0 + at % 5}
+        for at, name in enumerate(study.stimuli["stimulus"])
+    ]
+    means = Snapshot.build(study.study, stimuli=study.stimuli, means=pl.DataFrame(rows), source=study.source)
+    with pytest.raises(
+        InputError, match="All 28 stimuli of the training part have the same label for 'impression'"
+    ):
+        gathered(means, published=True)
+
+
+def test_too_little_is_counted_with_the_first_reason(tmp_path: Path) -> None:
+    with pytest.raises(
+        InputError, match=r"^1 stimulus has both a label and a file that can be read; 20 are needed"
+    ):
+        gathered(tones(tmp_path / "one", 1))
+    study = tones(tmp_path / "gone", 30)
+    shutil.rmtree(tmp_path / "gone")
+    with pytest.raises(
+        InputError, match=r"^0 stimuli have both .* The first reason: its media file is not available"
+    ):
+        gathered(study)

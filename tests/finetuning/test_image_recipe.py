@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,6 +17,8 @@ import heartfelt
 from heartfelt.benchmark import BenchOptions, bench
 from heartfelt.errors import InputError
 from heartfelt.finetuning import FineTuned, FineTuneOptions, fine_tune, recipe_named, settings_of
+from heartfelt.finetuning.folder import LoadedModel
+from heartfelt.finetuning.folder import load_model as load_fine_tuned
 from heartfelt.finetuning.images.architectures import ARCHITECTURES
 from heartfelt.finetuning.images.networks.backbones import published_backbone, random_backbone
 from heartfelt.finetuning.images.recipe import ImageRecipe
@@ -27,10 +30,12 @@ from heartfelt.predictors import cases, predictor_from
 from heartfelt.predictors.trained.feature_cache import FeatureCache
 from heartfelt.scoring import ScoreOptions
 from heartfelt.snapshot import Snapshot
+from heartfelt.training.model_card import METRICS
 from tests.docs.reference import settings_pages
 from tests.finetuning.painted import painted
 from tests.finetuning.tiny_images import CONFIGS, SIDE
 from tests.predictors.file_answers import answered_everywhere
+from tests.training.alone import code_without_heartfelt, run_alone
 
 
 class Interrupted(Exception):
@@ -86,7 +91,7 @@ def test_interrupted_training_ends_in_the_same_weights_and_the_folder_answers_al
     folder = tmp_path / "model"
     folder.mkdir()
     facts = resumed.write(folder)
-    assert facts.onnx == ""
+    assert facts.core.onnx == ""
     assert {"config.json", "model.safetensors", "model.onnx"} <= {path.name for path in folder.iterdir()}
     tested = whole.predictions.filter(pl.col("part") == "test")
     names = tested["stimulus"].unique().to_list()
@@ -110,6 +115,49 @@ def test_interrupted_training_ends_in_the_same_weights_and_the_folder_answers_al
     np.testing.assert_allclose(told["value"], mine["value"], atol=1e-5)
     assert told["answer"].drop_nulls().is_in(["awe", "contentment", "fear", "sadness"]).all()
 
+    root = snapshot.source.media_root
+    assert root is not None
+    shutil.copy(root / snapshot.stimuli["path"][0], tmp_path / "picture.png")
+    printed = run_alone(code_without_heartfelt("pixels"), tmp_path)
+    assert "logits" in printed
+    assert "values" in printed
+
+    hub = pytest.importorskip("huggingface_hub", reason="needs the extra 'hub'")
+    card = hub.ModelCard.load(folder / "README.md").data
+    found = {(r.task_name, r.dataset_config, r.metric_type): r.metric_value for r in card.eval_results}
+    for score in facts.scores:
+        if score.aggregation == "item" and score.metric in METRICS:
+            key = (score.task, score.part, METRICS[score.metric][0])
+            assert found.pop(key) == pytest.approx(score.estimate.value, abs=1e-6)
+    assert not found
+
+    before = load_fine_tuned(folder)
+    _as_layout_1(folder)
+    old = load_fine_tuned(folder)
+    assert isinstance(before, LoadedModel)
+    assert isinstance(old, LoadedModel)
+    assert (old.hash, old.facts.outputs) == (before.hash, before.facts.outputs)
+    assert [part.study for part in old.facts.core.data] == ["painted"]
+    example = whole.data.examples[whole.data.parts.train[0]]
+    assert old.saw(example.content)
+    ours, theirs = (model.of_files([example])["valence"] for model in (before, old))
+    assert ours.tolist() == theirs.tolist()
+
+
+def _as_layout_1(folder: Path) -> None:
+    """The folder as heartfelt 0.8 wrote it."""
+    path = folder / "model.json"
+    facts = json.loads(path.read_text())
+    data = facts.pop("data")
+    for key in ("media", "licence", "base_models", "labels"):
+        facts.pop(key, None)
+    facts |= {"layout": 1, "studies": [part["study"] for part in data]}
+    facts |= {"snapshots": [part["snapshot"] for part in data]}
+    path.write_text(json.dumps(facts))
+    stimuli = folder / "training_stimuli.json"
+    (folder / "trained_on.json").write_text(json.dumps(sorted(json.loads(stimuli.read_text()))))
+    stimuli.unlink()
+
 
 @pytest.mark.slow
 def test_attributes_are_inputs_in_training_and_in_a_benchmark(snapshot: Snapshot, tmp_path: Path) -> None:
@@ -118,7 +166,7 @@ def test_attributes_are_inputs_in_training_and_in_a_benchmark(snapshot: Snapshot
     assert config_of(made).polarity["awe"] == "positive"
     folder = tmp_path / "model"
     folder.mkdir()
-    assert made.write(folder).onnx == ""
+    assert made.write(folder).core.onnx == ""
     some = cases(snapshot)[:3]
     with predictor_from(f"trained:{folder}") as alone:
         without = [answer.value for answers in alone.predict(some) for answer in answers]

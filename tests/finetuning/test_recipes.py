@@ -89,7 +89,7 @@ def test_trained_interrupted_written_read_and_benched(
     folder = tmp_path / "model"
     with whole_folder(folder) as made:
         facts = result.write(made)
-    assert facts.onnx == ""
+    assert facts.core.onnx == ""
     tested = sorted(result.data.examples[at].stimulus for at in result.data.parts.tested)
     asked = [case for case in cases(long_tones, ["impression", "alignment"]) if case.stimulus in tested]
     with predictor_from(f"trained:{folder}") as predictor:

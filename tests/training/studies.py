@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import ClassVar
 
@@ -85,5 +86,42 @@ def planted(folder: Path, per_cell: int = 7, noise: float = 0.8, *, truth: bool 
         parse_study(STUDY, "planted"),
         stimuli=pl.DataFrame(stimuli),
         ratings=pl.DataFrame(ratings),
+        source=Source("tables", "planted", media_root=folder),
+    )
+
+
+TWO_QUESTIONS = STUDY.replace(
+    "design:", '  - {id: valence 2, text: "Again?", scale: nine, emotion: perceived, axis: valence}\ndesign:'
+).replace("valence 2", "valence-again")
+
+
+def labelled(
+    folder: Path,
+    *labels: Sequence[float | None],
+    systems: Sequence[str | None] = ("A", "B", "C"),
+    intents: Sequence[str | None] = ("happy", "sad"),
+    raters: int = 0,
+    n: int | None = None,
+) -> Snapshot:
+    """One stimulus per label; published means, or the same answer by several raters. Further labels are of a second question."""
+    folder.mkdir(parents=True, exist_ok=True)
+    draw = stream(5, "bad labels")
+    stimuli, rows = [], []
+    for at in range(len(labels[0])):
+        name = f"clip{chr(97 + at // 26)}{chr(97 + at % 26)}.wav"
+        np.savetxt(folder / name, draw.normal(0, 1, WIDTH), fmt="%.6f")
+        system, intent = systems[at % len(systems)], intents[at // len(systems) % len(intents)]
+        stimuli.append({"stimulus": name, "path": name, "system": system, "intent": intent})
+        for question, column in zip(("valence", "valence-again"), labels, strict=False):
+            row = {"stimulus": name, "question": question}
+            if not raters:
+                rows.append({**row, "mean": column[at], "n": n})
+            rows += [{**row, "rater": f"r{who}", "value": round(column[at] or 0)} for who in range(raters)]
+    table = pl.DataFrame(rows, infer_schema_length=None)
+    return Snapshot.build(
+        parse_study(TWO_QUESTIONS if len(labels) > 1 else STUDY, "planted"),
+        stimuli=pl.DataFrame(stimuli),
+        ratings=table if raters else None,
+        means=None if raters else table,
         source=Source("tables", "planted", media_root=folder),
     )

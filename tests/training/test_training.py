@@ -12,7 +12,8 @@ import pytest
 from heartfelt.errors import DamagedError, InputError
 from heartfelt.predictors import cases, predictor_from, run
 from heartfelt.predictors.trained.feature_cache import FeatureCache
-from heartfelt.predictors.trained.model import MODEL, WEIGHTS, load_trained
+from heartfelt.predictors.trained.folder import CARD, MODEL, ONNX, TRAINING_STIMULI, WEIGHTS
+from heartfelt.predictors.trained.model import load_trained
 from heartfelt.report.training import write_evaluation
 from heartfelt.training import RECIPES, Score, Trained, TrainOptions, gather, train
 from tests.training.studies import Digits, planted, value_of
@@ -55,7 +56,7 @@ def test_chance_is_not_predicted(tmp_path: Path) -> None:
 def test_the_model_in_its_folder_is_the_same(made: Trained, tmp_path: Path) -> None:
     made.model.write(tmp_path / "one")
     made.model.write(tmp_path / "two")
-    for name in (MODEL, WEIGHTS, "out_of_fold.json", "CARD.md"):
+    for name in (MODEL, WEIGHTS, ONNX, TRAINING_STIMULI, CARD):
         assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
     again = load_trained(tmp_path / "one")
     x = made.material.features["digits"]

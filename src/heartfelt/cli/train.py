@@ -149,9 +149,11 @@ def train(
                 result.model.write(made, replace=True)
             write_evaluation(result, made / "evaluation" if with_model else made)
     say(*evaluation_table(result.evaluation.rows), result.material.grouping.words)
-    say(f"{len(result.material.stimuli):,} stimuli were used.")
-    if result.material.ledger.height:
-        say(f"{result.material.ledger.height:,} with labels could not be used; ledger.csv says why.")
+    say(f"{len(result.material.stimuli):,} stimuli were used; {result.material.label_words}.")
+    say(*result.material.notes)
+    if result.material.unreadable:
+        ledger = "evaluation/ledger.csv" if with_model else "ledger.csv"
+        say(f"{result.material.unreadable:,} with labels could not be used; {ledger} says why.")
     say(f"{'Model' if with_model else 'Evaluation'}: {out}")
 
 
@@ -232,7 +234,7 @@ def _fine_tune(
     shutil.rmtree(checkpoints, ignore_errors=True)
     say(*score_table(facts.scores), facts.split, facts.grouping)
     epochs = f"{len(facts.fitted.history)} epochs ({facts.fitted.stopped})"
-    say(f"{sum(facts.stimuli.values()):,} stimuli were used; {epochs}.")
+    say(f"{sum(facts.stimuli.values()):,} stimuli were used; {facts.labels}. {epochs}.")
     say(*facts.notes)
     if facts.left_out:
         say(f"{facts.left_out:,} could not be used; evaluation/ledger.csv says why.")

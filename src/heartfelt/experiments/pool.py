@@ -128,6 +128,9 @@ def pool_of(
         name: replace(materials[0], split=columns[0]).part(name) if by else materials[at]
         for at, name in enumerate(parts)
     }
+    common, unlearnable = _learnable(split, common, by)
+    notes += [f"{name}: {note}" for name, material in named for note in material.notes] + unlearnable
+    targets = {question: targets[question] for question in common}
     tops = {
         (name, question): _ceiling(material, targets[question][0 if by else at], raters)
         for at, (name, material) in enumerate(split.items())
@@ -168,8 +171,11 @@ def _common_questions(
     common = [name for name in known[0] if all(name in other for other in known[1:])]
     if not common:
         have = "; ".join(f"{name} has {listed(list(own))}" for name, own in zip(names, known, strict=True))
+        refused = "".join(
+            f" In {name}, {note}" for name, m in zip(names, materials, strict=True) for note in m.notes
+        )
         raise InputError(
-            f"The sources have no question in common: {have}.",
+            f"The sources have no question in common: {have}.{refused}",
             "Say which ask for the same, such as --same appeal=valence, or choose sources that ask the same.",
         )
     for name in asked:
@@ -252,6 +258,28 @@ def _split(name: str, material: Material, by: str) -> tuple[str | None, ...]:
             suggestion(by, facts.columns, "They have"),
         )
     return tuple(facts[by].cast(pl.String).to_list())
+
+
+def _learnable(
+    split: Mapping[str, Material], questions: dict[str, list[str]], by: str
+) -> tuple[dict[str, list[str]], list[str]]:
+    """The questions that can be learned in every part, and notes about the others; an error where none is left."""
+    learnable, notes = dict(questions), []
+    for at, (part, material) in enumerate(split.items()):
+        for question, names in questions.items():
+            name = names[0 if by else at]
+            target = next(target for target in material.targets if target.question == name)
+            if reason := target.column.not_learnable():
+                learnable.pop(question, None)
+                notes.append(f"'{question}' is left out: in {part}, {reason}.")
+    if not learnable:
+        raise InputError(
+            f"There is nothing to learn from these labels. {' '.join(notes)}",
+            "Choose a column with fewer values to split by."
+            if by
+            else "Leave out these sources, or collect more ratings.",
+        )
+    return learnable, notes
 
 
 def _check_sizes(parts: Sequence[str], part: Ints, by: str) -> None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from heartfelt.finetuning.folder import ModelFacts, PartScore
-from heartfelt.finetuning.task import ADAPTER, Output
+from heartfelt.finetuning.task import Output
+from heartfelt.predictors.trained.folder import ADAPTER
 from heartfelt.serialization import dumps
 from heartfelt.stats.estimate import Estimate
+from heartfelt.training.model_card import LIMITS, METRICS, CardScore, header, licence_lines
 from heartfelt.wording import MISSING, interval, number
 
 _HEADLINES = ("pearson", "spearman", "mse", "accuracy", "balanced_accuracy", "macro_f1", "auroc")
@@ -15,48 +17,36 @@ _HEADLINES = ("pearson", "spearman", "mse", "accuracy", "balanced_accuracy", "ma
 
 def model_card(facts: ModelFacts) -> str:
     """The card as Markdown, with the header that model hubs read."""
-    fitted = facts.fitted
+    fitted, core = facts.fitted, facts.core
     sizes = ", ".join(f"{count:,} {part}" for part, count in facts.stimuli.items())
-    studies = " and ".join(
-        f"`{name}` (snapshot `{part[:16]}`)"
-        for name, part in zip(facts.studies, facts.snapshots, strict=True)
-    )
+    studies = " and ".join(f"`{part.study}` (snapshot `{part.snapshot[:16]}`)" for part in core.data)
     systems = f" by {len(facts.systems)} systems" if facts.systems else ""
-    limits = [
-        "It predicts what raters like those of the study answered about stimuli like those of the study."
-        " Other systems, other media and other people may differ.",
-    ]
+    limits = [LIMITS]
     if facts.systems and not facts.settings.get("left_out_system"):
         limits.append(
             "It may have been scored on systems it was also trained on; unknown systems are harder."
         )
     onnx = (
-        f"No ONNX file: {facts.onnx}." if facts.onnx else "`model.onnx` is the same network for ONNX Runtime."
+        f"No ONNX file: {core.onnx}." if core.onnx else "`model.onnx` is the same network for ONNX Runtime."
     )
     alone = "`model.safetensors` has the weights; `config.json` and the preprocessing files say how inputs are made."
-    if ADAPTER in facts.files:
+    if ADAPTER in core.files:
         alone = (
             f"`{ADAPTER}` and `adapter_config.json` are adapters that PEFT adds to the base model"
             " (`PeftModel.from_pretrained(model, DIR)`); `config.json` names it and has the questions as they were asked."
         )
     lines = [
-        "---",
-        "library_name: heartfelt",
-        "license: other",
-        "license_name: see-below",
-        f'tags: ["{facts.recipe}"]',
-        "---",
+        *header(core, card_scores(facts)),
+        f"# {core.name}",
         "",
-        f"# {facts.name}",
-        "",
-        f"Fine-tuned by `heartfelt train --recipe {facts.recipe}` (heartfelt {facts.heartfelt}). It answers:",
+        f"Fine-tuned by `heartfelt train --recipe {core.recipe}` (heartfelt {core.heartfelt}). It answers:",
         "",
         *(f"- `{output.question}`: {_answer_words(output)}" for output in facts.outputs),
         "",
         "## Data",
         "",
         f"{studies}: {sizes} stimuli{systems}; {facts.left_out:,} more could not be used."
-        f" Raters were screened by the policy `{facts.policy}`.",
+        f" {facts.labels[:1].upper()}{facts.labels[1:]}.",
         f"{facts.split} {facts.grouping}",
         "",
         "## Training",
@@ -79,12 +69,7 @@ def model_card(facts: ModelFacts) -> str:
         "",
         *(f"- {line}" for line in (*limits, *facts.notes)),
         "",
-        "## Licence and credit",
-        "",
-        "The weights are derived from the models and data below, whose licences apply.",
-        "",
-        *(f"- {line}" for line in facts.credit),
-        "",
+        *licence_lines(core, facts.credit),
         "## Use",
         "",
         "```bash",
@@ -94,6 +79,24 @@ def model_card(facts: ModelFacts) -> str:
         f"Without heartfelt: {alone} {onnx}",
     ]
     return "\n".join(lines) + "\n"
+
+
+def card_scores(facts: ModelFacts) -> list[CardScore]:
+    """What the header lists: the main metrics over stimuli of every part that was scored."""
+    categories = {output.question: bool(output.categories) for output in facts.outputs}
+    sources = {part.study: part for part in facts.core.data}
+    return [
+        CardScore(
+            question=score.task,
+            categories=categories[score.task],
+            part=score.part,
+            data=sources.get(score.source, facts.core.data[0]),
+            metric=score.metric,
+            value=score.estimate.value,
+        )
+        for score in facts.scores
+        if score.aggregation == "item" and score.metric in METRICS and score.estimate.value is not None
+    ]
 
 
 def _answer_words(output: Output) -> str:

@@ -20,6 +20,7 @@ from heartfelt.finetuning.recipe import FINE_TUNE_RECIPES, Level, Settings, list
 from heartfelt.finetuning.sounds import Crops, Words, answers_on_scale, check_tokenizer, longest_text
 from heartfelt.finetuning.task import Batch, Example, OnnxExport, Output, Task, Tensors
 from heartfelt.models.hub import loaded_from, model_of, quiet, transformers_library
+from heartfelt.predictors.trained.folder import BaseModel
 from heartfelt.serialization import read_json, write_json
 
 if TYPE_CHECKING:
@@ -160,6 +161,11 @@ class ClapMosTask(Task):
                 [self.words.of("a calm piano piece"), self.words.of("a calm piano piece")]
             )
         return OnnxExport(self.module, inputs, ("values",), tuple(inputs)[1:])
+
+    @property
+    def base_models(self) -> tuple[BaseModel, ...]:
+        """The CLAP model."""
+        return (BaseModel.named(self.settings.model),)
 
     @property
     def credit(self) -> tuple[str, ...]:

@@ -19,7 +19,7 @@ import polars as pl
 from heartfelt.errors import InputError, as_option, suggestion
 from heartfelt.finetuning.parts import Fold, Parts, parts_of
 from heartfelt.finetuning.recipe import FineTuneRecipe, Settings
-from heartfelt.finetuning.source import STAGE, GatheredSource, LedgerRows, gather_source, labels_of_raters
+from heartfelt.finetuning.source import GatheredSource, LedgerRows, gather_source, labels_of_raters
 from heartfelt.finetuning.task import Example, Output
 from heartfelt.labels import first_answers
 from heartfelt.progress import Progress
@@ -30,8 +30,21 @@ from heartfelt.study import Scale, Study
 from heartfelt.tables import LEDGER
 from heartfelt.training.fitting import Floats
 from heartfelt.training.grouping import AUTO, Grouping, grouping_of, near_duplicates
-from heartfelt.training.material import LEAST_STIMULI, TRAIN
+from heartfelt.training.label_checks import (
+    LEAST_STIMULI,
+    STAGE,
+    LabelColumn,
+    contradictions,
+    joined_words,
+    label_words,
+    not_learnable,
+    not_trained,
+    require_on_scale,
+    without_label,
+)
+from heartfelt.training.material import TRAIN
 from heartfelt.training.targets import reliability_weights, vote_counts, vote_weights
+from heartfelt.wording import plural
 
 if TYPE_CHECKING:
     from heartfelt.training.fitting import Ints
@@ -73,6 +86,19 @@ class TrainingData:
     def study_name(self) -> str:
         """The names of the studies trained on."""
         return " + ".join(dict.fromkeys(source.study.name for source in self.sources))
+
+    @property
+    def label_words(self) -> str:
+        """Whose answers the labels are."""
+        asked = [target.question for target in self.targets]
+        pairs = list(zip(self.sources, self.panels, strict=True))
+        words = [label_words(source, panel, asked) for source, panel in pairs]
+        return joined_words(words, [source.study.name for source in self.sources])
+
+    @property
+    def unusable(self) -> int:
+        """How many stimuli could not be used for any question."""
+        return self.ledger.filter(pl.col("question").is_null()).height
 
     @property
     def outputs(self) -> tuple[Output, ...]:
@@ -155,7 +181,8 @@ def _gather_all(
     if len(examples) < LEAST_STIMULI:
         first = f" The first reason: {ledger[0][4]}." if ledger else ""
         raise InputError(
-            f"{len(examples)} stimuli have both a label and a file that can be read; {LEAST_STIMULI} are needed.{first}",
+            f"{plural(len(examples), 'stimulus has', 'stimuli have')} both a label and a file that can be read;"
+            f" {LEAST_STIMULI} are needed.{first}",
             f"Point to data whose media are available (see {as_option('media', 'FOLDER')}), or collect more ratings.",
         )
     facts = pl.concat([each.facts for each in gathered], how="diagonal_relaxed")
@@ -163,24 +190,14 @@ def _gather_all(
     contents = [example.content for example in examples]
     nothing = np.empty((len(examples), 0), np.float32)
     grouping = grouping_of(facts, contents, nothing, hashes, by=group)
-    tables = [labels_of_raters(each.panel.snapshot()) for each in gathered]
-    answers = [first_answers(each.panel.snapshot()) for each in gathered]
-    columns = [
-        [
-            _labels_of(name, each, table, votes)
-            for each, table, votes in zip(gathered, tables, answers, strict=True)
-        ]
-        for name in questions
-    ]
     study = sources[0].study
-    values = [np.concatenate([part[0] for part in column]) for column in columns]
-    weights = [np.concatenate([part[1] for part in column]) for column in columns]
-    notes: list[str] = []
+    labelled, notes, rows_of_labels = _checked(gathered, examples, questions, settings.questions)
+    ledger += rows_of_labels
     rare = [
         place
-        for name, value, weight in zip(questions, values, weights, strict=True)
+        for name, (value, weight) in labelled.items()
         if value.ndim == 2
-        for place in _check_categories(
+        for place in _rare_categories(
             name, list(study.scale_of(name).labels().values()), value, weight, notes
         )
     ]
@@ -212,8 +229,7 @@ def _gather_all(
             tuple(examples),
             np.repeat(np.arange(len(gathered)), [len(each.examples) for each in gathered]),
             tuple(
-                _target(study, name, value, weight, parts.train)
-                for name, value, weight in zip(questions, values, weights, strict=True)
+                _target(study, name, value, weight, parts.train) for name, (value, weight) in labelled.items()
             ),
             grouping,
             parts,
@@ -225,6 +241,49 @@ def _gather_all(
     return with_parts
 
 
+def _checked(
+    gathered: Sequence[GatheredSource],
+    examples: Sequence[Example],
+    questions: Sequence[str],
+    required: Sequence[str],
+) -> tuple[dict[str, tuple[Floats, Floats]], list[str], LedgerRows]:
+    """Labels and weights of the questions that can be learned; notes and rows of the ledger about what cannot be used."""
+    tables = [labels_of_raters(each.panel.snapshot()) for each in gathered]
+    answers = [first_answers(each.panel.snapshot()) for each in gathered]
+    labelled: dict[str, tuple[Floats, Floats]] = {}
+    columns: list[LabelColumn] = []
+    notes: list[str] = []
+    rows: LedgerRows = []
+    names = [example.stimulus for example in examples]
+    for question in questions:
+        scale = gathered[0].snapshot.study.scale_of(question)
+        number = scale.level == "interval"
+        parts = [
+            _labels_of(question, each, table, votes)
+            for each, table, votes in zip(gathered, tables, answers, strict=True)
+        ]
+        value, weight = (np.concatenate([part[at] for part in parts]) for at in (0, 1))
+        codes = np.array(sorted(scale.labels()) or [0.0])
+        label = np.where(weight > 0, value if number else codes[value.argmax(axis=1)], np.nan)
+        bounds, categories = (scale.bounds(), None) if number else (None, scale.labels())
+        column = LabelColumn(question=question, label=label, bounds=bounds, categories=categories)
+        require_on_scale(column, names)
+        notes += contradictions(column, [example.content for example in examples], names)
+        for each, table, votes in zip(gathered, tables, answers, strict=True):
+            asked = (table.drop_nulls("value") if number else votes).filter(pl.col("question") == question)
+            words, missing = without_label(
+                each.panel.snapshot(), question, set(asked["stimulus"].cast(pl.String))
+            )
+            files = {example.stimulus for example in each.examples}
+            notes, rows = notes + words, rows + [row for row in missing if row[2] in files]
+        columns.append(column)
+        labelled[question] = (value, weight)
+    reasons = not_learnable(columns, required=required)
+    words, refused = not_trained(reasons)
+    learnable = {name: part for name, part in labelled.items() if name not in reasons}
+    return learnable, [*notes, *words], [*rows, *refused]
+
+
 def _target(study: Study, name: str, value: Floats, weight: Floats, train: Ints) -> Target:
     """The labels of a question, with what is known of those of the training part."""
     known = value[train][weight[train] > 0]
@@ -233,8 +292,13 @@ def _target(study: Study, name: str, value: Floats, weight: Floats, train: Ints)
             f"No stimulus of the training part has a label for '{name}'.",
             "Train on other questions: --set questions=NAME.",
         )
-    shows = "prompt" in study.question(name).shows
     flat = known if known.ndim == 1 else known.argmax(axis=1)
+    if np.ptp(flat) == 0:
+        raise InputError(
+            f"All {len(flat):,} stimuli of the training part have the same label for '{name}'.",
+            "Use another --group or seed, add stimuli with other labels, or train on other questions: --set questions=NAME.",
+        )
+    shows = "prompt" in study.question(name).shows
     return Target(Output.of(name, study.scale_of(name), flat, shows_prompt=shows), value, weight)
 
 
@@ -309,18 +373,12 @@ def _labels_of(
     return counts / np.maximum(total, 1.0)[:, None], weight
 
 
-def _check_categories(
+def _rare_categories(
     question: str, names: list[str], shares: Floats, weight: Floats, notes: list[str]
 ) -> list[int]:
-    """Refuse a question with one category only; return the stimuli that alone have theirs, with a note."""
+    """The stimuli that alone have their category, with a note about each."""
     top, known = shares.argmax(axis=1), weight > 0
     counts = np.bincount(top[known], minlength=shares.shape[1])
-    if (counts > 0).sum() < 2:
-        only = names[int(counts.argmax())] if counts.any() else "none"
-        raise InputError(
-            f"Every stimulus has the same label for '{question}' ({only}): there is nothing to tell apart.",
-            "Add stimuli of other categories, or train on other questions: --set questions=NAME.",
-        )
     rare = [int(np.flatnonzero(known & (top == code))[0]) for code in np.flatnonzero(counts == 1)]
     notes += [
         f"'{names[int(top[place])]}' is the label of one stimulus only ('{question}'): it can be trained on,"

@@ -1,8 +1,6 @@
-"""The folder of a fine-tuned model: usable without heartfelt, and laid out as model hubs expect it.
+"""The folder of a fine-tuned model, in the layout of :mod:`heartfelt.predictors.trained.folder`.
 
-``model.safetensors`` (weights), ``config.json`` and the preprocessing files (as the recipe's task writes them), ``README.md`` (the
-model card), ``model.onnx`` where the module can be exported, ``model.json`` (what it answers, from what, how well; hashes of the
-files), ``trained_on.json`` (hashes of the files it was trained on) and ``evaluation/``.
+``config.json`` and the preprocessing files are added to it as the recipe's task writes them.
 """
 
 from __future__ import annotations
@@ -18,22 +16,27 @@ from typing import Any
 
 import numpy as np
 
-from heartfelt import __version__
 from heartfelt.errors import DamagedError, HeartfeltError, InputError
 from heartfelt.files import whole_file
 from heartfelt.finetuning.answering import answers_for
 from heartfelt.finetuning.engine import Fitted
 from heartfelt.finetuning.recipe import FineTuneRecipe, recipe_named
 from heartfelt.finetuning.task import Example, Output, Task
-from heartfelt.predictors.finetuned import KIND, MODEL_LOADERS, Answered, damaged
+from heartfelt.predictors.finetuned import MODEL_LOADERS, Answered, damaged
 from heartfelt.predictors.predictor import Case
-from heartfelt.serialization import read_json
+from heartfelt.predictors.trained.folder import (
+    FINE_TUNED,
+    ONNX,
+    TRAINING_STIMULI,
+    ModelCore,
+    read_manifest,
+)
+from heartfelt.predictors.trained.layout1 import TRAINED_ON, upgraded
+from heartfelt.serialization import from_json, read_json
 from heartfelt.snapshot import Snapshot
 from heartfelt.stats.estimate import Estimate
 from heartfelt.training.fitting import Floats
 
-MODEL, CARD, ONNX, TRAINED_ON = "model.json", "README.md", "model.onnx", "trained_on.json"
-LAYOUT = 1
 _ONNX_TOLERANCE = 1e-3
 
 
@@ -55,12 +58,9 @@ class PartScore:
 class ModelFacts:
     """What a fine-tuned model's folder says of it."""
 
-    name: str
-    recipe: str
+    core: ModelCore = field(metadata={"flatten": True})
     settings: Mapping[str, Any]
     outputs: tuple[Output, ...]
-    studies: tuple[str, ...]
-    snapshots: tuple[str, ...]
     policy: str
     stimuli: Mapping[str, int]
     """How many stimuli each part has."""
@@ -73,13 +73,8 @@ class ModelFacts:
     scores: tuple[PartScore, ...]
     credit: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
-    files: Mapping[str, str] = field(default_factory=dict)
-    """SHA-256 of the files that decide its answers."""
-    onnx: str = ""
-    """Why there is no ONNX file; empty where there is one."""
-    kind: str = KIND
-    layout: int = LAYOUT
-    heartfelt: str = __version__
+    labels: str = field(default="", metadata={"omit": True})
+    """Whose answers the labels are, in a sentence."""
 
 
 def save_weights(task: Task, path: Path) -> None:
@@ -171,9 +166,9 @@ class LoadedModel:
 
     def __init__(self, folder: Path, facts: ModelFacts, task: Task, trained_on: Sequence[str]) -> None:
         self.folder, self.facts, self.task = folder, facts, task
-        self.name, self.version = facts.name, f"heartfelt {facts.heartfelt}"
-        self.hash = hashlib.sha256("".join(sorted(facts.files.values())).encode()).hexdigest()
-        self.media = recipe_named(facts.recipe).media
+        self.name, self.version = facts.core.name, f"heartfelt {facts.core.heartfelt}"
+        self.hash = facts.core.weights_hash
+        self.media = recipe_named(facts.core.recipe).media
         self.answered: tuple[Answered, ...] = facts.outputs
         self._trained_on = frozenset(trained_on)
 
@@ -213,22 +208,19 @@ class LoadedModel:
         return answers_for(self.task, examples)
 
 
-@MODEL_LOADERS.register(KIND)
+@MODEL_LOADERS.register(FINE_TUNED)
 def load_model(folder: Path) -> LoadedModel:
     """Read a folder, check it against its hashes, and load the weights."""
     from safetensors.torch import load
 
-    facts = read_json(folder / MODEL, ModelFacts)
-    if facts.layout != LAYOUT:
-        raise damaged(folder, f"it has the layout {facts.layout}, and this version reads {LAYOUT}")
-    for name, digest in facts.files.items():
-        try:
-            same = hashlib.sha256((folder / name).read_bytes()).hexdigest() == digest
-        except OSError:
-            same = False
-        if not same:
-            raise damaged(folder, f"{name} is missing or was changed")
-    recipe: FineTuneRecipe = recipe_named(facts.recipe)
+    manifest = read_manifest(folder)
+    try:
+        old = manifest["layout"] == 1
+        facts = from_json(ModelFacts, upgraded(manifest) if old else manifest)
+    except (KeyError, TypeError, ValueError) as error:
+        raise damaged(folder, f"model.json: {error}") from error
+    facts.core.check_files(folder)
+    recipe: FineTuneRecipe = recipe_named(facts.core.recipe)
     try:
         task = recipe.load(folder, facts.outputs)
         task.module.load_state_dict(load((folder / task.weights_file).read_bytes()))
@@ -237,4 +229,9 @@ def load_model(folder: Path) -> LoadedModel:
             raise
         raise damaged(folder, (str(error).strip().splitlines() or [type(error).__name__])[0]) from error
     task.module.eval()
-    return LoadedModel(folder, facts, task, read_json(folder / TRAINED_ON, list[str]))
+    stimuli = (
+        read_json(folder / TRAINED_ON, list[str])
+        if old
+        else read_json(folder / TRAINING_STIMULI, dict[str, Any])
+    )
+    return LoadedModel(folder, facts, task, list(stimuli))

@@ -17,13 +17,21 @@ from heartfelt.finetuning.card import model_card
 from heartfelt.finetuning.checkpoints import Checkpoints, RunIdentity
 from heartfelt.finetuning.data import TrainingData, gather_data, gather_folds
 from heartfelt.finetuning.engine import Engine, Fitted
-from heartfelt.finetuning.folder import CARD, MODEL, TRAINED_ON, ModelFacts, PartScore, write_model_files
+from heartfelt.finetuning.folder import ModelFacts, PartScore, write_model_files
 from heartfelt.finetuning.parts import VALIDATION
 from heartfelt.finetuning.recipe import FineTuneRecipe, Settings, recipe_named, settings_of
 from heartfelt.finetuning.task import Output, Task
 from heartfelt.formats.format import FORMATS
 from heartfelt.predictors.predictor import Prediction
 from heartfelt.predictors.store import Entry, predictions_table
+from heartfelt.predictors.trained.folder import (
+    CARD,
+    FINE_TUNED,
+    MODEL,
+    TRAINING_STIMULI,
+    DataSource,
+    ModelCore,
+)
 from heartfelt.progress import Progress
 from heartfelt.scoring import ScoreOptions, Scores, score, truth_of
 from heartfelt.serialization import to_json, write_json
@@ -81,9 +89,10 @@ class FineTuned:
     def write(self, folder: Path) -> ModelFacts:
         """Write the model into ``folder``, which is there and empty; the facts as written."""
         hashes, why = write_model_files(self.task, folder)
-        facts = replace(self.facts, files=hashes, onnx=why)
-        used = np.concatenate([self.data.parts.train, self.data.parts.validation])
-        write_json(folder / TRAINED_ON, sorted({self.data.examples[at].content for at in used}))
+        facts = replace(self.facts, core=replace(self.facts.core, files=hashes, onnx=why))
+        parts = {VALIDATION: self.data.parts.validation, TRAIN: self.data.parts.train}
+        stimuli = {self.data.examples[at].content: {"part": part} for part in parts for at in parts[part]}
+        write_json(folder / TRAINING_STIMULI, dict(sorted(stimuli.items())))
         write_json(folder / MODEL, facts)
         write_text(folder / CARD, model_card(facts))
         for place, source in enumerate(self.data.sources):
@@ -298,25 +307,28 @@ def _facts(
     scores: Sequence[PartScore],
 ) -> ModelFacts:
     parts = {TRAIN: data.parts.train, VALIDATION: data.parts.validation, **data.parts.test}
+    core = ModelCore(
+        kind=FINE_TUNED,
+        name=name,
+        recipe=options.recipe,
+        media=data.sources[0].study.media,
+        data=tuple(DataSource.of(source.study, source.hash) for source in data.sources),
+        base_models=task.base_models,
+    )
     return ModelFacts(
-        name,
-        options.recipe,
+        core,
         to_json(settings),  # type: ignore[arg-type]  # a mapping stays one
         data.outputs,
-        tuple(source.study.name for source in data.sources),
-        tuple(source.hash for source in data.sources),
         data.panels[0].policy.name,
         {part: int(places.size) for part, places in parts.items()},
-        data.ledger.height,
+        data.unusable,
         tuple(sorted({example.system for example in data.examples if example.system})),
         data.grouping.words,
         data.parts.words,
         options.seed,
         fitted,
         tuple(scores),
-        (
-            *task.credit,
-            *dict.fromkeys(str(source.study.credit) for source in data.sources if source.study.credit),
-        ),
+        task.credit,
         (*data.notes, *fitted.notes),
+        data.label_words,
     )

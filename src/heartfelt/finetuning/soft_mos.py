@@ -19,6 +19,7 @@ from heartfelt.finetuning.encoders import SoundEncoder, TextEncoder
 from heartfelt.finetuning.recipe import FINE_TUNE_RECIPES, Level, Settings
 from heartfelt.finetuning.sounds import answers_on_scale
 from heartfelt.finetuning.task import Batch, Example, OnnxExport, Output, Task, Tensors
+from heartfelt.predictors.trained.folder import BaseModel
 from heartfelt.serialization import read_json, write_json
 
 if TYPE_CHECKING:
@@ -212,6 +213,12 @@ class SoftMosTask(Task):
         if self.text is not None:
             inputs |= {"text": torch.randn(2, 7, self.text.size), "text_mask": torch.ones(2, 7)}
         return OnnxExport(self.module, inputs, ("logits",), tuple(inputs)[1:])
+
+    @property
+    def base_models(self) -> tuple[BaseModel, ...]:
+        """The frozen encoders."""
+        names = [self.settings.audio_model, *([self.settings.text_model] if self.text else [])]
+        return tuple(BaseModel.named(name) for name in names)
 
     @property
     def credit(self) -> tuple[str, ...]:

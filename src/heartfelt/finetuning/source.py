@@ -23,12 +23,12 @@ from heartfelt.predictors.task import prompt_of
 from heartfelt.progress import Progress
 from heartfelt.screening import Panel, screen
 from heartfelt.snapshot import Snapshot
+from heartfelt.training.label_checks import STAGE, LedgerRow
 from heartfelt.training.material import LEAST_RATINGS
 
-STAGE = "train"
 _NO_FILE = "its media file is not available"
 _NO_LABEL = "it has no label: nobody rated it, or too few people did"
-LedgerRows: TypeAlias = list[tuple[str, None, str, str | None, str, str]]
+LedgerRows: TypeAlias = list[LedgerRow]
 
 
 @dataclass(slots=True)

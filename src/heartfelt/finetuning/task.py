@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from heartfelt.predictors.trained.folder import WEIGHTS, BaseModel
+
 if TYPE_CHECKING:
     import torch
 
@@ -23,8 +25,6 @@ if TYPE_CHECKING:
     from heartfelt.snapshot import Snapshot
     from heartfelt.study import Scale
 
-WEIGHTS, ADAPTER = "model.safetensors", "adapter_model.safetensors"
-"""The file of a module's weights; that of adapters alone, as PEFT calls it."""
 Tensors: TypeAlias = "dict[str, torch.Tensor]"
 """Tensors by name: the inputs of a module, its outputs, or one sample."""
 
@@ -161,6 +161,11 @@ class Task(ABC):
     def export(self) -> OnnxExport | None:
         """What to write as model.onnx; None where there is no such form."""
         return None
+
+    @property
+    def base_models(self) -> tuple[BaseModel, ...]:
+        """The pretrained models it starts from. By default none."""
+        return ()
 
     @property
     def credit(self) -> tuple[str, ...]:

@@ -8,7 +8,6 @@ trained on. That package comes later in the import order, so it is looked up by 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -19,6 +18,7 @@ import numpy.typing as npt
 
 from heartfelt.errors import DamagedError, HeartfeltError
 from heartfelt.predictors.predictor import Ask, Case, Prediction, Predictor, PredictorInfo
+from heartfelt.predictors.trained.folder import FINE_TUNED, model_kind, require_kind
 from heartfelt.registry import Registry
 
 if TYPE_CHECKING:
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from heartfelt.labels import Benchmark
     from heartfelt.snapshot import Snapshot
 
-KIND = "fine-tuned"
 TRAINED_ON = "the model was trained on this stimulus: what it predicts says nothing about new ones"
 _Floats: TypeAlias = npt.NDArray[np.float64]
 
@@ -80,22 +79,22 @@ class FineTunedModel(Protocol):
 
 
 MODEL_LOADERS: Registry[Callable[[Path], FineTunedModel]] = Registry(
-    "model loader", homes={KIND: "heartfelt.finetuning.folder"}
+    "model loader", homes={FINE_TUNED: "heartfelt.finetuning.folder"}
 )
 
 
 def is_fine_tuned(folder: Path) -> bool:
     """Whether a folder holds a fine-tuned model."""
     try:
-        facts = json.loads((Path(folder) / "model.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        return model_kind(folder) == FINE_TUNED
+    except HeartfeltError:
         return False
-    return isinstance(facts, dict) and facts.get("kind") == KIND
 
 
 def load_fine_tuned(folder: Path) -> FineTunedModel:
     """Read a fine-tuned model's folder."""
-    return MODEL_LOADERS[KIND](Path(folder))
+    require_kind(folder, FINE_TUNED, f"Ask it as a predictor: trained:{folder}.")
+    return MODEL_LOADERS[FINE_TUNED](Path(folder))
 
 
 class FineTunedPredictor(Predictor):

@@ -164,7 +164,7 @@ def _page(experiment: Experiment, charts: dict[str, Chart | Absent]) -> Page:
         "source": lambda row: row.name,
         "stimuli": lambda row: row.stimuli,
         "groups": lambda row: row.groups,
-        "raters used": lambda row: f"{row.raters_used:,} of {row.raters:,}",
+        "raters used": lambda row: f"{row.raters_used:,} of {row.raters:,}" if row.raters else "not stated",
         "ratings used": lambda row: row.ratings,
         "snapshot": lambda row: row.snapshot[:12],
     }

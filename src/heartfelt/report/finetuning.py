@@ -147,7 +147,7 @@ def _page(result: FineTuned, charts: dict[str, Chart | Absent]) -> Page:
         "ceiling": lambda score: score.ceiling,
     }
     sizes = ", ".join(f"{count:,} {part}" for part, count in facts.stimuli.items())
-    used = f"Stimuli: {sizes}. {facts.left_out:,} could not be used (ledger.csv)."
+    used = f"Stimuli: {sizes}. {facts.left_out:,} could not be used (ledger.csv). {facts.labels[:1].upper()}{facts.labels[1:]}."
     stopped = f"{facts.fitted.steps:,} steps on {facts.fitted.device}; {facts.fitted.stopped}."
     sections = [
         Section(
@@ -167,5 +167,9 @@ def _page(result: FineTuned, charts: dict[str, Chart | Absent]) -> Page:
             ),
         ),
     ]
-    shown = [("study", " and ".join(facts.studies)), ("recipe", facts.recipe), ("seed", str(facts.seed))]
-    return Page(f"Fine-tuning: {facts.name}", "Predictions, not ratings.", sections, charts, facts=shown)
+    shown = [
+        ("study", " and ".join(part.study for part in facts.core.data)),
+        ("recipe", facts.core.recipe),
+        ("seed", str(facts.seed)),
+    ]
+    return Page(f"Fine-tuning: {facts.core.name}", "Predictions, not ratings.", sections, charts, facts=shown)

@@ -8,7 +8,7 @@ from pathlib import Path
 from heartfelt.files import write_text
 from heartfelt.formats.delimited import csv_text
 from heartfelt.report.charts import Absent, Chart, Charts, IntervalPanels, Item
-from heartfelt.report.page import Page, Section, figure_block, joined, paragraph, render
+from heartfelt.report.page import Page, Section, bullets, figure_block, joined, paragraph, render
 from heartfelt.report.palette import COLOURS, SOFT
 from heartfelt.report.tables import Columns, table, table_of
 from heartfelt.serialization import write_json
@@ -79,15 +79,18 @@ def _page(trained: Trained, charts: Charts) -> Page:
         for name, head in facts.chosen.items()
     ]
     used = f"{facts.stimuli:,} stimuli used, {facts.left_out:,} with labels could not be used (ledger.csv)."
+    words = paragraph(f"{facts.labels[:1].upper()}{facts.labels[1:]}.")
+    labels = joined(words, bullets(facts.notes)) if facts.notes else words
     scored = joined(figure_block(FIGURE, charts), table_of("Scores", trained.evaluation.rows, columns))
     chosen = table("The head of each question", ["question", "head", "setting"], heads)
     lead = "Every stimulus was predicted by a head chosen on inner folds and fitted without it. "
     lead += facts.grouping.words if facts.grouping else ""
     sections = [
         Section("scores", "How well it predicts", lead, scored),
+        Section("labels", "The labels", "", labels),
         Section("head", "What was trained", trained.model.look().about, joined(chosen, paragraph(used))),
     ]
-    raters = f"{facts.panel['kept']} of {facts.panel['raters']}"
+    raters = f"{facts.panel['kept']} of {facts.panel['raters']}" if facts.panel["raters"] else "not stated"
     shown = [("study", facts.study), ("raters kept", raters)]
     title = f"Evaluation: {trained.model.name}"
     return Page(title, "Predictions, not ratings.", sections, charts, facts=shown)

@@ -2,7 +2,8 @@
 
 Three readings. *Five folds by group* (a theme, a prompt; by stimulus where no group is known): the systems are known, the group
 is not. *Leave one system out*: neither is. *Within cells*: five folds again, after each (system, intent) cell's mean was
-subtracted from labels and predictions, so that only telling the clips of one cell apart counts. Each is given with the
+subtracted from labels and predictions, so that only telling the clips of one cell apart counts; a clip that is alone in its
+cell has nothing to be told apart from and is left out. Each is given with the
 ceiling of the labels and what bare means reach: the mean of the cell's other stimuli (five folds), or of the intent's
 stimuli from the other systems (leave one system out). Heads are chosen on inner folds of what is not left out and fitted to the
 screened raters' labels; scores are given against these and against the labels of all raters (once, where nobody was
@@ -43,6 +44,7 @@ PROTOCOLS = {
     "within-cells": "within cells (five folds)",
 }
 WITHIN = "within-cells"
+ALONE = "no cell of system and intent has two clips with a label"
 LEAST_SYSTEMS = 3
 """Systems there must be to leave each out in turn."""
 PUBLISHED = "published "
@@ -211,9 +213,11 @@ def _score(
     label, value = truth[known], predicted.value[known]
     near = known & ~predicted.foreign
     if name == WITHIN:
-        codes = np.unique(cells, return_inverse=True)[1]
+        codes, sizes = np.unique(cells, return_inverse=True, return_counts=True)[1:]
+        several = sizes[codes] > 1
+        cells, label, value, codes = cells[several], label[several], value[several], codes[several]
         label, value = (
-            column - (np.bincount(codes, weights=column) / np.bincount(codes))[codes]
+            column - (np.bincount(codes, weights=column) / np.maximum(np.bincount(codes), 1))[codes]
             for column in (label, value)
         )
         means = Estimate.missing("cell means are subtracted", "cell means")
@@ -222,14 +226,15 @@ def _score(
         means = Estimate.missing("not computed for a published split", "bare means")
     else:
         means = top["cell_means"] if name == "five-fold" else _intent_means(material, truth, predicted.fold)
+    alone = Estimate.missing(ALONE if name == WITHIN else "no stimulus has a label", name)
     inside = np.abs(predicted.value - truth)[near] <= predicted.half_width[near]
     return Score(
         target.question,
         side,
         name,
-        int(known.sum()),
-        _pearson(label, value, cells, material.seed),
-        rmse(label, value),
+        label.size,
+        _pearson(label, value, cells, material.seed) if label.size else alone,
+        rmse(label, value) if label.size else alone,
         top["within_cells" if name == WITHIN else "overall"],
         means,
         float(inside.mean()) if near.any() else None,

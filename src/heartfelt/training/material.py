@@ -32,11 +32,22 @@ from heartfelt.tables import LEDGER
 from heartfelt.training.calibrating import Domains
 from heartfelt.training.fitting import COMPONENTS, Ints, Rows
 from heartfelt.training.grouping import AUTO, Grouping, grouping_of, picture_hash
+from heartfelt.training.label_checks import (
+    LEAST_STIMULI,
+    STAGE,
+    LabelColumn,
+    LedgerRow,
+    contradictions,
+    label_words,
+    not_learnable,
+    not_trained,
+    require_on_scale,
+    without_label,
+)
 from heartfelt.training.targets import Target, category_target_of, target_of
+from heartfelt.wording import plural
 
 LEAST_RATINGS = 2
-LEAST_STIMULI = 20
-STAGE = "train"
 TRAIN = "train"
 """The part of a published split that a model is fitted to."""
 
@@ -122,6 +133,29 @@ class Material:
     split: tuple[str | None, ...] = ()
     """The part of the published split each stimulus belongs to; empty where none was asked for."""
     seed: int = 0
+    notes: tuple[str, ...] = ()
+    """What is doubtful about the labels, and what was left out, a sentence each."""
+
+    @property
+    def unreadable(self) -> int:
+        """How many stimuli with a label have no file that can be read."""
+        return self.ledger.filter(pl.col("question").is_null()).height
+
+    @property
+    def label_words(self) -> str:
+        """Whose answers the labels are."""
+        return label_words(self.snapshot, self.panel, [target.question for target in self.targets])
+
+    def learnable(self) -> Material:
+        """Only the questions that can be learned; an error where there is none."""
+        reasons = not_learnable([target.column for target in self.targets])
+        notes, rows = not_trained(reasons)
+        return replace(
+            self,
+            targets=tuple(target for target in self.targets if target.question not in reasons),
+            ledger=pl.concat([self.ledger, _ledger(rows)]),
+            notes=(*self.notes, *notes),
+        )
 
     @property
     def widest(self) -> str:
@@ -217,8 +251,9 @@ def gather(
         )
     panel = screen(snapshot, policy, seed=seed)
     screened = panel.snapshot()
-    questions = _questions(snapshot, recipe, asked)
     trained = labels(screened, LabelOptions(minimum_ratings=LEAST_RATINGS)).table
+    votes = first_answers(screened)
+    questions, notes, rows = _checked(snapshot, screened, _questions(snapshot, recipe, asked), trained, votes)
     labelled = trained.filter(pl.col("question").is_in(questions))["stimulus"].unique()
     facts = screened.stimuli.filter(pl.col("stimulus").is_in(labelled.implode()))
     wanted = {recipe.embedding_of(name) for name in questions}
@@ -228,16 +263,16 @@ def gather(
     if len(stimuli) < LEAST_STIMULI:
         first = f" The first reason: {next(iter(problems.values()))}." if problems else ""
         raise InputError(
-            f"{len(stimuli)} stimuli have both a label and a file that can be read; {LEAST_STIMULI} are needed.{first}",
+            f"{plural(len(stimuli), 'stimulus has', 'stimuli have')} both a label and a file that can be read;"
+            f" {LEAST_STIMULI} are needed.{first}",
             f"Point to data whose media are available (see {as_option('media', 'FOLDER')}), or collect more ratings.",
         )
     tables = {"screened": labels(screened).table, "everyone": labels(snapshot).table}
-    votes = first_answers(screened)
     answers = votes.filter("known") if recipe.raters else None
     features = {name: np.stack([embedded[each][0][name] for each in stimuli]) for name in sorted(wanted)}
     hashes = tuple(embedded[name][1] for name in stimuli)
-    ledger = [("stimulus", None, name, None, reason, STAGE) for name, reason in problems.items()]
-    return Material(
+    rows += [("stimulus", None, name, None, reason, STAGE) for name, reason in problems.items()]
+    material = Material(
         snapshot,
         panel,
         recipe,
@@ -254,7 +289,7 @@ def gather(
             )
             for name in questions
         ),
-        pl.DataFrame(ledger, schema=dict.fromkeys(LEDGER.names, pl.String), orient="row"),
+        _ledger(rows),
         grouping_of(
             facts,
             hashes,
@@ -265,7 +300,50 @@ def gather(
         ),
         _texts(facts, SPLIT) if split else (),
         seed,
-    )
+        tuple(notes),
+    ).learnable()
+    doubts = [note for target in material.targets for note in contradictions(target.column, hashes, stimuli)]
+    return replace(material, notes=(*material.notes, *doubts))
+
+
+def _ledger(rows: Sequence[LedgerRow]) -> pl.DataFrame:
+    return pl.DataFrame(rows, schema=dict.fromkeys(LEDGER.names, pl.String), orient="row")
+
+
+def _checked(
+    snapshot: Snapshot,
+    screened: Snapshot,
+    questions: Sequence[str],
+    trained: pl.DataFrame,
+    votes: pl.DataFrame,
+) -> tuple[list[str], list[str], list[LedgerRow]]:
+    """The questions whose labels can be learned, before any file is read; notes and rows of the ledger about the others."""
+    columns, notes, rows = [], [], []
+    for question in questions:
+        scale = snapshot.study.scale_of(question)
+        number = scale.level == "interval"
+        answers = votes.filter(pl.col("question") == question)
+        table = trained.filter(pl.col("question") == question).drop_nulls("value")
+        names = table["stimulus"].cast(pl.String).to_list()
+        column = LabelColumn(
+            question=question,
+            label=table["value"].cast(pl.Float64).to_numpy(),
+            bounds=scale.bounds() if number else None,
+            categories=None if number else scale.labels(),
+        )
+        require_on_scale(column, names)
+        columns.append(column)
+        if not number:
+            counts = answers.group_by("stimulus").len().filter(pl.col("len") >= LEAST_RATINGS)
+            names = counts["stimulus"].cast(pl.String).to_list()
+        words, missing = without_label(screened, question, set(names))
+        notes += words
+        rows += missing
+    # What is too little is said after the files were read, with the first reason.
+    reasons = not_learnable([column for column in columns if column.label.size >= LEAST_STIMULI], least=0)
+    words, refused = not_trained(reasons)
+    learnable = [question for question in questions if question not in reasons]
+    return learnable, [*notes, *words], [*rows, *refused]
 
 
 def _texts(facts: pl.DataFrame, column: str) -> tuple[str | None, ...]:

@@ -17,11 +17,11 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from heartfelt.errors import InputError
 from heartfelt.predictors.trained.answers import AnswerSpread
 from heartfelt.snapshot import Snapshot
 from heartfelt.study import Scale
 from heartfelt.training.fitting import Floats, Ints
+from heartfelt.training.label_checks import LabelColumn
 from heartfelt.training.raters import Answers, can_model, model_raters
 
 _UNEXPLAINED = 0.35
@@ -56,6 +56,11 @@ class Target:
     """The same from all raters."""
     answers: Answers | None = None
     """Single answers of the screened raters, where labels come from a model of the raters."""
+
+    @property
+    def column(self) -> LabelColumn:
+        """The labels in the form that is checked."""
+        return LabelColumn(question=self.question, label=self.label, bounds=self.bounds)
 
     @property
     def bounds(self) -> tuple[float, float] | None:
@@ -145,6 +150,11 @@ class CategoryTarget(Target):
     """A row for each stimulus, NaN where there are too few votes; columns in the order of ``codes``."""
 
     @property
+    def column(self) -> LabelColumn:
+        """The labels in the form that is checked."""
+        return LabelColumn(question=self.question, label=self.label, categories=self.scale.labels())
+
+    @property
     def codes(self) -> tuple[float, ...]:
         """The codes of the categories."""
         return tuple(float(code) for code in sorted(self.scale.labels()))
@@ -171,11 +181,6 @@ def category_target_of(
     total = counts.sum(axis=1)
     counts[total < least] = 0.0
     enough = np.asarray(counts.sum(axis=1) > 0)
-    if (np.unique(counts[enough].argmax(axis=1))).size < 2:
-        raise InputError(
-            f"Every stimulus has the same label for '{question}': there is nothing to tell apart.",
-            "Use other questions (--question NAME), or add stimuli of other categories.",
-        )
     shares = counts / np.maximum(total, 1.0)[:, None]
     shares[~enough] = np.nan
     screened, everyone = (

@@ -12,16 +12,10 @@ from heartfelt import __version__
 from heartfelt.errors import InputError, suggestion
 from heartfelt.predictors.trained.domain import Domain
 from heartfelt.predictors.trained.embeddings import EMBEDDINGS
+from heartfelt.predictors.trained.facts import ChosenHead, GroupingFacts, OutOfFold, TrainingFacts
 from heartfelt.predictors.trained.feature_cache import FeatureCache
-from heartfelt.predictors.trained.model import (
-    KINDS,
-    ChosenHead,
-    GroupingFacts,
-    OutOfFold,
-    Output,
-    TrainedModel,
-    TrainingFacts,
-)
+from heartfelt.predictors.trained.folder import DataSource
+from heartfelt.predictors.trained.model import KINDS, Output, TrainedModel
 from heartfelt.progress import Progress
 from heartfelt.serialization import from_json, to_json
 from heartfelt.snapshot import Snapshot
@@ -91,7 +85,8 @@ def train(
         cache=FeatureCache(options.features),
         progress=progress,
     )
-    material = whole.part(TRAIN) if options.split else whole
+    material = whole.part(TRAIN).learnable() if options.split else whole
+    whole = replace(whole, targets=_of_same_questions(whole.targets, material.targets))
     kinds = options.heads or recipe.kinds
     evaluation = evaluate(material, kinds, options.confidence, progress)
     outputs, chosen, domain = _fitted(material, evaluation, kinds, options.confidence)
@@ -108,8 +103,14 @@ def train(
         _facts(material, options, evaluation, chosen),
         _out_of_fold(material, evaluation),
         domain=domain,
+        data=(DataSource.of(snapshot.study, snapshot.hash),),
     )
     return Trained(replace(model, card=card(model)), material, evaluation)
+
+
+def _of_same_questions(targets: Sequence[Target], others: Sequence[Target]) -> tuple[Target, ...]:
+    asked = {target.question for target in others}
+    return tuple(target for target in targets if target.question in asked)
 
 
 def _fitted(
@@ -165,11 +166,12 @@ def _farthest(evaluation: Evaluation, question: str) -> LeftOut:
 def error_parts(material: Material, target: Target, left: LeftOut) -> dict[str, float]:
     """Standard deviations of the error between systems, between intents of a system, and between stimuli of one cell.
 
-    By moments, from predictions made while the system was left out; a part that comes out negative is 0.
+    By moments, from predictions made while the system was left out; a part that comes out negative is 0. Of a single system
+    only the spread of all errors is known. Where no cell has two stimuli, ``intent`` holds what stimuli add, too.
     """
     gap = left.value - target.screened
     known = np.isfinite(gap)
-    if material.cells is None or material.systems is None:
+    if material.cells is None or material.systems is None or np.unique(material.systems[known]).size < 2:
         return {"stimulus": float(np.std(gap[known], ddof=1))}
     gap = gap[known]
     cell, at = np.unique(np.array(material.cells)[known], return_inverse=True)
@@ -214,7 +216,7 @@ def _facts(
         policy=material.panel.policy.name,
         panel=from_json(dict[str, int], to_json(material.panel.counts)),
         stimuli=len(material.stimuli),
-        left_out=material.ledger.height,
+        left_out=material.unreadable,
         systems=tuple(sorted({name for name in material.system if name is not None})),
         grouping=from_json(GroupingFacts, to_json(material.grouping)),
         split=options.split or None,
@@ -222,4 +224,6 @@ def _facts(
         confidence=options.confidence,
         chosen=chosen,
         evaluation=tuple(to_json(row) for row in evaluation.rows),
+        labels=material.label_words,
+        notes=material.notes,
     )

@@ -115,7 +115,7 @@ def export_chat_training(
         data.grouping.words,
         data_hash(data),
         parts,
-        data.ledger.height,
+        data.unusable,
         data.notes,
     )
     write_json(folder / FACTS, made)

@@ -19,9 +19,10 @@ from heartfelt.errors import InputError
 from heartfelt.finetuning.chat.conversations import NO_LABEL, ChatQuestion
 from heartfelt.finetuning.chat.decisions import Decisions
 from heartfelt.finetuning.chat.model import Conversations
-from heartfelt.finetuning.task import ADAPTER, Batch, Example, Output, Task, Tensors
+from heartfelt.finetuning.task import Batch, Example, Output, Task, Tensors
 from heartfelt.media.image import decode_image
 from heartfelt.media.sound import decode
+from heartfelt.predictors.trained.folder import ADAPTER, BaseModel
 from heartfelt.serialization import write_json
 
 if TYPE_CHECKING:
@@ -218,6 +219,11 @@ class ChatTask(Task):
         adapters.target_modules = sorted(adapters.target_modules)
         adapters.save_pretrained(str(folder))
         write_json(folder / CONFIG, self.config)
+
+    @property
+    def base_models(self) -> tuple[BaseModel, ...]:
+        """The model that the adapters belong to."""
+        return (BaseModel.named(self.config.base),)
 
     @property
     def credit(self) -> tuple[str, ...]:

@@ -26,7 +26,9 @@ from heartfelt.finetuning.images.pictures import Preparation
 from heartfelt.finetuning.images.settings import ImageSettings
 from heartfelt.finetuning.recipe import Settings
 from heartfelt.finetuning.task import Batch, Example, OnnxExport, Output, Task, Tensors
+from heartfelt.models import MODELS
 from heartfelt.predictors.trained.feature_cache import FeatureCache
+from heartfelt.predictors.trained.folder import BaseModel
 from heartfelt.progress import Progress
 from heartfelt.serialization import write_json
 
@@ -235,6 +237,14 @@ class ImageTask(Task):
             inputs |= {"objects": torch.zeros(2, OBJECT_CLASSES), "objects_known": torch.zeros(2)}
         names = [name for name, size in (("logits", spec.categories), ("values", spec.numbers)) if size]
         return OnnxExport(self.module, inputs, tuple(names))
+
+    @property
+    def base_models(self) -> tuple[BaseModel, ...]:
+        """The backbone it began with; none where it began with random weights."""
+        if self._embedded and self.config.weights:
+            return (BaseModel.of(MODELS[self.config.network.backbone]),)
+        name = self.config.weights.partition(" (")[0]
+        return (BaseModel.named(name),) if name else ()
 
     @property
     def credit(self) -> tuple[str, ...]:

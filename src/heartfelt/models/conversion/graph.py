@@ -25,8 +25,10 @@ _IR_VERSION = 8
 class Graph:
     """A graph being written. Calling it adds a node and returns the name of what the node gives."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, floats: type[np.floating[Any]] = np.float32) -> None:
         self.name = name
+        self.floats = floats
+        """How numbers with a fraction are stored."""
         self._nodes: list[Any] = []
         self._constants: list[Any] = []
         self._inputs: list[Any] = []
@@ -37,12 +39,29 @@ class Graph:
         self._inputs.append(_value(name, shape, kind))
         return name
 
-    def output(self, value: str, name: str, shape: Sequence[int | str]) -> None:
+    def output(self, value: str, name: str, shape: Sequence[int | str], kind: str = "FLOAT") -> None:
         """Declare ``value`` as something the graph gives back under ``name``."""
         from onnx import helper
 
         self._nodes.append(helper.make_node("Identity", [value], [name]))
-        self._outputs.append(_value(name, shape, "FLOAT"))
+        self._outputs.append(_value(name, shape, kind))
+
+    def external(
+        self, name: str, shape: Sequence[int], kind: str, *, location: str, offset: int, length: int
+    ) -> str:
+        """Declare an array that stands in another file next to the graph."""
+        from onnx import StringStringEntryProto, TensorProto
+
+        where = {"location": location, "offset": str(offset), "length": str(length)}
+        entries = [StringStringEntryProto(key=key, value=value) for key, value in where.items()]
+        number = getattr(TensorProto, kind)
+        external = TensorProto.EXTERNAL
+        self._constants.append(
+            TensorProto(
+                name=name, dims=shape, data_type=number, data_location=external, external_data=entries
+            )
+        )
+        return name
 
     def __call__(self, operator: str, *inputs: str | Constant, **attributes: Any) -> str:
         """Add a node with one result. Inputs are results of other nodes, or numbers."""
@@ -54,11 +73,11 @@ class Graph:
         return result
 
     def _constant(self, array: Constant) -> str:
-        """Store numbers in the graph: floats as float32, integers as int64."""
+        """Store numbers in the graph: integers as int64."""
         from onnx import numpy_helper
 
         values = np.asarray(array)
-        stored = np.ascontiguousarray(values, dtype=np.float32 if values.dtype.kind == "f" else np.int64)
+        stored = np.ascontiguousarray(values, dtype=self.floats if values.dtype.kind == "f" else np.int64)
         name = f"c{len(self._constants)}"
         # ascontiguousarray makes a lone number a list of one; the shape says what it was.
         self._constants.append(numpy_helper.from_array(stored.reshape(values.shape), name))
@@ -68,8 +87,8 @@ class Graph:
         """``value * scale + shift``, with shapes that broadcast."""
         return self("Add", self("Mul", value, scale), shift)
 
-    def content(self) -> bytes:
-        """The finished model, checked."""
+    def content(self, *, check: bool = True) -> bytes:
+        """The finished model, checked; what refers to other files can be checked only where they are."""
         import onnx
         from onnx import helper
 
@@ -78,7 +97,8 @@ class Graph:
             graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=_IR_VERSION
         )
         model.producer_name = "heartfelt"
-        onnx.checker.check_model(model, full_check=True)
+        if check:
+            onnx.checker.check_model(model, full_check=True)
         content: bytes = model.SerializeToString(deterministic=True)
         return content
 

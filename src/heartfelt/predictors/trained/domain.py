@@ -13,9 +13,8 @@ Sources: Papadopoulos, Vovk and Gammerman (2011) for conformal intervals normali
 from __future__ import annotations
 
 import hashlib
-import io
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any, TypeAlias
 
@@ -23,7 +22,6 @@ import numpy as np
 import numpy.typing as npt
 
 from heartfelt.predictors.trained.products import product
-from heartfelt.serialization import Json, from_json, to_json
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 
@@ -118,25 +116,20 @@ class Domain:
             outside_limit=float(np.quantile(outside, QUANTILE)),
         )
 
-    def content(self) -> bytes:
-        """The arrays as the bytes of an ``.npz`` file."""
-        memory = io.BytesIO()
-        arrays: dict[str, Any] = {name: self.arrays[name] for name in _ARRAYS}
-        np.savez_compressed(memory, **arrays)
-        return memory.getvalue()
+    @property
+    def hash(self) -> str:
+        """A hash of everything that decides where a stimulus lies."""
+        numbers = (self.blocks, self.typical, self.distance_limit, self.outside_limit)
+        digest = hashlib.sha256(repr(numbers).encode())
+        for name in _ARRAYS:
+            digest.update(np.ascontiguousarray(self.arrays[name]).tobytes())
+        return digest.hexdigest()
 
-    def manifest(self, content: bytes) -> dict[str, Json]:
-        """What is stored with the arrays."""
-        numbers = {each.name: to_json(getattr(self, each.name)) for each in fields(self)[1:]}
-        return {**numbers, "sha256": hashlib.sha256(content).hexdigest()}
-
-    @classmethod
-    def from_content(cls, content: bytes, stored: Mapping[str, Json]) -> Domain:
-        """The domain that was stored; a ValueError where the arrays are others."""
-        if hashlib.sha256(content).hexdigest() != stored["sha256"]:
-            raise ValueError("the domain's arrays are not those the model names")
-        with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
-            return replace(from_json(cls, stored), arrays={name: arrays[name] for name in _ARRAYS})
+    def with_arrays(self, arrays: Mapping[str, npt.NDArray[Any]]) -> Domain:
+        """The domain with the arrays that were stored; a ValueError where some are missing."""
+        if missing := [name for name in _ARRAYS if name not in arrays]:
+            raise ValueError(f"the domain has no arrays {', '.join(missing)}")
+        return replace(self, arrays={name: arrays[name] for name in _ARRAYS})
 
 
 def _slices(blocks: Sequence[int]) -> list[slice]:

@@ -22,6 +22,7 @@ from heartfelt.media.sound import CANCELS, SoundFile, resample
 from heartfelt.models import MODELS, efficientnet, load_model, minilm, musicnn
 from heartfelt.models.mel import RATE, no_sound
 from heartfelt.predictors.trained import sound_features as sound
+from heartfelt.predictors.trained.folder import BaseModel
 from heartfelt.registry import Registry
 
 Array: TypeAlias = npt.NDArray[np.float32]
@@ -78,11 +79,18 @@ class Embedding(ABC):
     uses_text: ClassVar[bool] = False
     near_duplicate: ClassVar[float | None] = None
     """The cosine of standardised rows from which two stimuli count as nearly the same; None where no such cosine is known."""
+    models: ClassVar[tuple[str, ...]] = ()
+    """The models of the catalogue behind it."""
 
     @property
     def size(self) -> int:
         """How many columns there are."""
         return sum(block.size for block in self.blocks)
+
+    @property
+    def base_models(self) -> tuple[BaseModel, ...]:
+        """The models behind it, as a trained model's card names them."""
+        return tuple(BaseModel.of(MODELS[name]) for name in self.models)
 
     @property
     @abstractmethod
@@ -262,6 +270,7 @@ class Picture(Embedding):
     media = "image"
     blocks: ClassVar[tuple[Block, ...]] = (Block("efficientnet", 1280), Block("classes", 1000))
     model = "efficientnet-lite2"
+    models: ClassVar[tuple[str, ...]] = (model,)
     near_duplicate: ClassVar[float | None] = 0.85
 
     @property
@@ -285,6 +294,7 @@ class PictureStages(Embedding):
     media = "image"
     blocks: ClassVar[tuple[Block, ...]] = (*Picture.blocks, Block("stage6", 208), Block("stage5", 120))
     model = "efficientnet-lite2-stages"
+    models: ClassVar[tuple[str, ...]] = (model,)
     near_duplicate: ClassVar[float | None] = Picture.near_duplicate
     _parts: ClassVar[tuple[str, ...]] = ("embedding", "logits", "stage6", "stage5")
 
@@ -309,6 +319,7 @@ class MusicWords(Embedding):
     media = "audio"
     blocks: ClassVar[tuple[Block, ...]] = (*Music.blocks, Block("words", 384))
     uses_text: ClassVar[bool] = True
+    models: ClassVar[tuple[str, ...]] = (*Music.models, "minilm")
 
     @property
     def identity(self) -> str:

@@ -1,4 +1,4 @@
-"""A trained model as a folder: ``model.json`` (what it predicts, from what, how well), ``weights.npz``, ``out_of_fold.json``.
+"""A trained head on a frozen embedding, in memory and as a folder (:mod:`heartfelt.predictors.trained.folder`).
 
 Predictions come with an interval that covers new stimuli of systems the model has not met: its half-width is the conformal
 quantile of the errors made when each system (or fold) was left out, and grows with the distance from the training stimuli
@@ -18,9 +18,7 @@ Source: Barber, Candès, Ramdas and Tibshirani (2021), *Predictive inference wit
 from __future__ import annotations
 
 import hashlib
-import io
 import json
-import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -29,20 +27,31 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from heartfelt.errors import DamagedError, InputError
+from heartfelt import __version__
+from heartfelt.errors import DamagedError, HeartfeltError, InputError
 from heartfelt.files import whole_folder, write_bytes, write_text
 from heartfelt.predictors.trained.answers import AnswerSpread
 from heartfelt.predictors.trained.domain import Domain, Place
 from heartfelt.predictors.trained.embeddings import EMBEDDINGS, Embedding, Features
+from heartfelt.predictors.trained.facts import OutOfFold, TrainingFacts
+from heartfelt.predictors.trained.folder import (
+    CARD,
+    FROZEN_HEAD,
+    MODEL,
+    RESTORE,
+    TRAINING_STIMULI,
+    WEIGHTS,
+    DataSource,
+    ModelCore,
+    require_kind,
+)
+from heartfelt.predictors.trained.layout1 import old_label_words, read_old_head
 from heartfelt.predictors.trained.products import product
-from heartfelt.serialization import from_json, write_json
+from heartfelt.serialization import from_json, to_json, write_json
 
 Floats: TypeAlias = npt.NDArray[Any]
-MODEL, WEIGHTS, OUT_OF_FOLD, CARD = "model.json", "weights.npz", "out_of_fold.json", "CARD.md"
-DOMAIN = "domain.npz"
-SCHEMA = 1
-_LEFT_OUT = ("stimulus", "values", "system", "intent")
-_RESTORE = "Restore the folder, or train the model again."
+DOMAIN = "training domain"
+"""What the names of the domain's arrays begin with; no question's id has a space."""
 KINDS = ("ridge", "kernel", "mlp", "ordinal")
 _ARRAYS = {
     "ridge": ("mean", "factor", "reach", "weight"),
@@ -83,8 +92,11 @@ class Head:
         return replace(self, intercept=offset + slope * self.intercept, arrays={**self.arrays, key: moved})
 
     def to_arrays(self, name: str) -> dict[str, Floats]:
-        """What is stored, under names that begin with ``name``; single precision is plenty."""
-        return {f"{name}/{key}": np.asarray(self.arrays[key], np.float32) for key in _ARRAYS[self.kind]}
+        """What is stored, under names that begin with ``name``; arrays in single precision, which is plenty."""
+        arrays = {
+            f"{name}/{key}": np.ascontiguousarray(self.arrays[key], np.float32) for key in _ARRAYS[self.kind]
+        }
+        return arrays | {f"{name}/{key}": np.array([number]) for key, number in self._numbers.items()}
 
     def stored(self) -> Head:
         """The head as it will answer after it was stored and read: in single precision."""
@@ -95,11 +107,14 @@ class Head:
         """The head with what was stored under ``name``."""
         wanted = _ARRAYS.get(self.kind)
         if wanted is None or any(f"{name}/{key}" not in arrays for key in wanted):
-            raise DamagedError(
-                f"The head of '{name}' is incomplete.", "Restore the model's folder, or train it again."
-            )
+            raise DamagedError(f"The head of '{name}' is incomplete.", RESTORE)
         own = {key: np.asarray(arrays[f"{name}/{key}"], np.float64) for key in wanted}
-        return replace(self, arrays=own)
+        intercept, width = (arrays.get(f"{name}/{key}", [number])[0] for key, number in self._numbers.items())
+        return replace(self, arrays=own, intercept=float(intercept), width=float(width))
+
+    @property
+    def _numbers(self) -> dict[str, float]:
+        return {"intercept": self.intercept, "width": self.width}
 
 
 def radial(rows: Floats, centres: Floats, width: float) -> npt.NDArray[np.float64]:
@@ -149,56 +164,18 @@ class Output:
 
 
 @dataclass(frozen=True, slots=True)
-class OutOfFold:
-    """What was predicted of a training stimulus while it was left out."""
+class _Manifest:
+    """``model.json`` of a head."""
 
-    stimulus: str
-    values: Mapping[str, float]
-    system: str | None = None
-    intent: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ChosenHead:
-    """The head chosen for a question on inner folds, its setting, and each kind's error there."""
-
-    head: str
-    setting: tuple[float, ...]
-    inner_error: Mapping[str, float]
-
-
-@dataclass(frozen=True, slots=True)
-class GroupingFacts:
-    """What stayed together in folds: the column (None for single stimuli), how many groups, and that in a sentence."""
-
-    by: str | None
-    groups: int
-    near_duplicates: int
-    words: str
-
-
-@dataclass(frozen=True, slots=True)
-class TrainingFacts:
-    """Where a model came from."""
-
-    heartfelt: str = ""
-    """The version it was trained with."""
-    study: str = ""
-    snapshot: str = ""
-    """The snapshot's hash."""
-    policy: str = ""
-    panel: Mapping[str, int] = field(default_factory=dict)
-    """The counts of the screening: ``raters``, ``kept``, ``ratings``, ``ratings_kept`` and more."""
-    stimuli: int = 0
-    left_out: int = 0
-    systems: tuple[str, ...] = ()
-    grouping: GroupingFacts | None = None
-    split: str | None = None
-    seed: int = 0
-    confidence: float = field(default=0.9, metadata={"key": "level"})
-    chosen: Mapping[str, ChosenHead] = field(default_factory=dict)
-    evaluation: tuple[object, ...] = ()
-    """The rows of ``heartfelt.training.evaluating.Score`` as JSON."""
+    core: ModelCore = field(metadata={"flatten": True})
+    embedding: str
+    looks_through: str
+    """What decides the embedding's numbers."""
+    blocks: Mapping[str, int]
+    """The names of the embedding's columns in order, with how many there are."""
+    outputs: tuple[Output, ...]
+    facts: TrainingFacts
+    domain: Domain | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -209,13 +186,17 @@ class TrainedModel:
     recipe: str
     embedding: str
     outputs: tuple[Output, ...]
-    facts: TrainingFacts = TrainingFacts()
+    facts: TrainingFacts = field(default_factory=TrainingFacts)
     out_of_fold: Mapping[str, OutOfFold] = field(default_factory=dict)
     """By the hash of the file's content."""
     card: str = ""
     hash: str = ""
     domain: Domain | None = None
     """What it was trained on, for telling what is unlike it; None in models of earlier versions."""
+    data: tuple[DataSource, ...] = ()
+    """What it was trained on, with licence and credit."""
+    licence: str = ""
+    """The licence of the weights; empty where it has not been stated."""
 
     def look(self) -> Embedding:
         """The embedding it looks through."""
@@ -230,8 +211,23 @@ class TrainedModel:
         """A hash of what decides the place of a stimulus; empty without a domain."""
         if self.domain is None:
             return ""
-        stored = json.dumps(self.domain.manifest(self.domain.content()), sort_keys=True)
-        return hashlib.sha256(stored.encode()).hexdigest()
+        return self.domain.hash
+
+    @property
+    def core(self) -> ModelCore:
+        """The keys of ``model.json`` that fine-tuned models have too."""
+        look = self.look()
+        return ModelCore(
+            kind=FROZEN_HEAD,
+            name=self.name,
+            recipe=self.recipe,
+            media=look.media,
+            heartfelt=self.facts.heartfelt or __version__,
+            licence=self.licence,
+            data=self.data,
+            base_models=look.base_models,
+            files={WEIGHTS: hashlib.sha256(self._weights()).hexdigest()},
+        )
 
     def output(self, question: str) -> Output | None:
         """The output for a question, by id."""
@@ -257,102 +253,110 @@ class TrainedModel:
 
     def write(self, folder: Path | str, *, replace: bool = False) -> Path:
         """Write the model as a folder, complete or not at all."""
-        folder = Path(folder)
-        weights = self._weights()
-        with whole_folder(folder, replace=replace) as made:
-            write_bytes(made / WEIGHTS, weights)
-            manifest: dict[str, object] = {
-                "heartfelt_model": SCHEMA,
-                "name": self.name,
-                "recipe": self.recipe,
-                "embedding": self.embedding,
-                "looks_through": self.look().identity,
-                "weights": hashlib.sha256(weights).hexdigest(),
-                "outputs": self.outputs,
-                "facts": self.facts,
-            }
-            if self.domain is not None:
-                content = self.domain.content()
-                write_bytes(made / DOMAIN, content)
-                manifest["domain"] = self.domain.manifest(content)
-            write_json(made / MODEL, manifest)
-            left_out = {
-                key: [each.stimulus, dict(each.values), each.system, each.intent]
-                for key, each in sorted(self.out_of_fold.items())
-            }
-            write_text(made / OUT_OF_FOLD, json.dumps(left_out, separators=(",", ":")) + "\n")
+        from heartfelt.predictors.trained.head_graph import write_head_graph
+
+        folder, look = Path(folder), self.look()
+        blocks = {block.name: block.size for block in look.blocks}
+        with whole_folder(folder, replace=replace) as scratch:
+            weights = self._weights()
+            write_bytes(scratch / WEIGHTS, weights)
+            write_head_graph(scratch, self.outputs, weights)
+            manifest = _Manifest(
+                self.core, self.embedding, look.identity, blocks, self.outputs, self.facts, self.domain
+            )
+            write_json(scratch / MODEL, manifest)
+            stimuli = json.dumps(to_json(dict(sorted(self.out_of_fold.items()))), separators=(",", ":"))
+            write_text(scratch / TRAINING_STIMULI, stimuli + "\n")
             if self.card:
-                write_text(made / CARD, self.card)
+                write_text(scratch / CARD, self.card)
         return folder
 
     def _weights(self) -> bytes:
-        """An output's scaling is often another's: equal arrays are stored once and named twice."""
-        unique: dict[str, str] = {}
-        names: dict[str, str] = {}
-        stored: dict[str, Any] = {}
-        for output in sorted(self.outputs, key=lambda output: output.question):
-            for key, value in sorted(output.head.to_arrays(output.question).items()):
-                digest = hashlib.sha256(value.tobytes()).hexdigest() + str(value.shape)
-                names[key] = unique.setdefault(digest, f"a{len(unique)}")
-                stored[names[key]] = value
-        stored["names"] = np.asarray(json.dumps(names, sort_keys=True))
-        memory = io.BytesIO()
-        np.savez_compressed(memory, **stored)
-        return memory.getvalue()
+        """The arrays of all heads and of the domain as a safetensors file."""
+        from safetensors.numpy import save
+
+        arrays = (
+            {} if self.domain is None else {f"{DOMAIN}/{key}": a for key, a in self.domain.arrays.items()}
+        )
+        for output in self.outputs:
+            arrays |= output.head.to_arrays(output.question)
+        return bytes(save({key: np.ascontiguousarray(array) for key, array in arrays.items()}))
 
 
 def load_trained(folder: object) -> TrainedModel:
-    """Read a model's folder, given by its path, and check it against its own hash."""
+    """Read the folder of a head, given by its path, and check it against its hashes."""
     if not isinstance(folder, str | Path):
         raise InputError(
             f"A value of type '{type(folder).__name__}' is not the folder of a trained model.",
             "Give the folder that 'heartfelt train' made; functions and other predictors need a snapshot to predict.",
         )
     folder = Path(folder)
-    try:
-        manifest = json.loads((folder / MODEL).read_text(encoding="utf-8"))
-    except FileNotFoundError as error:
-        raise InputError(
-            f"{folder} holds no trained model (there is no {MODEL}).",
-            "Point to a folder made by 'heartfelt train'.",
-        ) from error
-    except (OSError, ValueError) as error:
-        raise DamagedError(f"{folder / MODEL} cannot be read.", _RESTORE) from error
-    if not isinstance(manifest, dict) or manifest.get("heartfelt_model") != SCHEMA:
-        raise InputError(
-            f"{folder} was written in another layout than this heartfelt reads.",
-            "Train the model again with this version.",
-        )
-    look = EMBEDDINGS[str(manifest.get("embedding"))]()
+    manifest = require_kind(folder, FROZEN_HEAD, f"Ask it as a predictor: trained:{folder}.")
+    name = str(manifest.get("embedding"))
+    look = EMBEDDINGS[name]()
     if manifest.get("looks_through") != look.identity:
         raise InputError(
             f"{folder} was trained on another version of the '{look.name}' embedding than this heartfelt has.",
             "Train the model again with this version.",
         )
     try:
-        content = (folder / WEIGHTS).read_bytes()
-        if hashlib.sha256(content).hexdigest() != manifest["weights"]:
-            raise DamagedError(f"{folder / WEIGHTS} does not match {MODEL}.", _RESTORE)
-        with np.load(io.BytesIO(content), allow_pickle=False) as file:
-            names = json.loads(str(file["names"]))
-            shared = {key: file[key] for key in set(names.values())}
-        arrays = {key: shared[place] for key, place in names.items()}
-        outputs = tuple(
-            replace(output, head=output.head.with_arrays(output.question, arrays))
-            for output in from_json(tuple[Output, ...], manifest["outputs"])
-        )
-        left_out = folder / OUT_OF_FOLD
-        rows = json.loads(left_out.read_text(encoding="utf-8")) if left_out.is_file() else {}
-        domain = manifest.get("domain")
-        return TrainedModel(
-            str(manifest["name"]),
-            str(manifest["recipe"]),
-            look.name,
-            outputs,
-            from_json(TrainingFacts, manifest["facts"]),
-            {key: from_json(OutOfFold, dict(zip(_LEFT_OUT, row, strict=True))) for key, row in rows.items()},
-            hash=str(manifest["weights"]),
-            domain=domain and Domain.from_content((folder / DOMAIN).read_bytes(), domain),
-        )
-    except (OSError, KeyError, TypeError, ValueError, zipfile.BadZipFile) as error:
-        raise DamagedError(f"{folder} is damaged: {error}.", _RESTORE) from error
+        return _read_old(folder, manifest) if "heartfelt_model" in manifest else _read(folder, manifest)
+    except HeartfeltError:
+        raise
+    except (OSError, KeyError, TypeError, ValueError) as error:
+        raise DamagedError(f"{folder} is damaged: {error}.", RESTORE) from error
+
+
+def _read(folder: Path, stored: Mapping[str, Any]) -> TrainedModel:
+    manifest = from_json(_Manifest, stored)
+    manifest.core.check_files(folder)
+    arrays = stored_arrays((folder / WEIGHTS).read_bytes())
+    stimuli = folder / TRAINING_STIMULI
+    rows = json.loads(stimuli.read_text(encoding="utf-8")) if stimuli.is_file() else {}
+    domain = {key.partition("/")[2]: array for key, array in arrays.items() if key.startswith(f"{DOMAIN}/")}
+    core = manifest.core
+    return TrainedModel(
+        core.name,
+        core.recipe,
+        manifest.embedding,
+        _with_arrays(manifest.outputs, arrays),
+        manifest.facts,
+        from_json(dict[str, OutOfFold], rows),
+        hash=core.weights_hash,
+        domain=manifest.domain and manifest.domain.with_arrays(domain),
+        data=core.data,
+        licence=core.licence,
+    )
+
+
+def _read_old(folder: Path, stored: Mapping[str, Any]) -> TrainedModel:
+    """A folder of layout 1, as it answered."""
+    old, facts = read_old_head(folder, stored), from_json(TrainingFacts, stored["facts"])
+    facts = replace(facts, labels=old_label_words(facts.panel, facts.policy))
+    domain = stored.get("domain")
+    return TrainedModel(
+        str(stored["name"]),
+        str(stored["recipe"]),
+        str(stored["embedding"]),
+        _with_arrays(from_json(tuple[Output, ...], stored["outputs"]), old.arrays),
+        facts,
+        from_json(dict[str, OutOfFold], old.left_out),
+        hash=str(stored["weights"]),
+        domain=domain and from_json(Domain, domain).with_arrays(old.domain),
+        data=(DataSource(study=facts.study, snapshot=facts.snapshot),),
+    )
+
+
+def _with_arrays(outputs: tuple[Output, ...], arrays: Mapping[str, Floats]) -> tuple[Output, ...]:
+    return tuple(replace(output, head=output.head.with_arrays(output.question, arrays)) for output in outputs)
+
+
+def stored_arrays(content: bytes) -> dict[str, Floats]:
+    """The arrays of a safetensors file; a ValueError where it is none."""
+    from safetensors import SafetensorError
+    from safetensors.numpy import load
+
+    try:
+        return dict(load(content))
+    except SafetensorError as error:
+        raise ValueError(str(error)) from error

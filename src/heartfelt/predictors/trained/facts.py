@@ -1,0 +1,63 @@
+"""What a trained head's folder says of its training: where it came from, what was chosen, what was predicted out of fold."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class OutOfFold:
+    """What was predicted of a training stimulus while it was left out."""
+
+    stimulus: str
+    values: Mapping[str, float] = field(metadata={"key": "predicted"})
+    system: str | None = None
+    intent: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenHead:
+    """The head chosen for a question on inner folds, its setting, and each kind's error there."""
+
+    head: str
+    setting: tuple[float, ...]
+    inner_error: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class GroupingFacts:
+    """What stayed together in folds: the column (None for single stimuli), how many groups, and that in a sentence."""
+
+    by: str | None
+    groups: int
+    near_duplicates: int
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingFacts:
+    """Where a model came from."""
+
+    heartfelt: str = ""
+    """The version it was trained with."""
+    study: str = ""
+    snapshot: str = ""
+    """The snapshot's hash."""
+    policy: str = ""
+    panel: Mapping[str, int] = field(default_factory=dict)
+    """The counts of the screening: ``raters``, ``kept``, ``ratings``, ``ratings_kept`` and more."""
+    stimuli: int = 0
+    left_out: int = 0
+    systems: tuple[str, ...] = ()
+    grouping: GroupingFacts | None = None
+    split: str | None = None
+    seed: int = 0
+    confidence: float = field(default=0.9, metadata={"key": "level"})
+    chosen: Mapping[str, ChosenHead] = field(default_factory=dict)
+    evaluation: tuple[object, ...] = ()
+    """The rows of ``heartfelt.training.evaluating.Score`` as JSON."""
+    labels: str = field(default="", metadata={"omit": True})
+    """Whose answers the labels are, in a sentence."""
+    notes: tuple[str, ...] = field(default=(), metadata={"omit": True})
+    """What was left out, and what is doubtful about the labels."""

@@ -1,0 +1,112 @@
+"""What the cards of both kinds of trained models share: the header that model hubs read, licences and credit.
+
+The header is YAML as the Hugging Face Hub reads it: ``license``, ``library_name``, ``tags``, ``base_model`` and ``model-index``
+with one entry per question and part of the evaluation.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+import yaml
+
+from heartfelt.predictors.trained.folder import DataSource, ModelCore
+
+METRICS = {
+    "pearson": ("pearsonr", "Pearson r"),
+    "spearman": ("spearmanr", "Spearman rho"),
+    "rmse": ("rmse", "RMSE"),
+    "mse": ("mse", "MSE"),
+    "accuracy": ("accuracy", "accuracy"),
+    "balanced_accuracy": ("balanced_accuracy", "balanced accuracy"),
+    "macro_f1": ("f1", "macro F1"),
+    "auroc": ("roc_auc", "area under the ROC curve"),
+}
+"""By the name of a metric, its id on the hub and what it is called there."""
+_NO_LICENCE = "not-stated"
+
+LIMITS = (
+    "It predicts what raters like those of the study answered about stimuli like those of the study."
+    " Other systems, other media and other people may differ."
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CardScore:
+    """One value of the evaluation, as the header lists it."""
+
+    question: str
+    categories: bool
+    """Whether the question is answered with a category."""
+    part: str
+    """What was left out, or the part that was scored."""
+    data: DataSource
+    metric: str
+    value: float
+
+
+def header(core: ModelCore, scores: Iterable[CardScore]) -> list[str]:
+    """The card's header as lines."""
+    facts: dict[str, object] = {**_licence(core.licence), "library_name": "heartfelt"}
+    facts["tags"] = list(
+        dict.fromkeys(["heartfelt", core.kind, core.recipe, *([core.media] if core.media else [])])
+    )
+    if datasets := [part.hub for part in core.data if part.hub]:
+        facts["datasets"] = datasets
+    if core.base_models:
+        facts["base_model"] = list(dict.fromkeys(base.header_id for base in core.base_models))
+    ordered = sorted(scores, key=_entry)
+    results = [_result(core, list(group)) for _, group in groupby(ordered, key=_entry)]
+    if results:
+        facts["model-index"] = [{"name": core.name, "results": results}]
+    text = yaml.safe_dump(facts, sort_keys=False, allow_unicode=True, width=10_000)
+    return ["---", *text.splitlines(), "---", ""]
+
+
+def _entry(score: CardScore) -> tuple[str, str, str]:
+    """What one entry of the header is about."""
+    return score.data.study, score.question, score.part
+
+
+def _licence(name: str) -> dict[str, object]:
+    if re.fullmatch(r"[A-Za-z0-9.-]+", name) and not name.startswith("LicenseRef-"):
+        return {"license": name.lower()}
+    return {"license": "other", "license_name": re.sub(r"[^a-z0-9.]+", "-", name.lower()) or _NO_LICENCE}
+
+
+def _result(core: ModelCore, scores: Sequence[CardScore]) -> dict[str, object]:
+    """All metrics of one question on one part."""
+    first = scores[0]
+    task = f"{core.media or 'media'}-{'classification' if first.categories else 'regression'}"
+    dataset = {
+        "name": first.data.study,
+        "type": re.sub(r"[^a-z0-9._-]+", "-", first.data.study.lower()).strip("-") or "study",
+        "config": first.part,
+        "revision": first.data.snapshot,
+    }
+    metrics = []
+    for score in scores:
+        kind, name = METRICS[score.metric]
+        metrics.append({"type": kind, "value": round(score.value, 6), "name": name})
+    return {"task": {"type": task, "name": first.question}, "dataset": dataset, "metrics": metrics}
+
+
+def licence_lines(core: ModelCore, credit: Sequence[str] = ()) -> list[str]:
+    """The section on licences and credit."""
+    weights = core.licence or "not stated. The licences of the data and of the models below apply."
+    lines = ["## Licence and credit", "", f"- Licence of these weights: {weights}"]
+    for source in core.data:
+        words = f"- Licence of the data `{source.study}`: {source.licence}"
+        lines.append(f"{words}. Credit: {source.credit}" if source.credit else words)
+    for base in core.base_models:
+        parts = [base.name, base.source, base.credit, f"licence: {base.licence}"]
+        lines.append(f"- Base model: {'; '.join(part for part in parts if part)}")
+    return [*lines, *(f"- {line}" for line in credit), ""]
+
+
+def note_lines(notes: Sequence[str]) -> list[str]:
+    """What was left out and what is doubtful, as a list; nothing for no notes."""
+    return [*(f"- {note}" for note in notes), ""] if notes else []
