@@ -25,8 +25,9 @@ _IR_VERSION = 8
 class Graph:
     """A graph being written. Calling it adds a node and returns the name of what the node gives."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, *, double: bool = False) -> None:
         self.name = name
+        self._floats = np.dtype("<f8" if double else "<f4")
         self._nodes: list[Any] = []
         self._constants: list[Any] = []
         self._inputs: list[Any] = []
@@ -42,7 +43,7 @@ class Graph:
         from onnx import helper
 
         self._nodes.append(helper.make_node("Identity", [value], [name]))
-        self._outputs.append(_value(name, shape, "FLOAT"))
+        self._outputs.append(_value(name, shape, "DOUBLE" if self._floats.itemsize == 8 else "FLOAT"))
 
     def __call__(self, operator: str, *inputs: str | Constant, **attributes: Any) -> str:
         """Add a node with one result. Inputs are results of other nodes, or numbers."""
@@ -54,11 +55,11 @@ class Graph:
         return result
 
     def _constant(self, array: Constant) -> str:
-        """Store numbers in the graph: floats as float32, integers as int64."""
+        """Store numbers in the graph: floats as the graph computes with them, integers as int64."""
         from onnx import numpy_helper
 
         values = np.asarray(array)
-        stored = np.ascontiguousarray(values, dtype=np.float32 if values.dtype.kind == "f" else np.int64)
+        stored = np.ascontiguousarray(values, dtype=self._floats if values.dtype.kind == "f" else np.int64)
         name = f"c{len(self._constants)}"
         # ascontiguousarray makes a lone number a list of one; the shape says what it was.
         self._constants.append(numpy_helper.from_array(stored.reshape(values.shape), name))
