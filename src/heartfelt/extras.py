@@ -42,6 +42,7 @@ EXTRAS: Mapping[str, tuple[str, ...]] = {
     "finetune": ("accelerate", "peft", "safetensors"),
     "generate": ("accelerate", "diffusers"),
     "ray": ("ray",),
+    "metrics": ("visqol", "libsvm"),
     "hub": ("huggingface_hub",),
     "ner": ("presidio_analyzer",),
 }
@@ -52,6 +53,7 @@ INCLUDES: Mapping[str, tuple[str, ...]] = {
     "finetune": ("transformers",),
     "generate": ("transformers",),
     "ray": ("predict",),
+    "metrics": ("predict",),
 }
 """Extras that bring others along."""
 _NOT_ON_WINDOWS = {"httptools", "uvloop"}

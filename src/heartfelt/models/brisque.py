@@ -42,7 +42,7 @@ def brisque(image: Image, *, model: Model | None = None) -> float:
 
 def grey_of(image: Image) -> Floats:
     """An image in grey, from 0 to 1."""
-    return np.asarray(image.convert("RGB"), dtype=np.float64) @ np.array(_GREY) / 255
+    return np.asarray(np.asarray(image.convert("RGB"), dtype=np.float64) @ np.array(_GREY) / 255)
 
 
 def score_of(values: Floats, model: Model) -> float:

@@ -61,10 +61,10 @@ class Keys:
             return {"density": density, **dict.fromkeys(list(MEASURES)[1:])}
         at_once = heard.sum(axis=1)
         weights = (self.sounding * heard).sum(axis=0, dtype=np.float64)
-        pitches = _LOWEST + np.arange(weights.size, dtype=np.float64)
+        pitches = np.arange(_LOWEST, _LOWEST + weights.size)
         mean = float(weights @ pitches / weights.sum())
         low, high = np.interp([0.05, 0.95], np.cumsum(weights) / weights.sum(), pitches)
-        fits = key_fits(np.bincount(np.arange(_LOWEST, _LOWEST + weights.size) % 12, weights, 12))
+        fits = key_fits(np.bincount(pitches % 12, weights, 12).astype(np.float64))
         major, minor = float(fits[0].max()), float(fits[1].max())
         return {
             "density": density,

@@ -153,7 +153,9 @@ def _dnsmos_starts(frames: int) -> list[int]:
 
 def _p835_scores(fits: Mapping[str, tuple[float, ...]], model: Model, window: Array) -> dict[str, float]:
     (values,) = model.run({"input_1": window[None]}).values()
-    return {scale: float(np.polyval(fits[scale], value)) for scale, value in zip(fits, values[0], strict=True)}
+    return {
+        scale: float(np.polyval(fits[scale], value)) for scale, value in zip(fits, values[0], strict=True)
+    }
 
 
 def _dnsmos_scores(model: Model, window: Array) -> dict[str, float]:
@@ -204,7 +206,8 @@ def _plcmos_scores(model: Model, window: Array) -> dict[str, float]:
 @cache
 def _raters() -> Array:
     """The simulated raters of PLCMOS."""
-    return stream(0, "plcmos", "raters").normal(size=(_RATERS, 64)).astype(np.float32)
+    raters: Array = stream(0, "plcmos", "raters").normal(size=(_RATERS, 64)).astype(np.float32)
+    return raters
 
 
 def packet_spectrum(samples: Array) -> Array:
@@ -218,8 +221,8 @@ def packet_spectrum(samples: Array) -> Array:
     if not heard.any():
         return np.full(power.shape, -8 * log(10) / 20, np.float32)
     least = np.log(power[heard].min()) - 12 * log(10)
-    bands = np.log(power, out=np.full(power.shape, least), where=heard) / 20
-    return bands.astype(np.float32)
+    bands: Array = (np.log(power, out=np.full(power.shape, least), where=heard) / 20).astype(np.float32)
+    return bands
 
 
 def aecmos(
@@ -231,14 +234,19 @@ def aecmos(
     same moment and are cut to the shortest. ``talk`` says who speaks (one of :data:`TALKS`), where that is known.
     """
     if talk and talk not in TALKS:
-        raise InputError(f"'{talk}' does not say who speaks.", f"Choose from: {', '.join(TALKS)}, or say nothing.")
+        raise InputError(
+            f"'{talk}' does not say who speaks.", f"Choose from: {', '.join(TALKS)}, or say nothing."
+        )
     processed, warnings = checked_speech(processed)
     signals = [checked_speech(samples)[0] for samples in (far_end, microphone)] + [processed]
     shortest = min(len(samples) for samples in signals)
     if shortest > _WHOLE:
         warnings = (*warnings, "a long clip: judged on its first 20 s")
     if max(len(samples) for samples in signals) - shortest > RATE:
-        warnings = (*warnings, "the three signals differ by more than a second; judged on the length of the shortest")
+        warnings = (
+            *warnings,
+            "the three signals differ by more than a second; judged on the length of the shortest",
+        )
     bands = [
         _decibels(samples[: min(shortest, _WHOLE)], _ECHO_FFT + 1, _ECHO_FFT // 2, _ECHO_BANDS)
         for samples in signals
@@ -247,7 +255,9 @@ def aecmos(
         # The far-end signal is marked as silent where only the near end speaks, the microphone's the other way round.
         marks = (float(talk != "near-end"), float(talk != "far-end"), 1.0)
         silence = np.zeros((_MARKED_FRAMES, _ECHO_BANDS), np.float32)
-        bands = [np.concatenate([rows, silence + mark, silence]) for rows, mark in zip(bands, marks, strict=True)]
+        bands = [
+            np.concatenate([rows, silence + mark, silence]) for rows, mark in zip(bands, marks, strict=True)
+        ]
     feeds = {"input": np.stack(bands)[None].astype(np.float32), "h0": np.zeros((4, 1, 64), np.float32)}
     loaded = model or load_model("aecmos")
     echo, other = loaded.run(feeds, file="talk.onnx" if talk else "model.onnx")["output"][:2].tolist()
@@ -278,9 +288,9 @@ distillmos = Judge(
 pdnsmos = Judge(
     "pdnsmos",
     {
+        "pdnsmos-ovrl": "personalised DNSMOS: overall, P.835",
         "pdnsmos-sig": "personalised DNSMOS: the speech, P.835",
         "pdnsmos-bak": "personalised DNSMOS: the background, other voices included, P.835",
-        "pdnsmos-ovrl": "personalised DNSMOS: overall, P.835",
     },
     144_160,
     _repeated,

@@ -11,6 +11,7 @@ Source: ``sequence_vad.py`` and ``get_speech_timestamps_from_probs`` of silero-v
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -90,7 +91,7 @@ def stretches_of(shares: Array, frames: int) -> list[tuple[int, int]]:
         spans.append((begin, frames))
     spans = [(begin, end) for begin, end in spans if end - begin > _SHORTEST]
     # Where two stretches are closer than their padding, they share what lies between them.
-    gaps = [second[0] - first[1] for first, second in zip(spans, spans[1:], strict=False)]
+    gaps = [second[0] - first[1] for first, second in pairwise(spans)]
     pads = [_PAD, *(gap // 2 if gap < 2 * _PAD else _PAD for gap in gaps), _PAD]
     return [
         (max(begin - pads[place], 0), min(end + pads[place + 1], frames))
