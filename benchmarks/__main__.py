@@ -30,6 +30,7 @@ ONLY_IF_NAMED = {
     "tastes",
     "text_coverage",
     "valence_arousal",
+    "which_metric",
 }
 
 

@@ -2,8 +2,8 @@
 
 The network looks at windows of two seconds that overlap by 30 frames, of which half is cut off at either side, as in the package.
 The measures are taken from its probabilities. A key sounds from :data:`SOUNDS` on, a note begins where the probability of a
-beginning is at its highest for the moment and at least :data:`BEGINS` (the package's thresholds); notes are not followed to
-their end. Pitch is in semitones as MIDI numbers them, 60 being middle C.
+beginning is at its highest for the moment and at least :data:`BEGINS`, if the key then sounds for 128 ms on average (the package's
+thresholds and shortest note); notes are not followed to their end. Pitch is in semitones as MIDI numbers them, 60 being middle C.
 
 * ``density``: notes that begin per second.
 * ``polyphony``: keys that sound at once, the mean over the moments in which any does.
@@ -34,7 +34,7 @@ Floats = npt.NDArray[np.float64]
 RATE = 22_050
 FRAME_RATE = 86
 _HOP, _WINDOW, _OVERLAP = 256, 43_844, 30
-_LOWEST = 21
+_LOWEST, _SHORTEST = 21, 11
 SOUNDS, BEGINS = 0.3, 0.5
 MEASURES = {
     "density": "notes that begin per second",
@@ -77,8 +77,14 @@ class Keys:
 
     def _begins(self) -> npt.NDArray[np.bool_]:
         """Where a note begins."""
-        before, now, after = self.beginning[:-2], self.beginning[1:-1], self.beginning[2:]
-        return np.asarray((now > before) & (now > after) & (now >= BEGINS))
+        now = np.pad(self.beginning, ((1, 1), (0, 0)))
+        highest = (now[1:-1] > now[:-2]) & (now[1:-1] > now[2:]) & (now[1:-1] >= BEGINS)
+        lasting = np.cumsum(
+            np.pad(self.sounding, ((1, _SHORTEST), (0, 0)), mode="edge"), axis=0, dtype=np.float64
+        )
+        return np.asarray(
+            highest & (lasting[_SHORTEST:] - lasting[:-_SHORTEST] >= SOUNDS * _SHORTEST)[: len(highest)]
+        )
 
 
 def keys(samples: Array, *, model: Model | None = None) -> Keys:

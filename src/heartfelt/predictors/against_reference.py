@@ -24,7 +24,10 @@ Array = npt.NDArray[np.float32]
 
 FARTHEST_SECONDS, _ALIKE = 1.0, 0.3
 _UNEQUAL_SECONDS, _UNEQUAL_SHARE = 0.5, 0.1
-NO_REFERENCE = "no reference is known for it"
+NO_REFERENCE = (
+    "no reference is known; name it in a column 'reference' of the stimuli (a stimulus, or a file that is there), or give files "
+    "their originals with --reference"
+)
 
 
 class ReferenceMetric(MetricPredictor):
@@ -39,10 +42,7 @@ class ReferenceMetric(MetricPredictor):
     def measure(self, case: Case, score: str) -> Measured:
         """The score of a copy against the reference."""
         if case.reference is None:
-            raise InputError(
-                NO_REFERENCE,
-                "Give the stimuli a column 'reference' (a stimulus or a file), or files their originals with --reference.",
-            )
+            return Measured({}, (NO_REFERENCE,))
         rate = self.rate(score)
         original, copy = (decode(media.content, rate) for media in (case.reference, case.media_file))
         original, copy, warnings = aligned(original, copy, rate)

@@ -95,7 +95,7 @@ class MetricPredictor(MeasuringPredictor[Measured]):
         choices = {"": tuple(self.scores), **{name: (name,) for name in self.scores}, **self.groups}
         if argument not in choices:
             raise InputError(
-                f"'{self.name}' gives no score called '{argument}'.",
+                f"No score of {self.name} is called '{argument}'.",
                 suggestion(argument, [name for name in choices if name], "Known scores"),
             )
         self.answers = choices[argument]

@@ -15,9 +15,8 @@ from heartfelt.models.mel import RATE, no_sound
 from heartfelt.models.speech_activity import speech_activity
 from heartfelt.predictors.metrics import Measured, MeasuringPredictor, MetricPredictor, Score
 from heartfelt.predictors.predictor import PREDICTORS, Ask, Case, Prediction
-from heartfelt.predictors.scale_answers import Label, answer_labels
+from heartfelt.predictors.scale_answers import Label, answer_labels, tags_ask
 from heartfelt.predictors.spec import number_option
-from heartfelt.study.scale import Tags
 
 
 class SoundMetric(MetricPredictor):
@@ -139,8 +138,7 @@ class MusicTags(MeasuringPredictor[Sequence[Label]]):
 
     def file_asks(self) -> Sequence[Ask]:
         """The tags of a file."""
-        words = "What do you hear in this music?"
-        return [Ask("tags", Tags(type="tags"), words, words, {"media": "audio"})]
+        return [tags_ask("tags", "What do you hear in this music?", "audio")]
 
     def predict_case(self, case: Case) -> Sequence[Prediction]:
         """The likely tags on the scale of every question."""

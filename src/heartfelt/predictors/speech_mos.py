@@ -111,9 +111,12 @@ class EchoMos(MetricPredictor):
         return f"{super()._settings()} {self.talk or 'any talk'}"
 
     def request_digest(self, case: Case, ask: Ask) -> str:
-        """The other two signals."""
+        """The other two signals; where one is missing, the case fails when it is asked."""
         del ask
-        return " ".join(media.hash for media in self._others(case))
+        try:
+            return " ".join(media.hash for media in self._others(case))
+        except InputError:
+            return ""
 
     def key(self, case: Case, score: str) -> str:
         """All three signals."""
