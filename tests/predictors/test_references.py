@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -27,9 +26,18 @@ design: {ratings_per_item: 1, minimum_ratings: 1}
 """
 
 
+def with_stimuli(data: Snapshot, stimuli: pl.DataFrame) -> Snapshot:
+    return Snapshot.build(data.study, stimuli=stimuli, ratings=data.scan_ratings(), source=data.source)
+
+
 def with_column(folder: Path, values: list[str | None]) -> Snapshot:
     data = snapshot(folder, len(values))
-    return replace(data, stimuli=data.stimuli.with_columns(pl.Series("reference", values, pl.String)))
+    return Snapshot.build(
+        data.study,
+        stimuli=data.stimuli.with_columns(pl.Series("reference", values, pl.String)),
+        ratings=data.scan_ratings(),
+        source=data.source,
+    )
 
 
 def references(found: list[Case]) -> dict[str, str | None]:
@@ -82,7 +90,8 @@ def test_the_rule_for_sets_names_the_reference_of_every_member() -> None:
 def rated(references: dict[str, str]) -> pl.DataFrame:
     """One rater's trials; each has a hidden reference, a member and an anchor."""
     return pl.DataFrame([
-        {"rater": "r", "stimulus": stimulus, "question": "quality", "value": 50.0, "trial": trial, "set": trial, "place": place, "role": role}
+        {"rater": "r", "stimulus": stimulus, "question": "quality", "value": 50.0}
+        | {"trial": trial, "set": trial, "place": place, "role": role}
         for trial, reference in references.items()
         for place, (stimulus, role) in enumerate(
             [(reference, "hidden-reference"), ("a-low", "member"), (f"{trial}-bad", "anchor")], 1
@@ -95,7 +104,10 @@ def rated(references: dict[str, str]) -> pl.DataFrame:
     [
         ({"a": "a-original"}, {"a-low": "a-original.wav", "a-bad": "a-original.wav", "a-original": "a-original.wav"}),
         # Rated beside two different references, it has none.
-        ({"a": "a-original", "b": "b-original"}, {"a-bad": "a-original.wav", "a-original": "a-original.wav", "b-bad": "b-original.wav", "b-original": "b-original.wav"}),
+        (
+            {"a": "a-original", "b": "b-original"},
+            {name: f"{name[0]}-original.wav" for name in ("a-bad", "a-original", "b-bad", "b-original")},
+        ),
     ],
 )  # fmt: skip
 def test_the_hidden_reference_of_a_trial_is_the_reference_of_what_was_rated_beside_it(
@@ -106,5 +118,10 @@ def test_the_hidden_reference_of_a_trial_is_the_reference_of_what_was_rated_besi
 
 def test_a_part_of_a_study_whose_rule_makes_no_set_has_no_references() -> None:
     data = mushra()
-    part = replace(data, stimuli=data.stimuli.filter(pl.col("system") == "low"))
+    part = Snapshot.build(
+        data.study,
+        stimuli=data.stimuli.filter(pl.col("system") == "low"),
+        ratings=data.scan_ratings(),
+        source=data.source,
+    )
     assert references_of(part) == {}
