@@ -25,20 +25,12 @@ from heartfelt.snapshot import Snapshot
 
 OUT = os.environ.get("HEARTFELT_BENCH_OUT")
 AUDIO = (
-    *(
-        "measure",
-        "speech-mos",
-        "speech-mos:plcmos",
-        "speech-mos:pdnsmos",
-        "speech-activity",
-        "notes",
-        "pitch",
-    ),
-    "music-tags[top=50,least=0]",
+    *("measure", "speech-activity", "notes", "pitch", "music-tags[top=50,least=0]"),
+    *("speech-mos:plcmos", "speech-mos:pdnsmos", "speech-mos"),
 )
 IMAGES = ("brisque", "faces", "pixels")
-MOST = 264
-"""Stimuli of a set that are asked about, a balanced sample: 44 clips of each of AImoclips' systems."""
+MOST = 132
+"""Stimuli of a set that are asked about, a balanced sample: 22 clips of each of AImoclips' systems."""
 TAGS = ("happy", "sad")
 """The tags whose names are feelings of the questions asked; others were not looked at."""
 RESAMPLES = 2_000
@@ -90,8 +82,8 @@ def _scores(name: str, snapshot: Snapshot, spec: str, folder: Path) -> pl.DataFr
 def _shares(shares: object) -> Mapping[str, float]:
     import json
 
-    found = json.loads(shares) if isinstance(shares, str) else shares
-    return found if isinstance(found, Mapping) else {}
+    content = json.loads(shares) if isinstance(shares, str) else shares
+    return content if isinstance(content, Mapping) else {}
 
 
 def _bench(name: str, snapshot: Snapshot, table: pl.DataFrame, folder: Path) -> None:

@@ -42,7 +42,7 @@ EXTRAS: Mapping[str, tuple[str, ...]] = {
     "finetune": ("accelerate", "peft", "safetensors"),
     "generate": ("accelerate", "diffusers"),
     "ray": ("ray",),
-    "metrics": ("visqol", "libsvm"),
+    "metrics": ("visqol",),
     "hub": ("huggingface_hub",),
     "ner": ("presidio_analyzer",),
 }

@@ -23,11 +23,11 @@ def references_of(source: Snapshot | Benchmark) -> Mapping[str, str]:
     paths = (
         dict(stimuli.select("stimulus", "path").drop_nulls().iter_rows()) if "path" in stimuli.columns else {}
     )
-    found = {
+    named = {
         **_single(pair for pairs in (_by_rule(source), _rated(source)) for pair in pairs),
         **_single(_column(stimuli)),
     }
-    return {stimulus: paths.get(name, name) for stimulus, name in found.items()}
+    return {stimulus: paths.get(name, name) for stimulus, name in named.items()}
 
 
 def _single(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
@@ -57,7 +57,7 @@ def _rated(source: Snapshot | Benchmark) -> Iterable[tuple[str, str]]:
     hidden = rows.filter(pl.col("role") == "hidden-reference").select(
         *together, pl.col("stimulus").alias("reference")
     )
-    both = rows.join(hidden, on=together).select("stimulus", "reference").unique()
+    both = rows.join(hidden, on=together, maintain_order="left").select("stimulus", "reference").unique()
     return both.sort("stimulus", "reference").collect().iter_rows()
 
 

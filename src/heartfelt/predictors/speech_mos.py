@@ -148,10 +148,10 @@ class EchoMos(MetricPredictor):
 def _named_as(path: Path, folder: Path) -> Media:
     """The file of a folder with the same name, or the only one with the same name before the ending."""
     same = folder / path.name
-    found = [same] if same.is_file() else sorted(folder.glob(f"{escape(path.stem)}.*"))
-    if len(found) != 1:
+    files = [same] if same.is_file() else sorted(folder.glob(f"{escape(path.stem)}.*"))
+    if len(files) != 1:
         raise InputError(
-            f"{folder} has {'no file' if not found else f'{len(found)} files'} named as {path.name}.",
+            f"{folder} has {'no file' if not files else f'{len(files)} files'} named as {path.name}.",
             "Name the files of one recording alike.",
         )
-    return Media(found[0])
+    return Media(files[0])
