@@ -30,7 +30,7 @@ AUDIO = (
 )
 IMAGES = ("brisque", "faces", "pixels")
 MOST = 132
-"""Stimuli of a set that are asked about, a balanced sample: 22 clips of each of AImoclips' systems."""
+"""Stimuli of AImoclips that are asked about, a balanced sample; 112 of them have a file."""
 TAGS = ("happy", "sad")
 """The tags whose names are feelings of the questions asked; others were not looked at."""
 RESAMPLES = 2_000
@@ -98,14 +98,14 @@ def _bench(name: str, snapshot: Snapshot, table: pl.DataFrame, folder: Path) -> 
     if name == "AImoclips":
         models.append("valence-arousal")  # clips it was trained on are predicted by heads fitted without them
     scores = bench(snapshot, models, BenchOptions(score=ScoreOptions(resamples=RESAMPLES))).scores
-    print(f"\n{name}: {snapshot.stimuli.height} stimuli")
+    print(f"\n{name}")
     for question in questions:
         print(f"| metric | Pearson with {question} | Spearman | n | ceiling |\n|---|---|---|---|---|")
         for model in scores.models:
             pearson, spearman = (scores.find(question, model, metric) for metric in ("pearson", "spearman"))
             if pearson is None or spearman is None:
                 continue
-            n = dict(pearson.estimate.counts).get("items", "")
+            n = scores.coverage[model][question].answered
             print(
                 f"| {model} | {pearson.estimate} | {spearman.estimate} | {n} | {pearson.ceiling} |",
                 flush=True,
