@@ -27,9 +27,11 @@ ONLY_IF_NAMED = {
     "reliability_coverage",
     "score_intervals",
     "screening",
+    "speech_activity",
     "tastes",
     "text_coverage",
     "valence_arousal",
+    "which_metric",
 }
 
 

@@ -24,7 +24,7 @@ DATA = Path(os.environ.get("HEARTFELT_DATA", "../shared/data"))
 OUT = os.environ.get("HEARTFELT_BENCH_OUT")
 """A folder for the models and evaluations behind the tables; nothing is written without it."""
 LEFT_OUT = "leave-one-system-out"
-_AVT = {
+AVT = {
     "rater": "user_ID",
     "stimulus": "stimuli_file",
     "names": "./stimuli/{system}/{prompt}.png",
@@ -48,7 +48,7 @@ def main() -> None:
     _by_system(audio)
     _within_left_out(audio)
     oasis = heartfelt.read(DATA / "oasis", format="means", scale={"valence": "1-7", "arousal": "1-7"})
-    avt = heartfelt.read(DATA / "avt_ai_images" / "ratings.csv", format="long", **_AVT)
+    avt = heartfelt.read(DATA / "avt_ai_images" / "ratings.csv", format="long", **AVT)
     for name, snapshot in (("OASIS", oasis), ("AVT AI images", avt)):
         _run(name, snapshot, "va-image")
         _run(f"{name}, linear head alone", snapshot, "va-image", ("ridge",))

@@ -30,7 +30,7 @@ from heartfelt.extras import (
 )
 
 PROJECT = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-MODULES = {"argon2-cffi": "argon2", "python-multipart": "python_multipart"}
+MODULES = {"argon2-cffi": "argon2", "python-multipart": "python_multipart", "visqol-python": "visqol"}
 # Not imported by heartfelt itself: FastAPI, Uvicorn and the tokenizers of Transformers look for them.
 UNSEEN = {"python_multipart", "sentencepiece"}
 BLOCKED = """

@@ -42,6 +42,7 @@ EXTRAS: Mapping[str, tuple[str, ...]] = {
     "finetune": ("accelerate", "peft"),
     "generate": ("accelerate", "diffusers"),
     "ray": ("ray",),
+    "metrics": ("visqol",),
     "hub": ("huggingface_hub",),
     "ner": ("presidio_analyzer",),
 }
@@ -52,6 +53,7 @@ INCLUDES: Mapping[str, tuple[str, ...]] = {
     "finetune": ("transformers",),
     "generate": ("transformers",),
     "ray": ("predict",),
+    "metrics": ("predict",),
 }
 """Extras that bring others along."""
 _NOT_ON_WINDOWS = {"httptools", "uvloop"}

@@ -144,6 +144,9 @@ STIMULI = Contract(
         _optional("intent", "what it was meant to convey"),
         _optional("prompt", "the text it was made from, or that text's id"),
         _optional("path", "its media file, relative to the media root"),
+        _optional(
+            "reference", "its undistorted original: a stimulus id, or a file relative to the media root"
+        ),
         _optional("found", "whether the media file was there when read", pl.Boolean),
         _optional("duration", "its length in seconds", pl.Float64),
         _optional("rate", "audio samples per second", pl.Int64),

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from heartfelt.predictors.trained.embeddings import Music
 from heartfelt.predictors.trained.model import Head, Output, TrainedModel
@@ -27,6 +28,9 @@ def example(name: str, folder: Path) -> str:
             path = folder / "predictions.csv"
             path.write_text("stimulus,question,value\nnobody,nothing,1\n", encoding="utf-8")
             return str(path)
+        case "visqol":
+            pytest.importorskip("visqol", reason="the extra metrics is not installed")
+            return ""
         case "measure":
             return "duration"
         case "chat":

@@ -23,9 +23,9 @@ from heartfelt.predictors.chat_form import allowed, completion_of, groups, read_
 from heartfelt.predictors.contrastive import temperature_of
 from heartfelt.predictors.endpoint import Endpoint
 from heartfelt.predictors.http import LONGEST_ANSWER, is_transient, refusal, wait_of
+from heartfelt.predictors.metrics import Score, on_scale
 from heartfelt.predictors.server import RefusedRequest, ServerOptions, read_request
 from heartfelt.predictors.spec import number_option
-from heartfelt.predictors.speech_mos import on_scale
 from heartfelt.predictors.store import Recent
 from heartfelt.predictors.texts import Names, file_name_of, stem_of
 from heartfelt.study.scale import Categories, Numeric, Points, YesNo
@@ -385,11 +385,14 @@ def test_a_group_by_itself_and_as_a_distance_from_others() -> None:
     ("score", "value", "clipped"), [(1.0, 1.0, False), (5.0, 9.0, False), (3.0, 5.0, False), (5.1, 9.0, True)]
 )
 def test_a_mean_opinion_score_on_another_scale(score: float, value: float, clipped: bool) -> None:
-    result = on_scale(score, Ask("q", NINE, "t"))
+    opinion = Score("a mean opinion score", 1, 5)
+    result = on_scale(score, opinion, Ask("q", NINE, "t"), "mos")
     assert result.value == pytest.approx(value, rel=1e-12)
     assert ("end of the scale" in (result.note or "")) == clipped
-    assert on_scale(score, Ask("q", YES, "t")).problem
-    assert on_scale(2.5, Ask("q", Points(type="points", points=5), "t")) == Prediction(value=2.5)
+    assert on_scale(score, opinion, Ask("q", YES, "t"), "mos").problem
+    assert on_scale(2.5, opinion, Ask("q", Points(type="points", points=5), "t"), "mos") == Prediction(
+        value=2.5
+    )
 
 
 @pytest.mark.parametrize("given", ["0", "-1", "nan", "inf", "hot"])

@@ -14,13 +14,15 @@ from heartfelt.media.sound import decode
 from heartfelt.models import Model
 from heartfelt.models.speech import distillmos, dnsmos
 from heartfelt.predictors import Ask, Case, Media, predictor_from, run
-from heartfelt.predictors.speech_mos import JUDGES, SpeechMos, on_scale
+from heartfelt.predictors.metrics import Score, on_scale
+from heartfelt.predictors.speech_mos import JUDGES, SpeechMos
 from heartfelt.streams import stream
 from heartfelt.study.answer import Scale
 from heartfelt.study.scale import Categories, FreeText, Numeric, Ordered, Points, YesNo
 from tests.models.conftest import Pulled, _cache, pulled  # noqa: F401  # fixtures
 
 MOS = Points(type="points", points=5)
+OPINION = Score("a mean opinion score", 1, 5)
 NINE = Points(type="points", points=9)
 
 
@@ -85,7 +87,7 @@ def test_bad_media_are_rows(pulled: Pulled, tmp_path: Path) -> None:  # noqa: F8
     ],
 )
 def test_the_score_on_a_scale(scale: Scale, score: float, value: float, note: str | None) -> None:
-    result = on_scale(score, Ask("q", scale, ""))
+    result = on_scale(score, OPINION, Ask("q", scale, ""), "mos")
     assert result.value == pytest.approx(value)
     assert result.note == note
 
@@ -101,13 +103,13 @@ def test_the_score_on_a_scale(scale: Scale, score: float, value: float, note: st
     ],
 )
 def test_a_question_without_two_ends_is_not_answered(scale: Scale) -> None:
-    result = on_scale(3.0, Ask("q", scale, ""))
+    result = on_scale(3.0, OPINION, Ask("q", scale, ""), "mos")
     assert result.value is None
     assert "between two ends" in (result.problem or "")
 
 
 def test_an_unknown_score_is_told_with_the_known_ones() -> None:
-    with pytest.raises(InputError, match="No speech score is called 'dnsmoss'") as message:
+    with pytest.raises(InputError, match="No score of speech-mos is called 'dnsmoss'") as message:
         SpeechMos.make("dnsmoss")
     assert "distillmos" in message.value.fix
 

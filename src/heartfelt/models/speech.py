@@ -1,29 +1,37 @@
-"""How good speech sounds, on scales from 1 to 5: DNSMOS and DistillMOS.
+"""How good speech sounds, on scales from 1 to 5: DNSMOS, DistillMOS, PLCMOS and AECMOS.
 
 DNSMOS answers as listeners of P.835 and P.808 tests would: ``sig`` is the speech itself, ``bak`` the background, ``ovrl``
 everything together (P.835); ``p808`` everything together as a P.808 listener rates it. Windows of 9.01 s, one second apart, as in
 the package; a shorter clip is repeated. DistillMOS gives one score, distilled from a large self-supervised network. Windows of
 7.68 s spread evenly, at most a second apart, as in the package; a shorter clip is followed by silence. A clip's score is
-the mean over its windows.
+the mean over its windows. Personalised DNSMOS has a network and curves of its own and counts other voices as background.
+
+PLCMOS judges what concealed packet losses left of speech, as the mean of fifteen simulated raters, who are drawn once and for all
+(the package draws new ones for every clip, which moves its score in the second decimal). A clip of up to twenty seconds is one
+window, as in the package; a longer one has windows of twenty seconds, ten apart. AECMOS compares speech after echo
+cancellation with the far-end signal and the microphone's; of longer clips it takes the first twenty seconds, as in the package.
 
 Conventions: samples are mono float32 at 16,000 Hz.
 
-Source: C. K. A. Reddy, V. Gopal and R. Cutler, DNSMOS P.835 (ICASSP 2022), ``dnsmos.py`` of speechmos 0.0.1.1; B. Stahl and
-H. Gamper (ICASSP 2025), as in ``conversion/speech.py``.
+Source: C. K. A. Reddy, V. Gopal and R. Cutler, DNSMOS P.835 (ICASSP 2022), ``dnsmos.py``, ``plcmos.py`` and ``aecmos.py`` of
+speechmos 0.0.1.1; B. Stahl and H. Gamper (ICASSP 2025), as in ``conversion/speech.py``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from math import ceil
+from functools import cache, partial
+from math import ceil, log
 
 import numpy as np
 import numpy.typing as npt
 
+from heartfelt.errors import InputError
 from heartfelt.models.loading import load_model
 from heartfelt.models.mel import RATE, is_silent, mel_power, mono, no_sound
 from heartfelt.models.model import Model
+from heartfelt.streams import stream
 
 Array = npt.NDArray[np.float32]
 
@@ -35,7 +43,18 @@ _FITS = {
     "ovrl": (-0.06766283, 1.11546468, 0.04602535),
 }
 """The package's curves from the network's output to the listeners' scale, highest power first."""
+_PERSONAL_FITS = {
+    "pdnsmos-sig": (-0.01019296, 0.02751166, 1.19576786, -0.24348726),
+    "pdnsmos-bak": (-0.04976499, 0.44276479, -0.1644611, 0.96883132),
+    "pdnsmos-ovrl": (-0.00533021, 0.005101, 1.18058466, -0.11236046),
+}
 _N_FFT, _HOP = 320, 160
+_WHOLE = 20 * RATE
+"""The samples that PLCMOS and AECMOS look at in one go."""
+_PACKET_FFT, _RATERS = 512, 15
+TALKS = ("far-end", "near-end", "double")
+"""Who speaks while an echo is cancelled, as AECMOS can be told."""
+_MARKED_FRAMES, _ECHO_BANDS, _ECHO_FFT = 20, 160, 512
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,21 +151,25 @@ def _dnsmos_starts(frames: int) -> list[int]:
     return [number * RATE for number in range(int(frames // RATE - 144_160 / RATE) + 1)]
 
 
-def _dnsmos_scores(model: Model, window: Array) -> dict[str, float]:
+def _p835_scores(fits: Mapping[str, tuple[float, ...]], model: Model, window: Array) -> dict[str, float]:
     (values,) = model.run({"input_1": window[None]}).values()
-    out = {
-        scale: float(np.polyval(_FITS[scale], value)) for scale, value in zip(_FITS, values[0], strict=True)
+    return {
+        scale: float(np.polyval(fits[scale], value)) for scale, value in zip(fits, values[0], strict=True)
     }
-    (values,) = model.run({"input_1": _decibels(window[:-160])[None]}, file="p808.onnx").values()
-    return out | {"p808": float(values[0, 0])}
 
 
-def _decibels(samples: Array) -> Array:
+def _dnsmos_scores(model: Model, window: Array) -> dict[str, float]:
+    bands = _decibels(window[:-160], 321, 160, 120)
+    (values,) = model.run({"input_1": bands[None]}, file="p808.onnx").values()
+    return _p835_scores(_FITS, model, window) | {"p808": float(values[0, 0])}
+
+
+def _decibels(samples: Array, n_fft: int, hop: int, bands: int) -> Array:
     """Mel bands in decibels below the loudest, 80 at most, moved to about [-1, 1]."""
-    level = 10.0 * np.log10(np.maximum(mel_power(samples, RATE, 321, 160, 120), np.float32(1e-10)))
+    level = 10.0 * np.log10(np.maximum(mel_power(samples, RATE, n_fft, hop, bands), np.float32(1e-10)))
     level -= level.max()
-    bands: Array = ((np.maximum(level, -80.0) + 40.0) / 40.0).astype(np.float32)
-    return bands
+    scaled: Array = ((np.maximum(level, -80.0) + 40.0) / 40.0).astype(np.float32)
+    return scaled
 
 
 def _distillmos_starts(frames: int) -> list[int]:
@@ -170,6 +193,77 @@ def spectrogram(window: Array) -> Array:
     return np.stack([compressed.real, compressed.imag]).astype(np.float32)
 
 
+def _plcmos_starts(frames: int) -> list[int]:
+    return list(range(0, max(frames - _WHOLE, 0) + 1, _WHOLE // 2))
+
+
+def _plcmos_scores(model: Model, window: Array) -> dict[str, float]:
+    bands = packet_spectrum(window)[None, None]
+    feeds = ({"degraded_audio": bands, "rater_embed": rater[None]} for rater in _raters())
+    return {"plcmos": float(np.mean([model.run(feed)["plcmos"] for feed in feeds]))}
+
+
+@cache
+def _raters() -> Array:
+    """The simulated raters of PLCMOS."""
+    raters: Array = stream(0, "plcmos", "raters").normal(size=(_RATERS, 64)).astype(np.float32)
+    return raters
+
+
+def packet_spectrum(samples: Array) -> Array:
+    """The logarithm of the squared power in frames of 32 ms with half overlap, over 20: ``(frames, 257)``."""
+    half = _PACKET_FFT // 2
+    count = ceil((len(samples) + half) / half)
+    padded = np.pad(samples, (half, (count + 1) * half - half - len(samples)))
+    frames = np.lib.stride_tricks.sliding_window_view(padded, _PACKET_FFT)[::half]
+    power = np.abs(np.fft.rfft(frames * np.hamming(_PACKET_FFT + 1)[:-1])) ** 2
+    heard = power > 0
+    if not heard.any():
+        return np.full(power.shape, -8 * log(10) / 20, np.float32)
+    least = np.log(power[heard].min()) - 12 * log(10)
+    bands: Array = (np.log(power, out=np.full(power.shape, least), where=heard) / 20).astype(np.float32)
+    return bands
+
+
+def aecmos(
+    processed: Array, far_end: Array, microphone: Array, *, talk: str = "", model: Model | None = None
+) -> SpeechQuality:
+    """Echo (``aecmos-echo``) and other degradations (``aecmos-other``) in speech after echo cancellation.
+
+    ``far_end`` is what the loudspeaker played, ``microphone`` what was recorded before the echo was cancelled; all begin at the
+    same moment and are cut to the shortest. ``talk`` says who speaks (one of :data:`TALKS`), where that is known.
+    """
+    if talk and talk not in TALKS:
+        raise InputError(
+            f"'{talk}' does not say who speaks.", f"Choose from: {', '.join(TALKS)}, or say nothing."
+        )
+    processed, warnings = checked_speech(processed)
+    signals = [checked_speech(samples)[0] for samples in (far_end, microphone)] + [processed]
+    shortest = min(len(samples) for samples in signals)
+    if shortest > _WHOLE:
+        warnings = (*warnings, "a long clip: judged on its first 20 s")
+    if max(len(samples) for samples in signals) - shortest > RATE:
+        warnings = (
+            *warnings,
+            "the three signals differ by more than a second; judged on the length of the shortest",
+        )
+    bands = [
+        _decibels(samples[: min(shortest, _WHOLE)], _ECHO_FFT + 1, _ECHO_FFT // 2, _ECHO_BANDS)
+        for samples in signals
+    ]
+    if talk:
+        # The far-end signal is marked as silent where only the near end speaks, the microphone's the other way round.
+        marks = (float(talk != "near-end"), float(talk != "far-end"), 1.0)
+        silence = np.zeros((_MARKED_FRAMES, _ECHO_BANDS), np.float32)
+        bands = [
+            np.concatenate([rows, silence + mark, silence]) for rows, mark in zip(bands, marks, strict=True)
+        ]
+    feeds = {"input": np.stack(bands)[None].astype(np.float32), "h0": np.zeros((4, 1, 64), np.float32)}
+    loaded = model or load_model("aecmos")
+    echo, other = loaded.run(feeds, file="talk.onnx" if talk else "model.onnx")["output"][:2].tolist()
+    return SpeechQuality({"aecmos-echo": echo, "aecmos-other": other}, 1, warnings)
+
+
 dnsmos = Judge(
     "dnsmos",
     {
@@ -191,4 +285,24 @@ distillmos = Judge(
     _distillmos_starts,
     _distillmos_scores,
 )
-JUDGES = {judge.model: judge for judge in (dnsmos, distillmos)}
+pdnsmos = Judge(
+    "pdnsmos",
+    {
+        "pdnsmos-ovrl": "personalised DNSMOS: overall, P.835",
+        "pdnsmos-sig": "personalised DNSMOS: the speech, P.835",
+        "pdnsmos-bak": "personalised DNSMOS: the background, other voices included, P.835",
+    },
+    144_160,
+    _repeated,
+    _dnsmos_starts,
+    partial(_p835_scores, _PERSONAL_FITS),
+)
+plcmos = Judge(
+    "plcmos",
+    {"plcmos": "PLCMOS: overall, after packet loss concealment"},
+    _WHOLE,
+    lambda samples: samples,
+    _plcmos_starts,
+    _plcmos_scores,
+)
+JUDGES = {judge.model: judge for judge in (dnsmos, distillmos, pdnsmos, plcmos)}

@@ -6,7 +6,7 @@ a portrait of a bear or a stone head may count. Expressions are those of the net
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import ClassVar
 
@@ -18,7 +18,7 @@ from heartfelt.models.expressions import EXPRESSIONS, recognise_expressions
 from heartfelt.models.faces import Face, detect_faces
 from heartfelt.predictors.images import NetworkPredictor, Networks
 from heartfelt.predictors.predictor import PREDICTORS, Ask, Prediction
-from heartfelt.predictors.scale_answers import Label, answer_labels
+from heartfelt.predictors.scale_answers import Label, answer_labels, tags_ask
 from heartfelt.predictors.spec import number_option
 from heartfelt.study.answer import NONE
 from heartfelt.study.scale import Categories, FreeText, Numeric, Ordered, Points, Tags, YesNo
@@ -81,6 +81,10 @@ class Faces(NetworkPredictor[tuple[Face, ...]]):
         """The network, and what the options change."""
         return f"faces {_REVISION} least={self.least_face:g} of {self._networks.identity}"
 
+    def file_asks(self) -> Sequence[Ask]:
+        """How many faces an image shows."""
+        return [Ask.number("faces", 0, text="How many faces does the image show?", media="image")]
+
     def look(self, image: Image) -> tuple[Face, ...]:
         """The faces."""
         return detect_faces(image, model=self._networks["mtcnn"], least=self.least_face)
@@ -130,6 +134,10 @@ class Expressions(NetworkPredictor[npt.NDArray[np.float64]]):
     def identity(self) -> str:
         """The networks, and what the options change."""
         return f"expressions {_REVISION} least={self.least:g} face={self.least_face:g} of {self._networks.identity}"
+
+    def file_asks(self) -> Sequence[Ask]:
+        """The expression of every face."""
+        return [tags_ask("expressions", "What do the faces look like?")]
 
     def look(self, image: Image) -> npt.NDArray[np.float64]:
         """The probabilities of the expressions, one row per face, the largest first."""

@@ -28,6 +28,7 @@ class ImagePredictor(Predictor, Generic[T]):
     """Looks at each image once and answers every question from what was seen."""
 
     batch = 16
+    media_kinds = ("image",)
 
     def __init__(self, argument: str, options: Mapping[str, str]) -> None:
         del argument, options

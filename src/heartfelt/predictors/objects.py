@@ -16,7 +16,7 @@ recognition".
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import ClassVar
 
@@ -28,7 +28,7 @@ from heartfelt.errors import InputError, suggestion
 from heartfelt.models.imagenet import broader_words, classify, imagenet_classes
 from heartfelt.predictors.images import NetworkPredictor, Networks
 from heartfelt.predictors.predictor import PREDICTORS, Ask, Prediction
-from heartfelt.predictors.scale_answers import Label, answer_labels
+from heartfelt.predictors.scale_answers import Label, answer_labels, tags_ask
 from heartfelt.predictors.spec import number_option
 from heartfelt.study.scale import FreeText, Tags
 
@@ -93,6 +93,10 @@ class Objects(NetworkPredictor[npt.NDArray[np.float64]]):
     def identity(self) -> str:
         """The network, and what the options change."""
         return f"objects {_REVISION} top={self.top} least={self.least} of {self._networks.identity}"
+
+    def file_asks(self) -> Sequence[Ask]:
+        """What an image shows, in free words."""
+        return [tags_ask("objects", "What does the image show?")]
 
     def look(self, image: Image) -> npt.NDArray[np.float64]:
         """The probability of each class, the mean of three views."""

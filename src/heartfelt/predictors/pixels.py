@@ -8,7 +8,7 @@ than that and 2% more colourful; they are held at the end.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from PIL.Image import Image
@@ -18,7 +18,14 @@ from heartfelt.errors import InputError, suggestion
 from heartfelt.media.pixels import PixelMeasures, measure_image
 from heartfelt.predictors.images import ImagePredictor
 from heartfelt.predictors.predictor import PREDICTORS, Ask, Prediction, PredictorInfo
-from heartfelt.predictors.scale_answers import Label, Measurement, answer_labels, answer_number, normalised
+from heartfelt.predictors.scale_answers import (
+    Label,
+    Measurement,
+    answer_labels,
+    answer_number,
+    normalised,
+    tags_ask,
+)
 from heartfelt.predictors.spec import number_option
 
 _REVISION = 2
@@ -82,6 +89,15 @@ class Pixels(ImagePredictor[PixelMeasures]):
     def describe(self) -> PredictorInfo:
         """The measures are heartfelt's own."""
         return PredictorInfo(self.spec or self.name, self.spec or self.name, self.name, "pixels", __version__)
+
+    def file_asks(self) -> Sequence[Ask]:
+        """The measure that was chosen, or every one."""
+        return [
+            tags_ask(PALETTE, "What are the main colours?")
+            if name == PALETTE
+            else Ask.number(name, media="image")
+            for name in ([self.measure] if self.measure else MEASURES)
+        ]
 
     def look(self, image: Image) -> PixelMeasures:
         """Every measure at once."""

@@ -432,6 +432,9 @@ _HOMES = {
     "objects": "objects",
     **dict.fromkeys(("faces", "expressions"), "faces"),
     "speech-mos": "speech_mos",
+    "brisque": "metrics",
+    **dict.fromkeys(("speech-activity", "notes", "pitch", "music-tags"), "sounds"),
+    **dict.fromkeys(("stoi", "visqol"), "against_reference"),
     "trained": "trained.predictor",
     "valence-arousal": "valence_arousal",
 }

@@ -65,6 +65,11 @@ class Label:
     """Other words for it, the more special ones first."""
 
 
+def tags_ask(name: str, words: str, media: str = "image") -> Ask:
+    """A question about a file that is answered with tags."""
+    return Ask(name, Tags(type="tags"), words, words, {"media": media})
+
+
 def answer_number(measured: Measurement, ask: Ask) -> Prediction:
     """A measurement on the question's scale."""
     scale, note = ask.scale, str(measured)

@@ -1,4 +1,4 @@
-"""``speech-mos``: how good speech sounds, by the networks of DNSMOS and DistillMOS.
+"""``speech-mos``: how good speech sounds, by the networks of DNSMOS, DistillMOS, PLCMOS and AECMOS.
 
 They answer from 1 to 5, as listeners in quality tests do. On a scale with other ends the number is moved linearly onto it
 (1 to the lowest point, 5 to the highest) and the note says so. They judge quality and nothing else: asked how a voice feels,
@@ -7,83 +7,151 @@ they answer how good it sounds.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from threading import Lock
-from typing import Any
+from collections.abc import Mapping
+from glob import escape
+from pathlib import Path
+from typing import ClassVar
 
-from heartfelt.errors import HeartfeltError, InputError, suggestion
+from heartfelt.errors import InputError
 from heartfelt.media.sound import decode
-from heartfelt.models import MODELS, Model, load_model
 from heartfelt.models.mel import RATE
-from heartfelt.models.speech import SpeechQuality, distillmos, dnsmos
-from heartfelt.predictors.predictor import PREDICTORS, Ask, Case, Prediction, Predictor
-from heartfelt.predictors.store import Recent
+from heartfelt.models.speech import TALKS, aecmos, distillmos, dnsmos, pdnsmos, plcmos
+from heartfelt.predictors.metrics import Measured, MetricPredictor, Score
+from heartfelt.predictors.predictor import PREDICTORS, Ask, Case, Media, Predictor
 
 LOWEST, HIGHEST = 1.0, 5.0
-JUDGES = {score: judge for judge in (distillmos, dnsmos) for score in judge.scales}
-_LOADING = Lock()
+JUDGES = {score: judge for judge in (distillmos, dnsmos, plcmos, pdnsmos) for score in judge.scales}
+_OPTIONS = {
+    "microphone": "of aecmos: a folder with the microphone's signals before the echo was cancelled, named as the files",
+    "far_end": "of aecmos: a folder with what the loudspeaker played, named as the files; by default their references",
+    "talk": f"of aecmos: who speaks, {', '.join(TALKS)}; by default it is not said",
+}
 
 
 @PREDICTORS.register("speech-mos")
-class SpeechMos(Predictor):
-    """A mean opinion score for speech; its model is loaded, and pulled if necessary, when it is first asked."""
+class SpeechMos(MetricPredictor):
+    """A mean opinion score for speech; its network is loaded, and pulled if necessary, when it is first asked."""
 
     name = "speech-mos"
     extra = "predict"
-    about = "how good speech sounds, by DistillMOS or DNSMOS"
-    argument = f"which score: {', '.join(JUDGES)}; by default distillmos"
+    about = "how good speech sounds, by DistillMOS, DNSMOS, PLCMOS or AECMOS"
+    argument = (
+        f"which score: {', '.join(JUDGES)}, aecmos-echo, aecmos-other; pdnsmos or aecmos for all of one; by default distillmos,"
+        " about files with DNSMOS's"
+    )
+    limits = "It judges the quality of speech, not what is said or felt; on music its numbers mean nothing."
+    media_kinds = ("audio",)
+    options: ClassVar[Mapping[str, str]] = _OPTIONS
+    scores: ClassVar[Mapping[str, Score]] = {
+        name: Score(judge.scales[name], LOWEST, HIGHEST) for name, judge in JUDGES.items()
+    }
+    groups: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        "": (*distillmos.scales, *dnsmos.scales),
+        "dnsmos": tuple(dnsmos.scales),
+        "pdnsmos": tuple(pdnsmos.scales),
+    }
 
-    def __init__(self, judge: str, options: Mapping[str, str]) -> None:
-        del options
-        self.judge = judge or "distillmos"
-        if self.judge not in JUDGES:
+    def __init__(self, argument: str, options: Mapping[str, str]) -> None:
+        if options:
             raise InputError(
-                f"No speech score is called '{judge}'.", suggestion(judge, JUDGES, "Known scores")
+                f"The option '{next(iter(options))}' belongs to aecmos.", "Ask for speech-mos:aecmos."
             )
-        self._model: Model | HeartfeltError | None = None
-        self._known: Recent[SpeechQuality] = Recent()
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_model": None, "_known": Recent()}
-
-    @property
-    def identity(self) -> str:
-        """The score and its model's identity."""
-        return f"speech-mos {self.judge} of {MODELS[JUDGES[self.judge].model].identity}"
-
-    def predict_case(self, case: Case) -> Sequence[Prediction]:
-        """One judgement per case, on every scale that is asked for."""
-        content = case.media_file.content
-        quality = self._known.get(case.media_file.hash, lambda: self._judged(content))
-        return [on_scale(quality.scores[self.judge], ask, quality.warnings) for ask in case.asks]
-
-    def _judged(self, content: bytes) -> SpeechQuality:
-        samples, judge = decode(content, RATE), JUDGES[self.judge]
-        with _LOADING:
-            if self._model is None:
-                try:
-                    self._model = load_model(judge.model)
-                except HeartfeltError as error:
-                    # Every case gets the same error; fetching is not tried again for each.
-                    self._model = error
-        if isinstance(self._model, HeartfeltError):
-            raise self._model
-        return judge(samples, model=self._model)
-
-
-def on_scale(score: float, ask: Ask, warnings: Sequence[str] = ()) -> Prediction:
-    """A score from 1 to 5 as a value on the question's scale."""
-    bounds = ask.scale.bounds()
-    if ask.scale.labels() or bounds is None:
-        return Prediction.failed(
-            "speech-mos gives a number between two ends, and this question has another kind of answer"
+        names = self.groups.get(argument, (argument,))
+        super().__init__(
+            argument, options, *dict.fromkeys(JUDGES[name].model for name in names if name in JUDGES)
         )
-    low, high = bounds
-    notes = list(warnings)
-    if (low, high) != (LOWEST, HIGHEST):
-        notes.append(f"moved linearly from 1 to 5 onto {low:g} to {high:g}")
-    value = low + (score - LOWEST) / (HIGHEST - LOWEST) * (high - low)
-    if not low <= value <= high:
-        notes.append(f"held at the end of the scale (the model gave {score:.3f})")
-        value = min(max(value, low), high)
-    return Prediction(value=value, note="; ".join(notes) or None)
+
+    @classmethod
+    def kind_for(cls, argument: str) -> type[Predictor]:
+        """AECMOS compares three signals."""
+        return EchoMos if argument.startswith("aecmos") else cls
+
+    def key(self, case: Case, score: str) -> str:
+        """A network gives all its scores at once."""
+        return f"{case.media_file.hash} {JUDGES[score].model}"
+
+    def measure(self, case: Case, score: str) -> Measured:
+        """Every score of the network behind this one."""
+        judge = JUDGES[score]
+        quality = judge(decode(case.media_file.content, RATE), model=self.network(judge.model))
+        return Measured(quality.scores, quality.warnings)
+
+
+class EchoMos(MetricPredictor):
+    """AECMOS: the echo left in speech, and what cancelling it did to the speech."""
+
+    name = "speech-mos"
+    about = "speech after echo cancellation, by AECMOS"
+    media_kinds = ("audio",)
+    options: ClassVar[Mapping[str, str]] = _OPTIONS
+    limits = SpeechMos.limits
+    scores: ClassVar[Mapping[str, Score]] = {
+        "aecmos-echo": Score("AECMOS: echo", LOWEST, HIGHEST),
+        "aecmos-other": Score("AECMOS: degradations other than echo", LOWEST, HIGHEST),
+    }
+    groups: ClassVar[Mapping[str, tuple[str, ...]]] = {"aecmos": tuple(scores)}
+
+    def __init__(self, argument: str, options: Mapping[str, str]) -> None:
+        super().__init__(argument, options, "aecmos")
+        self.talk = options.get("talk", "")
+        if self.talk and self.talk not in TALKS:
+            raise InputError(f"'{self.talk}' does not say who speaks.", f"Choose from: {', '.join(TALKS)}.")
+        if "microphone" not in options:
+            raise InputError(
+                "AECMOS compares the result with the microphone's signal.",
+                "Name the folder that has it, as in speech-mos[microphone=FOLDER,far_end=FOLDER]:aecmos.",
+            )
+        self.folders = {role: Path(options[role]) for role in ("microphone", "far_end") if role in options}
+        self.needs_reference = "far_end" not in options
+        for role, folder in self.folders.items():
+            if not folder.is_dir():
+                raise InputError(f"There is no folder {folder} ({role}).", "Check the path.")
+
+    def _settings(self) -> str:
+        return f"{super()._settings()} {self.talk or 'any talk'}"
+
+    def request_digest(self, case: Case, ask: Ask) -> str:
+        """The other two signals; where one is missing, the case fails when it is asked."""
+        del ask
+        try:
+            return " ".join(media.hash for media in self._others(case))
+        except InputError:
+            return ""
+
+    def key(self, case: Case, score: str) -> str:
+        """All three signals."""
+        del score
+        return " ".join(media.hash for media in (case.media_file, *self._others(case)))
+
+    def measure(self, case: Case, score: str) -> Measured:
+        """Both scores."""
+        del score
+        signals = [decode(media.content, RATE) for media in (case.media_file, *self._others(case))]
+        quality = aecmos(*signals, talk=self.talk, model=self.network())
+        return Measured(quality.scores, quality.warnings)
+
+    def _others(self, case: Case) -> tuple[Media, Media]:
+        """What the loudspeaker played, and what the microphone recorded."""
+        path = case.media_file.path
+        if "far_end" in self.folders:
+            far_end = _named_as(path, self.folders["far_end"])
+        elif case.reference is not None:
+            far_end = case.reference
+        else:
+            raise InputError(
+                f"It is not known what the loudspeaker played for {path.name}.",
+                "Give the option far_end, or the far-end signal as the reference.",
+            )
+        return far_end, _named_as(path, self.folders["microphone"])
+
+
+def _named_as(path: Path, folder: Path) -> Media:
+    """The file of a folder with the same name, or the only one with the same name before the ending."""
+    same = folder / path.name
+    files = [same] if same.is_file() else sorted(folder.glob(f"{escape(path.stem)}.*"))
+    if len(files) != 1:
+        raise InputError(
+            f"{folder} has {'no file' if not files else f'{len(files)} files'} named as {path.name}.",
+            "Name the files of one recording alike.",
+        )
+    return Media(files[0])

@@ -30,6 +30,7 @@ from heartfelt.files import inside
 from heartfelt.formats.columns import need
 from heartfelt.labels import Benchmark, labels
 from heartfelt.predictors.predictor import Ask, Case, Media
+from heartfelt.predictors.references import references_of
 from heartfelt.predictors.sets import COMPARED, holding, sets_of
 from heartfelt.predictors.texts import general_text, plain_text
 from heartfelt.snapshot import Snapshot
@@ -152,6 +153,7 @@ def _made(
     prompts = {prompt.id: prompt.text for prompt in study.prompts}
     fits = {question.id for question in study.asked if "prompt" in question.shows}
     known = [name for name in ("path", *visible) if name in source.stimuli.columns]
+    references = references_of(source)
     out = []
     wanted = source.stimuli.filter(pl.col("stimulus").is_in(list(by_stimulus)))
     for row in wanted.iter_rows(named=True):
@@ -164,7 +166,11 @@ def _made(
         )
         facts = {column: str(row[column]) for column in known if row[column] is not None}
         media = media_of(root, row.get("path"))
-        out.append(Case(row["stimulus"], asks, media, row.get("system"), intent, prompt, facts))
+        reference = media_of(root, references.get(row["stimulus"]))
+        case = Case(
+            row["stimulus"], asks, media, row.get("system"), intent, prompt, facts, reference=reference
+        )
+        out.append(case)
     return out
 
 

@@ -4,7 +4,7 @@ TensorFlow checkpoints (the V2 "bundle") are an index, which is a sorted table o
 files are a length, a JSON header with type, shape and place of each tensor, and the numbers. HDF5 files are read in their oldest
 layout, in which Keras 2 wrote weights: groups are trees of names, data sets lie in one piece. PyTorch files are read in
 both layouts, the zip archive of today and the older run of pickles followed by raw storages; the unpickler knows tensors,
-storages and dictionaries and refuses anything else.
+storages and dictionaries and refuses anything else. Support vectors are read from LIBSVM's text.
 
 Source: the table format of LevelDB (``doc/table_format.md``) and TensorFlow's ``tensor_bundle.proto``; the format's description
 at https://github.com/huggingface/safetensors; the HDF5 File Format Specification 1.1 (The HDF Group); ``torch/serialization.py`` of
@@ -150,6 +150,31 @@ def read_safetensors(content: bytes) -> Tensors:
                 values = np.frombuffer(content[start + low : start + high], dtype=kind)
                 out[name] = values.reshape(entry["shape"])
     return out
+
+
+def read_lists(content: bytes) -> Tensors:
+    """Lists of numbers by name, from a pickled dictionary that holds nothing else."""
+    with _reading("pickle"):
+        saved = _Reader(io.BytesIO(content)).load()
+        return {str(name): np.array(values, dtype=np.float64) for name, values in saved.items()}
+
+
+def read_support_vectors(content: bytes) -> tuple[dict[str, float], npt.NDArray[np.float64]]:
+    """The numbers in the head of a LIBSVM model, and a row per support vector: its weight, then its components."""
+    with _reading("LIBSVM model"):
+        head, _, body = content.decode("ascii").partition("\nSV\n")
+        facts = dict(line.split(" ", 1) for line in head.splitlines())
+        if (facts["svm_type"], facts["kernel_type"]) != ("epsilon_svr", "rbf"):
+            raise ValueError("it is no support vector regression with Gaussian kernels")
+        rows = [line.split() for line in body.splitlines() if line.strip()]
+        if len(rows) != int(facts["total_sv"]):
+            raise ValueError(f"it holds {len(rows)} support vectors where {facts['total_sv']} were announced")
+        pairs = [[part.split(":") for part in row[1:]] for row in rows]
+        table = np.zeros((len(rows), 1 + max(int(at) for row in pairs for at, _ in row)))
+        for line, row, parts in zip(table, rows, pairs, strict=True):
+            line[0] = float(row[0])
+            line[[int(at) for at, _ in parts]] = [float(number) for _, number in parts]
+        return {name: float(facts[name]) for name in ("gamma", "rho")}, table
 
 
 def read_hdf5(content: bytes) -> Tensors:

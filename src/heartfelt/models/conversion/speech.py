@@ -1,4 +1,4 @@
-"""DNSMOS comes as ONNX already: its two networks are stored as they are.
+"""DNSMOS, personalised DNSMOS, PLCMOS and AECMOS come as ONNX already: their networks are stored as they are.
 
 DistillMOS: six convolutions over a compressed spectrogram, seven transformer layers, attention pooling, one score.
 
@@ -34,13 +34,21 @@ _CONVOLUTIONS = 6
 _LAYERS = 7
 _HEADS = 8
 _EPSILON = 1e-5
+_FILES = {
+    "sig_bak_ovr.onnx": "model.onnx",
+    "model_v8.onnx": "p808.onnx",
+    "plcmos_v2.onnx": "model.onnx",
+    "Run_1663829550_Stage_0.onnx": "model.onnx",
+    "Run_1663915512_Stage_0.onnx": "talk.onnx",
+}
 
 
 def convert(members: Mapping[str, bytes]) -> dict[str, bytes]:
-    """DistillMOS's checkpoint as one ONNX model; DNSMOS's network of the three scores and the one for P.808."""
+    """DistillMOS's checkpoint as one ONNX model; the networks of the others as they are."""
     named = {name.rpartition("/")[2]: content for name, content in members.items()}
-    if "sig_bak_ovr.onnx" in named:
-        return {"model.onnx": named["sig_bak_ovr.onnx"], "p808.onnx": named["model_v8.onnx"]}
+    stored = {file: named[name] for name, file in _FILES.items() if name in named}
+    if stored:
+        return stored
     weights = next(content for name, content in named.items() if name.endswith(".pt"))
     tensors = {name.removeprefix("model."): tensor for name, tensor in read_torch(weights).items()}
     return {"model.onnx": build(tensors)}
@@ -49,6 +57,13 @@ def convert(members: Mapping[str, bytes]) -> dict[str, bytes]:
 def answers(model: Model) -> Tensors:
     """The synthetic sound, longer than a window and shorter."""
     long = sound(170_000)
+    if model.name == "aecmos":
+        far, microphone = 0.5 * long[::-1].copy(), long + 0.3 * long[::-1]
+        scores = {
+            talk or "any": speech.aecmos(long, far, microphone, talk=talk, model=model).scores
+            for talk in ("", *speech.TALKS)
+        }
+        return {talk: np.array(list(values.values())) for talk, values in scores.items()}
     judge = speech.JUDGES[model.name]
     return {
         name: np.array(list(judge(samples, model=model).scores.values()))

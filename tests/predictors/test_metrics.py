@@ -1,0 +1,302 @@
+"""Predictors of measured scores: what they answer about files, on scales of studies, and against references."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+import soundfile
+from PIL import Image
+
+from heartfelt.errors import HeartfeltError, InputError
+from heartfelt.make.generators.speech import render_voice
+from heartfelt.media.sound import resample
+from heartfelt.models import Model
+from heartfelt.models.speech import JUDGES, aecmos, plcmos
+from heartfelt.predictors import PREDICTORS, Ask, Case, Media, Prediction, Predictor, predictor_from, run
+from heartfelt.predictors.against_reference import aligned
+from heartfelt.predictors.metrics import Score, on_scale
+from heartfelt.streams import stream
+from heartfelt.study.scale import Numeric, Points, Tags, YesNo
+from tests.models.conftest import Pulled, _cache, pulled  # noqa: F401  # fixtures
+
+RATE = 16_000
+ANY, UNIT, NINE = (
+    Numeric(type="numeric"),
+    Numeric(type="numeric", low=0, high=1),
+    Points(type="points", points=9),
+)
+OFFLINE = {
+    "faces": "image",
+    "expressions": "image",
+    "objects": "image",
+    "pixels": "image",
+    "brisque": "image",
+}
+ASKED = {
+    "speech-mos": ["distillmos", "sig", "bak", "ovrl", "p808"],
+    "speech-mos:dnsmos": ["sig", "bak", "ovrl", "p808"],
+    "speech-mos:pdnsmos": ["pdnsmos-ovrl", "pdnsmos-sig", "pdnsmos-bak"],
+    "speech-mos:plcmos": ["plcmos"],
+    "speech-mos:sig": ["sig"],
+    "measure": ["duration", "loudness"],
+    "measure:loudness": ["loudness"],
+    "speech-activity": ["share", "seconds"],
+    "notes": ["density", "polyphony", "pitch", "range", "mode", "key"],
+    "notes:mode": ["mode"],
+    "pitch": ["median", "range", "voiced"],
+    "music-tags": ["tags"],
+    "stoi": ["stoi", "estoi"],
+    "brisque": ["brisque"],
+    "objects": ["objects"],
+    "faces": ["faces"],
+    "expressions": ["expressions"],
+    "pixels": ["brightness", "contrast", "saturation", "colourfulness", "warmth", "palette"],
+    "pixels:warmth": ["warmth"],
+}
+
+
+def voice(seconds: float = 3.0, rate: int = RATE) -> npt.NDArray[np.float32]:
+    return render_voice(6, 4, system="Parlour", seconds=seconds, rate=rate, seed=3, name="q")
+
+
+def stored(path: Path, samples: npt.NDArray[np.float32], rate: int = RATE) -> Media:
+    soundfile.write(path, np.clip(samples, -1, 1), rate)
+    return Media(path)
+
+
+def hiss(samples: npt.NDArray[np.float32], share: float) -> npt.NDArray[np.float32]:
+    noise = stream(7, "hiss").standard_normal(len(samples)) * share
+    return (samples + noise).astype(np.float32)
+
+
+@pytest.mark.parametrize("spec", ASKED)
+def test_what_is_answered_about_files_without_a_study(spec: str) -> None:
+    predictor = predictor_from(spec)
+    asks = predictor.file_asks()
+    assert [ask.question for ask in asks] == ASKED[spec]
+    assert predictor.media_kinds == (OFFLINE.get(predictor.name, "audio"),)
+    assert all(isinstance(ask.scale, Numeric | Tags) and ask.words for ask in asks)
+
+
+def _example(kind: type[Predictor]) -> Predictor | None:
+    try:
+        return kind.make("", {})
+    except HeartfeltError:
+        return None
+
+
+@pytest.mark.parametrize("name", PREDICTORS.names())
+def test_whoever_answers_about_files_says_which_files_it_reads(name: str) -> None:
+    predictor = _example(PREDICTORS[name])
+    if predictor is None or not predictor.file_asks():
+        return
+    assert set(predictor.media_kinds) <= {"audio", "image"}
+    assert predictor.media_kinds
+    assert len({ask.question for ask in predictor.file_asks()}) == len(predictor.file_asks())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "spec", ["measure", "pitch", "speech-activity", "notes", "music-tags", "speech-mos:dnsmos"]
+)
+def test_every_file_question_has_an_answer(spec: str, pulled: Pulled, tmp_path: Path) -> None:  # noqa: F811  # a fixture taken in by name
+    predictor = predictor_from(spec)
+    for name in {
+        "speech-activity": ["silero-vad"],
+        "notes": ["basic-pitch"],
+        "music-tags": ["musicnn-msd"],
+    }.get(spec, ["dnsmos"]):
+        pulled(name)
+    case = Case("clip", tuple(predictor.file_asks()), stored(tmp_path / "clip.wav", voice(10)))
+    table = run(predictor, [case]).table
+    assert table["ok"].all(), table["problem"].to_list()
+    assert all(v is not None or a is not None for v, a in table.select("value", "answer").iter_rows())
+    again = pickle.loads(pickle.dumps(predictor))
+    assert run(again, [case]).table["value"].to_list() == table["value"].to_list()
+
+
+LESS_IS_BETTER, ENDLESS = Score("a fault", 100, 0), Score("a count")
+
+
+@pytest.mark.parametrize(
+    ("score", "name", "scale", "expected"),
+    [
+        (LESS_IS_BETTER, "fault", ANY, Prediction(value=25)),
+        (LESS_IS_BETTER, "quality", ANY, Prediction(value=75)),
+        (
+            LESS_IS_BETTER,
+            "quality",
+            UNIT,
+            Prediction(value=0.75, note="moved linearly from 100 to 0 onto 0 to 1"),
+        ),
+        (LESS_IS_BETTER, "fault", NINE, Prediction(value=7, note="moved linearly from 100 to 0 onto 1 to 9")),
+        (ENDLESS, "fault", ANY, Prediction(value=25)),
+        (ENDLESS, "quality", ANY, Prediction(score=25)),
+        (ENDLESS, "quality", NINE, Prediction(score=25)),
+    ],
+)
+def test_a_score_on_a_scale(score: Score, name: str, scale: Numeric | Points, expected: Prediction) -> None:
+    assert on_scale(25.0, score, Ask(name, scale, ""), "fault") == expected
+
+
+@pytest.mark.parametrize("score", [LESS_IS_BETTER, ENDLESS])
+def test_what_a_number_cannot_answer_is_a_problem(score: Score) -> None:
+    for scale in (YesNo(type="yes-no"), Tags(type="tags"), Numeric(type="numeric", low=1)):
+        assert "another kind of answer" in (on_scale(1.0, score, Ask("q", scale, ""), "fault").problem or "")
+    assert on_scale(None, score, Ask("q", ANY, ""), "fault", ("nothing sounds",)).problem == "nothing sounds"
+
+
+@pytest.mark.slow
+@pytest.mark.data
+def test_of_two_images_the_less_distorted_is_predicted_to_be_chosen(
+    pulled: Pulled,  # noqa: F811  # a fixture taken in by name
+    shared_data: Path,
+    tmp_path: Path,
+) -> None:
+    """On a pair each image is asked for a number: a score of which less is better must be turned round."""
+    pulled("brisque")
+    plain = shared_data / "oasis" / "images" / "Beach_8.jpg"
+    with Image.open(plain) as image:
+        pixels = np.asarray(image.convert("RGB"))
+    noisy = np.clip(pixels + 60 * stream(1, "n").normal(size=pixels.shape), 0, 255).astype(np.uint8)
+    Image.fromarray(noisy).save(tmp_path / "noisy.png")
+    values = []
+    for path in (plain, tmp_path / "noisy.png"):
+        case = Case(path.stem, (Ask("better", ANY, ""), Ask("brisque", ANY, "")), Media(path))
+        better, raw = predictor_from("brisque").predict([case])[0]
+        assert better.value is not None
+        assert raw.value is not None
+        assert better.value == pytest.approx(100 - raw.value)
+        values.append(better.value)
+    assert values[0] > values[1] + 10
+
+
+@pytest.mark.parametrize("delay", [0, 1234, -800])
+def test_a_copy_that_is_late_or_early_is_moved_onto_the_reference(delay: int) -> None:
+    clean = voice()
+    late = np.concatenate([np.zeros(max(delay, 0), np.float32), clean[max(-delay, 0) :]])
+    original, copy, notes = aligned(clean, np.float32(-0.5) * late, RATE)
+    np.testing.assert_allclose(copy, -0.5 * original, atol=1e-6)
+    assert bool(delay) == any("onto the reference" in note for note in notes)
+
+
+def test_copies_of_another_length_are_cut_or_refused() -> None:
+    clean = voice()
+    original, copy, notes = aligned(clean, clean[: -RATE // 5], RATE)
+    assert len(original) == len(copy) == len(clean) - RATE // 5
+    assert "0.20 s that only one of the two has" in notes[0]
+    with pytest.raises(InputError, match=r"last 3.00 s and 1.50 s"):
+        aligned(clean, clean[: len(clean) // 2], RATE)
+    other = stream(9, "other").normal(size=len(clean)).astype(np.float32)
+    assert aligned(clean, other, RATE)[2] == ()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("spec", ["stoi", "stoi:estoi", "visqol:speech", "visqol:audio"])
+def test_the_worse_the_copy_the_lower_the_score_against_the_reference(spec: str, tmp_path: Path) -> None:
+    if spec.startswith("visqol"):
+        pytest.importorskip("visqol")
+    predictor, clean = predictor_from(spec), voice()
+    reference = stored(tmp_path / "clean.wav", voice(rate=22_050), 22_050)
+    if spec == "visqol:audio":  # made for codecs: less and less of the treble is left
+        takes = [resample(resample(clean, RATE, rate), rate, RATE) for rate in (RATE, 6_000, 2_000)]
+    else:
+        takes = [hiss(clean, share) for share in (0.0, 0.02, 0.3)]
+    cases = [
+        Case(f"{at}", (Ask("q", UNIT, ""),), stored(tmp_path / f"{at}.wav", take), reference=reference)
+        for at, take in enumerate(takes)
+    ]
+    table = run(predictor, cases).table
+    values = table["value"].to_list()
+    assert values == sorted(values, reverse=True)
+    assert values[0] > values[2] + 0.05
+
+
+def test_without_a_reference_the_row_says_how_to_give_one(tmp_path: Path) -> None:
+    case = Case("clip", (Ask("q", UNIT, ""),), stored(tmp_path / "clip.wav", voice(1)))
+    table = run(predictor_from("stoi"), [case]).table
+    assert table["ok"].to_list() == [False]
+    assert "no reference is known" in table["problem"][0]
+    assert "column 'reference'" in table["problem"][0]
+
+
+@pytest.mark.slow
+def test_another_reference_is_another_answer(tmp_path: Path) -> None:
+    clean, media = voice(), stored(tmp_path / "copy.wav", hiss(voice(), 0.02))
+    predictor = predictor_from("stoi")
+    answers = [
+        predictor.predict(
+            [Case("c", (Ask("stoi", ANY, ""),), media, reference=stored(tmp_path / name, samples))]
+        )
+        for name, samples in (("a.wav", clean), ("b.wav", hiss(clean, 0.5)))
+    ]
+    assert answers[0][0][0].value != answers[1][0][0].value
+
+
+def echo_files(folder: Path) -> tuple[Media, npt.NDArray[np.float32], npt.NDArray[np.float32]]:
+    near, far = voice(4), voice(4)[::-1].copy()
+    microphone = (near + 0.5 * far).astype(np.float32)
+    for name, samples in (("far", far), ("mic", microphone)):
+        (folder / name).mkdir()
+        stored(folder / name / "take.wav", samples)
+    return stored(folder / "take.wav", near), far, microphone
+
+
+@pytest.mark.slow
+def test_aecmos_compares_three_signals(pulled: Pulled, tmp_path: Path) -> None:  # noqa: F811  # a fixture taken in by name
+    model = pulled("aecmos")
+    clean, far, microphone = echo_files(tmp_path)
+    options = f"microphone={tmp_path / 'mic'},far_end={tmp_path / 'far'}"
+    predictor = predictor_from(f"speech-mos[{options},talk=double]:aecmos")
+    asks = tuple(predictor.file_asks())
+    assert [ask.question for ask in asks] == ["aecmos-echo", "aecmos-other"]
+    uncancelled = stored(tmp_path / "take2.wav", microphone)
+    for name in ("far", "mic"):
+        (tmp_path / name / "take2.wav").write_bytes((tmp_path / name / "take.wav").read_bytes())
+    table = run(predictor, [Case("clean", asks, clean), Case("echo", asks, uncancelled)]).table
+    echo = table.filter(table["question"] == "aecmos-echo")["value"].to_list()
+    assert echo[0] > echo[1] + 0.5
+    expected = aecmos(voice(4), far, microphone, talk="double", model=model)
+    assert echo[0] == pytest.approx(expected.scores["aecmos-echo"], abs=0.02)
+    by_reference = predictor_from(f"speech-mos[microphone={tmp_path / 'mic'},talk=double]:aecmos")
+    assert by_reference.needs_reference
+    case = Case("clean", asks, clean, reference=Media(tmp_path / "far" / "take.wav"))
+    assert by_reference.predict([case])[0][0].value == pytest.approx(echo[0])
+    missing = run(by_reference, [Case("clean", asks, clean)]).table["problem"][0]
+    assert "what the loudspeaker played" in missing
+
+
+def test_aecmos_says_what_it_needs(tmp_path: Path) -> None:
+    for spec, words in (
+        ("speech-mos:aecmos", "microphone's signal"),
+        (f"speech-mos[microphone={tmp_path},talk=triple]:aecmos", "who speaks"),
+        (f"speech-mos[microphone={tmp_path / 'gone'}]:aecmos-echo", "There is no folder"),
+        (f"speech-mos[microphone={tmp_path}]:sig", "belongs to aecmos"),
+    ):
+        with pytest.raises(InputError, match=words):
+            predictor_from(spec)
+
+
+@pytest.mark.slow
+def test_plcmos_hears_lost_packets_and_says_the_same_twice(pulled: Pulled) -> None:  # noqa: F811  # a fixture taken in by name
+    model: Model = pulled("plcmos")
+    clean = voice(6)
+    lost = clean.copy()
+    for start in range(2_000, len(lost), 4_000):
+        lost[start : start + 1_600] = 0
+    scores = [plcmos(take, model=model).scores["plcmos"] for take in (clean, lost, lost)]
+    assert scores[0] > scores[1] + 0.3
+    assert scores[1] == scores[2]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "starts"), [(3, [0]), (20, [0]), (29.9, [0]), (30, [0, 10]), (45, [0, 10, 20])]
+)
+def test_plcmos_judges_a_clip_whole_up_to_twenty_seconds(seconds: float, starts: list[int]) -> None:
+    windows = JUDGES["plcmos"].windows(int(seconds * RATE))
+    assert [start / RATE for start in windows.starts] == starts
+    assert windows.length == 20 * RATE
