@@ -99,6 +99,10 @@ class Registry(Generic[T]):
         """Every name with its thing, sorted by name."""
         return [(name, self._things[name]) for name in self.names()]
 
+    def explains(self, name: str) -> bool:
+        """Whether asking for ``name`` says why it cannot be had: it is refused, or its package does not load."""
+        return name in self._refused or name in self.failed
+
     @property
     def failed(self) -> Mapping[str, MissingPartError]:
         """The names offered by other packages that could not be loaded, with the reason."""

@@ -279,6 +279,8 @@ def _write_nisqa(path: Path) -> None:
     for name in state:
         if name.endswith("running_var"):
             state[name] = torch.ones_like(state[name])
+        if name.endswith("linear3.bias"):
+            state[name] += 3
         if name.endswith("num_batches_tracked"):
             state[name] = torch.tensor(0)
     torch.save({"args": NISQA, "model_state_dict": state}, path)

@@ -26,7 +26,7 @@ def card(model: TrainedModel) -> str:
     lines = [
         f"# {model.name}",
         "",
-        f"A small head on frozen embeddings ({model.look().about}), made by `heartfelt train --recipe {model.recipe}`.",
+        f"A small head on frozen embeddings ({model.look().about}), made by `heartfelt train --recipe {model.recipe}{_embedding(model)}`.",
         "",
         "## Data",
         "",
@@ -111,3 +111,8 @@ def answers_table(scores: Sequence[Score]) -> list[str]:
 
 def _cell(estimate: Estimate) -> str:
     return MISSING if estimate.value is None else interval(estimate, 2)
+
+
+def _embedding(model: TrainedModel) -> str:
+    """The option that chose the embedding; nothing where it may be the recipe's."""
+    return f" --embedding {model.embedding}" if ":" in model.embedding else ""
