@@ -42,7 +42,7 @@ def parse_spec(text: str) -> Spec:
     if parts is None:
         raise InputError(f"'{text}' does not name a predictor.", "Write NAME, NAME:ARG or module:function.")
     name, argument = parts["name"].strip(), (parts["argument"] or "").strip()
-    if name not in PREDICTORS and not PREDICTORS.explains(name) and _FUNCTION.fullmatch(spec):
+    if name not in PREDICTORS and _FUNCTION.fullmatch(spec):
         return Spec("call", spec, label)
     options: dict[str, str] = {}
     for part in (parts["options"] or "").split(","):
@@ -95,6 +95,8 @@ def predictor_from(spec: PredictorLike, options: Mapping[str, str] | None = None
         if plain.startswith("call") or not error.problem.startswith("No module"):
             raise
         name = spec.partition(":")[0]
+        if PREDICTORS.explains(name):
+            return predictor_from(name)
         known = suggestion(name, PREDICTORS, "Known predictors")
         raise UnknownNameError(
             f"No predictor is called '{name}', and n{error.problem[1:]}",
