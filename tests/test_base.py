@@ -95,13 +95,17 @@ class TestRegistry:
         assert registry["ours"] == 1
         assert "bad" not in registry
         assert list(registry.failed) == ["bad"]
-        with pytest.raises(HeartfeltError, match="widget 'bad' offered by broken .*no_such_module_here") as caught:
+        with pytest.raises(
+            HeartfeltError, match=r"widget 'bad' offered by broken .*no_such_module_here"
+        ) as caught:
             registry["bad"]
         assert "uninstall" in caught.value.fix
         with pytest.raises(UnknownNameError):
             registry["other"]
 
-    @pytest.mark.parametrize("code", ["1 / 0", "raise RuntimeError('stop')", "import heartfelt.gone", "def ("])
+    @pytest.mark.parametrize(
+        "code", ["1 / 0", "raise RuntimeError('stop')", "import heartfelt.gone", "def ("]
+    )
     def test_whatever_a_plugin_raises_the_others_stay(
         self, code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -110,7 +114,9 @@ class TestRegistry:
         info = tmp_path / f"{module}-1.0.dist-info"
         info.mkdir()
         (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {module}\nVersion: 1.0\n")
-        (info / "entry_points.txt").write_text(f"[heartfelt.trinkets]\nbad = {module}:THING\nours = {module}:THING\n")
+        (info / "entry_points.txt").write_text(
+            f"[heartfelt.trinkets]\nbad = {module}:THING\nours = {module}:THING\n"
+        )
         monkeypatch.syspath_prepend(tmp_path)
         registry: Registry[int] = Registry("trinket")
         registry.add("ours", 1)

@@ -128,7 +128,9 @@ class Registry(Generic[T]):
         """Register what another package offers, or note why it cannot be used."""
         package = point.dist.name if point.dist is not None else point.value
         if point.name in self._things or point.name in self._home_of:
-            problem = f"The package {package} offers a {self.kind} '{point.name}', a name that is already taken."
+            problem = (
+                f"The package {package} offers a {self.kind} '{point.name}', a name that is already taken."
+            )
             self._failed[point.name] = MissingPartError(problem, f"Give the {self.kind} another name there.")
             return
         try:

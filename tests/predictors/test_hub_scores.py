@@ -1,17 +1,14 @@
 """Predictors from published weights, on tiny checkpoints in the authors' layouts, through the real loading code.
 
-``PEERS`` are the numbers that the authors' own code gives for the same weights and inputs: hpsv2 1.2.0 (its OpenCLIP), image-reward 1.5 and
-audiobox_aesthetics 0.0.4. UTMOS is compared with fairseq's equations written out below, NISQA with TorchMetrics' own function, the
+``PEERS`` are the numbers that the authors' own code gives for the same weights and inputs: hpsv2 1.2.0 (its OpenCLIP),
+image-reward 1.5 and audiobox_aesthetics 0.0.4. UTMOS is compared with fairseq's equations written out below, NISQA with TorchMetrics' own function, the
 others with the Transformers library.
 """
 
 from __future__ import annotations
 
-import json
 import math
 import pickle
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +18,7 @@ import soundfile
 from PIL import Image
 
 from heartfelt.errors import HeartfeltError, InputError, MissingPartError
-from heartfelt.predictors import PREDICTORS, Ask, Case, Media, Prediction, RunOptions, predictor_from, run
+from heartfelt.predictors import PREDICTORS, Ask, Case, Media, RunOptions, predictor_from, run
 from heartfelt.predictors.hub_model import HubScores
 from heartfelt.streams import stream
 from heartfelt.study.scale import Categories, Points
@@ -79,7 +76,7 @@ class _Written(dict[str, Path]):
         return self[name]
 
 
-def made(name: str, written: dict[str, Path]) -> HubScores:
+def predictor_for(name: str, written: dict[str, Path]) -> HubScores:
     predictor = predictor_from(f"{name}:{written[name]}")
     assert isinstance(predictor, HubScores)
     return predictor
@@ -90,21 +87,19 @@ def case_of(predictor: HubScores, folder: Path, name: str = "a", prompt: str | N
     return Case(path.name, tuple(predictor.file_asks()), Media(path), prompt=prompt)
 
 
-def numbers(predictions: Any) -> dict[str, float]:
-    assert all(prediction.problem is None for prediction in predictions), predictions
-    return {i: p.score if p.value is None else p.value for i, p in enumerate(predictions)}
-
-
 def answers(predictor: HubScores, case: Case) -> dict[str, float]:
-    found = numbers(predictor.predict([case])[0])
-    return {ask.question: found[place] for place, ask in enumerate(case.asks)}  # type: ignore[index]
+    """The value, or the score off the scale, of every question."""
+    out = {}
+    for ask, prediction in zip(case.asks, predictor.predict([case])[0], strict=True):
+        number = prediction.score if prediction.value is None else prediction.value
+        assert number is not None, prediction.problem
+        out[ask.question] = number
+    return out
 
 
 @pytest.mark.parametrize("name", PEERS)
-def test_the_numbers_are_those_of_the_authors_code(
-    name: str, written: dict[str, Path], folder: Path
-) -> None:
-    predictor = made(name, written)
+def test_the_numbers_are_those_of_the_authors_code(name: str, written: dict[str, Path], folder: Path) -> None:
+    predictor = predictor_for(name, written)
     assert answers(predictor, case_of(predictor, folder)) == pytest.approx(PEERS[name], abs=2e-5)
 
 
@@ -120,7 +115,7 @@ def test_pickscore_is_the_librarys_logit(written: dict[str, Path], folder: Path)
     )
     with torch.inference_mode():
         logit = model(**words, **pixels).logits_per_image[0, 0].item()
-    predictor = made("pickscore", written)
+    predictor = predictor_for("pickscore", written)
     assert answers(predictor, case_of(predictor, folder))["pickscore"] == pytest.approx(logit, abs=1e-4)
 
 
@@ -179,9 +174,7 @@ def fairseq_states(state: dict[str, Any], wave: Any) -> Any:
     x = linear(norm(x.transpose(1, 2), "layer_norm"), "post_extract_proj")
     direction = state["encoder.pos_conv.0.weight_v"]
     weight = direction / direction.norm(dim=(0, 1), keepdim=True) * state["encoder.pos_conv.0.weight_g"]
-    place = f.conv1d(
-        x.transpose(1, 2), weight, state["encoder.pos_conv.0.bias"], padding=64, groups=16
-    )
+    place = f.conv1d(x.transpose(1, 2), weight, state["encoder.pos_conv.0.bias"], padding=64, groups=16)
     x = norm(x + f.gelu(place[:, :, :-1]).transpose(1, 2), "encoder.layer_norm")
     for layer in range(2):
         block = f"encoder.layers.{layer}"
@@ -202,7 +195,9 @@ def utmos_by_hand(path: Path) -> float:
         x = fairseq_states(part, wave)
         fixed = torch.cat([state["domain_emb"], state["judge_emb"]], dim=1).expand(1, x.shape[1], -1)
         lstm = torch.nn.LSTM(72, 8, batch_first=True, bidirectional=True)
-        lstm.load_state_dict({n.removeprefix("blstm."): v for n, v in state.items() if n.startswith("blstm.")})
+        lstm.load_state_dict(
+            {n.removeprefix("blstm."): v for n, v in state.items() if n.startswith("blstm.")}
+        )
         x = lstm(torch.cat([x, fixed], dim=2))[0]
         x = (x @ state["projection.0.weight"].T + state["projection.0.bias"]).relu()
         x = x @ state["projection.2.weight"].T + state["projection.2.bias"]
@@ -210,7 +205,7 @@ def utmos_by_hand(path: Path) -> float:
 
 
 def test_utmos_is_fairseqs_equations(written: dict[str, Path], folder: Path) -> None:
-    predictor = made("utmos", written)
+    predictor = predictor_for("utmos", written)
     expected = utmos_by_hand(folder / "a.wav")
     assert 1 < expected < 5
     assert answers(predictor, case_of(predictor, folder))["utmos"] == pytest.approx(expected, abs=1e-4)
@@ -234,9 +229,12 @@ def test_utmos_reads_the_layout_of_its_own_code_too(
     judges = torch.zeros(300, 4)
     judges[288] = renamed.pop("judge_emb")[0]
     domains = torch.cat([renamed.pop("domain_emb"), torch.ones(2, 4)])
-    renamed |= {"output_layers.0.judge_embedding.weight": judges, "feature_extractors.1.embedding.weight": domains}
+    renamed |= {
+        "output_layers.0.judge_embedding.weight": judges,
+        "feature_extractors.1.embedding.weight": domains,
+    }
     torch.save({"state_dict": renamed}, tmp_path / "model.ckpt")
-    one, other = made("utmos", written), predictor_from(f"utmos:{tmp_path}")
+    one, other = predictor_for("utmos", written), predictor_from(f"utmos:{tmp_path}")
     assert isinstance(other, HubScores)
     assert answers(one, case_of(one, folder)) == answers(other, case_of(other, folder))
 
@@ -244,7 +242,7 @@ def test_utmos_reads_the_layout_of_its_own_code_too(
 def test_nisqa_is_torchmetrics_own(
     written: dict[str, Path], folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    predictor = made("nisqa", written)
+    predictor = predictor_for("nisqa", written)
     import torch
     from torchmetrics.functional.audio import nisqa
 
@@ -260,7 +258,7 @@ def test_nisqa_is_torchmetrics_own(
 def test_scoreq_is_what_the_graph_gives_for_whole_frames(written: dict[str, Path], tmp_path: Path) -> None:
     samples = 0.5 * np.sin(np.arange(16_001) * 0.1)
     soundfile.write(tmp_path / "a.wav", samples, 16_000, subtype="FLOAT")
-    predictor = made("scoreq", written)
+    predictor = predictor_for("scoreq", written)
     expected = np.abs(samples).sum() / 16_320 + 1
     assert answers(predictor, case_of(predictor, tmp_path))["scoreq"] == pytest.approx(expected, abs=1e-4)
 
@@ -269,11 +267,11 @@ def test_scoreq_is_what_the_graph_gives_for_whole_frames(written: dict[str, Path
 def test_one_medium_has_one_answer_whatever_else_is_asked(
     name: str, written: dict[str, Path], folder: Path, tmp_path: Path
 ) -> None:
-    predictor = made(name, written)
+    predictor = predictor_for(name, written)
     cases = [case_of(predictor, folder, medium) for medium in ("a", "b")]
     table = run(predictor, cases, tmp_path / "run", RunOptions(batch=2)).table
     assert table["ok"].all()
-    alone = made(name, written)
+    alone = predictor_for(name, written)
     values = {}
     for case in cases:
         values[case.stimulus] = answers(alone, case)
@@ -294,8 +292,9 @@ def test_the_identity_is_that_of_the_weights(name: str, written: dict[str, Path]
 
     source = written[name]
     copy = tmp_path / "copy" / source.name
-    shutil.copytree(source, copy) if source.is_dir() else (copy.parent.mkdir(), shutil.copy(source, copy))
-    first, same = made(name, written), predictor_from(f"{name}:{copy}")
+    copy.parent.mkdir()
+    _ = shutil.copytree(source, copy) if source.is_dir() else shutil.copy(source, copy)
+    first, same = predictor_for(name, written), predictor_from(f"{name}:{copy}")
     assert first.identity == same.identity
     assert first.info.hash
     files = sorted(copy.iterdir()) if copy.is_dir() else [copy]
@@ -332,15 +331,17 @@ def change_one_number(path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["pickscore", "hpsv2", "imagereward"])
 def test_without_a_prompt_there_is_no_answer(name: str, written: dict[str, Path], folder: Path) -> None:
-    predictor = made(name, written)
+    predictor = predictor_for(name, written)
     result = predictor.predict([case_of(predictor, folder, prompt=None)])[0][0]
     assert "the text it was made from" in str(result.problem)
-    two = {predictor.predict([case_of(predictor, folder, prompt=text)])[0][0].score for text in ("a boat", "b")}
+    two = {
+        predictor.predict([case_of(predictor, folder, prompt=text)])[0][0].score for text in ("a boat", "b")
+    }
     assert len(two) == 2
 
 
 def test_a_question_picks_its_score_and_scale(written: dict[str, Path], folder: Path) -> None:
-    predictor = made("audiobox-aesthetics", written)
+    predictor = predictor_for("audiobox-aesthetics", written)
     media = Media(folder / "a.wav")
     seven = Points(type="points", points=7)
     asks = (
@@ -349,9 +350,13 @@ def test_a_question_picks_its_score_and_scale(written: dict[str, Path], folder: 
         Ask("mood", Categories(type="categories", categories=["joy", "grief"]), "", "Which mood?"),
     )
     quality, enjoyable, mood = predictor.predict([Case("a", asks, media)])[0]
-    assert quality.value == pytest.approx(1 + (PEERS["audiobox-aesthetics"]["production-quality"] - 1) / 9 * 6, abs=1e-4)
+    assert quality.value == pytest.approx(
+        1 + (PEERS["audiobox-aesthetics"]["production-quality"] - 1) / 9 * 6, abs=1e-4
+    )
     assert "from 1 to 10 onto 1 to 7" in str(quality.note)
-    assert enjoyable.value == pytest.approx(1 + (PEERS["audiobox-aesthetics"]["content-enjoyment"] - 1) / 9 * 6, abs=1e-4)
+    assert enjoyable.value == pytest.approx(
+        1 + (PEERS["audiobox-aesthetics"]["content-enjoyment"] - 1) / 9 * 6, abs=1e-4
+    )
     assert "answered with words" in str(mood.problem)
     chosen = predictor_from(f"audiobox-aesthetics[score=production-quality]:{written['audiobox-aesthetics']}")
     assert chosen.predict([Case("a", asks[1:2], media)])[0][0].value == quality.value
@@ -362,7 +367,7 @@ def test_a_question_picks_its_score_and_scale(written: dict[str, Path], folder: 
 def test_a_long_clip_is_the_mean_of_its_windows(written: dict[str, Path], tmp_path: Path) -> None:
     wave = 0.3 * np.sin(np.cumsum(np.linspace(0.02, 0.3, 16_000 * 13)))
     parts = {"whole": wave, "first": wave[:160_000], "rest": wave[160_000:]}
-    predictor = made("audiobox-aesthetics", written)
+    predictor = predictor_for("audiobox-aesthetics", written)
     found = {}
     for name, samples in parts.items():
         soundfile.write(tmp_path / f"{name}.wav", samples, 16_000)
@@ -402,14 +407,16 @@ def test_code_in_a_checkpoint_is_never_run(name: str, written: dict[str, Path], 
     files = {"hpsv2": "HPS_v2.1_compressed.pt", "imagereward": "ImageReward.pt", "utmos": "model.ckpt"}
     path = tmp_path / files.get(name, "nisqa.tar")
     torch.save({"state_dict": {}, "more": Harmful(tmp_path / "harmed")}, path)
-    assert written[name]
+    assert written[name].exists()
     with pytest.raises(InputError, match="holds more than weights"):
         predictor_from(f"{name}:{path}")
     assert not (tmp_path / "harmed").exists()
 
 
 @pytest.mark.parametrize("name", ["pickscore", "hpsv2", "imagereward", "aesthetic", "audiobox-aesthetics"])
-def test_offline_the_default_says_what_to_copy(name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_offline_the_default_says_what_to_copy(
+    name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setenv("HEARTFELT_OFFLINE", "1")
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
     kind = PREDICTORS[name]
@@ -428,7 +435,12 @@ def test_weights_that_are_on_no_hub_are_asked_for(name: str) -> None:
 
 @pytest.mark.parametrize(
     ("spec", "reason"),
-    [("q-align", "never runs"), ("q-align:x/y", "never runs"), ("utmosv2:a", "index"), ("aesthetic-v2-5", "AGPL")],
+    [
+        ("q-align", "never runs"),
+        ("q-align:x/y", "never runs"),
+        ("utmosv2:a", "index"),
+        ("aesthetic-v2-5", "AGPL"),
+    ],
 )
 def test_what_cannot_be_had_says_why_and_what_to_do(spec: str, reason: str) -> None:
     with pytest.raises(MissingPartError, match=reason) as caught:
@@ -442,7 +454,7 @@ def test_silence_and_broken_files_are_problems_of_their_own(
 ) -> None:
     soundfile.write(tmp_path / "short.wav", np.zeros(100), 16_000)
     (tmp_path / "text.wav").write_text("no sound")
-    predictor = made("utmos", written)
+    predictor = predictor_for("utmos", written)
     asks = tuple(predictor.file_asks())
     cases = [Case(name, asks, Media(tmp_path / name)) for name in ("short.wav", "text.wav")]
     cases.append(Case("a.wav", asks, Media(folder / "a.wav")))

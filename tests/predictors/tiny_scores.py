@@ -31,7 +31,7 @@ def tensors(shapes: Mapping[str, tuple[int, ...]], scale: float = 0.2) -> dict[s
     out = {}
     for name, shape in shapes.items():
         values = stream(27, "tiny", name).normal(size=shape).astype(np.float32) * scale
-        is_norm = name.endswith("weight") and len(shape) == 1 or name.endswith("weight_g")
+        is_norm = (name.endswith("weight") and len(shape) == 1) or name.endswith("weight_g")
         out[name] = torch.from_numpy(np.asarray(values + 1 if is_norm else values, dtype=np.float32))
     return out
 

@@ -50,7 +50,9 @@ def predictors(as_json: AsJson = False) -> None:
         missing = [package for package in packages_of(kind.extra) if not is_installed(package)]
         fix = install_command(kind.extra) if kind.extra and missing else None
         package = kind.__module__.partition(".")[0]
-        rows.append({"name": name, "about": kind.about, "argument": kind.argument, "package": package, "install": fix})
+        rows.append(
+            {"name": name, "about": kind.about, "argument": kind.argument, "package": package, "install": fix}
+        )
     if as_json:
         failed = [{"name": name, "problem": e.problem, "fix": e.fix} for name, e in PREDICTORS.failed.items()]
         print(dumps([*rows, *failed]))

@@ -149,9 +149,7 @@ def train(
     from heartfelt.training.card import evaluation_table
 
     kinds = tuple(part.strip() for part in heads.split(",") if part.strip())
-    chosen = TrainOptions(
-        recipe, policy, kinds, seed, group=group, split=split, embedding=embedding
-    )
+    chosen = TrainOptions(recipe, policy, kinds, seed, group=group, split=split, embedding=embedding)
     with progress_bar(f"reading {sources[0]}") as report:
         result = run(read_source(sources[0], format, parse_map(map), report), chosen, report)
         with whole_folder(out) as made:

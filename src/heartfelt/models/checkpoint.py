@@ -1,7 +1,7 @@
 """Weights published in the layout of their authors' code, as the state of classes of the Transformers library.
 
-A checkpoint is a file, a folder that holds one, or a name on the hub. Nothing in it is run: a file written by ``torch.save`` is read
-with ``weights_only``, and one that holds more than numbers is refused. Three layouts are translated: OpenCLIP (HPSv2), BLIP
+A checkpoint is a file, a folder that holds one, or a name on the hub. Nothing in it is run: a file written by ``torch.save`` is
+read with ``weights_only``, and one that holds more than numbers is refused. Three layouts are translated: OpenCLIP (HPSv2), BLIP
 (ImageReward) and fairseq's wav2vec 2.0 and WavLM (UTMOS, Audiobox Aesthetics). Sizes are taken from the weights.
 """
 
@@ -49,10 +49,14 @@ class Checkpoint:
 
     def under(self, prefix: str) -> State:
         """The weights whose names begin with ``prefix``, without it."""
-        return {name.removeprefix(prefix): value for name, value in self.state.items() if name.startswith(prefix)}
+        return {
+            name.removeprefix(prefix): value for name, value in self.state.items() if name.startswith(prefix)
+        }
 
 
-def checkpoint_path(where: str, files: Sequence[str], extra_files: Sequence[str] = ()) -> tuple[Path, str | None]:
+def checkpoint_path(
+    where: str, files: Sequence[str], extra_files: Sequence[str] = ()
+) -> tuple[Path, str | None]:
     """The checkpoint and its commit: ``where`` itself, the first of ``files`` in the folder, or on the hub.
 
     ``extra_files`` are fetched from the hub with it.
@@ -63,7 +67,9 @@ def checkpoint_path(where: str, files: Sequence[str], extra_files: Sequence[str]
     if path.is_dir():
         found = next((path / name for name in files if (path / name).is_file()), None)
         if found is None:
-            raise InputError(f"{where} holds none of {', '.join(files)}.", "Give the folder or the file of the weights.")
+            raise InputError(
+                f"{where} holds none of {', '.join(files)}.", "Give the folder or the file of the weights."
+            )
         return found, None
     if where.startswith((".", "/", "~")) or where.count("/") != 1:
         raise InputError(
@@ -74,7 +80,9 @@ def checkpoint_path(where: str, files: Sequence[str], extra_files: Sequence[str]
     folder = hub_folder(where, fetch=fetch)
     found = next((folder / name for name in files if (folder / name).is_file()), None)
     if found is None:
-        raise InputError(f"'{where}' on the hub holds none of {', '.join(files)}.", "Give another name, or a file.")
+        raise InputError(
+            f"'{where}' on the hub holds none of {', '.join(files)}.", "Give another name, or a file."
+        )
     return found, folder.name
 
 
@@ -97,11 +105,17 @@ def open_checkpoint(where: str, files: Sequence[str], extra_files: Sequence[str]
         ) from error
     except Exception as error:  # the libraries raise errors of many kinds for a damaged file
         reason = str(error).strip().split("\n")[0][:200].rstrip(".")
-        raise InputError(f"{path} holds no weights that can be read: {reason}.", "Fetch the file again.") from error
+        raise InputError(
+            f"{path} holds no weights that can be read: {reason}.", "Fetch the file again."
+        ) from error
     if not isinstance(content, Mapping):
         raise InputError(f"{path} holds no table of weights.", "Give the file that its authors published.")
     wrapped = next((content[key] for key in _WRAPPERS if isinstance(content.get(key), Mapping)), content)
-    facts = {key: value for key, value in content.items() if not isinstance(value, torch.Tensor) and value is not wrapped}
+    facts = {
+        key: value
+        for key, value in content.items()
+        if not isinstance(value, torch.Tensor) and value is not wrapped
+    }
     state = {name: value.float() for name, value in wrapped.items() if isinstance(value, torch.Tensor)}
     return Checkpoint(state, sha256_of(path), path, revision, facts)
 
@@ -119,7 +133,9 @@ def filled(model: Any, state: State, what: str) -> Any:
 
 
 def _wrong(what: str, reason: str) -> InputError:
-    return InputError(f"These are not the weights of {what}: {reason}.", "Give the file that its authors published.")
+    return InputError(
+        f"These are not the weights of {what}: {reason}.", "Give the file that its authors published."
+    )
 
 
 def _first(state: State, name: str, what: str) -> Any:
@@ -239,7 +255,11 @@ def blip_of_salesforce(library: Any, state: State, pad: int) -> tuple[Any, Any]:
     from transformers.models.blip.modeling_blip_text import BlipTextModel
 
     what = "a BLIP model"
-    vision = {name.removeprefix("visual_encoder."): v for name, v in state.items() if name.startswith("visual_encoder.")}
+    vision = {
+        name.removeprefix("visual_encoder."): v
+        for name, v in state.items()
+        if name.startswith("visual_encoder.")
+    }
     text = {
         name.removeprefix("text_encoder."): value
         for name, value in state.items()

@@ -60,7 +60,7 @@ class Matcher(HubModel):
 
     def _load(self, library: Any, where: str) -> None:
         self._model: Any = model_of(where, getattr(library, self.model_class)).to(self.device)
-        self.temperature = temperature_of(self.given, self._model)
+        self.temperature = temperature_of(self.settings, self._model)
         self._identity = identity_of(where, self._model)
         self._longest = int(self._model.config.text_config.max_position_embeddings)
         """How many tokens of a text are read."""

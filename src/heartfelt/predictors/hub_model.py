@@ -42,7 +42,7 @@ class HubModel(Predictor):
         path = Path(where).expanduser()
         # Other processes may work in another folder.
         self.where = str(path.resolve()) if path.exists() else where
-        self.given = dict(options)
+        self.settings = dict(options)
         library = transformers_library(where) if self.needs_torch else None
         self.device = device_of(options.get("device", "auto")) if self.needs_torch else "cpu"
         self._load(library, self.where)
@@ -52,7 +52,7 @@ class HubModel(Predictor):
         """Load the model and set ``_identity``."""
 
     def __reduce__(self) -> tuple[type[HubModel], tuple[str, dict[str, str]], dict[str, str]]:
-        return type(self), (self.where, self.given), {"spec": self.spec, "label": self.label}
+        return type(self), (self.where, self.settings), {"spec": self.spec, "label": self.label}
 
     @property
     def identity(self) -> str:
@@ -100,7 +100,7 @@ class HubScores(HubModel):
                 f"{self.name} has no score '{self.score}'.", suggestion(self.score, self.scores, "Scores")
             )
         super().__init__(where, options)
-        self._known: Recent[Scores] = Recent()
+        self._cached: Recent[Scores] = Recent()
 
     @abstractmethod
     def measure(self, content: bytes, prompt: str) -> Scores:
@@ -124,7 +124,7 @@ class HubScores(HubModel):
                 answers.append(Prediction.failed(problem))
                 continue
             key = f"{case.media_file.hash} {prompt}"
-            answers.append(self._answer(ask, self._known.get(key, partial(self._measured, case, prompt))))
+            answers.append(self._answer(ask, self._cached.get(key, partial(self._measured, case, prompt))))
         return answers
 
     def _measured(self, case: Case, prompt: str) -> Scores:

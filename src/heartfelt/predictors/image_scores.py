@@ -1,7 +1,7 @@
 """``pickscore``, ``hpsv2``, ``imagereward`` and ``aesthetic``: what people prefer, by models trained on their choices.
 
-PickScore is a CLIP model whose cosine of image and prompt, times its scale, is the score. HPSv2 is the cosine itself, from weights in
-OpenCLIP's layout. ImageReward lets the prompt attend to the image (BLIP) and reads the first position off with a stack of linear
+PickScore is a CLIP model whose cosine of image and prompt, times its scale, is the score. HPSv2 is the cosine itself, from weights
+in OpenCLIP's layout. ImageReward lets the prompt attend to the image (BLIP) and reads the first position off with a stack of linear
 layers. The aesthetic predictor looks at the image alone: linear layers on the unit vector of CLIP. An image is upright RGB,
 transparency on white, resized by its shorter side with Pillow's bicubic filter and cropped in the middle, one at a time.
 
@@ -38,13 +38,17 @@ class _ImageScores(HubScores):
     """A model that looks at one image; ``_processor`` names what prepares its input."""
 
     media_kinds = ("image",)
-    processor: ClassVar[str]
+    processor: ClassVar[str] = ""
     """Where tokenizer and preprocessing come from unless they are next to the weights."""
+    complete: ClassVar[bool] = False
+    """Whether they are next to the weights on the hub."""
 
     def _processor(self, where: str, files: Sequence[str] = _TOKENIZERS) -> str:
         """The folder or name with the tokenizer or preprocessing: the option, the folder of the weights, or the default."""
-        if "processor" in self.given:
-            return self.given["processor"]
+        if "processor" in self.settings:
+            return self.settings["processor"]
+        if where == self.default and self.complete:
+            return where
         path = Path(where)
         folder = path if path.is_dir() else path.parent if path.is_file() else None
         return str(folder) if folder and any((folder / name).is_file() for name in files) else self.processor
@@ -89,6 +93,7 @@ class PickScore(_Preference):
     name = "pickscore"
     about = "how much people prefer an image, given its prompt, by PickScore"
     default = "yuvalkirstain/PickScore_v1"
+    complete = True
     argument = f"a folder or a name on the hub ({default})"
     scores: ClassVar[Mapping[str, str]] = {"pickscore": _FITS}
 
@@ -118,7 +123,7 @@ class Hpsv2(_Preference):
 
     def _load(self, library: Any, where: str) -> None:
         files = {"2.1": "HPS_v2.1_compressed.pt", "2.0": "HPS_v2_compressed.pt"}
-        version = self.given.get("version", "2.1")
+        version = self.settings.get("version", "2.1")
         if version not in files:
             raise InputError(f"HPSv2 has no version {version}.", f"Use {' or '.join(files)}.")
         file = files[version]
@@ -152,7 +157,9 @@ class ImageReward(_ImageScores):
         image, text = blip_of_salesforce(library, checkpoint.under("blip."), pad)
         self._image, self._text = image.to(self.device), text.to(self.device)
         if not (layers := checkpoint.under("mlp.layers.")):
-            raise InputError(f"{where} has no weights 'mlp.layers'.", "Give the file of ImageReward's authors.")
+            raise InputError(
+                f"{where} has no weights 'mlp.layers'.", "Give the file of ImageReward's authors."
+            )
         self._head = linear_stack(layers).to(self.device)
         self._prepare = _prepared(library, image.config.image_size)
         self._identity = self._with_processor(where, checkpoint_identity(where, checkpoint))

@@ -4,12 +4,12 @@ Sound is one channel at 16,000 samples per second (NISQA: at the file's own rate
 the last one filled with silence that is masked; the others hear a clip as a whole, and a clip longer than thirty seconds in windows
 of that length. The score of a clip is the mean over its windows, weighted by how much sound is in them.
 
-UTMOS is wav2vec 2.0 with a recurrent layer; frames are averaged, with the published domain and listener. Audiobox Aesthetics is WavLM: for
-each of four scores a weighted sum of its layers is averaged over time and read off by a small network. SCOREQ is run as the ONNX
-file of its authors. NISQA is the network of the TorchMetrics library.
+UTMOS is wav2vec 2.0 with a recurrent layer; frames are averaged, with the published domain and listener. Audiobox Aesthetics is
+WavLM: for each of four scores a weighted sum of its layers is averaged over time and read off by a small network. SCOREQ is run as
+the ONNX file of its authors. NISQA is the network of the TorchMetrics library.
 
-Source: Saeki et al. 2022, "UTMOS: UTokyo-SaruLab system for VoiceMOS Challenge 2022"; Tjandra et al. 2025, "Meta Audiobox Aesthetics";
-Ragano et al. 2024, "SCOREQ"; Mittag et al. 2021, "NISQA".
+Source: Saeki et al. 2022, "UTMOS: UTokyo-SaruLab system for VoiceMOS Challenge 2022"; Tjandra et al. 2025, "Meta Audiobox
+Aesthetics"; Ragano et al. 2024, "SCOREQ"; Mittag et al. 2021, "NISQA".
 """
 
 from __future__ import annotations
@@ -124,9 +124,7 @@ class Utmos(_SoundScores):
 
 
 def _under(state: Mapping[str, Any], prefix: str) -> dict[str, Any]:
-    return {
-        name.removeprefix(prefix): value for name, value in state.items() if name.startswith(prefix)
-    }
+    return {name.removeprefix(prefix): value for name, value in state.items() if name.startswith(prefix)}
 
 
 def _one_layout(checkpoint: Checkpoint, listener: int) -> dict[str, Any]:
@@ -183,7 +181,9 @@ class AudioboxAesthetics(_SoundScores):
         self._axes = {axis: self._axis(checkpoint, axis, facts) for axis in self._AXES.values()}
         self._identity = checkpoint_identity(where, checkpoint)
 
-    def _axis(self, checkpoint: Checkpoint, axis: str, facts: Mapping[str, Any]) -> tuple[Any, Any, float, float]:
+    def _axis(
+        self, checkpoint: Checkpoint, axis: str, facts: Mapping[str, Any]
+    ) -> tuple[Any, Any, float, float]:
         """The weights of the layers, the network, and how its output becomes the score."""
         import torch
 

@@ -26,7 +26,8 @@ def card(model: TrainedModel) -> str:
     lines = [
         f"# {model.name}",
         "",
-        f"A small head on frozen embeddings ({model.look().about}), made by `heartfelt train --recipe {model.recipe}{_embedding(model)}`.",
+        f"A small head on frozen embeddings ({model.look().about}), made by"
+        f" `heartfelt train --recipe {model.recipe}{_embedding(model)}`.",
         "",
         "## Data",
         "",

@@ -3,8 +3,9 @@
 ``music`` looks at windows of about ten seconds (a file up to fifteen is one window) through both MusicNN models, which hear
 every window at the same level, and at the sound itself; ``music-levelled`` also at the sound brought to one level; ``music-msd``
 does the same through the first MusicNN model alone, in three quarters of the time; ``picture`` looks at an image through
-EfficientNet-Lite; ``music-words`` adds the sentence the stimulus was made from, through MiniLM. ``clap:MODEL``, ``mert:MODEL`` and ``clip:MODEL`` (in
-:mod:`heartfelt.predictors.trained.hub_embeddings`) look through a model of the Transformers library. A long file is never held whole.
+EfficientNet-Lite; ``music-words`` adds the sentence the stimulus was made from, through MiniLM. ``clap:MODEL``, ``mert:MODEL`` and
+``clip:MODEL`` look through a model of the user's choice (:mod:`heartfelt.predictors.trained.hub_embeddings`). A long file is never
+held whole.
 """
 
 from __future__ import annotations
@@ -109,8 +110,8 @@ class EmbeddingRegistry(Registry[type[Embedding]]):
                 f"'{name}' is not an embedding: '{kind}' takes {'a model after the colon' if bound else 'no argument'}.",
                 f"Write {kind}:MODEL, with a folder or a name on the hub." if bound else f"Write {kind}.",
             )
-        made: type[Embedding] = bound(argument)
-        return made
+        embedding: type[Embedding] = bound(argument)
+        return embedding
 
     def __contains__(self, name: object) -> bool:
         return super().__contains__(str(name).partition(":")[0])

@@ -1,7 +1,7 @@
 """Frozen embeddings by models of the Transformers library: ``clap:MODEL``, ``mert:MODEL``, ``clip:MODEL``.
 
-``MODEL`` is a folder or a name on the hub. CLAP and MERT see windows of about ten seconds, as the music embeddings do: CLAP gives its
-vector of the sound, MERT the mean over time of every layer, a block each. CLIP gives its vector of an image. Vectors have a length
+``MODEL`` is a folder or a name on the hub. CLAP and MERT hear windows of about ten seconds, as the music embeddings do: CLAP gives
+its vector of the sound, MERT the mean over time of every layer, a block each. CLIP gives its vector of an image. Vectors have a length
 of 1. MERT's weights are those of a HuBERT model and are read as such; its own Python code is not run, and a model that needs
 more of it than that is refused.
 """
@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from abc import abstractmethod
 from collections.abc import Mapping
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from threading import Lock
 from typing import Any, ClassVar
@@ -47,7 +47,8 @@ class HubEmbedding(Embedding):
     def __init__(self) -> None:
         if not self.argument:
             raise InputError(
-                f"The embedding '{self.name}' needs a model.", f"Write {self.name}:{self.default}, or a folder."
+                f"The embedding '{self.name}' needs a model.",
+                f"Write {self.name}:{self.default}, or a folder.",
             )
 
     @property
@@ -67,12 +68,14 @@ class HubEmbedding(Embedding):
         """Load the model: something with an ``identity``."""
 
 
-@lru_cache(maxsize=None)
+@cache
 def _bound(kind: type[HubEmbedding], argument: str) -> type[HubEmbedding]:
     path, _ = checkpoint_path(argument, ("config.json",))
     config = json.loads(path.read_bytes())
     name = f"{kind.name}:{argument}"
-    return type(kind.__name__, (kind,), {"name": name, "argument": argument, "blocks": kind.blocks_of(config)})
+    return type(
+        kind.__name__, (kind,), {"name": name, "argument": argument, "blocks": kind.blocks_of(config)}
+    )
 
 
 @lru_cache(maxsize=2)
@@ -179,7 +182,8 @@ class Mert(_SoundEmbedding):
 
     def row(self, samples: Array) -> Array:
         """The mean over time of every layer."""
-        return self.model.means(samples)
+        means: Array = self.model.means(samples)
+        return means
 
 
 class _Hubert:
@@ -195,8 +199,13 @@ class _Hubert:
         config = checkpoint.config
         needs = [
             name
-            for name, usual in (("feature_extractor_cqt", False), ("deepnorm", False), ("attention_relax", -1.0))
-            if config.get(name, usual) not in (usual, None) and not (name == "attention_relax" and config[name] <= 0)
+            for name, usual in (
+                ("feature_extractor_cqt", False),
+                ("deepnorm", False),
+                ("attention_relax", -1.0),
+            )
+            if config.get(name, usual) not in (usual, None)
+            and not (name == "attention_relax" and config[name] <= 0)
         ]
         if config.get("model_type") not in ("mert_model", "hubert") or needs:
             reason = f"it uses {', '.join(needs)}" if needs else f"its type is {config.get('model_type')}"
@@ -205,7 +214,14 @@ class _Hubert:
                 f"Use {Mert.default}.",
             )
         kept = {key: config[key] for key in library.HubertConfig().to_dict() if key in config}
-        for name in ("model_type", "architectures", "torch_dtype", "dtype", "transformers_version", "auto_map"):
+        for name in (
+            "model_type",
+            "architectures",
+            "torch_dtype",
+            "dtype",
+            "transformers_version",
+            "auto_map",
+        ):
             kept.pop(name, None)
         self.device = device_of("auto")
         model = library.HubertModel(library.HubertConfig(**kept))
