@@ -343,15 +343,7 @@ def train(
     """
     from heartfelt.training import TrainOptions, train
 
-    options = TrainOptions(
-        recipe,
-        policy,
-        tuple(heads),
-        seed=seed,
-        confidence=confidence,
-        group=group,
-        embedding=embedding,
-    )
+    options = TrainOptions(recipe, policy, tuple(heads), seed, confidence, group=group, embedding=embedding)
     return train(snapshot_of(source), options, progress)
 
 

@@ -1,8 +1,8 @@
 """Predictors from published weights, on tiny checkpoints in the authors' layouts, through the real loading code.
 
 ``PEERS`` are the numbers that the authors' own code gives for the same weights and inputs: hpsv2 1.2.0 (its OpenCLIP),
-image-reward 1.5 and audiobox_aesthetics 0.0.4. UTMOS is compared with fairseq's equations written out below, NISQA with TorchMetrics' own function, the
-others with the Transformers library.
+image-reward 1.5 and audiobox_aesthetics 0.0.4. UTMOS is compared with fairseq's equations written out below, NISQA with
+TorchMetrics' own function, the others with the Transformers library.
 """
 
 from __future__ import annotations

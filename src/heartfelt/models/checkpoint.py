@@ -11,7 +11,7 @@ import json
 import pickle
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -23,6 +23,8 @@ from heartfelt.models.network import hub_library
 
 State: TypeAlias = dict[str, Any]
 """Tensors by name."""
+Facts: TypeAlias = dict[str, Any]
+"""What is stored with them, as JSON has it."""
 _WRAPPERS = ("state_dict", "model_state_dict", "model")
 _HEAD_SIZE = 64
 """The width of an attention head of every text and sound model here; the published checkpoints do not say it."""
@@ -38,11 +40,11 @@ class Checkpoint:
     path: Path
     revision: str | None = None
     """The commit, where it came from the hub."""
-    facts: Mapping[str, Any] | None = None
+    facts: Facts = field(default_factory=dict)
     """What the file holds besides weights, in plain numbers and texts."""
 
     @property
-    def config(self) -> dict[str, Any]:
+    def config(self) -> Facts:
         """The ``config.json`` next to the weights; empty without one."""
         file = self.path.with_name("config.json")
         return dict(json.loads(file.read_bytes())) if file.is_file() else {}
@@ -65,12 +67,12 @@ def checkpoint_path(
     if path.is_file():
         return path, None
     if path.is_dir():
-        found = next((path / name for name in files if (path / name).is_file()), None)
-        if found is None:
+        checkpoint = next((path / name for name in files if (path / name).is_file()), None)
+        if checkpoint is None:
             raise InputError(
                 f"{where} holds none of {', '.join(files)}.", "Give the folder or the file of the weights."
             )
-        return found, None
+        return checkpoint, None
     if where.startswith((".", "/", "~")) or where.count("/") != 1:
         raise InputError(
             f"There is no file or folder {where}.",
@@ -78,12 +80,12 @@ def checkpoint_path(
         )
     fetch = partial(hub_library().snapshot_download, allow_patterns=[*files, *extra_files])
     folder = hub_folder(where, fetch=fetch)
-    found = next((folder / name for name in files if (folder / name).is_file()), None)
-    if found is None:
+    checkpoint = next((folder / name for name in files if (folder / name).is_file()), None)
+    if checkpoint is None:
         raise InputError(
             f"'{where}' on the hub holds none of {', '.join(files)}.", "Give another name, or a file."
         )
-    return found, folder.name
+    return checkpoint, folder.name
 
 
 def open_checkpoint(where: str, files: Sequence[str], extra_files: Sequence[str] = ()) -> Checkpoint:
@@ -156,7 +158,7 @@ def _renamed(state: State, pairs: Sequence[tuple[str, str]]) -> State:
 
 def _count(state: State, pattern: str) -> int:
     """How many layers there are: one more than the largest number that ``pattern`` finds."""
-    return 1 + max((int(found[1]) for name in state if (found := re.match(pattern, name))), default=-1)
+    return 1 + max((int(match[1]) for name in state if (match := re.match(pattern, name))), default=-1)
 
 
 def linear_stack(state: State, between: Callable[[], Any] | None = None) -> Any:
@@ -332,9 +334,9 @@ def speech_of_fairseq(library: Any, state: State) -> Any:
         "num_conv_pos_embedding_groups": width // position.shape[1],
     }
     unused = ("quantizer.", "project_q.", "final_proj.", "label_embs_concat")
-    kept = {name: value for name, value in state.items() if not name.startswith(unused)}
+    encoder = {name: value for name, value in state.items() if not name.startswith(unused)}
     if bias is None:
         model = library.Wav2Vec2Model(library.Wav2Vec2Config(**facts))
     else:
         model = library.WavLMModel(library.WavLMConfig(**facts, num_buckets=bias.shape[0]))
-    return filled(model, _renamed(kept, _SPEECH_NAMES), what)
+    return filled(model, _renamed(encoder, _SPEECH_NAMES), what)

@@ -300,7 +300,7 @@ class Nisqa(_SoundScores):
                 f"Install it with: {install_command('nisqa')}",
             ) from error
         checkpoint = open_checkpoint(where, ("nisqa.tar",))
-        settings = dict((checkpoint.facts or {}).get("args") or {})
+        settings = dict(checkpoint.facts.get("args") or {})
         if not settings:
             raise InputError(f"{where} is no checkpoint of NISQA: it has no 'args'.", self.weights)
         self._library, self._settings = nisqa, settings

@@ -101,17 +101,17 @@ class EmbeddingRegistry(Registry[type[Embedding]]):
 
     def __getitem__(self, name: str) -> type[Embedding]:
         kind, colon, argument = name.partition(":")
-        found = super().__getitem__(kind)
+        embedding = super().__getitem__(kind)
         if not colon:
-            return found
-        bound = getattr(found, "bound", None)
+            return embedding
+        bound = getattr(embedding, "bound", None)
         if bound is None or not argument:
             raise InputError(
                 f"'{name}' is not an embedding: '{kind}' takes {'a model after the colon' if bound else 'no argument'}.",
                 f"Write {kind}:MODEL, with a folder or a name on the hub." if bound else f"Write {kind}.",
             )
-        embedding: type[Embedding] = bound(argument)
-        return embedding
+        of_model: type[Embedding] = bound(argument)
+        return of_model
 
     def __contains__(self, name: object) -> bool:
         return super().__contains__(str(name).partition(":")[0])

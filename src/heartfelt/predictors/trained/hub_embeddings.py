@@ -1,8 +1,8 @@
 """Frozen embeddings by models of the Transformers library: ``clap:MODEL``, ``mert:MODEL``, ``clip:MODEL``.
 
 ``MODEL`` is a folder or a name on the hub. CLAP and MERT hear windows of about ten seconds, as the music embeddings do: CLAP gives
-its vector of the sound, MERT the mean over time of every layer, a block each. CLIP gives its vector of an image. Vectors have a length
-of 1. MERT's weights are those of a HuBERT model and are read as such; its own Python code is not run, and a model that needs
+its vector of the sound, MERT the mean over time of every layer, a block each. CLIP gives its vector of an image. Vectors have a
+length of 1. MERT's weights are those of a HuBERT model and are read as such; its own Python code is not run, and a model that needs
 more of it than that is refused.
 """
 
@@ -213,7 +213,7 @@ class _Hubert:
                 f"'{where}' cannot be read as a HuBERT model: {reason}. Its own code from the hub is never run.",
                 f"Use {Mert.default}.",
             )
-        kept = {key: config[key] for key in library.HubertConfig().to_dict() if key in config}
+        sizes = {key: config[key] for key in library.HubertConfig().to_dict() if key in config}
         for name in (
             "model_type",
             "architectures",
@@ -222,9 +222,9 @@ class _Hubert:
             "transformers_version",
             "auto_map",
         ):
-            kept.pop(name, None)
+            sizes.pop(name, None)
         self.device = device_of("auto")
-        model = library.HubertModel(library.HubertConfig(**kept))
+        model = library.HubertModel(library.HubertConfig(**sizes))
         renamed = {
             name.replace("weight_g", "parametrizations.weight.original0").replace(
                 "weight_v", "parametrizations.weight.original1"
@@ -240,7 +240,7 @@ class _Hubert:
         self.model = filled(model, wanted, "MERT").to(self.device)
         file = checkpoint.path.with_name("preprocessor_config.json")
         facts = json.loads(file.read_bytes()) if file.is_file() else {}
-        self.rate = int(facts.get("sampling_rate", config.get("sample_rate", 24_000)))
+        self.rate = int(facts.get("sampling_rate") or config.get("sample_rate") or 24_000)
         self.normalise = bool(facts.get("do_normalize", True))
         self.identity = checkpoint_identity(where, checkpoint)
 
