@@ -13,15 +13,22 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 import soundfile
 from PIL import Image
+from typer.testing import CliRunner
 
+from heartfelt.cli.app import app
 from heartfelt.errors import HeartfeltError, InputError, MissingPartError
 from heartfelt.predictors import PREDICTORS, Ask, Case, Media, RunOptions, predictor_from, run
 from heartfelt.predictors.hub_model import HubScores
+from heartfelt.snapshot import Snapshot
+from heartfelt.snapshot.snapshot import Source
 from heartfelt.streams import stream
+from heartfelt.study import parse_study
 from heartfelt.study.scale import Categories, Points
+from tests.predictors.studies import STUDY
 from tests.predictors.tiny import write_tiny_clip
 from tests.predictors.tiny_scores import tensors, utmos_shapes, write_tiny
 
@@ -41,6 +48,12 @@ PEERS = {
 }
 NAMES = ["pickscore", "hpsv2", "imagereward", "aesthetic", "utmos", "audiobox-aesthetics", "scoreq", "nisqa"]
 every_name = pytest.mark.parametrize("name", NAMES)
+
+
+@pytest.fixture(autouse=True)
+def offline(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing here needs a network."""
+    monkeypatch.setenv("HEARTFELT_OFFLINE", "1")
 
 
 @pytest.fixture(scope="module")
@@ -417,7 +430,6 @@ def test_code_in_a_checkpoint_is_never_run(name: str, written: dict[str, Path], 
 def test_offline_the_default_says_what_to_copy(
     name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setenv("HEARTFELT_OFFLINE", "1")
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
     kind = PREDICTORS[name]
     assert issubclass(kind, HubScores)
@@ -447,6 +459,39 @@ def test_what_cannot_be_had_says_why_and_what_to_do(spec: str, reason: str) -> N
         predictor_from(spec)
     assert "endpoint:URL" in caught.value.fix
     assert spec not in PREDICTORS.names()
+
+
+def test_pictures_are_scored_against_raters(written: dict[str, Path], tmp_path: Path) -> None:
+    """On the command line, with the prompts of the study."""
+    names = [f"p{place}.png" for place in range(8)]
+    (tmp_path / "media").mkdir()
+    for name in names:
+        pixels = stream(6, name).integers(0, 256, (40, 40, 3), dtype="uint8")
+        Image.fromarray(pixels).save(tmp_path / "media" / name)
+    study = parse_study(STUDY.replace("media: audio", "media: image"), "small")
+    stimuli = [
+        {"stimulus": name, "system": "AB"[i % 2], "intent": "sad", "prompt": "plain", "path": name}
+        for i, name in enumerate(names)
+    ]
+    ratings = [
+        {"rater": f"r{r}", "stimulus": name, "question": "valence", "value": float(1 + (i + r) % 9)}
+        for i, name in enumerate(names)
+        for r in range(3)
+    ]
+    source = Source("tables", "small", media_root=tmp_path / "media")
+    data = Snapshot.build(study, stimuli=pl.DataFrame(stimuli), ratings=pl.DataFrame(ratings), source=source)
+    data.write(tmp_path / "rated")
+    models = [f"--model={name}:{written[name]}" for name in ("hpsv2", "aesthetic")]
+    done = CliRunner().invoke(
+        app, ["bench", str(tmp_path / "rated"), *models, "--out", str(tmp_path / "scores")]
+    )
+    assert done.exit_code == 0, done.output
+    tables = [pl.read_parquet(path) for path in (tmp_path / "scores").rglob("predictions.parquet")]
+    table = pl.concat(tables, how="diagonal").filter(pl.col("question") == "valence")
+    table = table.unique(["model", "stimulus"], maintain_order=True)
+    assert sorted(table["model"].unique()) == sorted(model.partition("=")[2] for model in models)
+    assert table.height == 16
+    assert table["score"].n_unique() == 16
 
 
 def test_silence_and_broken_files_are_problems_of_their_own(
