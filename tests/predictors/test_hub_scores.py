@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import math
 import pickle
+import re
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -301,8 +303,6 @@ def test_one_medium_has_one_answer_whatever_else_is_asked(
 
 @every_name
 def test_the_identity_is_that_of_the_weights(name: str, written: dict[str, Path], tmp_path: Path) -> None:
-    import shutil
-
     source = written[name]
     copy = tmp_path / "copy" / source.name
     copy.parent.mkdir()
@@ -401,6 +401,32 @@ def test_what_is_no_such_model_is_refused_with_a_fix(
         with pytest.raises(HeartfeltError) as caught:
             predictor_from(f"{name}:{where}")
         assert caught.value.fix
+
+
+@pytest.mark.parametrize(
+    "name", ["hpsv2", "imagereward", "utmos", "audiobox-aesthetics", "nisqa", "aesthetic"]
+)
+def test_a_checkpoint_that_lacks_any_weight_is_refused(
+    name: str, written: dict[str, Path], tmp_path: Path
+) -> None:
+    """Each kind of weight in turn, whatever layer it is in."""
+    import torch
+    from safetensors.torch import load_file, save_file
+
+    source, copy = written[name], tmp_path / "copy"
+    shutil.copytree(source if source.is_dir() else source.parent, copy)
+    path = max(copy.iterdir(), key=lambda file: file.stat().st_size)
+    is_safe = path.suffix == ".safetensors"
+    content: Any = load_file(path) if is_safe else torch.load(path, weights_only=True)
+    state = next((content[key] for key in ("state_dict", "model_state_dict") if key in content), content)
+    kinds = {re.sub(r"\d+", "0", weight): weight for weight in state if "num_batches" not in weight}
+    assert len(kinds) > 10
+    for weight in kinds.values():
+        value = state.pop(weight)
+        save_file(state, path, {"format": "pt"}) if is_safe else torch.save(content, path)
+        with pytest.raises(InputError, match=re.escape(path.name)):
+            predictor_from(f"{name}:{copy}")
+        state[weight] = value
 
 
 class Harmful:

@@ -21,20 +21,48 @@ from heartfelt.files import sha256_of
 from heartfelt.models.loading import hub_folder
 from heartfelt.models.network import hub_library
 
-State: TypeAlias = dict[str, Any]
-"""Tensors by name."""
 Facts: TypeAlias = dict[str, Any]
 """What is stored with them, as JSON has it."""
+_PUBLISHED = "Give the file that its authors published."
 _WRAPPERS = ("state_dict", "model_state_dict", "model")
 _HEAD_SIZE = 64
 """The width of an attention head of every text and sound model here; the published checkpoints do not say it."""
+
+
+class Weights(dict[str, Any]):
+    """Tensors by name; one that is missing is an error that names the file."""
+
+    def __init__(self, tensors: Mapping[str, Any], file: str) -> None:
+        super().__init__(tensors)
+        self.file = file
+
+    def __missing__(self, name: str) -> Any:
+        raise InputError(f"{self.file} has no weights '{name}'.", _PUBLISHED)
+
+    def under(self, prefix: str) -> Weights:
+        """The weights whose names begin with ``prefix``, without it."""
+        start = len(prefix)
+        return Weights({name[start:]: self[name] for name in self if name.startswith(prefix)}, self.file)
+
+    def renamed(self, pairs: Sequence[tuple[str, str]]) -> Weights:
+        """Names changed by regular expressions, in order."""
+        tensors = {}
+        for name, value in self.items():
+            for pattern, replacement in pairs:
+                name = re.sub(pattern, replacement, name)
+            tensors[name] = value
+        return Weights(tensors, self.file)
+
+    def count(self, pattern: str) -> int:
+        """How many layers there are: one more than the largest number that ``pattern`` finds."""
+        return 1 + max((int(match[1]) for name in self if (match := re.match(pattern, name))), default=-1)
 
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
     """Weights with what identifies them."""
 
-    state: State
+    state: Weights
     hash: str
     """SHA-256 of the file."""
     path: Path
@@ -48,12 +76,6 @@ class Checkpoint:
         """The ``config.json`` next to the weights; empty without one."""
         file = self.path.with_name("config.json")
         return dict(json.loads(file.read_bytes())) if file.is_file() else {}
-
-    def under(self, prefix: str) -> State:
-        """The weights whose names begin with ``prefix``, without it."""
-        return {
-            name.removeprefix(prefix): value for name, value in self.state.items() if name.startswith(prefix)
-        }
 
 
 def checkpoint_path(
@@ -111,61 +133,38 @@ def open_checkpoint(where: str, files: Sequence[str], extra_files: Sequence[str]
             f"{path} holds no weights that can be read: {reason}.", "Fetch the file again."
         ) from error
     if not isinstance(content, Mapping):
-        raise InputError(f"{path} holds no table of weights.", "Give the file that its authors published.")
+        raise InputError(f"{path} holds no table of weights.", _PUBLISHED)
     wrapped = next((content[key] for key in _WRAPPERS if isinstance(content.get(key), Mapping)), content)
     facts = {
         key: value
         for key, value in content.items()
         if not isinstance(value, torch.Tensor) and value is not wrapped
     }
-    state = {name: value.float() for name, value in wrapped.items() if isinstance(value, torch.Tensor)}
-    return Checkpoint(state, sha256_of(path), path, revision, facts)
+    tensors = {name: value.float() for name, value in wrapped.items() if isinstance(value, torch.Tensor)}
+    return Checkpoint(Weights(tensors, path.name), sha256_of(path), path, revision, facts)
 
 
-def filled(model: Any, state: State, what: str) -> Any:
+def filled(model: Any, state: Weights) -> Any:
     """The model with these weights, ready to answer; weights that are missing or of another size are an error."""
     try:
         left = model.load_state_dict(state, strict=False)
     except RuntimeError as error:
-        raise _wrong(what, str(error).strip().split("\n")[-1].strip()) from error
-    if left.missing_keys or left.unexpected_keys:
-        missing, unexpected = sorted(left.missing_keys), sorted(left.unexpected_keys)
-        raise _wrong(what, f"{missing[0]} is missing" if missing else f"{unexpected[0]} is not expected")
+        reason = str(error).strip().split("\n")[-1].strip().rstrip(".")
+        raise InputError(f"The weights of {state.file} have other sizes: {reason}.", _PUBLISHED) from error
+    if left.missing_keys:
+        raise InputError(f"{state.file} has no weights '{min(left.missing_keys)}'.", _PUBLISHED)
+    if left.unexpected_keys:
+        raise InputError(
+            f"{state.file} has weights '{min(left.unexpected_keys)}', which this model has not.", _PUBLISHED
+        )
     return model.eval().requires_grad_(False)
 
 
-def _wrong(what: str, reason: str) -> InputError:
-    return InputError(
-        f"These are not the weights of {what}: {reason}.", "Give the file that its authors published."
-    )
-
-
-def _first(state: State, name: str, what: str) -> Any:
-    if name not in state:
-        raise _wrong(what, f"{name} is missing")
-    return state[name]
-
-
-def _renamed(state: State, pairs: Sequence[tuple[str, str]]) -> State:
-    """Names changed by regular expressions, in order."""
-    out = {}
-    for name, value in state.items():
-        for pattern, replacement in pairs:
-            name = re.sub(pattern, replacement, name)
-        out[name] = value
-    return out
-
-
-def _count(state: State, pattern: str) -> int:
-    """How many layers there are: one more than the largest number that ``pattern`` finds."""
-    return 1 + max((int(match[1]) for name in state if (match := re.match(pattern, name))), default=-1)
-
-
-def linear_stack(state: State, between: Callable[[], Any] | None = None) -> Any:
+def linear_stack(state: Weights, between: Callable[[], Any] | None = None) -> Any:
     """Linear layers from their weights, in the order of their numbers, with ``between`` after all but the last."""
     from torch import nn
 
-    places = sorted({int(name.split(".")[0]) for name in state})
+    places = sorted({int(name.split(".")[0]) for name in state if name.split(".")[0].isdecimal()})
     layers: list[Any] = []
     for place in places:
         weight = state[f"{place}.weight"]
@@ -195,20 +194,19 @@ _CLIP_NAMES = (
 )
 
 
-def clip_of_open_clip(library: Any, state: State) -> Any:
+def clip_of_open_clip(library: Any, state: Weights) -> Any:
     """A CLIP model from a checkpoint of OpenCLIP's ViT models; heads are 64 wide in text, 80 in ViT-H and 64 in others."""
-    what = "a CLIP model of OpenCLIP"
-    patch = _first(state, "visual.conv1.weight", what)
-    vision, text = patch.shape[0], _first(state, "ln_final.weight", what).shape[0]
-    vocabulary, width = _first(state, "token_embedding.weight", what).shape
-    patches = _first(state, "visual.positional_embedding", what).shape[0] - 1
+    patch = state["visual.conv1.weight"]
+    vision, text = patch.shape[0], state["ln_final.weight"].shape[0]
+    vocabulary, width = state["token_embedding.weight"].shape
+    patches = state["visual.positional_embedding"].shape[0] - 1
     blocks = r"transformer\.resblocks\.(\d+)\."
     config = library.CLIPConfig(
         text_config={
             "vocab_size": vocabulary,
             "hidden_size": width,
             "intermediate_size": state["transformer.resblocks.0.mlp.c_fc.weight"].shape[0],
-            "num_hidden_layers": _count(state, blocks),
+            "num_hidden_layers": state.count(blocks),
             "num_attention_heads": text // _HEAD_SIZE,
             "max_position_embeddings": state["positional_embedding"].shape[0],
             "hidden_act": "gelu",
@@ -219,16 +217,16 @@ def clip_of_open_clip(library: Any, state: State) -> Any:
         vision_config={
             "hidden_size": vision,
             "intermediate_size": state["visual.transformer.resblocks.0.mlp.c_fc.weight"].shape[0],
-            "num_hidden_layers": _count(state, rf"visual\.{blocks}"),
+            "num_hidden_layers": state.count(rf"visual\.{blocks}"),
             "num_attention_heads": vision // (80 if vision % 80 == 0 else _HEAD_SIZE),
             "image_size": round(patches**0.5) * patch.shape[-1],
             "patch_size": patch.shape[-1],
             "hidden_act": "gelu",
         },
-        projection_dim=_first(state, "text_projection", what).shape[1],
+        projection_dim=state["text_projection"].shape[1],
     )
-    translated: State = {}
-    for name, value in _renamed(state, _CLIP_NAMES).items():
+    translated = Weights({}, state.file)
+    for name, value in state.renamed(_CLIP_NAMES).items():
         if name.endswith(("in_proj_weight", "in_proj_bias")):
             stem, kind = name.rsplit("in_proj_", 1)
             for part, rows in zip("qkv", value.chunk(3), strict=True):
@@ -237,7 +235,7 @@ def clip_of_open_clip(library: Any, state: State) -> Any:
             translated[name] = value.T.contiguous()
         elif name != "attn_mask":
             translated[name] = value
-    return filled(library.CLIPModel(config), translated, what)
+    return filled(library.CLIPModel(config), translated)
 
 
 _BLIP_NAMES = (
@@ -252,27 +250,18 @@ _BLIP_NAMES = (
 )
 
 
-def blip_of_salesforce(library: Any, state: State, pad: int) -> tuple[Any, Any]:
+def blip_of_salesforce(library: Any, state: Weights, pad: int) -> tuple[Any, Any]:
     """The encoder of images, and that of text which attends to it, from a checkpoint of BLIP's own code; heads are 64 wide."""
     from transformers.models.blip.modeling_blip_text import BlipTextModel
 
-    what = "a BLIP model"
-    vision = {
-        name.removeprefix("visual_encoder."): v
-        for name, v in state.items()
-        if name.startswith("visual_encoder.")
-    }
-    text = {
-        name.removeprefix("text_encoder."): value
-        for name, value in state.items()
-        if name.startswith("text_encoder.") and not name.endswith("position_ids")
-    }
-    patch = _first(vision, "patch_embed.proj.weight", what)
-    words = _first(text, "embeddings.word_embeddings.weight", what)
+    vision, text = state.under("visual_encoder."), state.under("text_encoder.")
+    text.pop("embeddings.position_ids", None)
+    patch = vision["patch_embed.proj.weight"]
+    words = text["embeddings.word_embeddings.weight"]
     images = library.BlipVisionConfig(
         hidden_size=patch.shape[0],
-        intermediate_size=_first(vision, "blocks.0.mlp.fc1.weight", what).shape[0],
-        num_hidden_layers=_count(vision, r"blocks\.(\d+)\."),
+        intermediate_size=vision["blocks.0.mlp.fc1.weight"].shape[0],
+        num_hidden_layers=vision.count(r"blocks\.(\d+)\."),
         num_attention_heads=patch.shape[0] // _HEAD_SIZE,
         image_size=round((vision["pos_embed"].shape[1] - 1) ** 0.5) * patch.shape[-1],
         patch_size=patch.shape[-1],
@@ -282,8 +271,8 @@ def blip_of_salesforce(library: Any, state: State, pad: int) -> tuple[Any, Any]:
         vocab_size=words.shape[0],
         hidden_size=words.shape[1],
         encoder_hidden_size=patch.shape[0],
-        intermediate_size=_first(text, "encoder.layer.0.intermediate.dense.weight", what).shape[0],
-        num_hidden_layers=_count(text, r"encoder\.layer\.(\d+)\."),
+        intermediate_size=text["encoder.layer.0.intermediate.dense.weight"].shape[0],
+        num_hidden_layers=text.count(r"encoder\.layer\.(\d+)\."),
         num_attention_heads=words.shape[1] // _HEAD_SIZE,
         max_position_embeddings=text["embeddings.position_embeddings.weight"].shape[0],
         pad_token_id=pad,
@@ -291,8 +280,8 @@ def blip_of_salesforce(library: Any, state: State, pad: int) -> tuple[Any, Any]:
         eos_token_id=None,
         sep_token_id=None,
     )
-    image_model = filled(library.BlipVisionModel(images), _renamed(vision, _BLIP_NAMES), what)
-    return image_model, filled(BlipTextModel(texts, add_pooling_layer=False), text, what)
+    image_model = filled(library.BlipVisionModel(images), vision.renamed(_BLIP_NAMES))
+    return image_model, filled(BlipTextModel(texts, add_pooling_layer=False), text)
 
 
 _SPEECH_NAMES = (
@@ -315,17 +304,16 @@ _SPEECH_NAMES = (
 _STRIDES = (5, 2, 2, 2, 2, 2, 2)
 
 
-def speech_of_fairseq(library: Any, state: State) -> Any:
+def speech_of_fairseq(library: Any, state: Weights) -> Any:
     """wav2vec 2.0 or WavLM of the base layout from a checkpoint of fairseq's code; heads are 64 wide where no weight says it."""
-    what = "a wav2vec 2.0 or WavLM model"
     bias = state.get("encoder.layers.0.self_attn.relative_attention_bias.weight")
-    width = _first(state, "encoder.layer_norm.weight", what).shape[0]
-    position = _first(state, "encoder.pos_conv.0.weight_v", what)
+    width = state["encoder.layer_norm.weight"].shape[0]
+    position = state["encoder.pos_conv.0.weight_v"]
     convolutions = [state[f"feature_extractor.conv_layers.{i}.0.weight"].shape for i in range(len(_STRIDES))]
-    facts: dict[str, Any] = {
+    facts: Facts = {
         "hidden_size": width,
         "intermediate_size": state["encoder.layers.0.fc1.weight"].shape[0],
-        "num_hidden_layers": _count(state, r"encoder\.layers\.(\d+)\."),
+        "num_hidden_layers": state.count(r"encoder\.layers\.(\d+)\."),
         "num_attention_heads": width // _HEAD_SIZE if bias is None else bias.shape[1],
         "conv_dim": [shape[0] for shape in convolutions],
         "conv_kernel": [shape[2] for shape in convolutions],
@@ -334,9 +322,9 @@ def speech_of_fairseq(library: Any, state: State) -> Any:
         "num_conv_pos_embedding_groups": width // position.shape[1],
     }
     unused = ("quantizer.", "project_q.", "final_proj.", "label_embs_concat")
-    encoder = {name: value for name, value in state.items() if not name.startswith(unused)}
+    encoder = Weights({name: state[name] for name in state if not name.startswith(unused)}, state.file)
     if bias is None:
         model = library.Wav2Vec2Model(library.Wav2Vec2Config(**facts))
     else:
         model = library.WavLMModel(library.WavLMConfig(**facts, num_buckets=bias.shape[0]))
-    return filled(model, _renamed(encoder, _SPEECH_NAMES), what)
+    return filled(model, encoder.renamed(_SPEECH_NAMES))

@@ -19,6 +19,7 @@ from typing import Any, ClassVar
 from heartfelt.errors import InputError
 from heartfelt.media.image import decode_image
 from heartfelt.models.checkpoint import (
+    Weights,
     blip_of_salesforce,
     clip_of_open_clip,
     filled,
@@ -154,9 +155,9 @@ class ImageReward(_ImageScores):
         checkpoint = open_checkpoint(where, ("ImageReward.safetensors", "ImageReward.pt"))
         self._tokenize = self._tokenizer(library, where)
         pad = int(self._tokenize.pad_token_id)
-        image, text = blip_of_salesforce(library, checkpoint.under("blip."), pad)
+        image, text = blip_of_salesforce(library, checkpoint.state.under("blip."), pad)
         self._image, self._text = image.to(self.device), text.to(self.device)
-        if not (layers := checkpoint.under("mlp.layers.")):
+        if not (layers := checkpoint.state.under("mlp.layers.")):
             raise InputError(
                 f"{where} has no weights 'mlp.layers'.", "Give the file of ImageReward's authors."
             )
@@ -203,9 +204,9 @@ class Aesthetic(_ImageScores):
         import torch
 
         checkpoint = open_checkpoint(where, ("model.safetensors", "pytorch_model.bin"), ("config.json",))
-        layers = checkpoint.under("layers.")
-        if single := checkpoint.under("predictor."):
-            layers = {f"0.{name}": value for name, value in single.items()}
+        layers = checkpoint.state.under("layers.")
+        if single := checkpoint.state.under("predictor."):
+            layers = single.renamed(((r"^", "0."),))
         if not layers:
             raise InputError(
                 f"{where} has no weights 'layers' or 'predictor': it is not an aesthetic predictor.",
@@ -216,13 +217,12 @@ class Aesthetic(_ImageScores):
         self._head = linear_stack(layers, between).to(self.device)
         folder = str(checkpoint.path.parent)
         config = loaded_from(folder, library.CLIPVisionConfig.from_pretrained)
-        names = ("vision_model.", "visual_projection.")
-        state = {
-            name: value
-            for name, value in checkpoint.state.items()
-            if name.startswith(names) and not name.endswith("position_ids")
-        }
-        model = filled(library.CLIPVisionModelWithProjection(config), state, "CLIP's image encoder")
+        names = [
+            name for name in checkpoint.state if name.startswith(("vision_model.", "visual_projection."))
+        ]
+        encoder = Weights({name: checkpoint.state[name] for name in names}, checkpoint.path.name)
+        encoder.pop("vision_model.embeddings.position_ids", None)
+        model = filled(library.CLIPVisionModelWithProjection(config), encoder)
         self._model = model.to(self.device)
         self._prepare = _prepared(library, config.image_size)
         self._identity = checkpoint_identity(where, checkpoint)

@@ -26,7 +26,14 @@ from heartfelt.errors import InputError, MissingPartError
 from heartfelt.extras import install_command
 from heartfelt.media.sound import decode, read_samples, to_one_channel
 from heartfelt.models import load_model
-from heartfelt.models.checkpoint import Checkpoint, filled, linear_stack, open_checkpoint, speech_of_fairseq
+from heartfelt.models.checkpoint import (
+    Checkpoint,
+    Weights,
+    filled,
+    linear_stack,
+    open_checkpoint,
+    speech_of_fairseq,
+)
 from heartfelt.models.mel import RATE, no_sound
 from heartfelt.predictors.hub_model import HubModel, HubScores, Scores, checkpoint_identity
 from heartfelt.predictors.predictor import PREDICTORS
@@ -101,13 +108,13 @@ class Utmos(_SoundScores):
         files = ("model.safetensors", "utmos22_strong_step7459_v1.pt", "model.ckpt")
         checkpoint = open_checkpoint(where, files)
         state = _one_layout(checkpoint, self._LISTENER)
-        self._encoder = speech_of_fairseq(library, _under(state, "wav2vec2.")).to(self.device)
+        self._encoder = speech_of_fairseq(library, state.under("wav2vec2.")).to(self.device)
         self._condition = torch.cat([state["domain"], state["listener"]]).to(self.device)
-        recurrent = _under(state, "blstm.")
+        recurrent = state.under("blstm.")
         width = recurrent["weight_ih_l0"].shape
         lstm = torch.nn.LSTM(width[1], width[0] // 4, batch_first=True, bidirectional=True)
-        self._recurrent = filled(lstm, recurrent, "UTMOS").to(self.device)
-        self._head = linear_stack(_under(state, "head."), torch.nn.ReLU).to(self.device)
+        self._recurrent = filled(lstm, recurrent).to(self.device)
+        self._head = linear_stack(state.under("head."), torch.nn.ReLU).to(self.device)
         self._identity = checkpoint_identity(where, checkpoint)
 
     def hear(self, samples: Samples, rate: int) -> Mapping[str, float]:
@@ -123,11 +130,7 @@ class Utmos(_SoundScores):
             return {self.name: float(frames.mean()) * 2 + 3}
 
 
-def _under(state: Mapping[str, Any], prefix: str) -> dict[str, Any]:
-    return {name.removeprefix(prefix): value for name, value in state.items() if name.startswith(prefix)}
-
-
-def _one_layout(checkpoint: Checkpoint, listener: int) -> dict[str, Any]:
+def _one_layout(checkpoint: Checkpoint, listener: int) -> Weights:
     """The weights under the same names, whether they come from UTMOS22's own code or from SpeechMOS."""
     state = checkpoint.state
     from_own_code = "output_layers.0.judge_embedding.weight" in state
@@ -136,7 +139,9 @@ def _one_layout(checkpoint: Checkpoint, listener: int) -> dict[str, Any]:
         "blstm.": "output_layers.0.decoder_rnn." if from_own_code else "blstm.",
         "head.": "output_layers.1.net." if from_own_code else "projection.",
     }
-    out = {new + name: value for new, old in names.items() for name, value in checkpoint.under(old).items()}
+    out = {
+        new + name: value for new, old in names.items() for name, value in checkpoint.state.under(old).items()
+    }
     if from_own_code:
         domain = state["feature_extractors.1.embedding.weight"][0]
         judge = state["output_layers.0.judge_embedding.weight"][listener]
@@ -144,7 +149,7 @@ def _one_layout(checkpoint: Checkpoint, listener: int) -> dict[str, Any]:
         domain, judge = state["domain_emb"][0], state["judge_emb"][0]
     else:
         raise InputError(f"{checkpoint.path} is no checkpoint of UTMOS.", Utmos.weights)
-    return {**out, "domain": domain, "listener": judge}
+    return Weights({**out, "domain": domain, "listener": judge}, state.file)
 
 
 @PREDICTORS.register("audiobox-aesthetics")
@@ -176,7 +181,7 @@ class AudioboxAesthetics(_SoundScores):
             raise InputError(
                 f"{where} has no config.json with 'target_transform'.", f"Give a copy of {self.default}."
             )
-        self._encoder = speech_of_fairseq(library, checkpoint.under("wavlm_model.")).to(self.device)
+        self._encoder = speech_of_fairseq(library, checkpoint.state.under("wavlm_model.")).to(self.device)
         self._unit_length = bool(facts.get("normalize_embed", True))
         self._axes = {axis: self._axis(checkpoint, axis, facts) for axis in self._AXES.values()}
         self._identity = checkpoint_identity(where, checkpoint)
@@ -188,16 +193,16 @@ class AudioboxAesthetics(_SoundScores):
         import torch
 
         count = int(facts.get("proj_num_layer", 1))
-        state = checkpoint.under(f"proj_layer.{axis}.")
+        state = checkpoint.state.under(f"proj_layer.{axis}.")
         layers: list[Any] = []
         for number in range(count):
-            size = state[f"{len(layers)}.weight"].shape if f"{len(layers)}.weight" in state else (0, 0)
-            layers.append(torch.nn.Linear(size[1], size[0]))
+            size = state[f"{len(layers)}.weight"].shape
+            layers.append(torch.nn.Linear(size[-1], size[0]))
             if number < count - 1:
                 layers += [torch.nn.LayerNorm(size[0])] if facts.get("proj_ln") else []
                 layers.append(torch.nn.GELU())
                 layers += [torch.nn.Dropout(facts["proj_dropout"])] if facts.get("proj_dropout") else []
-        head = filled(torch.nn.Sequential(*layers), state, "Audiobox Aesthetics").to(self.device)
+        head = filled(torch.nn.Sequential(*layers), state).to(self.device)
         depth = self._encoder.config.num_hidden_layers + 1
         mixing = torch.eye(depth)[-1]
         if facts.get("use_weighted_layer_sum", True):
@@ -308,7 +313,7 @@ class Nisqa(_SoundScores):
             network = nisqa._NISQADIM(settings)
         except KeyError as error:
             raise InputError(f"{where} lacks NISQA's setting {error}.", self.weights) from error
-        self._network = filled(network, checkpoint.state, "NISQA")
+        self._network = filled(network, checkpoint.state)
         self._identity = checkpoint_identity(where, checkpoint)
 
     def samples_of(self, content: bytes) -> tuple[Samples, int]:

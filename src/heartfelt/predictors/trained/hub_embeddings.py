@@ -225,19 +225,17 @@ class _Hubert:
             sizes.pop(name, None)
         self.device = device_of("auto")
         model = library.HubertModel(library.HubertConfig(**sizes))
-        renamed = {
-            name.replace("weight_g", "parametrizations.weight.original0").replace(
-                "weight_v", "parametrizations.weight.original1"
-            ): value
-            for name, value in checkpoint.state.items()
-        }
+        tensors = checkpoint.state.renamed(
+            (
+                ("weight_g$", "parametrizations.weight.original0"),
+                ("weight_v$", "parametrizations.weight.original1"),
+            )
+        )
         # Others belong to pre-training; what is in the way of sound to states must fit.
-        wanted = {
-            name: value
-            for name, value in renamed.items()
-            if name in model.state_dict() or name.startswith(("encoder.", "feature_"))
-        }
-        self.model = filled(model, wanted, "MERT").to(self.device)
+        for name in set(tensors) - set(model.state_dict()):
+            if not name.startswith(("encoder.", "feature_")):
+                del tensors[name]
+        self.model = filled(model, tensors).to(self.device)
         file = checkpoint.path.with_name("preprocessor_config.json")
         facts = json.loads(file.read_bytes()) if file.is_file() else {}
         self.rate = int(facts.get("sampling_rate") or config.get("sample_rate") or 24_000)
