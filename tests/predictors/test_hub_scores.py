@@ -318,6 +318,17 @@ def test_the_identity_is_that_of_the_weights(name: str, written: dict[str, Path]
     assert other.info.hash != first.info.hash
 
 
+@pytest.mark.parametrize("name", ["pickscore", "hpsv2", "imagereward"])
+def test_another_tokenizer_is_another_identity(name: str, written: dict[str, Path], tmp_path: Path) -> None:
+    shutil.copytree(written[name], tmp_path / "copy")
+    settings = tmp_path / "copy" / "tokenizer_config.json"
+    settings.write_text(settings.read_text().rstrip() + "\n\n")
+    other = predictor_from(f"{name}:{tmp_path / 'copy'}")
+    assert other.identity != predictor_for(name, written).identity
+    option = predictor_from(f"{name}[processor={tmp_path / 'copy'}]:{written[name]}")
+    assert option.identity not in (other.identity, predictor_for(name, written).identity)
+
+
 def change_one_number(path: Path) -> None:
     """Store the weights again with one of them changed."""
     if path.suffix == ".safetensors":

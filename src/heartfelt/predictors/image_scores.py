@@ -55,8 +55,7 @@ class _ImageScores(HubScores):
         return str(folder) if folder and any((folder / name).is_file() for name in files) else self.processor
 
     def _with_processor(self, where: str, identity: str) -> str:
-        used = self._processor(where)
-        return identity if used == where else f"{identity} processor {identity_of(used)}"
+        return f"{identity} processor {identity_of(self._processor(where))}"
 
     def _tokenizer(self, library: Any, where: str) -> Any:
         return loaded_from(self._processor(where), library.AutoTokenizer.from_pretrained, config=False)
@@ -104,7 +103,8 @@ class PickScore(_Preference):
         used = self._processor(where, ("preprocessor_config.json",))
         self._prepare = loaded_from(used, library.CLIPImageProcessorPil.from_pretrained, config=False)
         self._tokenize = self._tokenizer(library, where)
-        self._identity = self._with_processor(where, identity_of(where, self._model))
+        identity = identity_of(where, self._model)
+        self._identity = identity if used == where else self._with_processor(where, identity)
 
 
 @PREDICTORS.register("hpsv2")
