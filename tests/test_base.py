@@ -89,8 +89,42 @@ class TestRegistry:
         (info / "METADATA").write_text("Metadata-Version: 2.1\nName: broken\nVersion: 1.0\n")
         (info / "entry_points.txt").write_text("[heartfelt.widgets]\nbad = no_such_module_here:THING\n")
         monkeypatch.syspath_prepend(tmp_path)
-        with pytest.raises(HeartfeltError, match="widget 'bad'"):
-            Registry("widget").names()
+        registry: Registry[int] = Registry("widget")
+        registry.add("ours", 1)
+        assert registry.names() == ["ours"]
+        assert registry["ours"] == 1
+        assert "bad" not in registry
+        assert list(registry.failed) == ["bad"]
+        with pytest.raises(
+            HeartfeltError, match=r"widget 'bad' offered by broken .*no_such_module_here"
+        ) as caught:
+            registry["bad"]
+        assert "uninstall" in caught.value.fix
+        with pytest.raises(UnknownNameError):
+            registry["other"]
+
+    @pytest.mark.parametrize(
+        "code", ["1 / 0", "raise RuntimeError('stop')", "import heartfelt.gone", "def ("]
+    )
+    def test_whatever_a_plugin_raises_the_others_stay(
+        self, code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        module = f"harmful_{hashlib.sha256(code.encode()).hexdigest()[:8]}"
+        (tmp_path / f"{module}.py").write_text(f"{code}\n")
+        info = tmp_path / f"{module}-1.0.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {module}\nVersion: 1.0\n")
+        (info / "entry_points.txt").write_text(
+            f"[heartfelt.trinkets]\nbad = {module}:THING\nours = {module}:THING\n"
+        )
+        monkeypatch.syspath_prepend(tmp_path)
+        registry: Registry[int] = Registry("trinket")
+        registry.add("ours", 1)
+        assert registry["ours"] == 1
+        assert registry.names() == ["ours"]
+        assert "already taken" in registry.failed["ours"].problem
+        with pytest.raises(HeartfeltError, match="trinket 'bad'"):
+            registry["bad"]
 
 
 class TestStreams:

@@ -317,6 +317,7 @@ def train(
     *,
     policy: str = "default",
     heads: Sequence[str] = (),
+    embedding: str = "",
     group: str = "auto",
     confidence: float = 0.9,
     seed: int = 0,
@@ -334,6 +335,8 @@ def train(
         The screening behind the labels.
     heads : sequence of str
         Kinds of heads to choose from; the recipe's own if empty.
+    embedding : str
+        In place of the recipe's: ``clap:MODEL``, ``mert:MODEL`` or ``clip:MODEL``, with a folder or a name on the hub.
     group : str
         The column of the stimuli whose groups stay in one fold; ``auto`` looks for one, ``none`` folds by stimulus.
     confidence : float
@@ -350,7 +353,7 @@ def train(
     """
     from heartfelt.training import TrainOptions, train
 
-    options = TrainOptions(recipe, policy, tuple(heads), seed=seed, confidence=confidence, group=group)
+    options = TrainOptions(recipe, policy, tuple(heads), seed, confidence, group=group, embedding=embedding)
     return train(snapshot_of(source), options, progress)
 
 

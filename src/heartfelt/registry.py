@@ -4,14 +4,15 @@ A registry refuses a second thing under the same name, answers an unknown name w
 and takes in what other installed packages offer under the entry-point group ``heartfelt.<kind>s``. Modules listed as
 ``homes`` register their things when they are loaded, which is when something is first looked for; in a home,
 ``.*`` stands for every subpackage of a package that has the module named after it. Homes given by name (a mapping) are
-loaded one at a time, when their name is looked up.
+loaded one at a time, when their name is looked up. An entry point that does not load is reported where its name is asked for;
+everything else stays available.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import import_module
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from importlib.util import find_spec
 from pkgutil import iter_modules
 from typing import Generic, TypeVar
@@ -28,8 +29,16 @@ class DuplicateNameError(HeartfeltError):
 class Registry(Generic[T]):
     """Things of one ``kind``, by name, in the order they were registered."""
 
-    def __init__(self, kind: str, homes: Sequence[str] | Mapping[str, str] = ()) -> None:
+    def __init__(
+        self,
+        kind: str,
+        homes: Sequence[str] | Mapping[str, str] = (),
+        refused: Mapping[str, tuple[str, str]] | None = None,
+    ) -> None:
         self.kind = kind
+        self._refused = dict(refused or {})
+        """Names that people look for and that are not offered: the problem and the fix of each."""
+        self._failed: dict[str, MissingPartError] = {}
         self._home_of = dict(homes) if isinstance(homes, Mapping) else {}
         self._homes = tuple(dict.fromkeys(self._home_of.values())) or tuple(homes)
         self._things: dict[str, T] = {}
@@ -58,6 +67,10 @@ class Registry(Generic[T]):
         if name not in self._things and name in self._home_of:
             import_module(self._home_of[name])
         if name not in self._things and name not in self:
+            if name in self._failed:
+                raise self._failed[name]
+            if name in self._refused:
+                raise MissingPartError(*self._refused[name])
             raise UnknownNameError(
                 f"No {self.kind} is called '{name}'.",
                 suggestion(name, self._things, f"Known {self.kind}s"),
@@ -86,6 +99,16 @@ class Registry(Generic[T]):
         """Every name with its thing, sorted by name."""
         return [(name, self._things[name]) for name in self.names()]
 
+    def explains(self, name: str) -> bool:
+        """Whether asking for ``name`` says why it cannot be had: it is refused, or its package does not load."""
+        return name in self._refused or name in self.failed
+
+    @property
+    def failed(self) -> Mapping[str, MissingPartError]:
+        """The names offered by other packages that could not be loaded, with the reason."""
+        self._load()
+        return dict(self._failed)
+
     def values(self) -> list[T]:
         """Everything registered, sorted by name."""
         return [self._things[name] for name in self.names()]
@@ -99,14 +122,24 @@ class Registry(Generic[T]):
             for module in _modules(home):
                 import_module(module)
         for point in entry_points(group=self.group):
-            try:
-                thing = point.load()
-            except ImportError as error:
-                raise MissingPartError(
-                    f"The {self.kind} '{point.name}' offered by {point.value} does not load: {error}.",
-                    "Install what it needs, or uninstall the package that offers it.",
-                ) from error
-            self.add(point.name, thing)
+            self._add_point(point)
+
+    def _add_point(self, point: EntryPoint) -> None:
+        """Register what another package offers, or note why it cannot be used."""
+        package = point.dist.name if point.dist is not None else point.value
+        if point.name in self._things or point.name in self._home_of:
+            problem = (
+                f"The package {package} offers a {self.kind} '{point.name}', a name that is already taken."
+            )
+            self._failed[point.name] = MissingPartError(problem, f"Give the {self.kind} another name there.")
+            return
+        try:
+            self._things[point.name] = point.load()
+        except Exception as error:  # noqa: BLE001  # the edge: another package's code may raise anything
+            self._failed[point.name] = MissingPartError(
+                f"The {self.kind} '{point.name}' offered by {package} ({point.value}) does not load: {error}.",
+                "Install what it needs, or uninstall the package that offers it.",
+            )
 
 
 def _modules(home: str) -> list[str]:

@@ -12,6 +12,7 @@ import pytest
 from heartfelt.predictors.trained.embeddings import Music
 from heartfelt.predictors.trained.model import Head, Output, TrainedModel
 from tests.predictors.tiny import write_tiny_clap, write_tiny_clip
+from tests.predictors.tiny_scores import write_tiny
 
 
 def example(name: str, folder: Path) -> str:
@@ -37,8 +38,10 @@ def example(name: str, folder: Path) -> str:
             return "nobody@http://127.0.0.1:9/v1"
         case "clap":
             return str(write_tiny_clap(folder / "tiny-clap"))
-        case "clip":
+        case "clip" | "pickscore":
             return str(write_tiny_clip(folder / "tiny-clip"))
+        case "hpsv2" | "imagereward" | "aesthetic" | "utmos" | "audiobox-aesthetics" | "scoreq" | "nisqa":
+            return str(write_tiny(name, folder / f"tiny-{name}"))
         case "trained":
             return trained_example(folder)
         case _:

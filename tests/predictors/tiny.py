@@ -5,6 +5,7 @@ They are written by the Transformers library as any model is, so loading one is 
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -116,3 +117,39 @@ def byte_tokenizer(library: Any, *, end: int = 2) -> Any:
         unk_token="<unk>",
         model_max_length=_TOKENS,
     )
+
+
+def write_tiny_mert(folder: Path, *, seed: int = 0, **changes: Any) -> Path:
+    """Write a MERT model of a few thousand weights as its authors do: HuBERT's weights, a type of its own, Python code."""
+    import torch
+
+    library = transformers_library()
+    sizes: dict[str, Any] = {
+        "hidden_size": 32,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 2,
+        "intermediate_size": 64,
+        "conv_dim": [8] * 7,
+        "conv_kernel": [10, 3, 3, 3, 3, 2, 2],
+        "conv_stride": [5, 2, 2, 2, 2, 2, 2],
+        "num_conv_pos_embeddings": 16,
+        "num_conv_pos_embedding_groups": 2,
+    }
+    model = seeded(library.HubertModel, library.HubertConfig(**sizes), seed)
+    folder.mkdir(parents=True, exist_ok=True)
+    old = {"original0": "weight_g", "original1": "weight_v"}
+    state = {}
+    for name, value in model.state_dict().items():
+        end = name.rsplit(".", 1)[-1]
+        state[name.replace(f"parametrizations.weight.{end}", old[end]) if end in old else name] = value
+    torch.save({**state, "final_proj.weight": torch.zeros(4, 4)}, folder / "pytorch_model.bin")
+    code = {"AutoConfig": "configuration_MERT.MERTConfig", "AutoModel": "modeling_MERT.MERTModel"}
+    facts = {"model_type": "mert_model", "auto_map": code, "sample_rate": 24_000, **sizes}
+    facts |= {"feature_extractor_cqt": False, "deepnorm": False, "attention_relax": -1.0, **changes}
+    (folder / "config.json").write_text(json.dumps(facts))
+    (folder / "preprocessor_config.json").write_text(
+        json.dumps({"sampling_rate": 24_000, "do_normalize": True})
+    )
+    for module in ("configuration_MERT", "modeling_MERT"):
+        (folder / f"{module}.py").write_text(f"raise SystemExit('{module} was run')\n")
+    return folder

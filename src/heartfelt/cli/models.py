@@ -1,4 +1,4 @@
-"""Commands on pretrained models: ``models list``, ``models pull``, ``models show``, ``models verify``."""
+"""Commands on models: ``models list``, ``models predictors``, ``models pull``, ``models show``, ``models verify``."""
 
 from __future__ import annotations
 
@@ -37,6 +37,34 @@ def list_(as_json: AsJson = False) -> None:
         out.print(f"[bold]{name:20}[/bold] {model.about}")
         say(f"{'':20} {here}; {model.licence}")
     say(f"Stored in {cache_folder()}")
+
+
+@models.command()
+def predictors(as_json: AsJson = False) -> None:
+    """List everything that can be asked with --model: built in, and offered by other installed packages."""
+    from heartfelt.extras import install_command, is_installed, packages_of
+    from heartfelt.predictors import PREDICTORS
+
+    rows = []
+    for name, kind in PREDICTORS.items():
+        missing = [package for package in packages_of(kind.extra) if not is_installed(package)]
+        fix = install_command(kind.extra) if kind.extra and missing else None
+        package = kind.__module__.partition(".")[0]
+        rows.append(
+            {"name": name, "about": kind.about, "argument": kind.argument, "package": package, "install": fix}
+        )
+    if as_json:
+        failed = [{"name": name, "problem": e.problem, "fix": e.fix} for name, e in PREDICTORS.failed.items()]
+        print(dumps([*rows, *failed]))
+        return
+    for row in rows:
+        out.print(f"[bold]{row['name']:20}[/bold] {row['about']}", soft_wrap=True)
+        argument = f"{row['name']}:ARG, {row['argument']}" if row["argument"] else ""
+        source = "" if row["package"] == "heartfelt" else f"from the package {row['package']}"
+        install = f"install first: {row['install']}" if row["install"] else ""
+        say(*(f"{'':20} {line}" for line in (argument, source, install) if line))
+    for name, error in PREDICTORS.failed.items():
+        say(f"{name:20} cannot be used: {error.problem} {error.fix}")
 
 
 @models.command()

@@ -55,6 +55,13 @@ def train(
     heads: Annotated[
         str, typer.Option(metavar="KIND,…", help="Heads to choose from: ridge, kernel, mlp, ordinal.")
     ] = "",
+    embedding: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME[:MODEL]",
+            help="An embedding in place of the recipe's: clap:MODEL, mert:MODEL, clip:MODEL, with a folder or a name on the hub.",
+        ),
+    ] = "",
     group: Annotated[
         str,
         typer.Option(
@@ -105,6 +112,7 @@ def train(
     with_model = context.info_name == "train"
     if is_fine_tuning(recipe):
         _refuse(heads, "--heads", "chooses heads on frozen embeddings")
+        _refuse(embedding, "--embedding", "chooses what heads are trained on")
         if not with_model:
             raise InputError(
                 f"'{recipe}' fine-tunes a model: evaluating it means training it.",
@@ -141,7 +149,7 @@ def train(
     from heartfelt.training.card import evaluation_table
 
     kinds = tuple(part.strip() for part in heads.split(",") if part.strip())
-    chosen = TrainOptions(recipe, policy, kinds, seed, group=group, split=split)
+    chosen = TrainOptions(recipe, policy, kinds, seed, group=group, split=split, embedding=embedding)
     with progress_bar(f"reading {sources[0]}") as report:
         result = run(read_source(sources[0], format, parse_map(map), report), chosen, report)
         with whole_folder(out) as made:

@@ -38,15 +38,17 @@ def transformers_library(*models: str) -> Any:
     return transformers
 
 
-def loaded_from(where: str, load: Callable[[str], T], revision: str | None = None) -> T:
+def loaded_from(
+    where: str, load: Callable[[str], T], revision: str | None = None, *, config: bool = True
+) -> T:
     """Call ``load`` with the folder or hub name; what goes wrong becomes a message with a fix.
 
-    ``revision`` is the one that ``load`` asks the hub for.
+    ``revision`` is the one that ``load`` asks the hub for; ``config`` is whether a folder must have a ``config.json``.
     """
     folder = Path(where).expanduser()
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{where} is a file, not a folder with a model.", "Give the folder that holds it.")
-    if folder.is_dir() and not (folder / "config.json").is_file():
+    if config and folder.is_dir() and not (folder / "config.json").is_file():
         raise InputError(
             f"{where} holds no model: it has no config.json.",
             "Give a folder written by save_pretrained, or a name on the hub such as 'laion/clap-htsat-unfused'.",
@@ -109,13 +111,12 @@ def quiet() -> Iterator[None]:
             logging.enable_progress_bar()
 
 
-def identity_of(where: str, model: Any) -> str:
+def identity_of(where: str, model: Any = None) -> str:
     """What decides a model's answers: the content of its folder, or its name and revision on the hub."""
     folder = Path(where).expanduser()
     if not folder.is_dir():
-        return (
-            f"{where}@{getattr(model.config, '_commit_hash', None) or _stored_revision(where) or 'unknown'}"
-        )
+        commit = getattr(getattr(model, "config", None), "_commit_hash", None)
+        return f"{where}@{commit or _stored_revision(where) or 'unknown'}"
     whole = hashlib.sha256()
     for path in sorted(folder.iterdir()):
         if path.suffix in {".json", ".txt", ".safetensors", ".bin", ".model"}:
@@ -125,5 +126,8 @@ def identity_of(where: str, model: Any) -> str:
 
 def _stored_revision(name: str) -> str | None:
     """The commit of a model in the hub's cache, where the library does not tell it."""
-    path = hub_library().try_to_load_from_cache(name, "config.json")
-    return Path(path).parent.name if isinstance(path, str) else None
+    for file in ("config.json", "preprocessor_config.json", "tokenizer_config.json"):
+        path = hub_library().try_to_load_from_cache(name, file)
+        if isinstance(path, str):
+            return Path(path).parent.name
+    return None

@@ -84,6 +84,10 @@ class Model:
         """A file that is not a graph, such as a vocabulary."""
         return self._others[file]
 
+    def input_names(self, *, file: str = "model.onnx") -> list[str]:
+        """The names of a graph's inputs, in order."""
+        return [value.name for value in self._sessions[file].get_inputs()]
+
     def input_shape(self, name: str, *, file: str = "model.onnx") -> list[int | str | None]:
         """The shape a graph expects of an input; None or a name where any size will do."""
         shapes: dict[str, list[int | str | None]]

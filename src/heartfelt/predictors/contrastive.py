@@ -22,7 +22,6 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
@@ -31,8 +30,9 @@ import numpy.typing as npt
 from heartfelt.errors import InputError
 from heartfelt.media.image import decode_image
 from heartfelt.media.sound import decode
-from heartfelt.models.hub import identity_of, loaded_from, model_of, transformers_library
-from heartfelt.predictors.predictor import PREDICTORS, Ask, Case, Prediction, Predictor, PredictorInfo
+from heartfelt.models.hub import identity_of, loaded_from, model_of
+from heartfelt.predictors.hub_model import HubModel
+from heartfelt.predictors.predictor import PREDICTORS, Ask, Case, Prediction
 from heartfelt.predictors.spec import number_option
 from heartfelt.predictors.store import Recent
 from heartfelt.predictors.texts import answer_texts, general_text
@@ -42,31 +42,25 @@ Vector: TypeAlias = npt.NDArray[np.float32]
 _WINDOWS_AT_ONCE = 16
 
 
-class Matcher(Predictor):
-    """A predictor that matches text with media. Other processes load the model for themselves."""
+class Matcher(HubModel):
+    """A predictor that matches text with media."""
 
-    default: ClassVar[str]
-    """The model on the hub that is used by default."""
     options: ClassVar[Mapping[str, str]] = {
         "temperature": "what cosines are divided by before shares are made of them; by default the model's own",
-        "device": "auto (a GPU where there is one), cpu or cuda",
+        **HubModel.options,
     }
 
     model_class: ClassVar[str]
     """The model's class in the library."""
 
     def __init__(self, where: str, options: Mapping[str, str]) -> None:
-        where = where or self.default
-        folder = Path(where).expanduser()
-        # Other processes may work in another folder.
-        self.where = str(folder.resolve()) if folder.is_dir() else where
-        self.given = dict(options)
+        super().__init__(where, options)
         self._texts: Recent[tuple[Vector, str | None]] = Recent()
         self._media: Recent[Vector] = Recent()
-        library = transformers_library(where)
-        self.device = _device_of(options.get("device", "auto"))
+
+    def _load(self, library: Any, where: str) -> None:
         self._model: Any = model_of(where, getattr(library, self.model_class)).to(self.device)
-        self.temperature = temperature_of(options, self._model)
+        self.temperature = temperature_of(self.settings, self._model)
         self._identity = identity_of(where, self._model)
         self._longest = int(self._model.config.text_config.max_position_embeddings)
         """How many tokens of a text are read."""
@@ -81,49 +75,23 @@ class Matcher(Predictor):
     def _open(self, library: Any, where: str) -> Any:
         """Load what prepares the media; return the tokenizer."""
 
-    def __reduce__(self) -> tuple[type[Matcher], tuple[str, dict[str, str]], dict[str, str]]:
-        return type(self), (self.where, self.given), {"spec": self.spec, "label": self.label}
-
     def embed_text(self, text: str) -> tuple[Vector, str | None]:
         """The text's vector, and a remark where only a part of it was read."""
-        import torch
-
-        tokens = self._tokenize(text, return_tensors="pt", truncation=True, max_length=self._longest)
-        given = {name: tokens[name].to(self.device) for name in ("input_ids", "attention_mask")}
-        with torch.inference_mode():
-            output = self._model.get_text_features(**given)
-        whole = len(self._tokenize(text, verbose=False)["input_ids"])
-        remark = (
-            f"only the first {self._longest} tokens of the text were read" if whole > self._longest else None
-        )
-        return output.pooler_output[0].float().cpu().numpy(), remark
+        return text_vector(self._model, self._tokenize, text, self._longest)
 
     @abstractmethod
     def embed_media(self, content: bytes) -> Vector:
         """The vector of a media file's content."""
 
-    def describe(self) -> PredictorInfo:
-        """The folder's name or the name on the hub, with the hash of its files or its revision."""
-        is_folder = self._identity.startswith("sha256:")
-        short = Path(self.where).name if is_folder else self.where
-        return PredictorInfo(
-            self.spec or self.name,
-            f"{self.name} {short}",
-            self.name,
-            self.where,
-            None if is_folder else self._identity.rpartition("@")[2],
-            self._identity.removeprefix("sha256:") if is_folder else None,
-        )
-
     def predict_case(self, case: Case) -> Sequence[Prediction]:
         """Embed the media once and match it with every question's texts."""
         content = case.media_file.content
-        vector = self._media.get(case.media_file.hash, lambda: _unit(self.embed_media(content)))
+        vector = self._media.get(case.media_file.hash, lambda: unit(self.embed_media(content)))
         return [self._answer(ask, vector) for ask in case.asks]
 
     def _embedded(self, text: str) -> tuple[Vector, str | None]:
         vector, remark = self.embed_text(text)
-        return _unit(vector), remark
+        return unit(vector), remark
 
     def _cosine(self, text: str, vector: Vector) -> tuple[float, str | None]:
         other, remark = self._texts.get(text, lambda: self._embedded(text))
@@ -159,7 +127,7 @@ class Clap(Matcher):
     """Text and sound in one space."""
 
     name = "clap"
-    extra = "transformers"
+    media_kinds = ("audio",)
     about = "cosine of text and sound by a CLAP model"
     default = "laion/clap-htsat-unfused"
     argument = f"a folder or a name on the hub ({default})"
@@ -179,10 +147,19 @@ class Clap(Matcher):
 
     def embed_media(self, content: bytes) -> Vector:
         """The mean of the windows' unit vectors."""
+        return self.embed_samples(decode(content, self.rate))
+
+    @property
+    def rate(self) -> int:
+        """Samples per second that the model was made for."""
+        return int(self._extract.sampling_rate)
+
+    def embed_samples(self, samples: Vector) -> Vector:
+        """The mean of the unit vectors of the windows of one channel at the model's rate."""
         import torch
 
-        rate = int(self._extract.sampling_rate)
-        windows = cut_windows(decode(content, rate), int(self._extract.nb_max_samples))
+        rate = self.rate
+        windows = cut_windows(samples, int(self._extract.nb_max_samples))
         vectors = []
         for start in range(0, len(windows), _WINDOWS_AT_ONCE):
             some = windows[start : start + _WINDOWS_AT_ONCE]
@@ -204,7 +181,7 @@ class Clip(Matcher):
     """Text and image in one space."""
 
     name = "clip"
-    extra = "transformers"
+    media_kinds = ("image",)
     about = "cosine of text and image by a CLIP model"
     default = "openai/clip-vit-base-patch32"
     argument = f"a folder or a name on the hub ({default})"
@@ -216,13 +193,31 @@ class Clip(Matcher):
 
     def embed_media(self, content: bytes) -> Vector:
         """The image's vector."""
-        import torch
+        return image_vector(self._model, self._prepare, content)
 
-        pixels = self._prepare(images=decode_image(content), return_tensors="pt")["pixel_values"]
-        with torch.inference_mode():
-            output = self._model.get_image_features(pixel_values=pixels.to(self.device))
-        out: Vector = output.pooler_output[0].float().cpu().numpy()
-        return out
+
+def image_vector(model: Any, prepare: Any, content: bytes) -> Vector:
+    """The vector of an image by a CLIP model."""
+    import torch
+
+    pixels = prepare(images=decode_image(content), return_tensors="pt")["pixel_values"]
+    with torch.inference_mode():
+        output = model.get_image_features(pixel_values=pixels.to(model.device))
+    out: Vector = output.pooler_output[0].float().cpu().numpy()
+    return out
+
+
+def text_vector(model: Any, tokenize: Any, text: str, longest: int) -> tuple[Vector, str | None]:
+    """The vector of a text by a contrastive model, and a remark where only its first ``longest`` tokens were read."""
+    import torch
+
+    tokens = tokenize(text, return_tensors="pt", truncation=True, max_length=longest)
+    inputs = {name: tokens[name].to(model.device) for name in ("input_ids", "attention_mask")}
+    with torch.inference_mode():
+        output = model.get_text_features(**inputs)
+    whole = len(tokenize(text, verbose=False)["input_ids"])
+    remark = f"only the first {longest} tokens of the text were read" if whole > longest else None
+    return output.pooler_output[0].float().cpu().numpy(), remark
 
 
 def cut_windows(samples: npt.NDArray[np.float32], length: int) -> list[npt.NDArray[np.float32]]:
@@ -243,7 +238,8 @@ def _between_words(ask: Ask) -> bool:
     return ask.text in {"", general_text(scale, ask.words, ask.about)}
 
 
-def _unit(vector: Vector) -> Vector:
+def unit(vector: Vector) -> Vector:
+    """The vector with a length of 1; an error where it has none."""
     length = float(np.linalg.norm(vector))
     if not math.isfinite(length) or length == 0.0:
         raise InputError(
@@ -258,18 +254,3 @@ def temperature_of(options: Mapping[str, str], model: Any) -> float:
         scale = model.logit_scale_a if hasattr(model, "logit_scale_a") else model.logit_scale
         return math.exp(-scale.item())
     return number_option(options, "temperature", 1.0, 0.0, above=True)
-
-
-def _device_of(wanted: str) -> str:
-    """Where the model shall run: ``auto`` takes a GPU where there is one."""
-    import torch
-
-    if wanted != "auto":
-        try:
-            return str(torch.zeros(0, device=wanted).device)
-        except (RuntimeError, AssertionError) as error:
-            raise InputError(
-                f"No device here is called '{wanted}': {str(error).strip().splitlines()[0]}.",
-                "Use device=auto, cpu or cuda.",
-            ) from error
-    return "cuda" if torch.cuda.is_available() else "cpu"

@@ -427,6 +427,8 @@ _HOMES = {
     "tagger": "tagger",
     "clap": "contrastive",
     "clip": "contrastive",
+    **dict.fromkeys(("pickscore", "hpsv2", "imagereward", "aesthetic"), "image_scores"),
+    **dict.fromkeys(("utmos", "audiobox-aesthetics", "scoreq", "nisqa"), "sound_scores"),
     "chat": "chat",
     "pixels": "pixels",
     "objects": "objects",
@@ -438,6 +440,26 @@ _HOMES = {
     "trained": "trained.predictor",
     "valence-arousal": "valence_arousal",
 }
+_INSTEAD = (
+    "Put it behind a server and use 'endpoint:URL' or 'chat:MODEL@URL', or write its numbers to a table and use 'file:PATH'; "
+    "see docs/how-to/own-predictor.md."
+)
+_REFUSED = {
+    "q-align": (
+        "Q-Align (OneAlign) runs only with Python code from the hub, and heartfelt never runs such code.",
+        _INSTEAD,
+    ),
+    "utmosv2": (
+        "UTMOSv2 is on no package index: its code is only on GitHub (sarulab-speech/UTMOSv2).",
+        _INSTEAD,
+    ),
+    "aesthetic-v2-5": (
+        "The code of aesthetic-predictor-v2-5 is under the AGPL, which heartfelt (Apache-2.0) does not build on.",
+        f"Use 'aesthetic', LAION's predictor. {_INSTEAD}",
+    ),
+}
 PREDICTORS: Registry[type[Predictor]] = Registry(
-    "predictor", homes={name: f"heartfelt.predictors.{home}" for name, home in _HOMES.items()}
+    "predictor",
+    homes={name: f"heartfelt.predictors.{home}" for name, home in _HOMES.items()},
+    refused=_REFUSED,
 )

@@ -100,6 +100,8 @@ def predictor_from(spec: PredictorLike, options: Mapping[str, str] | None = None
         if plain.startswith("call") or not error.problem.startswith("No module"):
             raise
         name = spec.partition(":")[0]
+        if PREDICTORS.explains(name):
+            return predictor_from(name)
         known = suggestion(name, PREDICTORS, "Known predictors")
         raise UnknownNameError(
             f"No predictor is called '{name}', and n{error.problem[1:]}",

@@ -36,7 +36,8 @@ def card(model: TrainedModel) -> str:
         *header(model.core, card_scores(model, scores)),
         f"# {model.name}",
         "",
-        f"A small head on frozen embeddings ({model.look().about}), made by `heartfelt train --recipe {model.recipe}`.",
+        f"A small head on frozen embeddings ({model.look().about}), made by"
+        f" `heartfelt train --recipe {model.recipe}{_embedding(model)}`.",
         "",
         "## Data",
         "",
@@ -172,3 +173,8 @@ def answers_table(scores: Sequence[Score]) -> list[str]:
 
 def _cell(estimate: Estimate) -> str:
     return MISSING if estimate.value is None else interval(estimate, 2)
+
+
+def _embedding(model: TrainedModel) -> str:
+    """The option that chose the embedding; nothing where it may be the recipe's."""
+    return f" --embedding {model.embedding}" if ":" in model.embedding else ""

@@ -79,6 +79,16 @@ class Recipe:
         about_text = any(part in question.casefold() for part in self.with_text)
         return self.text_embedding if about_text and self.text_embedding else self.embedding
 
+    def with_embedding(self, name: str, media: str) -> Recipe:
+        """The recipe with another embedding, for a study of these media."""
+        embedding = EMBEDDINGS[name]
+        if (media == "image") != (embedding.media == "image"):
+            raise InputError(
+                f"The embedding '{name}' is for {embedding.media}, and the study has {media}.",
+                f"Choose one for {media}; see docs/training.md.",
+            )
+        return replace(self, embedding=embedding.name, with_text=(), text_embedding=None, ignored={})
+
     def ignored_by(self, question: str) -> tuple[str, ...]:
         """The blocks that a question's head does not look at."""
         return next((names for part, names in self.ignored.items() if part in question.casefold()), ())

@@ -47,6 +47,8 @@ class TrainOptions:
     """``published`` fits to the published training part and evaluates on the other parts; empty uses all stimuli."""
     features: Path | None = None
     """The folder of cached embeddings; the user's cache if left out."""
+    embedding: str = ""
+    """An embedding in place of the recipe's, such as ``clap:MODEL``; the recipe's own if empty."""
 
     def __post_init__(self) -> None:
         for kind in self.heads:
@@ -75,6 +77,8 @@ def train(
     """Embed, evaluate with everything nested, then fit to all stimuli."""
     options = options or TrainOptions()
     recipe = RECIPES[options.recipe]
+    if options.embedding:
+        recipe = recipe.with_embedding(options.embedding, snapshot.study.media)
     whole = gather(
         snapshot,
         recipe,

@@ -198,7 +198,10 @@ def test_windows_hold_everything_once(seconds: float, lengths: list[float]) -> N
 
 
 def test_blocks_cover_every_column() -> None:
+    assert EMBEDDINGS.names()
     for name in EMBEDDINGS:
+        if hasattr(EMBEDDINGS[name], "bound"):
+            continue  # it takes a model: tests/predictors/test_hub_embeddings.py
         embedding = EMBEDDINGS[name]()
         assert columns_of(embedding.blocks)[embedding.blocks[-1].name].stop == embedding.size
     assert Music().size == 2966

@@ -3,7 +3,9 @@
 ``music`` looks at windows of about ten seconds (a file up to fifteen is one window) through both MusicNN models, which hear
 every window at the same level, and at the sound itself; ``music-levelled`` also at the sound brought to one level; ``music-msd``
 does the same through the first MusicNN model alone, in three quarters of the time; ``picture`` looks at an image through
-EfficientNet-Lite; ``music-words`` adds the sentence the stimulus was made from, through MiniLM. A long file is never held whole.
+EfficientNet-Lite; ``music-words`` adds the sentence the stimulus was made from, through MiniLM. ``clap:MODEL``, ``mert:MODEL`` and
+``clip:MODEL`` look through a model of the user's choice (:mod:`heartfelt.predictors.trained.hub_embeddings`). A long file is never
+held whole.
 """
 
 from __future__ import annotations
@@ -102,7 +104,28 @@ class Embedding(ABC):
         """The rows of a file, or an error that says why there are none."""
 
 
-EMBEDDINGS: Registry[type[Embedding]] = Registry("embedding")
+class EmbeddingRegistry(Registry[type[Embedding]]):
+    """Embeddings by name; ``NAME:ARG`` is one of the classes that look through a model of the user's choice."""
+
+    def __getitem__(self, name: str) -> type[Embedding]:
+        kind, colon, argument = name.partition(":")
+        embedding = super().__getitem__(kind)
+        if not colon:
+            return embedding
+        bound = getattr(embedding, "bound", None)
+        if bound is None or not argument:
+            raise InputError(
+                f"'{name}' is not an embedding: '{kind}' takes {'a model after the colon' if bound else 'no argument'}.",
+                f"Write {kind}:MODEL, with a folder or a name on the hub." if bound else f"Write {kind}.",
+            )
+        of_model: type[Embedding] = bound(argument)
+        return of_model
+
+    def __contains__(self, name: object) -> bool:
+        return super().__contains__(str(name).partition(":")[0])
+
+
+EMBEDDINGS = EmbeddingRegistry("embedding", homes=("heartfelt.predictors.trained.hub_embeddings",))
 
 
 class Music(Embedding):
