@@ -17,7 +17,9 @@ from heartfelt.benchmark.earlier import RUNS, earlier_bench
 from heartfelt.errors import HeartfeltError, InputError
 from heartfelt.labels import Benchmark, labels
 from heartfelt.predictors import Predictor, Run, RunOptions, cases, predictor_from, run
+from heartfelt.predictors.file import File
 from heartfelt.predictors.spec import PredictorLike
+from heartfelt.predictors.task import ask_of
 from heartfelt.progress import Progress
 from heartfelt.representation import ShortRepr
 from heartfelt.scoring import ModelInfo, ScoreOptions, Scores, Truth, score, truth_of
@@ -26,6 +28,10 @@ from heartfelt.scoring.truth import ITEM
 from heartfelt.snapshot import Snapshot
 from heartfelt.wording import listed, plural
 
+LOWER_IS_BETTER = (
+    "Lower is better of {}: a good one correlates negatively with ratings of quality. Of pairs, the lower is predicted to be "
+    "chosen. The option negate=lower reverses their signs."
+)
 Models: TypeAlias = PredictorLike | Sequence[PredictorLike] | Mapping[str, PredictorLike]
 """One model, several, or several by the name each is to carry."""
 
@@ -141,7 +147,8 @@ def bench(
         LAYOUTS[options.layout].check(source)
     wanted = _asked(truth, options.questions)
     # All predictors are made before any is asked, so that a mistake in the last name costs nothing.
-    predictors = [predictor_from(model) for model in asked_models]
+    asks = [ask_of(source.study, source.study.question(name)) for name in wanted["question"].unique().sort()]
+    predictors = [part for model in asked_models for part in predictor_from(model).separate(asks)]
     names = [predictor.label or predictor.spec for predictor in predictors]
     _no_duplicates(
         names,
@@ -170,8 +177,14 @@ def bench(
         for model, table in ledgers.items()
         if table.height
     ]
+    lower = [
+        predictor.label
+        for predictor in predictors
+        if isinstance(predictor, File) and predictor.lower_is_better
+    ]
+    directions = (LOWER_IS_BETTER.format(listed(lower)),) if lower else ()
     ledger = pl.concat([scores.ledger, *ledgers.values()], how="diagonal")
-    scores = replace(scores, notes=(*options.notes, *unusable, *scores.notes), ledger=ledger)
+    scores = replace(scores, notes=(*options.notes, *directions, *unusable, *scores.notes), ledger=ledger)
     result = Bench(scores, predictions, tuple(runs), options.folder)
     silent = tuple(f"{model} answered nothing: {reason}" for model, reason in result.failed.items())
     return replace(result, scores=replace(scores, notes=(*silent, *scores.notes))) if silent else result

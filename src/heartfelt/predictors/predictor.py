@@ -371,6 +371,11 @@ class Predictor(ABC):
         """The questions it answers about files that belong to no study; empty where it must be told what is asked."""
         return ()
 
+    def separate(self, asks: Sequence[Ask]) -> Sequence[Predictor]:
+        """The predictors it stands for, where it stands for several (a file with several metrics); else itself."""
+        del asks
+        return [self]
+
     def learn(self, source: Snapshot | Benchmark, labels: pl.DataFrame) -> None:
         """Look at what people answered, where the predictor is made of it. An item's own label must not be used for it."""
         del source, labels
