@@ -18,6 +18,7 @@ from heartfelt.errors import HeartfeltError, InputError
 from heartfelt.labels import Benchmark, labels
 from heartfelt.predictors import Predictor, Run, RunOptions, cases, predictor_from, run
 from heartfelt.predictors.file import File
+from heartfelt.predictors.metric_files import LOWER_IS_BETTER
 from heartfelt.predictors.spec import PredictorLike
 from heartfelt.predictors.task import ask_of
 from heartfelt.progress import Progress
@@ -28,10 +29,6 @@ from heartfelt.scoring.truth import ITEM
 from heartfelt.snapshot import Snapshot
 from heartfelt.wording import listed, plural
 
-LOWER_IS_BETTER = (
-    "Lower is better of {}: a good one correlates negatively with ratings of quality. Of pairs, the lower is predicted to be "
-    "chosen. The option negate=lower reverses their signs."
-)
 Models: TypeAlias = PredictorLike | Sequence[PredictorLike] | Mapping[str, PredictorLike]
 """One model, several, or several by the name each is to carry."""
 

@@ -113,11 +113,19 @@ class File(Predictor):
         named = " ".join(f"{name}={column}" for name, column in sorted(self._named.items()))
         return f"file {self._content} {named}"
 
+    @property
+    def info(self) -> PredictorInfo:
+        """With the direction of a metric after the name."""
+        info = super().info
+        return (
+            replace(info, display_name=f"{info.display_name} (lower is better)")
+            if self.lower_is_better
+            else info
+        )
+
     def describe(self) -> PredictorInfo:
         """The file's name without its extension, or the model chosen from it."""
-        metric = self._metric
-        direction = " (lower is better)" if self.lower_is_better else ""
-        shown = self._named.get("model") or (f"{metric.name}{direction}" if metric else self._path.stem)
+        shown = self._named.get("model") or (self._metric.name if self._metric else self._path.stem)
         path = str(self._path)
         return PredictorInfo(self.spec or path, shown, self.name, path, None, self._content)
 
@@ -275,6 +283,8 @@ class File(Predictor):
                     made = replace(made, rate=number_in(self._named.get("rate")))
                 named = f"from the file's '{name}'"
                 return made if name == ask.question else replace(made, note=made.note or named)
+        if self._metric is not None and not _takes_numbers(ask):
+            return Prediction.failed(f"{self._metric.name} is a number, and this question has other answers")
         return Prediction.failed("the file holds no prediction for this item")
 
     def _predicted(self, row: Row, ask: Ask) -> Prediction:

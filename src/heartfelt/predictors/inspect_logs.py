@@ -15,6 +15,7 @@ import struct
 import zipfile
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ import polars as pl
 from heartfelt.errors import InputError, suggestion
 from heartfelt.predictors.predictor import Ask, Prediction
 from heartfelt.study.answer import read_number
+from heartfelt.wording import plural
 
 LOG = "eval"
 _ZSTD = 93
@@ -142,7 +144,7 @@ def together(said: Sequence[Prediction], ask: Ask) -> Prediction:
     numbers = [prediction.value for prediction in good if prediction.value is not None]
     if len(numbers) == len(good) and not ask.scale.labels():
         return Prediction(
-            value=math.fsum(numbers) / len(numbers), note=f"mean of {len(numbers)} epochs{lost}"
+            value=math.fsum(numbers) / len(numbers), note=f"mean of {plural(len(numbers), 'epoch')}{lost}"
         )
     counts = Counter(_category(prediction, ask) for prediction in good)
     answer, times = counts.most_common(1)[0]
@@ -156,18 +158,16 @@ def _category(prediction: Prediction, ask: Ask) -> str:
     words = ask.scale.labels()
     if prediction.value is not None:
         return words.get(prediction.value, f"{prediction.value:g}")
-    answer = str(prediction.answer)
-    try:
-        value, word = ask.scale.read(answer)
-    except InputError:
-        return answer
-    return word or words.get(value, answer) if value is not None else answer
+    answer = str(prediction.answer).strip(" .")
+    return {word.casefold(): word for word in words.values()}.get(answer.casefold(), str(prediction.answer))
 
 
 def _on_scale(said: Prediction, ask: Ask) -> Prediction:
-    """A number where the question is answered with one: the answer itself, or the only number in it."""
-    if said.problem is not None or said.value is not None or ask.scale.level == "text" or ask.scale.labels():
+    """The answer as the scale spells it; where a number is wanted, the answer itself, or the only number in it."""
+    if said.problem is not None or said.value is not None or ask.scale.level == "text":
         return said
+    if ask.scale.labels():
+        return replace(said, answer=_category(said, ask))
     text = str(said.answer)
     number = read_number(text)
     found = _NUMBER.findall(text) if number is None else []

@@ -20,13 +20,17 @@ from typing import Any
 
 import polars as pl
 
-from heartfelt.errors import InputError
+from heartfelt.errors import InputError, suggestion
 from heartfelt.formats.columns import MISSING
 from heartfelt.formats.json_files import numbered_lines
 from heartfelt.formats.source_table import SYNONYMS, folded
 from heartfelt.predictors.predictor import Ask, Prediction
 from heartfelt.study.answer import read_number
 
+LOWER_IS_BETTER = (
+    "Lower is better of {}: a good one correlates negatively with ratings of quality. Of pairs, the lower is predicted to be "
+    "chosen. The option negate=lower reverses their signs."
+)
 LINES = {".jsonl", ".ndjson"}
 _WHOLE = {"shares", "members", "orders", "samples", "boxes"}
 """Columns whose cells are objects or lists."""
@@ -35,7 +39,6 @@ _ABOUT = {
     *("question", "model", "set", "split", "index", "", "unnamed:_0", "column_1", "trial", "epoch"),
 }
 """Names of columns that describe a stimulus and are no metric."""
-_MAX_NAMED = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +67,9 @@ class Metric:
         """
         if not math.isfinite(number):
             return Prediction.failed(f"the file's {self.name} is {number}")
-        compared = ask.scale.level == "comparison"
-        if negate or (compared and self.lower_is_better):
+        if negate or (ask.compared and self.lower_is_better):
             return Prediction(score=-number, note=f"{self.name} with its sign reversed: lower is better")
-        bounds = None if compared or ask.scale.labels() else ask.scale.bounds()
+        bounds = None if ask.compared or ask.scale.labels() else ask.scale.bounds()
         if bounds is None or self.low is None or self.high is None:
             return Prediction(score=number, note="lower is better" if self.lower_is_better else None)
         value = bounds[0] + (number - self.low) / (self.high - self.low) * (bounds[1] - bounds[0])
@@ -139,9 +141,20 @@ def _same(one: Any, other: Any) -> bool:
 
 def _record(line: str, where: str, *, last: bool) -> dict[str, Any]:
     try:
+        return _parsed(line, where, last=last)
+    except _RepeatedNameError as error:
+        raise InputError(
+            f"{where}: the name '{error}' is there twice.", "Give each value a name of its own."
+        ) from error
+
+
+class _RepeatedNameError(Exception):
+    """An object has two values of one name."""
+
+
+def _parsed(line: str, where: str, *, last: bool) -> dict[str, Any]:
+    try:
         record = json.loads(line, object_pairs_hook=_distinct)
-    except InputError as error:
-        raise InputError(f"{where}: {error.problem}", error.fix) from error
     except (ValueError, RecursionError) as error:
         record = _python_dict(line)
         if record is None:
@@ -162,7 +175,7 @@ def _distinct(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
     record: dict[str, Any] = {}
     for name, value in pairs:
         if name in record:
-            raise InputError(f"the name '{name}' is there twice.", "Give each value a name of its own.")
+            raise _RepeatedNameError(name)
         record[name] = value
     return record
 
@@ -236,8 +249,6 @@ def as_number(cell: object) -> float | None:
 
 def named_metrics(wanted: str, metrics: Sequence[str], path: Path) -> list[str]:
     """The metrics of ``utmos+pesq``, in the order named."""
-    from heartfelt.errors import suggestion
-
     names = [name.strip() for name in wanted.split("+") if name.strip()]
     for name in names:
         if name not in metrics:

@@ -105,6 +105,8 @@ class Ask:
     """What raters were shown together with the stimulus: the written level or the prompt. Empty where nothing was."""
     none: bool = False
     """Whether ``heartfelt.study.answer.NONE`` is an answer: there is nothing to answer (no face, no action)."""
+    compared: bool = False
+    """Whether raters compared stimuli, and a number is wanted for one of them: the larger is predicted to be preferred."""
 
     @classmethod
     def number(
