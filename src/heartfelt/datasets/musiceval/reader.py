@@ -55,9 +55,9 @@ class MusicEvalFormat(Format):
         """A folder with MusicEval's lists, or one of them."""
         columns = {"expert", "wavname", *QUESTIONS}
         if source.is_file():
-            return source.name.endswith((MEANS_END, PERSON_END)) or columns <= header_of(source)
+            return _has_two_scores(source) or columns <= header_of(source)
         lists = [*source.glob(f"sets/*{MEANS_END}"), *source.glob(f"person_mos/*{PERSON_END}")]
-        return bool(lists) or columns <= header_of(source / RATINGS)
+        return any(map(_has_two_scores, lists)) or columns <= header_of(source / RATINGS)
 
     def read(self, source: Path, options: Mapping[str, str], progress: Progress | None = None) -> Snapshot:
         """Read whatever of the release is there."""
@@ -128,6 +128,14 @@ class _Release:
             notes[RATINGS] = line_ends(self.ratings)
             notes[f"{RATINGS} columns"] = "\t".join(open_delimited(self.ratings).header)
         return notes
+
+
+def _has_two_scores(path: Path) -> bool:
+    """Whether a file is a list of clips with two scores; other challenges have lists of this name with one."""
+    fields = {MEANS_END: 3, PERSON_END: 4}
+    count = next((count for end, count in fields.items() if path.name.endswith(end)), 0)
+    first = next((line for _, line in numbered_lines(path)), "") if count else ""
+    return bool(count) and (not first or len(first.split(",")) == count)
 
 
 def _find(source: Path) -> _Release:
