@@ -64,7 +64,7 @@ def test_what_the_datasets_offer_is_found_where_it_is_needed() -> None:
         name for name in FORMATS if type(FORMATS[name]).__module__.startswith("heartfelt.formats.tools.")
     }
     assert set(FORMATS) == {*five, *tables, *tools, "musav", "vgmidi"}
-    assert (FIGURES.names(), LAYOUTS.names()) == (["aimoclips"], ["emolia", "musiceval"])
+    assert (FIGURES.names(), LAYOUTS.names()) == (["aimoclips"], ["emolia", "musiceval", "answers", "inspect"])
     assert "musiceval" in POLICIES
     assert reference_recipe() == "aimoclips"
     assert drafted_recipe() == "aigiemo"

@@ -114,13 +114,18 @@ def _answers(
 
 
 def _said(score: Mapping[str, Any], sample: Mapping[str, Any]) -> Prediction:
-    answer, value = score.get("answer"), score.get("value")
+    answer, value, facts = score.get("answer"), score.get("value"), _part(score, "metadata")
     reason = score.get("explanation")
     why = str(reason) if reason and reason != answer else None
     if answer is not None and str(answer).strip():
         return Prediction(answer=_chosen(str(answer).strip(), sample), reason=why)
     if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
-        return Prediction(value=float(value), reason=why)
+        number = float(value)
+        return (
+            Prediction(score=number, reason=why)
+            if facts.get("off_scale")
+            else Prediction(value=number, reason=why)
+        )
     if isinstance(value, str) and value not in _GRADES:
         return Prediction(answer=value, reason=why)
     completion = str(_part(sample, "output").get("completion") or "").strip()
@@ -164,7 +169,7 @@ def _category(prediction: Prediction, ask: Ask) -> str:
 
 def _on_scale(said: Prediction, ask: Ask) -> Prediction:
     """The answer as the scale spells it; where a number is wanted, the answer itself, or the only number in it."""
-    if said.problem is not None or said.value is not None or ask.scale.level == "text":
+    if said.answer is None or ask.scale.level == "text":
         return said
     if ask.scale.labels():
         return replace(said, answer=_category(said, ask))
