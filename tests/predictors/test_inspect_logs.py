@@ -29,9 +29,9 @@ def ran(path: Path, data: Snapshot, *questions: str, options: str = "") -> Run:
     return run(predictor_from(f"{path}{options}"), cases(data, questions))
 
 
-def answers(done: Run) -> dict[str, tuple[Any, ...]]:
+def answers(done: Run) -> dict[str, list[Any]]:
     rows = done.table.select("stimulus", "value", "answer", "note", "problem").rows()
-    return {name.removesuffix(".wav"): rest for name, *rest in rows}  # type: ignore[misc]  # a tuple from here on
+    return {name.removesuffix(".wav"): rest for name, *rest in rows}
 
 
 def sample(id: str, epoch: int = 1, **more: Any) -> dict[str, Any]:

@@ -233,7 +233,7 @@ def test_of_a_pair_the_lower_number_wins_where_lower_is_better(tmp_path: Path) -
     rows = [{"key": name, "mcd": -strength, "pesq": strength} for name, strength in truth.items()]
     done = bench(judged, f"{write(tmp_path / 'v.jsonl', rows)}", BenchOptions(ScoreOptions(resamples=100)))
     found = [done.scores.find("better", model) for model in ("mcd", "pesq")]
-    values = [score.estimate.value for score in found if score is not None]
+    values = [score.estimate.value or 0.0 for score in found if score is not None]
     assert len(values) == 2
     assert values[0] == values[1] > 0.6
     assert done.predictions.filter(model="mcd")["score"].to_list() == list(truth.values())

@@ -94,8 +94,11 @@ class MusicEvalFormat(Format):
         """Write the files the snapshot was read from; of another source the whole release."""
         write_release(snapshot, target, {question: column for column, question in QUESTIONS.items()})
 
-    def system_scores(self, path: Path) -> dict[str, dict[str, float]]:
-        """A list ``S###,overall,textual``."""
+    def system_scores(self, path: Path) -> dict[str, dict[str, float]] | None:
+        """A list ``S###,overall,textual``; None for a list with another number of scores."""
+        first = next((line for _, line in numbered_lines(path)), "")
+        if first and len(first.split(",")) != 1 + len(QUESTIONS):
+            return None
         listed = _systems(path)
         return {
             question: {system: scores[column] for system, scores in listed.items() if column in scores}
