@@ -66,7 +66,7 @@ def test_what_the_datasets_offer_is_found_where_it_is_needed() -> None:
     assert set(FORMATS) == {*five, *tables, *tools, "musav", "vgmidi"}
     assert (FIGURES.names(), LAYOUTS.names()) == (
         ["aimoclips"],
-        ["emolia", "musiceval", "answers", "inspect"],
+        ["answers", "emolia", "inspect", "musiceval"],
     )
     assert "musiceval" in POLICIES
     assert reference_recipe() == "aimoclips"

@@ -214,6 +214,7 @@ def test_several_metrics_asked_as_one_model_are_refused_with_their_names(
         ),
         (b"\xff\xfe\x00", "v.jsonl"),
         (b"{" * 5000, "line 1"),
+        (b"{'key': 'a', 'x': 1or}\n", "line 1: this is not valid JSON"),
     ],
 )
 def test_damaged_lines_are_named(content: bytes, problem: str, data: Snapshot, tmp_path: Path) -> None:

@@ -113,7 +113,10 @@ class Scorer:
     def score(self, *read: Answers) -> ScoredFile:
         """Score what was read from a file, of one model or several."""
         predictions = pl.concat([answers.predictions for answers in read], how="diagonal")
-        about = {each.name: ModelInfo(each.name, each.name, "file", None, each.content_hash) for each in read}
+        about = {
+            answers.name: ModelInfo(answers.name, answers.name, "file", None, answers.content_hash)
+            for answers in read
+        }
         scores = score(self.truth, predictions, self.options, about=about)
         notes = tuple(dict.fromkeys(note for answers in read for note in answers.notes))
         return ScoredFile(replace(scores, notes=(*scores.notes, *notes)), read)

@@ -55,13 +55,13 @@ def split_of(path: Path) -> str | None:
 def _tables(source: Path, columns: Sequence[str]) -> list[Path]:
     """The CSV files in a folder that have these columns, or the file itself."""
     paths = [source] if source.is_file() else sorted(source.rglob("*.csv"))
-    found = [path for path in paths if set(columns) <= header_of(path)]
-    if not found:
+    matching = [path for path in paths if set(columns) <= header_of(path)]
+    if not matching:
         raise InputError(
             f"{source} holds no table with the columns {', '.join(columns)}.",
             "Point to such a CSV file, or to the folder of them.",
         )
-    return found
+    return matching
 
 
 class OpinionList(Format):
@@ -69,6 +69,8 @@ class OpinionList(Format):
 
     options: ClassVar[Mapping[str, str]] = _OPTIONS
     scale: ClassVar[str] = "1-5"
+    """What raters answered on, if all scores lie on it."""
+    kind: ClassVar[str] = "speech"
 
     def _snapshot(
         self, source: Path, rows: pl.DataFrame, options: Mapping[str, str], progress: Progress | None,
@@ -86,13 +88,13 @@ class OpinionList(Format):
                     f"{source}: the stimulus '{twice['stimulus'][0]}' has more than one {name.replace('_', ' ')}.",
                     "Give every stimulus an id of its own, and put it into one part.",
                 )
-        stimuli = _with_paths(stimuli, option_path(options, "media", _base(source)) or _base(source))
-        questions = rows["question"].unique(maintain_order=True).to_list()
-        known = {question: stated_scale(question, options) for question in questions}
+        base = source if source.is_dir() else source.parent
+        media = option_path(options, "media", base) or (source if source.is_dir() else None)
+        if media is not None:  # beside a file there may be anything
+            stimuli = _with_paths(stimuli, media)
         scales = {
-            question: known[question]
-            or parse_scale(self._usual_scale(rows.filter(question=question)["value"]))
-            for question in questions
+            question: stated_scale(question, options) or parse_scale(self._usual_scale(scores["value"]))
+            for (question,), scores in rows.partition_by("question", as_dict=True).items()
         }
         where = source / source.name if source.is_dir() else source
         return build(
@@ -108,15 +110,9 @@ class OpinionList(Format):
             raters=raters,
         )
 
-    kind: ClassVar[str] = "speech"
-
     def _usual_scale(self, values: pl.Series) -> str:
         low, high = (float(end) for end in self.scale.split("-"))
         return self.scale if ((values >= low) & (values <= high)).all() else "numeric"
-
-
-def _base(source: Path) -> Path:
-    return source if source.is_dir() else source.parent
 
 
 def _with_paths(stimuli: pl.DataFrame, root: Path) -> pl.DataFrame:
@@ -130,14 +126,14 @@ def _with_paths(stimuli: pl.DataFrame, root: Path) -> pl.DataFrame:
 def _numeric_questions(snapshot: Snapshot, name: str) -> list[str]:
     """The questions about single stimuli that are answered with numbers."""
     scales = {question.id: snapshot.study.scale_of(question.id) for question in snapshot.study.asked}
-    found = [
+    questions = [
         q for q, s in scales.items() if s.level == "interval" and not isinstance(s, Grade | Rank | Trace)
     ]
-    if not found:
+    if not questions:
         raise InputError(
             f"The study asks nothing that {name} can hold.", "It holds questions answered with numbers."
         )
-    return found
+    return questions
 
 
 def _scores(snapshot: Snapshot, question: str) -> pl.DataFrame:

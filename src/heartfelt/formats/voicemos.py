@@ -15,9 +15,8 @@ import polars as pl
 from heartfelt.errors import InputError
 from heartfelt.files import write_text
 from heartfelt.formats.columns import Sheet
-from heartfelt.formats.delimited import csv_text, header_of, read_delimited
+from heartfelt.formats.delimited import csv_text, first_row, header_of, read_delimited
 from heartfelt.formats.format import FORMATS
-from heartfelt.formats.json_files import numbered_lines
 from heartfelt.formats.opinion_lists import OpinionList, scores_by_question, split_of
 from heartfelt.progress import Progress
 from heartfelt.snapshot import Snapshot
@@ -39,9 +38,9 @@ class VoiceMosFormat(OpinionList):
     def recognises(self, source: Path) -> bool:
         """Lists of clips with one score each, or a file of ratings by listener beside them."""
         if source.is_file():
-            return source.name.endswith(MEANS_END) and _fields(source) == 2
+            return source.name.endswith(MEANS_END) and len(first_row(source)) == 2
         lists = sorted(_data(source).glob(f"sets/*{MEANS_END}"))
-        return bool(lists) and _fields(lists[0]) == 2
+        return bool(lists) and len(first_row(lists[0])) == 2
 
     def read(self, source: Path, options: Mapping[str, str], progress: Progress | None = None) -> Snapshot:
         """Read ratings by listener where they are, else the means of the lists."""
@@ -131,17 +130,12 @@ class VoiceMosFormat(OpinionList):
 
 def _data(source: Path) -> Path:
     """The folder that holds ``sets``: the source, or DATA in it or in one of its folders."""
-    found = [
+    folders = [
         folder
         for folder in (source, source / "DATA", *sorted(source.glob("*/DATA")))
         if (folder / "sets").is_dir()
     ]
-    return found[0] if found else source
-
-
-def _fields(path: Path) -> int:
-    line = next((line for _, line in numbered_lines(path)), "") if path.is_file() else ""
-    return len(line.split(","))
+    return folders[0] if folders else source
 
 
 def _system() -> pl.Expr:
@@ -155,7 +149,7 @@ def _of_listeners(path: Path) -> pl.DataFrame:
     sheet = Sheet(frame, str(path), first=1)
     sheet.filled("stimulus", "score", "info")
     parts = pl.col("info").str.split("_")
-    named = parts.list.len() == 7
+    named = (parts.list.len() == 7) & (parts.list.first() == "{}")
     return sheet.frame.select(
         "stimulus", "system", pl.lit(LISTENERS[path.name]).alias("split"),
         pl.when(named).then(parts.list.get(2, null_on_oob=True)).otherwise("info").alias("rater"),

@@ -70,7 +70,7 @@ def log_entries(
     """Number of the first sample, stimulus, question and what was ``said`` in each epoch."""
     entries: dict[tuple[str, str], tuple[int, list[Prediction]]] = {}
     for place, row in enumerate(rows, 1):
-        for name, said in _answers(row["sample"], questions, scorer, path).items():
+        for name, answer in _answers(row["sample"], questions, scorer, path).items():
             about = name or row["question"]
             if about is None and len(questions) > 1:
                 raise InputError(
@@ -78,7 +78,7 @@ def log_entries(
                     "Give samples the metadata 'question', or name the scorers like the questions.",
                 )
             key = row["stimulus"], str(about or questions[0])
-            entries.setdefault(key, (place, []))[1].append(said)
+            entries.setdefault(key, (place, []))[1].append(answer)
     for (stimulus, question), (place, answers) in entries.items():
         yield place, stimulus, question, {"said": answers}
 
@@ -105,15 +105,15 @@ def _answers(
         scores = {scorer: scores[scorer]}
     named = {name: score for name, score in scores.items() if name in questions}
     if named:
-        return {name: _said(score, sample) for name, score in named.items()}
+        return {name: _answer_of(score, sample) for name, score in named.items()}
     for score in scores.values():
         value = score.get("value")
         if isinstance(value, Mapping) and set(value) & set(questions):
-            return {name: _said({"value": value[name]}, sample) for name in value if name in questions}
-    return {None: _said(next(iter(scores.values()), {}), sample)}
+            return {name: _answer_of({"value": value[name]}, sample) for name in value if name in questions}
+    return {None: _answer_of(next(iter(scores.values()), {}), sample)}
 
 
-def _said(score: Mapping[str, Any], sample: Mapping[str, Any]) -> Prediction:
+def _answer_of(score: Mapping[str, Any], sample: Mapping[str, Any]) -> Prediction:
     answer, value, facts = score.get("answer"), score.get("value"), _part(score, "metadata")
     reason = score.get("explanation")
     why = str(reason) if reason and reason != answer else None
@@ -139,9 +139,9 @@ def _chosen(answer: str, sample: Mapping[str, Any]) -> str:
     return str(choices[place]) if isinstance(choices, list) and 0 <= place < len(choices) else answer
 
 
-def together(said: Sequence[Prediction], ask: Ask) -> Prediction:
+def together(epochs: Sequence[Prediction], ask: Ask) -> Prediction:
     """The epochs of one stimulus as one prediction on the question's scale."""
-    read = [_on_scale(prediction, ask) for prediction in said]
+    read = [_on_scale(prediction, ask) for prediction in epochs]
     good = [prediction for prediction in read if prediction.problem is None]
     if len(read) == 1 or not good:
         return read[0]
@@ -167,20 +167,22 @@ def _category(prediction: Prediction, ask: Ask) -> str:
     return {word.casefold(): word for word in words.values()}.get(answer.casefold(), str(prediction.answer))
 
 
-def _on_scale(said: Prediction, ask: Ask) -> Prediction:
+def _on_scale(prediction: Prediction, ask: Ask) -> Prediction:
     """The answer as the scale spells it; where a number is wanted, the answer itself, or the only number in it."""
-    if said.answer is None or ask.scale.level == "text":
-        return said
+    if prediction.answer is None or ask.scale.level == "text":
+        return prediction
     if ask.scale.labels():
-        return replace(said, answer=_category(said, ask))
-    text = str(said.answer)
+        return replace(prediction, answer=_category(prediction, ask))
+    text = str(prediction.answer)
     number = read_number(text)
-    found = _NUMBER.findall(text) if number is None else []
-    if number is None and len(found) != 1:
+    numbers = _NUMBER.findall(text) if number is None else []
+    if number is None and len(numbers) != 1:
         shown = text if len(text) <= 80 else f"{text[:79]}…"
         return Prediction.failed(f"the log's answer '{shown}' is not a number")
     note = None if number is not None else "the only number in the answer"
-    return Prediction(value=float(found[0]) if number is None else number, reason=said.reason, note=note)
+    return Prediction(
+        value=float(numbers[0]) if number is None else number, reason=prediction.reason, note=note
+    )
 
 
 def _samples(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:

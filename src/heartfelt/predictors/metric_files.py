@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import json
 import math
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -103,13 +104,13 @@ def is_lines(path: Path) -> bool:
 
 def result_files(folder: Path) -> list[Path]:
     """The files of a folder that have an object on each line."""
-    found = [path for path in sorted(folder.iterdir()) if path.is_file() and is_lines(path)]
-    if not found:
+    paths = [path for path in sorted(folder.iterdir()) if path.is_file() and is_lines(path)]
+    if not paths:
         raise InputError(
             f"{folder} has no file of predictions with one object per line.",
             "Name a file, or the folder of VERSA's results (result.1.txt, result.2.txt …).",
         )
-    return found
+    return paths
 
 
 def read_lines(paths: Sequence[Path]) -> list[dict[str, Any]]:
@@ -135,8 +136,8 @@ def read_lines(paths: Sequence[Path]) -> list[dict[str, Any]]:
     return rows
 
 
-def _same(one: Any, other: Any) -> bool:
-    return bool(one == other) or str(one) == str(other)
+def _same(earlier: Any, later: Any) -> bool:
+    return bool(earlier == later) or str(earlier) == str(later)
 
 
 def _record(line: str, where: str, *, last: bool) -> dict[str, Any]:
@@ -183,7 +184,9 @@ def _distinct(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
 def _python_dict(line: str) -> dict[str, Any] | None:
     """The dictionary that a line of Python text holds; nothing in it is run. None where it holds no dictionary."""
     try:
-        tree = ast.parse(line.strip(), mode="eval").body
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", SyntaxWarning)  # about text that is no dictionary after all
+            tree = ast.parse(line.strip(), mode="eval").body
         return _literal(tree, line) if isinstance(tree, ast.Dict) else None
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None

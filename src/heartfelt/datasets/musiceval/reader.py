@@ -20,7 +20,7 @@ import polars as pl
 from heartfelt.datasets.musiceval.writer import DEMO_PROMPTS, PROMPTS, RATINGS, unquoted, write_release
 from heartfelt.errors import InputError
 from heartfelt.formats.columns import Sheet, stacked
-from heartfelt.formats.delimited import header_of, line_ends, open_delimited, read_delimited
+from heartfelt.formats.delimited import first_row, header_of, line_ends, open_delimited, read_delimited
 from heartfelt.formats.format import FORMATS, Format, option_path
 from heartfelt.formats.json_files import numbered_lines
 from heartfelt.media.probe import AUDIO, probe_stimuli
@@ -96,8 +96,7 @@ class MusicEvalFormat(Format):
 
     def system_scores(self, path: Path) -> dict[str, dict[str, float]] | None:
         """A list ``S###,overall,textual``; None for a list with another number of scores."""
-        first = next((line for _, line in numbered_lines(path)), "")
-        if first and len(first.split(",")) != 1 + len(QUESTIONS):
+        if len(first_row(path)) not in {1, 1 + len(QUESTIONS)}:
             return None
         listed = _systems(path)
         return {
@@ -137,8 +136,7 @@ def _has_two_scores(path: Path) -> bool:
     """Whether a file is a list of clips with two scores; other challenges have lists of this name with one."""
     fields = {MEANS_END: 3, PERSON_END: 4}
     count = next((count for end, count in fields.items() if path.name.endswith(end)), 0)
-    first = next((line for _, line in numbered_lines(path)), "") if count else ""
-    return bool(count) and (not first or len(first.split(",")) == count)
+    return bool(count) and len(first_row(path)) in {1, count}
 
 
 def _find(source: Path) -> _Release:
