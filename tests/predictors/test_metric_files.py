@@ -280,3 +280,12 @@ def test_the_command_scores_every_metric_against_a_benchmark(
     assert verified == 0
     with pytest.raises(HeartfeltError, match="holds 2 metrics"):
         Scorer.of(frozen, ScoreOptions(part="test")).read(tmp_path / "versa.jsonl")
+
+
+def test_columns_named_like_a_question_that_is_not_asked_are_no_metrics(
+    data: Snapshot, tmp_path: Path
+) -> None:
+    (tmp_path / "p.csv").write_text("stimulus,valence\nclip_000,4\n")
+    asked = BenchOptions(ScoreOptions(resamples=100), questions=("fits",))
+    with pytest.raises(HeartfeltError, match="has no column of predictions"):
+        bench(data, f"{tmp_path / 'p.csv'}", asked)

@@ -144,7 +144,7 @@ def bench(
         LAYOUTS[options.layout].check(source)
     wanted = _asked(truth, options.questions)
     # All predictors are made before any is asked, so that a mistake in the last name costs nothing.
-    asks = [ask_of(source.study, source.study.question(name)) for name in wanted["question"].unique().sort()]
+    asks = [ask_of(source.study, question) for question in source.study.asked]
     predictors = [part for model in asked_models for part in predictor_from(model).separate(asks)]
     names = [predictor.label or predictor.spec for predictor in predictors]
     _no_duplicates(

@@ -149,7 +149,6 @@ def _sample(
 ) -> dict[str, Any]:
     off_scale = row["value"] is None and row["score"] is not None
     number = row["score"] if off_scale else row["value"]
-    compared = {"members": row.get("members"), "shares": row.get("shares")}
     answer = row["answer"]
     completion = call.get("completion") or (
         answer if answer is not None else "" if number is None else repr(number)
@@ -182,12 +181,8 @@ def _sample(
     if not row["ok"]:
         sample["error"] = {"message": row["problem"] or "", "traceback": "", "traceback_ansi": ""}
         return sample
-    value = (
-        number
-        if number is not None
-        else answer
-        if answer is not None
-        else json.dumps({k: v for k, v in compared.items() if v})
+    value = next(
+        part for part in (number, answer, row.get("members"), row.get("shares"), "") if part is not None
     )
     facts = {part: row[part] for part in ("note", "low", "high") if row[part] is not None} | {
         OFF_SCALE: off_scale

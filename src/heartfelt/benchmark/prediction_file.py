@@ -92,8 +92,8 @@ class Scorer:
 
     def _predictors(self, path: Path) -> Sequence[Predictor]:
         """The file's model; of a file with several metrics, each of them."""
-        study, asked = self.benchmark.study, self.truth.items["question"].unique().sort()
-        return File(str(path), {}).separate([ask_of(study, study.question(name)) for name in asked])
+        study = self.benchmark.study
+        return File(str(path), {}).separate([ask_of(study, question) for question in study.asked])
 
     def _read(self, predictor: Predictor, name: str) -> Answers:
         predictor.spec = predictor.spec or f"file:{name}"

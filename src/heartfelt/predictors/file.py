@@ -23,27 +23,23 @@ from typing import Any, ClassVar, TypeAlias
 import polars as pl
 
 from heartfelt.errors import InputError, suggestion
-from heartfelt.formats.columns import MISSING, read_table
-from heartfelt.formats.delimited import read_delimited
+from heartfelt.formats.columns import MISSING
 from heartfelt.formats.format import FORMATS
 from heartfelt.formats.source_table import SYNONYMS, folded
-from heartfelt.predictors.file_rows import number_in, row_prediction
+from heartfelt.predictors.file_rows import no_predictions, number_in, read_predictions, row_prediction
 from heartfelt.predictors.file_sets import (
     OF_SETS,
     is_about_sets,
     is_about_traces,
-    read_records,
     set_entries,
     trace_entries,
 )
-from heartfelt.predictors.inspect_logs import is_log, log_entries, read_log, together
+from heartfelt.predictors.inspect_logs import is_log, log_entries, together
 from heartfelt.predictors.metric_files import (
     Metric,
     as_number,
-    is_lines,
     metrics_in,
     named_metrics,
-    read_lines,
     result_files,
 )
 from heartfelt.predictors.predictor import PREDICTORS, Ask, Case, Prediction, Predictor, PredictorInfo
@@ -97,12 +93,13 @@ class File(Predictor):
         self._path = Path(path).expanduser()
         self._named = dict(options)
         self._is_log = is_log(self._path)
-        self._rows = self._read()
+        self._rows = read_predictions(self._path, self._named.get("model"))
         self._header = list(dict.fromkeys(name for row in self._rows for name in row))
         paths = result_files(self._path) if self._path.is_dir() else [self._path]
         self._content = hashlib.sha256(b"".join(path.read_bytes() for path in paths)).hexdigest()
         self._metric: Metric | None = None
         self._no_metrics: Mapping[str, str] = {}
+        self._is_one_model = False
         self._answers: dict[tuple[str, str], Row] | None = None
         self._ledger = LEDGER.empty()
         self.compares = "members" in self._header or is_about_sets(self._header, self._named)
@@ -116,12 +113,8 @@ class File(Predictor):
     @property
     def info(self) -> PredictorInfo:
         """With the direction of a metric after the name."""
-        info = super().info
-        return (
-            replace(info, display_name=f"{info.display_name} (lower is better)")
-            if self.lower_is_better
-            else info
-        )
+        info, direction = super().info, " (lower is better)" if self.lower_is_better else ""
+        return replace(info, display_name=f"{info.display_name}{direction}")
 
     def describe(self) -> PredictorInfo:
         """The file's name without its extension, or the model chosen from it."""
@@ -141,7 +134,8 @@ class File(Predictor):
 
     def separate(self, asks: Sequence[Ask]) -> Sequence[Predictor]:
         """A predictor for each metric, named after it; itself where the file holds the predictions of one model."""
-        if not self._holds_metrics(asks):
+        self._is_one_model = not self._holds_metrics(asks)
+        if self._is_one_model:
             return [self]
         metrics, others = self._metrics(asks)
         named = {name: text for name, text in self._named.items() if name not in {"metrics", "negate"}}
@@ -159,18 +153,13 @@ class File(Predictor):
 
     def _holds_metrics(self, asks: Sequence[Ask]) -> bool:
         """Whether the columns of numbers are metrics: no column is called as predictions or as a question are."""
-        header = set(self._header)
         if "metrics" in self._named or "negate" in self._named:
             return True
         if self._is_log or self.compares or self._column("question") or is_about_traces(self._header, asks):
             return False
-        parts = {"value", "score", "answer"}
-        if (
-            parts & set(self._named)
-            or {"shares", *OF_SETS} & header
-            or self._column("value")
-            or self._column("score")
-        ):
+        if {"value", "score", "answer"} & set(self._named) or {"shares", *OF_SETS} & set(self._header):
+            return False
+        if self._column("value") or self._column("score"):
             return False
         if self._wide([name for ask in asks for name in ask.names]) or self._own_keys() is not None:
             return False
@@ -182,54 +171,18 @@ class File(Predictor):
 
     def _metrics(self, asks: Sequence[Ask]) -> tuple[list[str], Mapping[str, str]]:
         """The metrics to use, and why other columns are none."""
-        named = [
-            name
-            for part in _NAMES
-            for name in [self._column(part)]
-            if name and part in {"stimulus", "question"}
-        ]
-        metrics, others = metrics_in(self._rows, self._header, named)
-        if not metrics or not any(_takes_numbers(ask) for ask in asks):
+        if not any(_takes_numbers(ask) for ask in asks):
             raise InputError(
-                f"{self._path} has no column of predictions."
-                if not metrics
-                else f"{self._path} holds metrics, and no question is answered with numbers.",
-                suggestion(
-                    "value", self._header, "Name one 'value', 'score' or 'answer', or say which it is. It has"
-                ),
+                f"{self._path} holds metrics, and no question is answered with numbers.",
+                "Name the column that answers a question as the question, or 'answer'.",
             )
-        wanted = self._named.get("metrics")
-        if wanted is not None:
-            metrics = named_metrics(wanted, metrics, self._path)
-        for name in filter(None, self._named.get("negate", "").split("+")):
-            if name != "lower":
-                named_metrics(name, metrics, self._path)
-        return metrics, others if wanted is None else {}
-
-    def _read(self) -> list[dict[str, Any]]:
-        """The rows of the file as they are; of several models only the one that was asked for."""
-        path, wanted = self._path, self._named.get("model")
-        if not path.exists():
-            raise InputError(f"There is no file or folder {path}.", "Check the path.")
-        if self._is_log:
-            rows = read_log(path)
-        elif path.is_dir() or is_lines(path):
-            rows = read_lines(result_files(path) if path.is_dir() else [path])
-        elif path.suffix.lower() == ".json":
-            rows = read_records(path)
-        else:
-            rows = _table(path).to_dicts()
-        if not rows:
-            raise InputError(f"{path} holds no predictions.", "Write one row per prediction.")
-        models = sorted({str(row["model"]) for row in rows if row.get("model") is not None})
-        if wanted is not None and wanted not in models:
-            raise InputError(f"{path} holds no model '{wanted}'.", suggestion(wanted, models, "Models"))
-        if wanted is None and len(models) > 1:
-            raise InputError(
-                f"{path} holds predictions of {len(models)} models.",
-                f"Say which: file[model={models[0]}]:{path}. Models: {', '.join(models)}.",
-            )
-        return rows if wanted is None else [row for row in rows if str(row.get("model")) == wanted]
+        taken = [column for part in ("stimulus", "question") if (column := self._column(part))]
+        metrics, others = metrics_in(self._rows, self._header, taken)
+        if not metrics:
+            raise no_predictions(self._path, self._header)
+        chosen = named_metrics(self._named.get("metrics", ""), metrics, self._path)
+        named_metrics(self._named.get("negate", ""), [*metrics, "lower"], self._path)
+        return chosen or metrics, {} if chosen else others
 
     def expect(self, cases: Sequence[Case]) -> None:
         """Match the file's rows with what will be asked."""
@@ -362,7 +315,7 @@ class File(Predictor):
             )
         if is_about_traces(header, asks.values()):
             return trace_entries(self._rows, self._named, (stimulus, question), asks, self._path)
-        if self._metric is not None or self._holds_metrics(list(asks.values())):
+        if not self._is_one_model and (self._metric or self._holds_metrics(list(asks.values()))):
             return self._of_metric(stimulus, question, list(asks.values()))
         if question is not None:
             return self._long([stimulus], [question])
@@ -414,12 +367,7 @@ class File(Predictor):
         columns = {part: self._column(part) for part in ("value", "score", "answer")}
         used = {part: name for part, name in columns.items() if name and name not in (*stimulus, *question)}
         if not used and not {"shares", *OF_SETS} & set(self._header):
-            raise InputError(
-                f"{self._path} has no column of predictions.",
-                suggestion(
-                    "value", self._header, "Name one 'value', 'score' or 'answer', or say which it is. It has"
-                ),
-            )
+            raise no_predictions(self._path, self._header)
         used |= {name: name for name in (*_FURTHER, *OF_SETS) if name in self._header}
         for place, row in enumerate(self._rows, 1):
             name = "/".join(str(row.get(column)) for column in stimulus)
@@ -430,13 +378,3 @@ class File(Predictor):
 def _takes_numbers(ask: Ask) -> bool:
     """Whether a number is an answer: on scales of numbers and ordered categories, yes and no, and where stimuli are compared."""
     return ask.scale.level in {"ordinal", "interval", "comparison"} or isinstance(ask.scale, YesNo)
-
-
-def _table(path: Path) -> pl.DataFrame:
-    """A table; one without a header is a dataset's own list of answers, if it has as many columns of numbers."""
-    frame = read_table(path)
-    if len(frame.columns) > 1 and all(number_in(name) is not None for name in frame.columns[1:]):
-        for format in FORMATS.values():
-            if len(format.answer_columns) == len(frame.columns) - 1:
-                frame = read_delimited(path, names=("stimulus", *format.answer_columns))
-    return frame

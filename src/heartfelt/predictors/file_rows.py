@@ -1,16 +1,66 @@
-"""The cells of a row of predictions: numbers, categories, texts, shares and samples as one prediction."""
+"""Rows of predictions: read from a file of any kind, and a row's numbers, categories, texts and samples as one prediction."""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
-from heartfelt.formats.columns import MISSING
+import polars as pl
+
+from heartfelt.errors import InputError, suggestion
+from heartfelt.formats.columns import MISSING, read_table
+from heartfelt.formats.delimited import read_delimited
+from heartfelt.formats.format import FORMATS
+from heartfelt.predictors.file_sets import read_records
+from heartfelt.predictors.inspect_logs import is_log, read_log
+from heartfelt.predictors.metric_files import is_lines, read_lines, result_files
 from heartfelt.predictors.predictor import Ask, Prediction
 from heartfelt.study.answer import NONE
 from heartfelt.study.set_scale import Trace
+
+
+def read_predictions(path: Path, model: str | None) -> list[dict[str, Any]]:
+    """The rows of a file as they are; of several models only the one that was asked for."""
+    if not path.exists():
+        raise InputError(f"There is no file or folder {path}.", "Check the path.")
+    if is_log(path):
+        rows = read_log(path)
+    elif path.is_dir() or is_lines(path):
+        rows = read_lines(result_files(path) if path.is_dir() else [path])
+    elif path.suffix.lower() == ".json":
+        rows = read_records(path)
+    else:
+        rows = _table(path).to_dicts()
+    if not rows:
+        raise InputError(f"{path} holds no predictions.", "Write one row per prediction.")
+    models = sorted({str(row["model"]) for row in rows if row.get("model") is not None})
+    if model is not None and model not in models:
+        raise InputError(f"{path} holds no model '{model}'.", suggestion(model, models, "Models"))
+    if model is None and len(models) > 1:
+        raise InputError(
+            f"{path} holds predictions of {len(models)} models.",
+            f"Say which: file[model={models[0]}]:{path}. Models: {', '.join(models)}.",
+        )
+    return rows if model is None else [row for row in rows if str(row.get("model")) == model]
+
+
+def _table(path: Path) -> pl.DataFrame:
+    """A table; one without a header is a dataset's own list of answers, if it has as many columns of numbers."""
+    frame = read_table(path)
+    if len(frame.columns) > 1 and all(number_in(name) is not None for name in frame.columns[1:]):
+        for format in FORMATS.values():
+            if len(format.answer_columns) == len(frame.columns) - 1:
+                frame = read_delimited(path, names=("stimulus", *format.answer_columns))
+    return frame
+
+
+def no_predictions(path: Path, header: Sequence[str]) -> InputError:
+    """The error that no column holds predictions."""
+    fix = suggestion("value", header, "Name one 'value', 'score' or 'answer', or say which it is. It has")
+    return InputError(f"{path} has no column of predictions.", fix)
 
 
 def row_prediction(row: Mapping[str, Any], ask: Ask) -> Prediction:

@@ -99,7 +99,9 @@ def is_lines(path: Path) -> bool:
     if path.suffix.lower() not in {".json", ".txt", ".log", ""} or not path.is_file():
         return False
     with path.open("rb") as file:
-        return file.read(256).removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"{")
+        first = file.readline(1 << 20).removeprefix(b"\xef\xbb\xbf").strip()
+    whole = path.suffix.lower() != ".json" or first.endswith(b"}")  # else one object over several lines
+    return first.startswith(b"{") and whole and len(first) > 2
 
 
 def result_files(folder: Path) -> list[Path]:
@@ -211,12 +213,12 @@ def _literal(node: ast.expr, line: str) -> Any:
     return ast.get_source_segment(line, node)
 
 
-def _flat(record: Mapping[str, Any], within: str = "") -> dict[str, Any]:
-    """The record with the parts of objects as ``name.part``."""
+def _flat(record: Mapping[str, Any], within: str = "", depth: int = 5) -> dict[str, Any]:
+    """The record with the parts of objects as ``name.part``, down to some depth."""
     out: dict[str, Any] = {}
     for name, value in record.items():
-        if isinstance(value, dict) and name not in _WHOLE and value:
-            out |= _flat(value, f"{within}{name}.")
+        if isinstance(value, dict) and name not in _WHOLE and value and depth:
+            out |= _flat(value, f"{within}{name}.", depth - 1)
         else:
             out[f"{within}{name}"] = value
     return out
