@@ -224,7 +224,7 @@ def test_damaged_lines_are_named(content: bytes, problem: str, data: Snapshot, t
 
 
 def test_a_file_that_is_not_there_is_named_as_a_file() -> None:
-    with pytest.raises(HeartfeltError, match="There is no file or folder nowhere"):
+    with pytest.raises(HeartfeltError, match="There is no file nowhere"):
         predictor_from("nowhere.jsonl")
 
 

@@ -9,8 +9,10 @@ from typing import Any
 import polars as pl
 import pytest
 
+import heartfelt
 from heartfelt.benchmark import BenchOptions
 from heartfelt.errors import HeartfeltError
+from heartfelt.formats import FORMATS
 from heartfelt.predictors import cases, predictor_from, run
 from heartfelt.report.bench.write import run_bench
 from heartfelt.scoring import ScoreOptions
@@ -90,9 +92,7 @@ def test_answers_become_the_answer_file_of_a_challenge(data: Snapshot, tmp_path:
     folder = tmp_path / "bench" / "answers" / "m"
     assert (folder / "answer.txt").read_text() == "clip_000,4.5\nclip_002,6.0\nclip_003,7.0\n"
     assert (folder / "missing.txt").read_text() == "clip_001.wav\n"
-    named = pl.read_csv(folder / "answer.txt", has_header=False, new_columns=["wavid", "value"])
-    named.write_csv(tmp_path / "again.csv")
-    again = run(predictor_from(f"{tmp_path / 'again.csv'}"), cases(data, ["valence"]))
+    again = run(predictor_from(f"{folder / 'answer.txt'}"), cases(data, ["valence"]))
     assert again.table["value"].to_list() == [4.5, None, 6.0, 7.0]
 
 
@@ -102,3 +102,12 @@ def test_a_study_without_numbers_has_no_answer_file(data: Snapshot, tmp_path: Pa
     moods = Snapshot.build(study, stimuli=data.stimuli, ratings=ratings)
     with pytest.raises(HeartfeltError, match="asks nothing that an answer file can hold"):
         run_bench(moods, "constant", tmp_path / "bench", options("answers"))
+
+
+def test_the_four_answers_of_audiomos_come_back(tmp_path: Path) -> None:
+    read = heartfelt.read(FORMATS["audiomos"].example(tmp_path / "in"))
+    run_bench(read, "m=constant:4", tmp_path / "bench", options("answers"))
+    answers = tmp_path / "bench" / "answers" / "m" / "answer.txt"
+    assert answers.read_text().splitlines()[0] == "audiomos2025-track2-sysA1-uttdev0,4.0,4.0,4.0,4.0"
+    again = run(predictor_from(str(answers)), cases(read))
+    assert again.counts["answered"] == 4 * read.counts["stimuli"]

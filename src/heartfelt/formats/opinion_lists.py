@@ -206,10 +206,13 @@ class SheetFormat(OpinionList):
         return self._snapshot(source, pl.concat(parts), options, progress)
 
     def write(self, snapshot: Snapshot, target: Path) -> None:
-        """Write a CSV for each part; listeners are numbered over all parts, as SHEET expects."""
+        """Write a CSV for each part; listeners are numbered over all parts, those of the training part first."""
         root = snapshot.source.media_root
         for question, folder, rows in scores_by_question(snapshot, target, self.name):
-            numbers = {name: place for place, name in enumerate(rows["rater"].drop_nulls().unique().sort())}
+            trained = rows.sort(pl.col("part") != "train", "rater", maintain_order=True)["rater"]
+            numbers = {
+                name: place for place, name in enumerate(trained.drop_nulls().unique(maintain_order=True))
+            }
             files = [
                 str((root / path).resolve()) if root is not None and path else source or path or stimulus
                 for stimulus, path, source in rows.select("stimulus", "path", "source_path").iter_rows()
@@ -239,6 +242,7 @@ class AudioMosFormat(OpinionList):
     options: ClassVar[Mapping[str, str]] = {
         name: text for name, text in _OPTIONS.items() if name != "question"
     }
+    answer_columns: ClassVar[Mapping[str, str]] = {column: question for question, column in AXES.items()}
     example_data: ClassVar[str] = "example/audiomos"
     scale: ClassVar[str] = "1-10"
     kind: ClassVar[str] = "audio"

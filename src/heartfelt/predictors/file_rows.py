@@ -11,8 +11,8 @@ from typing import Any
 import polars as pl
 
 from heartfelt.errors import InputError, suggestion
-from heartfelt.formats.columns import MISSING, read_table
-from heartfelt.formats.delimited import read_delimited
+from heartfelt.formats.columns import MISSING, PARQUET, read_table
+from heartfelt.formats.delimited import first_row, read_delimited
 from heartfelt.formats.format import FORMATS
 from heartfelt.predictors.file_sets import read_records
 from heartfelt.predictors.inspect_logs import is_log, read_log
@@ -25,7 +25,7 @@ from heartfelt.study.set_scale import Trace
 def read_predictions(path: Path, model: str | None) -> list[dict[str, Any]]:
     """The rows of a file as they are; of several models only the one that was asked for."""
     if not path.exists():
-        raise InputError(f"There is no file or folder {path}.", "Check the path.")
+        raise InputError(f"There is no file {path}.", "Check the path.")
     if is_log(path):
         rows = read_log(path)
     elif path.is_dir() or is_lines(path):
@@ -48,13 +48,14 @@ def read_predictions(path: Path, model: str | None) -> list[dict[str, Any]]:
 
 
 def _table(path: Path) -> pl.DataFrame:
-    """A table; one without a header is a dataset's own list of answers, if it has as many columns of numbers."""
-    frame = read_table(path)
-    if len(frame.columns) > 1 and all(number_in(name) is not None for name in frame.columns[1:]):
-        for format in FORMATS.values():
-            if len(format.answer_columns) == len(frame.columns) - 1:
-                frame = read_delimited(path, names=("stimulus", *format.answer_columns))
-    return frame
+    """A table; one without a header is a list of answers: of a dataset with as many columns of numbers, or with one of values."""
+    fields = [] if path.suffix.lower() in PARQUET else first_row(path)
+    if len(fields) < 2 or any(number_in(field) is None for field in fields[1:]):
+        return read_table(path)
+    for format in FORMATS.values():
+        if len(format.answer_columns) == len(fields) - 1:
+            return read_delimited(path, ",", ("stimulus", *format.answer_columns))
+    return read_delimited(path, ",", ("stimulus", "value")) if len(fields) == 2 else read_table(path)
 
 
 def no_predictions(path: Path, header: Sequence[str]) -> InputError:
