@@ -18,6 +18,7 @@ from heartfelt.errors import HeartfeltError
 from heartfelt.predictors import cases, predictor_from, run
 from heartfelt.predictors.metric_files import Metric, read_lines
 from heartfelt.predictors.predictor import Ask
+from heartfelt.report.bench.write import run_bench
 from heartfelt.scoring import ScoreOptions, Scores
 from heartfelt.serialization import read_json
 from heartfelt.snapshot import Snapshot
@@ -289,3 +290,11 @@ def test_columns_named_like_a_question_that_is_not_asked_are_no_metrics(
     asked = BenchOptions(ScoreOptions(resamples=100), questions=("fits",))
     with pytest.raises(HeartfeltError, match="has no column of predictions"):
         bench(data, f"{tmp_path / 'p.csv'}", asked)
+
+
+def test_a_metric_of_an_earlier_bench_keeps_its_direction(data: Snapshot, tmp_path: Path) -> None:
+    path = write(tmp_path / "versa.jsonl", versa())
+    run_bench(data, f"{path}[metrics=mcd]", tmp_path / "bench", FEW)
+    done = run_bench(data, "constant:5", tmp_path / "bench", FEW)
+    assert done.scores.models == ("mcd", "constant:5")
+    assert any(note.startswith("Lower is better of mcd:") for note in done.scores.notes)

@@ -17,8 +17,7 @@ from heartfelt.benchmark.earlier import RUNS, earlier_bench
 from heartfelt.errors import HeartfeltError, InputError
 from heartfelt.labels import Benchmark, labels
 from heartfelt.predictors import Predictor, Run, RunOptions, cases, predictor_from, run
-from heartfelt.predictors.file import File
-from heartfelt.predictors.metric_files import LOWER_IS_BETTER
+from heartfelt.predictors.metric_files import LOWER, LOWER_IS_BETTER
 from heartfelt.predictors.spec import PredictorLike
 from heartfelt.predictors.task import ask_of
 from heartfelt.progress import Progress
@@ -174,11 +173,7 @@ def bench(
         for model, table in ledgers.items()
         if table.height
     ]
-    lower = [
-        predictor.label
-        for predictor in predictors
-        if isinstance(predictor, File) and predictor.lower_is_better
-    ]
+    lower = [model for model, info in about.items() if info.display_name.endswith(LOWER)]
     directions = (LOWER_IS_BETTER.format(listed(lower)),) if lower else ()
     ledger = pl.concat([scores.ledger, *ledgers.values()], how="diagonal")
     scores = replace(scores, notes=(*options.notes, *directions, *unusable, *scores.notes), ledger=ledger)

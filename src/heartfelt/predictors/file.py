@@ -36,6 +36,7 @@ from heartfelt.predictors.file_sets import (
 )
 from heartfelt.predictors.inspect_logs import is_log, log_entries, together
 from heartfelt.predictors.metric_files import (
+    LOWER,
     Metric,
     as_number,
     metrics_in,
@@ -113,7 +114,7 @@ class File(Predictor):
     @property
     def info(self) -> PredictorInfo:
         """With the direction of a metric after the name."""
-        info, direction = super().info, " (lower is better)" if self.lower_is_better else ""
+        info, direction = super().info, LOWER if self.lower_is_better else ""
         return replace(info, display_name=f"{info.display_name}{direction}")
 
     def describe(self) -> PredictorInfo:

@@ -75,7 +75,7 @@ def log_entries(
             if about is None and len(questions) > 1:
                 raise InputError(
                     f"{path} does not say which question a sample answers, and {len(questions)} are asked.",
-                    "Give samples the metadata 'question', or name the scorers like the questions.",
+                    "Ask one question; or give samples the metadata 'question', or name the scorers like the questions.",
                 )
             key = row["stimulus"], str(about or questions[0])
             entries.setdefault(key, (place, []))[1].append(answer)

@@ -28,6 +28,8 @@ from heartfelt.formats.source_table import SYNONYMS, folded
 from heartfelt.predictors.predictor import Ask, Prediction
 from heartfelt.study.answer import read_number
 
+LOWER = " (lower is better)"
+"""What stands after the name of such a metric."""
 LOWER_IS_BETTER = (
     "Lower is better of {}: a good one correlates negatively with ratings of quality. Of pairs, the lower is predicted to be "
     "chosen. The option negate=lower reverses their signs."
