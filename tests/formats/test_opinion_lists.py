@@ -207,3 +207,14 @@ def test_what_cannot_be_used_is_named_with_its_line(
     path.write_text(text)
     with pytest.raises(HeartfeltError, match=problem):
         heartfelt.read(tmp_path, name)
+
+
+def test_voicemos_has_three_parts_and_no_others(tmp_path: Path) -> None:
+    _, read = example("voicemos", tmp_path)
+    stimuli = read.stimuli.with_columns(split=pl.lit("fold_1"))
+    folds = Snapshot.build(read.study, stimuli=stimuli, ratings=read.ratings)
+    with pytest.raises(HeartfeltError, match="the part 'fold_1', and voicemos has train, dev and test"):
+        heartfelt.export(folds, "voicemos", tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+    heartfelt.export(folds, "sheet", tmp_path / "sheet")
+    assert [path.name for path in (tmp_path / "sheet").iterdir()] == ["fold_1.csv"]

@@ -84,6 +84,14 @@ class VoiceMosFormat(OpinionList):
 
     def write(self, snapshot: Snapshot, target: Path) -> None:
         """Write the lists, ratings by listener, and the means of the systems in the training and development parts."""
+        for part in (
+            snapshot.stimuli["split"].drop_nulls().unique() if "split" in snapshot.stimuli.columns else ()
+        ):
+            if part not in LISTENERS.values():
+                raise InputError(
+                    f"The stimuli have the part '{part}', and voicemos has train, dev and test.",
+                    "Name the parts like these, or choose another format.",
+                )
         facts = [name for name in _INFO if name in snapshot.raters.columns]
         people = {row["rater"]: row for row in snapshot.raters.select("rater", *facts).to_dicts()}
         for _, folder, rows in scores_by_question(snapshot, target, self.name):
