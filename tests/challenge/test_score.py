@@ -139,7 +139,7 @@ def test_labels_come_from_the_benchmark_and_rows_of_other_items_are_counted(tmp_
     assert any("against" in note for note in cheated.notes)
     predictions(part=None, right=0.2).write_csv(file)
     everything = scorer.score_file(file)
-    assert everything.answers.unused.height == (benchmark().items["split"] == "train").sum()
+    assert everything.answers[0].unused.height == (benchmark().items["split"] == "train").sum()
     with pytest.raises(InputError, match="no part 'tset'"):
         Scorer.of(benchmark(), ScoreOptions(part="tset"))
     public = replace(benchmark(), items=benchmark().part("train"))

@@ -17,7 +17,9 @@ from heartfelt.benchmark.earlier import RUNS, earlier_bench
 from heartfelt.errors import HeartfeltError, InputError
 from heartfelt.labels import Benchmark, labels
 from heartfelt.predictors import Predictor, Run, RunOptions, cases, predictor_from, run
+from heartfelt.predictors.metric_files import LOWER, LOWER_IS_BETTER
 from heartfelt.predictors.spec import PredictorLike
+from heartfelt.predictors.task import ask_of
 from heartfelt.progress import Progress
 from heartfelt.representation import ShortRepr
 from heartfelt.scoring import ModelInfo, ScoreOptions, Scores, Truth, score, truth_of
@@ -141,7 +143,8 @@ def bench(
         LAYOUTS[options.layout].check(source)
     wanted = _asked(truth, options.questions)
     # All predictors are made before any is asked, so that a mistake in the last name costs nothing.
-    predictors = [predictor_from(model) for model in asked_models]
+    asks = [ask_of(source.study, question) for question in source.study.asked]
+    predictors = [part for model in asked_models for part in predictor_from(model).separate(asks)]
     names = [predictor.label or predictor.spec for predictor in predictors]
     _no_duplicates(
         names,
@@ -170,8 +173,10 @@ def bench(
         for model, table in ledgers.items()
         if table.height
     ]
+    lower = [model for model, info in about.items() if info.display_name.endswith(LOWER)]
+    directions = (LOWER_IS_BETTER.format(listed(lower)),) if lower else ()
     ledger = pl.concat([scores.ledger, *ledgers.values()], how="diagonal")
-    scores = replace(scores, notes=(*options.notes, *unusable, *scores.notes), ledger=ledger)
+    scores = replace(scores, notes=(*options.notes, *directions, *unusable, *scores.notes), ledger=ledger)
     result = Bench(scores, predictions, tuple(runs), options.folder)
     silent = tuple(f"{model} answered nothing: {reason}" for model, reason in result.failed.items())
     return replace(result, scores=replace(scores, notes=(*silent, *scores.notes))) if silent else result

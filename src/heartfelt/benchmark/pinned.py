@@ -117,13 +117,16 @@ def answer_to(asked: Request) -> PinnedScores:
     source, path = load_benchmark(asked.benchmark), Path(asked.predictions)
     result = Scorer.of(source, asked.options).score_file(path, asked.name)
     text = json.dumps(rounded(to_json(result.scores)), ensure_ascii=False, indent=2, allow_nan=False) + "\n"
-    own, options = result.answers, result.scores.options
-    facts = (source.study.name, source.hash, options.part, own.content_hash)
-    answered = own.predictions.filter(pl.col("ok")).height
+    read, options = result.answers, result.scores.options
+    hashes = [answers.content_hash for answers in read]
+    content = hashes[0] if len(read) == 1 else hashlib.sha256(" ".join(hashes).encode()).hexdigest()
+    facts = (source.study.name, source.hash, options.part, content)
+    answered = sum(answers.predictions.filter(pl.col("ok")).height for answers in read)
+    model = read[0].name if len(read) == 1 else path.stem
     hashed = hashlib.sha256(path.read_bytes()).hexdigest()
     manifest = ScoringManifest(
         scores_sha256=hashlib.sha256(text.encode()).hexdigest(),
-        scored=Scored(*facts, own.name, path.name, hashed, answered),
+        scored=Scored(*facts, model, path.name, hashed, answered),
         options=options,
         seeds={"scoring": options.seed, "selection": options.selection.seed},
         versions=library_versions(),

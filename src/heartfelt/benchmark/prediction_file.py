@@ -6,7 +6,7 @@ column ``against``, with which a file can name other labels, is not used. Rows a
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -16,10 +16,13 @@ from heartfelt.errors import InputError
 from heartfelt.labels import Benchmark
 from heartfelt.predictors import cases, run
 from heartfelt.predictors.file import File
-from heartfelt.predictors.predictor import Case
+from heartfelt.predictors.metric_files import LOWER_IS_BETTER
+from heartfelt.predictors.predictor import Case, Predictor
+from heartfelt.predictors.task import ask_of
 from heartfelt.scoring import ModelInfo, ScoreOptions, Scores, Truth, score, truth_of
 from heartfelt.scoring.truth import ITEM
 from heartfelt.snapshot.fingerprint import table_hash
+from heartfelt.wording import listed
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -42,7 +45,8 @@ class ScoredFile:
     """The scores of a file, with what was read from it."""
 
     scores: Scores
-    answers: Answers
+    answers: tuple[Answers, ...]
+    """Of each model that the file holds."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -76,10 +80,24 @@ class Scorer:
         return cls(ordered, options, truth, asked)
 
     def read(self, path: Path, name: str | None = None) -> Answers:
-        """Read a file; ``name`` is what its model is called, by default the file's own name."""
-        predictor = File(str(path), {})
-        predictor.spec = f"file:{path.name}"
-        predictor.label = name = name or path.stem
+        """Read a file of one model; ``name`` is what it is called, by default the file's own name."""
+        predictors = self._predictors(path)
+        if len(predictors) > 1:
+            names = listed([predictor.label for predictor in predictors])
+            raise InputError(
+                f"{path.name} holds {len(predictors)} metrics ({names}), and only one model can be read here.",
+                "Keep the column of one of them.",
+            )
+        return self._read(predictors[0], name or path.stem)
+
+    def _predictors(self, path: Path) -> Sequence[Predictor]:
+        """The file's model; of a file with several metrics, each of them."""
+        study = self.benchmark.study
+        return File(str(path), {}).separate([ask_of(study, question) for question in study.asked])
+
+    def _read(self, predictor: Predictor, name: str) -> Answers:
+        predictor.spec = predictor.spec or f"file:{name}"
+        predictor.label = name
         answered = run(predictor, self.asked[predictor.compares])
         table = answered.table.with_columns(pl.lit(None, pl.Float64).alias("against")).sort(ITEM)
         content = table_hash("predictions", table.drop("model", "seconds", strict=False))
@@ -88,18 +106,27 @@ class Scorer:
             notes.append("The file names labels of its own ('against'); the benchmark's labels were used.")
         if answered.ledger.height:
             notes.append(f"{answered.ledger.height:,} rows of the file belong to no scored item.")
+        if isinstance(predictor, File) and predictor.lower_is_better:
+            notes.append(LOWER_IS_BETTER.format(name))
         return Answers(name, table, answered.ledger, content, tuple(notes))
 
-    def score(self, answers: Answers) -> ScoredFile:
-        """Score what was read from a file."""
-        name = answers.name
-        about = {name: ModelInfo(name, name, "file", None, answers.content_hash)}
-        scores = score(self.truth, answers.predictions, self.options, about=about)
-        return ScoredFile(replace(scores, notes=(*scores.notes, *answers.notes)), answers)
+    def score(self, *read: Answers) -> ScoredFile:
+        """Score what was read from a file, of one model or several."""
+        predictions = pl.concat([answers.predictions for answers in read], how="diagonal")
+        about = {
+            answers.name: ModelInfo(answers.name, answers.name, "file", None, answers.content_hash)
+            for answers in read
+        }
+        scores = score(self.truth, predictions, self.options, about=about)
+        notes = tuple(dict.fromkeys(note for answers in read for note in answers.notes))
+        return ScoredFile(replace(scores, notes=(*scores.notes, *notes)), read)
 
     def score_file(self, path: Path, name: str | None = None) -> ScoredFile:
-        """Read a file and score it."""
-        return self.score(self.read(path, name))
+        """Read a file and score it; the models of a file with several metrics are named after these."""
+        predictors = self._predictors(path)
+        if len(predictors) == 1:
+            return self.score(self._read(predictors[0], name or path.stem))
+        return self.score(*(self._read(predictor, predictor.label) for predictor in predictors))
 
 
 def in_order(benchmark: Benchmark) -> Benchmark:

@@ -1,6 +1,6 @@
 """Other people's data: each format reads into a snapshot, and writes from one where that makes sense."""
 
-from heartfelt.formats import arena, long, means, tools, votes, webmushra, wide
+from heartfelt.formats import arena, long, means, opinion_lists, tools, voicemos, votes, webmushra, wide
 from heartfelt.formats.format import FORMATS, Format, export, read
 
 __all__ = [
@@ -10,8 +10,10 @@ __all__ = [
     "export",
     "long",
     "means",
+    "opinion_lists",
     "read",
     "tools",
+    "voicemos",
     "votes",
     "webmushra",
     "wide",

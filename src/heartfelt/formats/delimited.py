@@ -190,11 +190,17 @@ def read_bytes(path: Path, size: int = -1) -> bytes:
 
 def header_of(path: Path) -> set[str]:
     """The names in a CSV's first line, to recognise a file by; none where it cannot be read."""
+    return set(first_row(path))
+
+
+def first_row(path: Path) -> list[str]:
+    """The fields of a CSV's first line that is not blank; none where it cannot be read."""
     try:
         with path.open(encoding="utf-8-sig", errors="replace") as file:
-            return {name.strip().strip('"') for name in file.readline(1 << 20).split(",")}
+            line = next(filter(str.strip, iter(lambda: file.readline(1 << 20), "")), "")
+            return [field.strip().strip('"') for field in line.split(",")]
     except OSError:
-        return set()
+        return []
 
 
 class _Counts(NamedTuple):

@@ -50,7 +50,8 @@ SYNONYMS: Mapping[str, tuple[str, ...]] = {
         "rater": "rater rater_id user user_id username participant participant_id subject subject_id worker worker_id"
         " annotator annotator_id listener respondent pid person id",
         "stimulus": "stimulus stimulus_id stimuli item item_id clip clip_id file file_name filename name audio_file"
-        " image image_id stim wav wavname sample sample_id id",
+        " image image_id stim wav wavname wavid wav_id wav_path wav_file wavfile audio audio_id audio_path utt utt_id utterance"
+        " utterance_id file_path filepath data_path sample sample_id key id",
         "question": "question question_id dimension scale attribute criterion",
         "value": "value rating score response answer label",
         "system": "system model generator",

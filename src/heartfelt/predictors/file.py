@@ -1,5 +1,8 @@
 """Predictions that were made elsewhere, from a CSV, TSV, JSON Lines or Parquet file.
 
+Files with several metrics, such as VERSA's results, are several models (:mod:`heartfelt.predictors.metric_files`); logs of
+inspect_ai are read too (:mod:`heartfelt.predictors.inspect_logs`).
+
 Long: a row for every item, with the stimulus, the question (needed where more than one is asked) and ``value``, ``score``,
 ``answer`` or ``shares``. Wide: a row for every stimulus, with a column for every question. MusicEval's answer file
 (``wavid,overall,textual`` without a header), EmoLia's ``predictions.csv`` and heartfelt's own are known. A stimulus may be named
@@ -11,9 +14,8 @@ rows that belong to no stimulus are in the ledger.
 from __future__ import annotations
 
 import hashlib
-import json
-import math
 from collections.abc import Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, TypeAlias
@@ -21,30 +23,36 @@ from typing import Any, ClassVar, TypeAlias
 import polars as pl
 
 from heartfelt.errors import InputError, suggestion
-from heartfelt.formats.columns import MISSING, read_table
-from heartfelt.formats.delimited import read_delimited
+from heartfelt.formats.columns import MISSING
 from heartfelt.formats.format import FORMATS
-from heartfelt.formats.json_files import read_jsonl
-from heartfelt.formats.source_table import SYNONYMS
+from heartfelt.formats.source_table import SYNONYMS, folded
+from heartfelt.predictors.file_rows import no_predictions, number_in, read_predictions, row_prediction
 from heartfelt.predictors.file_sets import (
     OF_SETS,
     is_about_sets,
     is_about_traces,
-    read_records,
     set_entries,
     trace_entries,
 )
+from heartfelt.predictors.inspect_logs import is_log, log_entries, together
+from heartfelt.predictors.metric_files import (
+    LOWER,
+    Metric,
+    as_number,
+    metrics_in,
+    named_metrics,
+    result_files,
+)
 from heartfelt.predictors.predictor import PREDICTORS, Ask, Case, Prediction, Predictor, PredictorInfo
 from heartfelt.predictors.texts import Names
-from heartfelt.study.answer import NONE
-from heartfelt.study.set_scale import Trace
+from heartfelt.study.scale import YesNo
 from heartfelt.tables import LEDGER
 
 Row: TypeAlias = Mapping[str, Any]
 """The parts of a prediction as the file holds them."""
 
 _NAMES: Mapping[str, tuple[str, ...]] = {
-    "stimulus": ("wavid", *SYNONYMS["stimulus"]),
+    "stimulus": (*SYNONYMS["stimulus"], *SYNONYMS["path"]),
     "question": SYNONYMS["question"],
     "value": ("value", "prediction", "predicted", "pred", "rating"),
     "score": ("score", "similarity", "logit", "probability", "confidence"),
@@ -58,7 +66,7 @@ class File(Predictor):
     """Predictions from a file."""
 
     name = "file"
-    about = "predictions from a CSV, JSON Lines or Parquet file"
+    about = "predictions from a CSV, JSON Lines or Parquet file, VERSA's results or a log of inspect_ai"
     argument = "the file"
     options: ClassVar[Mapping[str, str]] = {
         "stimulus": "the column that names the stimulus",
@@ -73,6 +81,9 @@ class File(Predictor):
         "winner": "of pairs, the column that names the stimulus chosen",
         "rate": "of traces, samples per second",
         "model": "of a file with several models, the one to use",
+        "metrics": "of a file with several metrics, those to use, with + between them; each is a model",
+        "negate": "metrics to use with their sign reversed, with + between them; 'lower' for all of which lower is better",
+        "scorer": "of a log of inspect_ai with several scorers, the one to use",
     }
     needs_media = False
     batch = 256
@@ -82,9 +93,14 @@ class File(Predictor):
             raise InputError("The predictor 'file' has no file.", "Write file:predictions.csv.")
         self._path = Path(path).expanduser()
         self._named = dict(options)
-        self._rows = self._read()
+        self._is_log = is_log(self._path)
+        self._rows = read_predictions(self._path, self._named.get("model"))
         self._header = list(dict.fromkeys(name for row in self._rows for name in row))
-        self._content = hashlib.sha256(self._path.read_bytes()).hexdigest()
+        paths = result_files(self._path) if self._path.is_dir() else [self._path]
+        self._content = hashlib.sha256(b"".join(path.read_bytes() for path in paths)).hexdigest()
+        self._metric: Metric | None = None
+        self._no_metrics: Mapping[str, str] = {}
+        self._is_one_model = False
         self._answers: dict[tuple[str, str], Row] | None = None
         self._ledger = LEDGER.empty()
         self.compares = "members" in self._header or is_about_sets(self._header, self._named)
@@ -95,32 +111,79 @@ class File(Predictor):
         named = " ".join(f"{name}={column}" for name, column in sorted(self._named.items()))
         return f"file {self._content} {named}"
 
+    @property
+    def info(self) -> PredictorInfo:
+        """With the direction of a metric after the name."""
+        info, direction = super().info, LOWER if self.lower_is_better else ""
+        return replace(info, display_name=f"{info.display_name}{direction}")
+
     def describe(self) -> PredictorInfo:
         """The file's name without its extension, or the model chosen from it."""
-        shown = self._named.get("model") or self._path.stem
+        shown = self._named.get("model") or (self._metric.name if self._metric else self._path.stem)
         path = str(self._path)
         return PredictorInfo(self.spec or path, shown, self.name, path, None, self._content)
 
-    def _read(self) -> list[dict[str, Any]]:
-        """The rows of the file as they are; of several models only the one that was asked for."""
-        path, wanted = self._path, self._named.get("model")
-        if path.suffix.lower() in {".jsonl", ".ndjson"}:
-            rows = [record for _, record in read_jsonl(path)]
-        elif path.suffix.lower() == ".json":
-            rows = read_records(path)
-        else:
-            rows = _table(path).to_dicts()
-        if not rows:
-            raise InputError(f"{path} holds no predictions.", "Write one row per prediction.")
-        models = sorted({str(row["model"]) for row in rows if row.get("model") is not None})
-        if wanted is not None and wanted not in models:
-            raise InputError(f"{path} holds no model '{wanted}'.", suggestion(wanted, models, "Models"))
-        if wanted is None and len(models) > 1:
+    @property
+    def lower_is_better(self) -> bool:
+        """Whether the predictions are a metric of which a lower number is known to be better, as the file holds it."""
+        return self._metric is not None and self._metric.lower_is_better and not self._negated
+
+    @property
+    def _negated(self) -> bool:
+        metric, names = self._metric, self._named.get("negate", "").split("+")
+        return metric is not None and (metric.name in names or (metric.lower_is_better and "lower" in names))
+
+    def separate(self, asks: Sequence[Ask]) -> Sequence[Predictor]:
+        """A predictor for each metric, named after it; itself where the file holds the predictions of one model."""
+        self._is_one_model = not self._holds_metrics(asks)
+        if self._is_one_model:
+            return [self]
+        metrics, others = self._metrics(asks)
+        named = {name: text for name, text in self._named.items() if name not in {"metrics", "negate"}}
+        parts: list[Predictor] = []
+        for name in metrics:
+            part = copy(self)
+            part._metric = Metric.named(name)  # a copy of itself
+            part._no_metrics = {} if parts else others  # told once
+            negate = {"negate": name} if part._negated else {}
+            part._named = {**named, "metrics": name, **negate}
+            options = ",".join(f"{option}={text}" for option, text in part._named.items())
+            part.spec, part.label = f"file[{options}]:{self._path}", f"{self.label} {name}".strip()
+            parts.append(part)
+        return parts
+
+    def _holds_metrics(self, asks: Sequence[Ask]) -> bool:
+        """Whether the columns of numbers are metrics: no column is called as predictions or as a question are."""
+        if "metrics" in self._named or "negate" in self._named:
+            return True
+        if self._is_log or self.compares or self._column("question") or is_about_traces(self._header, asks):
+            return False
+        if {"value", "score", "answer"} & set(self._named) or {"shares", *OF_SETS} & set(self._header):
+            return False
+        if self._column("value") or self._column("score"):
+            return False
+        if self._wide([name for ask in asks for name in ask.names]) or self._own_keys() is not None:
+            return False
+        answer = self._column("answer")
+        if answer is None:
+            return True
+        numbers = any(as_number(row.get(answer)) is not None for row in self._rows)
+        return not numbers and all(_takes_numbers(ask) for ask in asks)
+
+    def _metrics(self, asks: Sequence[Ask]) -> tuple[list[str], Mapping[str, str]]:
+        """The metrics to use, and why other columns are none."""
+        if not any(_takes_numbers(ask) for ask in asks):
             raise InputError(
-                f"{path} holds predictions of {len(models)} models.",
-                f"Say which: file[model={models[0]}]:{path}. Models: {', '.join(models)}.",
+                f"{self._path} holds metrics, and no question is answered with numbers.",
+                "Name the column that answers a question as the question, or 'answer'.",
             )
-        return rows if wanted is None else [row for row in rows if str(row.get("model")) == wanted]
+        taken = [column for part in ("stimulus", "question") if (column := self._column(part))]
+        metrics, others = metrics_in(self._rows, self._header, taken)
+        if not metrics:
+            raise no_predictions(self._path, self._header)
+        chosen = named_metrics(self._named.get("metrics", ""), metrics, self._path)
+        named_metrics(self._named.get("negate", ""), [*metrics, "lower"], self._path)
+        return chosen or metrics, {} if chosen else others
 
     def expect(self, cases: Sequence[Case]) -> None:
         """Match the file's rows with what will be asked."""
@@ -146,8 +209,12 @@ class File(Predictor):
                 reason = f"{self._path.name}: {why}"
                 unmatched.append({"stimulus": name, "question": question, "reason": reason})
         self._answers = {key: row for key, row in seen.items() if key in asked}
+        for name, reason in self._no_metrics.items():
+            unmatched.append(
+                {"what": "column", "reason": f"{self._path.name}: '{name}' {reason}, so it is no metric"}
+            )
         table = pl.DataFrame(unmatched, schema={column.name: column.dtype for column in LEDGER.columns})
-        stage = table.with_columns(what=pl.lit("prediction"), stage=pl.lit("predict"))
+        stage = table.with_columns(pl.col("what").fill_null("prediction"), stage=pl.lit("predict"))
         self._ledger = LEDGER.check(stage, str(self._path))
 
     def ledger(self) -> pl.DataFrame:
@@ -165,12 +232,56 @@ class File(Predictor):
         for name in ask.names:
             row = (self._answers or {}).get((case.stimulus, name))
             if row is not None:
-                made = _prediction(row, ask)
+                made = self._predicted(row, ask)
                 if made.samples is not None and made.rate is None:
-                    made = replace(made, rate=_number(self._named.get("rate")))
+                    made = replace(made, rate=number_in(self._named.get("rate")))
                 named = f"from the file's '{name}'"
                 return made if name == ask.question else replace(made, note=made.note or named)
+        if self._metric is not None and not _takes_numbers(ask):
+            return Prediction.failed(f"{self._metric.name} is a number, and this question has other answers")
         return Prediction.failed("the file holds no prediction for this item")
+
+    def _predicted(self, row: Row, ask: Ask) -> Prediction:
+        """A row as a prediction; one that repeats what the file holds for the question."""
+        if "said" in row:
+            return together(row["said"], ask)
+        if self._metric is None or "metric" not in row:
+            return row_prediction(row, ask)
+        number = as_number(row["metric"])
+        if number is not None:
+            return self._metric.prediction(number, ask, negate=self._negated)
+        cell = row["metric"]
+        empty = cell is None or str(cell).strip() in MISSING
+        what = "cell for this item is empty" if empty else f"'{str(cell)[:60]}' is not a number"
+        return Prediction.failed(f"the file's {what}")
+
+    def _own_keys(self) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
+        """The columns that name stimulus and question, of a dataset's own prediction files."""
+        for format in FORMATS.values():
+            stimuli, keys = format.prediction_keys or ((), ())
+            if stimuli and {*stimuli, *keys} <= set(self._header):
+                return stimuli, keys
+        return None
+
+    def _wide(self, questions: Sequence[str]) -> dict[str, str]:
+        """The columns named like a question, or as a dataset's own lists name it, each with its question."""
+        known = {column: to for format in FORMATS.values() for column, to in format.answer_columns.items()}
+        return {name: name for name in self._header if name in questions} or {
+            name: known[name] for name in self._header if known.get(name) in questions
+        }
+
+    def _stimulus(self, cases: Sequence[Case]) -> str | None:
+        """The column of stimuli: of several with a usual name, the one that names most of what is asked about."""
+        if "stimulus" in self._named:
+            return self._column("stimulus")
+        by_name: dict[str, str] = {folded(name): name for name in reversed(self._header)}
+        usual = [by_name[name] for name in _NAMES["stimulus"] if name in by_name]
+        if len(usual) < 2:
+            return next(iter(usual), None)
+        names = Names(case.stimulus for case in cases)
+        return max(
+            usual, key=lambda name: sum(names.find(str(row.get(name))) is not None for row in self._rows)
+        )
 
     def _column(self, part: str) -> str | None:
         """The column of a part: the one the user named, or the first that is called so."""
@@ -181,8 +292,8 @@ class File(Predictor):
                     f"{self._path} has no column '{named}'.", suggestion(named, self._header, "It has")
                 )
             return named
-        by_case = {name.strip().casefold(): name for name in reversed(self._header)}
-        return next((by_case[name] for name in _NAMES[part] if name in by_case), None)
+        by_name = {folded(name): name for name in reversed(self._header)}
+        return next((by_name[name] for name in _NAMES[part] if name in by_name), None)
 
     def _entries(self, cases: Sequence[Case]) -> Iterator[tuple[int, str, str, Row]]:
         """Row number, stimulus, question and prediction of everything in the file."""
@@ -190,11 +301,11 @@ class File(Predictor):
         questions = list(dict.fromkeys(name for ask in asks.values() for name in ask.names))
         if any(case.members for case in cases) and is_about_sets(header, self._named):
             return set_entries(self._rows, header, self._named, cases, self._path)
-        for format in FORMATS.values():
-            stimuli, keys = format.prediction_keys or ((), ())
-            if stimuli and {*stimuli, *keys} <= set(header):
-                return self._long(stimuli, keys)
-        stimulus, question = self._column("stimulus"), self._column("question")
+        if self._is_log:
+            return log_entries(self._rows, questions, self._named.get("scorer"), self._path)
+        if (keys := self._own_keys()) is not None:
+            return self._long(*keys)
+        stimulus, question = self._stimulus(cases), self._column("question")
         system = "system" if "system" in header and stimulus is None else None
         if system is not None:
             return self._of_systems(cases, question, questions)
@@ -205,14 +316,11 @@ class File(Predictor):
             )
         if is_about_traces(header, asks.values()):
             return trace_entries(self._rows, self._named, (stimulus, question), asks, self._path)
+        if not self._is_one_model and (self._metric or self._holds_metrics(list(asks.values()))):
+            return self._of_metric(stimulus, question, list(asks.values()))
         if question is not None:
             return self._long([stimulus], [question])
-        # The columns named like a question, or as a dataset's own lists name it.
-        known = {column: to for format in FORMATS.values() for column, to in format.answer_columns.items()}
-        wide = {name: name for name in header if name in questions} or {
-            name: known[name] for name in header if known.get(name) in questions
-        }
-        if wide:
+        if wide := self._wide(questions):
             return (
                 (place, str(row.get(stimulus)), question, {"value": row.get(column)})
                 for place, row in enumerate(self._rows, 1)
@@ -225,6 +333,23 @@ class File(Predictor):
                 "Add a column 'question', or one column for every question.",
             )
         return self._long([stimulus], [], questions[0])
+
+    def _of_metric(
+        self, stimulus: str, question: str | None, asks: Sequence[Ask]
+    ) -> Iterator[tuple[int, str, str, Row]]:
+        """One metric, which answers every question that is answered with numbers."""
+        if self._metric is None:
+            metrics, _ = self._metrics(asks)
+            if len(metrics) > 1:
+                raise InputError(
+                    f"{self._path} holds {len(metrics)} metrics: {', '.join(metrics[:8])}{' …' if metrics[8:] else ''}.",
+                    f"Say which: file[metrics={metrics[0]}]:{self._path}.",
+                )
+            self._metric = Metric.named(metrics[0])
+        fitting = [ask.question for ask in asks if _takes_numbers(ask)]
+        for place, row in enumerate(self._rows, 1):
+            for about in fitting if question is None else [str(row.get(question))]:
+                yield place, str(row.get(stimulus)), about, {"metric": row.get(self._metric.name)}
 
     def _of_systems(
         self, cases: Sequence[Case], question: str | None, questions: Sequence[str]
@@ -243,12 +368,7 @@ class File(Predictor):
         columns = {part: self._column(part) for part in ("value", "score", "answer")}
         used = {part: name for part, name in columns.items() if name and name not in (*stimulus, *question)}
         if not used and not {"shares", *OF_SETS} & set(self._header):
-            raise InputError(
-                f"{self._path} has no column of predictions.",
-                suggestion(
-                    "value", self._header, "Name one 'value', 'score' or 'answer', or say which it is. It has"
-                ),
-            )
+            raise no_predictions(self._path, self._header)
         used |= {name: name for name in (*_FURTHER, *OF_SETS) if name in self._header}
         for place, row in enumerate(self._rows, 1):
             name = "/".join(str(row.get(column)) for column in stimulus)
@@ -256,78 +376,6 @@ class File(Predictor):
             yield place, name, about, {part: row.get(column) for part, column in used.items()}
 
 
-def _table(path: Path) -> pl.DataFrame:
-    """A table; one without a header is a dataset's own list of answers, if it has as many columns of numbers."""
-    frame = read_table(path)
-    if len(frame.columns) > 1 and all(_number(name) is not None for name in frame.columns[1:]):
-        for format in FORMATS.values():
-            if len(format.answer_columns) == len(frame.columns) - 1:
-                frame = read_delimited(path, names=("stimulus", *format.answer_columns))
-    return frame
-
-
-def _prediction(row: Row, ask: Ask) -> Prediction:
-    problem = row.get("problem") or row.get("error")
-    if problem or str(row.get("ok", True)).casefold() == "false":
-        return Prediction.failed(str(problem or "the file says that there is no prediction"))
-    parts: dict[str, Mapping[str, float] | None] = {}
-    for name in ("shares", "members"):
-        try:
-            parts[name] = _shares(row.get(name))
-        except (TypeError, ValueError):
-            return Prediction.failed(f"the file's {name} '{row.get(name)}' are not an object of numbers")
-    shares = parts["shares"]
-    try:
-        orders, samples = (_listed(row.get(name)) for name in ("orders", "samples"))
-    except (TypeError, ValueError):
-        return Prediction.failed("the file's samples are not a list of numbers")
-    if samples is not None and not isinstance(ask.scale, Trace):
-        return Prediction.failed("the file holds a trace, and this question is not answered with one")
-    cell, in_words = row.get("value"), ask.scale.level == "text"
-    value, answer = None if in_words else _number(cell), _text(row.get("answer"))
-    if value is None and cell is not None and str(cell).strip() not in MISSING:
-        if not in_words and not ask.scale.labels() and not (ask.none and str(cell).strip() == NONE):
-            return Prediction.failed(f"the file's '{cell}' is not a number")
-        answer = answer or (str(cell) if in_words else str(cell).strip())
-    score, low, high, against = (_number(row.get(name)) for name in ("score", "low", "high", "against"))
-    if all(part is None for part in (value, answer, score, samples, *parts.values())):
-        return Prediction.failed("the file's cell for this item is empty")
-    reason, note = _text(row.get("reason")), _text(row.get("note"))
-    both = None if orders is None or None in orders or len(orders) != 2 else (orders[0], orders[1])
-    return Prediction(
-        *(value, score, answer, shares, low, high, reason, note, against),
-        members=parts["members"],
-        orders=both,  # type: ignore[arg-type]  # two numbers
-        samples=samples,
-        rate=_number(row.get("rate")),
-        start=_number(row.get("start")),
-    )
-
-
-def _number(cell: Any) -> float | None:
-    """A cell as a number; None where it is not one, or empty."""
-    if cell is None or str(cell).strip() in MISSING:
-        return None
-    try:
-        return float(cell) if isinstance(cell, bool) else float(str(cell).strip().replace(",", "."))
-    except ValueError:
-        return None
-
-
-def _listed(cell: Any) -> tuple[float | None, ...] | None:
-    """A cell of samples: a list, or one as text; gaps are None."""
-    given = json.loads(cell) if isinstance(cell, str) else cell
-    if given is None:
-        return None
-    numbers = [None if each is None else float(each) for each in given]
-    return tuple(None if each is None or math.isnan(each) else each for each in numbers)
-
-
-def _text(cell: Any) -> str | None:
-    return None if cell is None else str(cell)
-
-
-def _shares(cell: Any) -> dict[str, float] | None:
-    """A cell of shares: a JSON object, or one as text."""
-    shares = json.loads(cell) if isinstance(cell, str) else cell
-    return None if shares is None else {str(name): float(share) for name, share in dict(shares).items()}
+def _takes_numbers(ask: Ask) -> bool:
+    """Whether a number is an answer: on scales of numbers and ordered categories, yes and no, and where stimuli are compared."""
+    return ask.scale.level in {"ordinal", "interval", "comparison"} or isinstance(ask.scale, YesNo)

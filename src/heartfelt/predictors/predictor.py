@@ -111,6 +111,8 @@ class Ask:
     """What raters were shown together with the stimulus: the written level or the prompt. Empty where nothing was."""
     none: bool = False
     """Whether ``heartfelt.study.answer.NONE`` is an answer: there is nothing to answer (no face, no action)."""
+    compared: bool = False
+    """Whether raters compared stimuli, and a number is wanted for one of them: the larger is predicted to be preferred."""
 
     @classmethod
     def number(
@@ -383,6 +385,11 @@ class Predictor(ABC):
     def file_asks(self) -> Sequence[Ask]:
         """The questions it answers about files that belong to no study; empty where it must be told what is asked."""
         return ()
+
+    def separate(self, asks: Sequence[Ask]) -> Sequence[Predictor]:
+        """The predictors it stands for, where it stands for several (a file with several metrics); else itself."""
+        del asks
+        return [self]
 
     def learn(self, source: Snapshot | Benchmark, labels: pl.DataFrame) -> None:
         """Look at what people answered, where the predictor is made of it. An item's own label must not be used for it."""

@@ -18,6 +18,10 @@ from heartfelt.predictors.predictor import PREDICTORS, Predictor
 
 _SPEC = re.compile(r"(?P<name>[^:\[\]]+)(?:\[(?P<options>[^\]]*)\])?(?::(?P<argument>.*))?", re.DOTALL)
 _LABEL = re.compile(r"(?P<label>[^:\[\]=]+)=(?P<spec>.+)", re.DOTALL)
+_FILE = re.compile(
+    r"(?P<argument>[^\[\]]+\.(?:csv|tsv|txt|json|jsonl|ndjson|parquet|pq|eval))(?:\[(?P<options>[^\]]*)\])?",
+    re.IGNORECASE,
+)
 _FUNCTION = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 
 
@@ -37,8 +41,12 @@ class Spec:
 
 
 def parse_spec(text: str) -> Spec:
-    """Read ``NAME[option=value,…]:ARG``; what is no known name is a trained model's folder, or ``module:function``."""
+    """Read ``NAME[option=value,…]:ARG``; what is no known name is a trained model's folder, or ``module:function``.
+
+    The path of a file of predictions may stand for ``file:PATH``, with options after it: ``versa.jsonl[metrics=utmos]``.
+    """
     label, spec = _labelled(text.strip())
+    spec = _file_named(spec) or spec
     parts = _SPEC.fullmatch(spec)
     if parts is None:
         raise InputError(f"'{text}' does not name a predictor.", "Write NAME, NAME:ARG or module:function.")
@@ -57,6 +65,15 @@ def parse_spec(text: str) -> Spec:
         if part.strip():
             options[key.strip()] = value.strip()
     return Spec(name, argument, label, options)
+
+
+def _file_named(spec: str) -> str | None:
+    """``file[options]:PATH`` for the path of a file with a usual ending; None for anything else."""
+    parts = _FILE.fullmatch(spec)
+    if parts is None or re.split(r"[:\[]", spec, maxsplit=1)[0].strip() in PREDICTORS:
+        return None
+    options = f"[{parts['options']}]" if parts["options"] else ""
+    return f"file{options}:{parts['argument'].strip()}"
 
 
 def _labelled(text: str) -> tuple[str, str]:
@@ -94,6 +111,7 @@ def predictor_from(spec: PredictorLike, options: Mapping[str, str] | None = None
             f"Ask for '{asked.name}'.",
         )
     plain = _labelled(spec.strip())[1]
+    plain = _file_named(plain) or plain
     try:
         made = kind.kind_for(asked.argument).make(asked.argument, merged)
     except UnknownNameError as error:

@@ -194,7 +194,8 @@ def media_of(root: Path | None, path: str | None) -> Media | None:
 
 def _about_one(ask: Ask) -> Ask:
     """A question about a set as it is asked about each stimulus: a number, the larger the better it would do."""
-    return replace(ask, scale=Numeric(type="numeric")) if isinstance(ask.scale, COMPARED) else ask
+    compared = isinstance(ask.scale, COMPARED)
+    return replace(ask, scale=Numeric(type="numeric"), compared=True) if compared else ask
 
 
 def ask_of(study: Study, question: Question) -> Ask:

@@ -116,5 +116,6 @@ class Names:
 
 
 def _forms(name: str) -> tuple[str, ...]:
+    name = name.replace("\\", "/")
     stem = _split(name)[0]
     return name, stem, PurePosixPath(name).name, PurePosixPath(stem).name

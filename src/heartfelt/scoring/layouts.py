@@ -41,9 +41,10 @@ class OutputLayout:
         scores: Scores,
         folder: Path,
         options: ScoreOptions,
+        calls: pl.DataFrame | None = None,
     ) -> list[Path]:
-        """Write the files of a benchmark into ``folder``; return the files and folders made."""
-        del source, predictions, scores, folder, options
+        """Write the files of a benchmark into ``folder``; return the files and folders made. ``calls`` are requests to models."""
+        del source, predictions, scores, folder, options, calls
         raise InputError(
             f"The layout '{self.name}' has no files for a benchmark.", "Use it with 'heartfelt analyze'."
         )
@@ -53,4 +54,4 @@ class OutputLayout:
         return self.formats if set(candidates) == set(self.formats) else ()
 
 
-LAYOUTS: Registry[OutputLayout] = Registry("layout", homes=("heartfelt.datasets.*.layout",))
+LAYOUTS: Registry[OutputLayout] = Registry("layout", homes=("heartfelt.datasets.*.layout", "heartfelt.benchmark.output_layouts"))

@@ -96,8 +96,10 @@ class EmoliaLayout(OutputLayout):
         scores: Scores,
         folder: Path,
         options: ScoreOptions,
+        calls: pl.DataFrame | None = None,
     ) -> list[Path]:
         """Write predictions, metrics by slice, a summary and a report of each subset."""
+        del calls
         assert isinstance(source, Snapshot), "check refuses benchmarks"
         return write_emolia_bench(source, predictions, scores, folder, options)
 

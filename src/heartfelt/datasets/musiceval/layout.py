@@ -47,9 +47,10 @@ class MusicEvalLayout(OutputLayout):
         scores: Scores,
         folder: Path,
         options: ScoreOptions,
+        calls: pl.DataFrame | None = None,
     ) -> list[Path]:
         """Write the values, and the same with intervals, coverage and the system truth."""
-        del source, predictions, options
+        del source, predictions, options, calls
         return write_musiceval(scores, folder)
 
 

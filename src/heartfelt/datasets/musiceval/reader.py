@@ -20,7 +20,7 @@ import polars as pl
 from heartfelt.datasets.musiceval.writer import DEMO_PROMPTS, PROMPTS, RATINGS, unquoted, write_release
 from heartfelt.errors import InputError
 from heartfelt.formats.columns import Sheet, stacked
-from heartfelt.formats.delimited import header_of, line_ends, open_delimited, read_delimited
+from heartfelt.formats.delimited import first_row, header_of, line_ends, open_delimited, read_delimited
 from heartfelt.formats.format import FORMATS, Format, option_path
 from heartfelt.formats.json_files import numbered_lines
 from heartfelt.media.probe import AUDIO, probe_stimuli
@@ -55,9 +55,9 @@ class MusicEvalFormat(Format):
         """A folder with MusicEval's lists, or one of them."""
         columns = {"expert", "wavname", *QUESTIONS}
         if source.is_file():
-            return source.name.endswith((MEANS_END, PERSON_END)) or columns <= header_of(source)
+            return _has_two_scores(source) or columns <= header_of(source)
         lists = [*source.glob(f"sets/*{MEANS_END}"), *source.glob(f"person_mos/*{PERSON_END}")]
-        return bool(lists) or columns <= header_of(source / RATINGS)
+        return any(map(_has_two_scores, lists)) or columns <= header_of(source / RATINGS)
 
     def read(self, source: Path, options: Mapping[str, str], progress: Progress | None = None) -> Snapshot:
         """Read whatever of the release is there."""
@@ -94,8 +94,10 @@ class MusicEvalFormat(Format):
         """Write the files the snapshot was read from; of another source the whole release."""
         write_release(snapshot, target, {question: column for column, question in QUESTIONS.items()})
 
-    def system_scores(self, path: Path) -> dict[str, dict[str, float]]:
-        """A list ``S###,overall,textual``."""
+    def system_scores(self, path: Path) -> dict[str, dict[str, float]] | None:
+        """A list ``S###,overall,textual``; None for a list with another number of scores."""
+        if len(first_row(path)) not in {1, 1 + len(QUESTIONS)}:
+            return None
         listed = _systems(path)
         return {
             question: {system: scores[column] for system, scores in listed.items() if column in scores}
@@ -128,6 +130,13 @@ class _Release:
             notes[RATINGS] = line_ends(self.ratings)
             notes[f"{RATINGS} columns"] = "\t".join(open_delimited(self.ratings).header)
         return notes
+
+
+def _has_two_scores(path: Path) -> bool:
+    """Whether a file is a list of clips with two scores; other challenges have lists of this name with one."""
+    fields = {MEANS_END: 3, PERSON_END: 4}
+    count = next((count for end, count in fields.items() if path.name.endswith(end)), 0)
+    return bool(count) and len(first_row(path)) in {1, count}
 
 
 def _find(source: Path) -> _Release:

@@ -1,0 +1,179 @@
+"""Logs of inspect_ai as predictions; the files in ``inspect_logs`` were written by inspect_ai itself (see its README)."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from heartfelt.benchmark import BenchOptions, bench
+from heartfelt.errors import HeartfeltError
+from heartfelt.predictors import Run, cases, predictor_from, run
+from heartfelt.scoring import ScoreOptions
+from heartfelt.snapshot import Snapshot
+from tests.predictors.studies import snapshot
+
+LOGS = Path(__file__).parent / "inspect_logs"
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
+    return snapshot(tmp_path_factory.mktemp("study"), 4)
+
+
+def ran(path: Path, data: Snapshot, *questions: str, options: str = "") -> Run:
+    return run(predictor_from(f"{path}{options}"), cases(data, questions))
+
+
+def answers(done: Run) -> dict[str, list[Any]]:
+    rows = done.table.select("stimulus", "value", "answer", "note", "problem").rows()
+    return {name.removesuffix(".wav"): rest for name, *rest in rows}
+
+
+def sample(id: str, epoch: int = 1, **more: Any) -> dict[str, Any]:
+    return {"id": id, "epoch": epoch, "input": "?", "target": "", "output": {"completion": ""}, **more}
+
+
+def log(path: Path, samples: list[dict[str, Any]]) -> Path:
+    head = {"version": 2, "status": "success", "eval": {"run_id": "r"}}
+    path.write_text(json.dumps({**head, "samples": samples}))
+    return path
+
+
+def test_epochs_are_averaged_and_an_error_is_said(data: Snapshot) -> None:
+    """The file is compressed with Zstandard, as inspect_ai writes it now."""
+    assert {info.compress_type for info in zipfile.ZipFile(LOGS / "pleasantness.eval").infolist()} == {93}
+    assert answers(ran(LOGS / "pleasantness.eval", data, "valence")) == {
+        "clip_000": [7.5, None, "mean of 2 epochs", None],
+        "clip_001": [3.5, None, "mean of 2 epochs", None],
+        "clip_002": [6.0, None, "mean of 1 epoch; 1 of 2 failed", None],
+        "clip_003": [None, None, None, "the file holds no prediction for this item"],
+    }
+
+
+def test_letters_of_choices_become_categories(data: Snapshot) -> None:
+    done = answers(ran(LOGS / "mood.json", data, "mood"))
+    assert [rest[1] for rest in done.values()] == ["joy", "calm", "grief", None]
+    assert done["clip_001"][0] == 2.0
+    # The samples name their question, so the log is known to say nothing of another.
+    both = ran(LOGS / "mood.json", data, "mood", "valence")
+    assert both.counts["answered"] == 3
+
+
+def test_a_bench_takes_a_log_like_any_file(data: Snapshot) -> None:
+    done = bench(
+        data,
+        f"judge={LOGS / 'pleasantness.eval'}",
+        BenchOptions(ScoreOptions(resamples=100), questions=("valence",)),
+    )
+    assert done.scores.coverage["judge"]["valence"].answered == 3
+
+
+def test_what_was_answered_is_the_scorers_answer_its_number_or_the_models_words(
+    data: Snapshot, tmp_path: Path
+) -> None:
+    path = log(tmp_path / "log.json", [
+        sample("clip_000", scores={"s": {"value": "C", "answer": "4"}}),
+        sample("clip_001", scores={"s": {"value": 6.5}}),
+        sample("clip_002", scores={"s": {"value": "I"}}, output={"completion": "Rating: 3"}),
+        sample("clip_003", output={"completion": "between 3 and 4"}),
+    ])  # fmt: skip
+    assert answers(ran(path, data, "valence")) == {
+        "clip_000": [4.0, None, None, None],
+        "clip_001": [6.5, None, None, None],
+        "clip_002": [3.0, None, "the only number in the answer", None],
+        "clip_003": [None, None, None, "the log's answer 'between 3 and 4' is not a number"],
+    }
+
+
+def test_scorers_may_be_named_like_questions_or_return_a_value_for_each(
+    data: Snapshot, tmp_path: Path
+) -> None:
+    path = log(tmp_path / "log.json", [
+        sample("clip_000", scores={"valence": {"value": 4}, "mood": {"value": "joy"}}),
+        sample("clip_001", scores={"judge": {"value": {"valence": 5, "mood": "calm"}}}),
+    ])  # fmt: skip
+    done = ran(path, data, "valence", "mood").table.filter(ok=True)
+    assert done.select("stimulus", "question", "value").rows() == [
+        ("clip_000.wav", "valence", 4.0), ("clip_000.wav", "mood", 0.0),
+        ("clip_001.wav", "valence", 5.0), ("clip_001.wav", "mood", 2.0),
+    ]  # fmt: skip
+
+
+def test_the_most_frequent_category_of_the_epochs_counts(data: Snapshot, tmp_path: Path) -> None:
+    said = ["joy", "calm", "Calm", "grief", "joy", "calm"]
+    path = log(
+        tmp_path / "l.json", [sample("clip_000", n, scores={"s": {"answer": a}}) for n, a in enumerate(said)]
+    )
+    assert answers(ran(path, data, "mood"))["clip_000"][:3] == [2.0, "calm", "answered in 3 of 6 epochs"]
+
+
+def test_one_of_several_scorers_is_named(data: Snapshot, tmp_path: Path) -> None:
+    path = log(tmp_path / "l.json", [sample("clip_000", scores={"a": {"value": 1}, "b": {"value": 2}})])
+    assert answers(ran(path, data, "valence", options="[scorer=b]"))["clip_000"][0] == 2.0
+    with pytest.raises(HeartfeltError, match="'clip_000' has no score of 'c'"):
+        ran(path, data, "valence", options="[scorer=c]")
+    with pytest.raises(HeartfeltError, match="does not say which question"):
+        ran(path, data, "valence", "mood")
+
+
+def truncated(path: Path) -> None:
+    path.write_bytes((LOGS / "pleasantness.eval").read_bytes()[:9000])
+
+
+def flipped(path: Path) -> None:
+    content = bytearray((LOGS / "pleasantness.eval").read_bytes())
+    for place in range(1500, 4000, 50):
+        content[place] ^= 0xFF
+    path.write_bytes(bytes(content))
+
+
+def without_samples(path: Path) -> None:
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("header.json", "{}")
+
+
+def of_another_kind(path: Path) -> None:
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("samples/a_epoch_1.json", '{"name": "a"}')
+
+
+def half_a_sample(path: Path) -> None:
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("samples/a_epoch_1.json", '{"id": "a", "epo')
+
+
+def twice(path: Path) -> None:
+    with zipfile.ZipFile(path, "w") as archive:
+        for name in "ab":
+            archive.writestr(f"samples/{name}.json", json.dumps(sample("clip_000")))
+
+
+@pytest.mark.parametrize(
+    ("damage", "problem"),
+    [
+        (truncated, "not a complete log of inspect_ai"),
+        (flipped, "not a complete log|not valid JSON"),
+        (without_samples, "holds no predictions"),
+        (of_another_kind, "this is no sample of inspect_ai"),
+        (half_a_sample, "a_epoch_1.json: this is not valid JSON"),
+        (twice, "the sample 'clip_000' has epoch 1 twice"),
+        (lambda path: path.write_bytes(b""), "not a complete log of inspect_ai"),
+        (lambda path: path.mkdir(), "x.eval"),
+    ],
+)
+def test_damaged_logs_are_refused_in_words(damage: Any, problem: str, data: Snapshot, tmp_path: Path) -> None:
+    damage(tmp_path / "x.eval")
+    with pytest.raises(HeartfeltError, match=problem):
+        ran(tmp_path / "x.eval", data, "valence")
+
+
+def test_a_json_file_that_is_no_log_is_read_as_one_of_predictions(data: Snapshot, tmp_path: Path) -> None:
+    (tmp_path / "p.json").write_text('[{"key": "clip_000", "value": 4}]')
+    assert answers(ran(tmp_path / "p.json", data, "valence"))["clip_000"][0] == 4.0
+    shutil.copy(LOGS / "mood.json", tmp_path / "copy.json")
+    assert ran(tmp_path / "copy.json", data, "mood").counts["answered"] == 3
