@@ -43,6 +43,7 @@ NEEDS = {
             "predict speech-quality",
             "predict tags",
             "conveyance",
+            "distances",
             "train",
             "evaluate",
             "experiment",

@@ -149,7 +149,7 @@ def _in_span(x: Floats, y: Floats) -> tuple[Floats, Floats]:
     centre = y.mean(axis=0, dtype=np.float64)
     pooled = np.vstack([x - centre, y - centre])
     if pooled.shape[1] > len(pooled):
-        pooled = np.linalg.qr(pooled.T, mode="r").T
+        pooled = np.asarray(np.linalg.qr(pooled.T, mode="r")).T
     return pooled[: len(x)], pooled[len(x) :]
 
 
@@ -165,7 +165,7 @@ def _moments(rows: Floats) -> tuple[Floats, Floats]:
     """The mean, and a matrix whose square is the covariance, with no more rows than columns."""
     mean = rows.mean(axis=0)
     root = (rows - mean) / math.sqrt(len(rows) - 1)
-    return mean, np.linalg.qr(root, mode="r") if len(root) > root.shape[1] else root
+    return mean, np.asarray(np.linalg.qr(root, mode="r")) if len(root) > root.shape[1] else root
 
 
 def _extrapolated(x: Floats, y: Floats, value: float, seed: int) -> float:
@@ -177,7 +177,7 @@ def _extrapolated(x: Floats, y: Floats, value: float, seed: int) -> float:
     means = [
         value
         if part == 1
-        else np.mean([_frechet(x[orders[0][i::part]], y[orders[1][i::part]]) for i in range(part)])
+        else float(np.mean([_frechet(x[orders[0][i::part]], y[orders[1][i::part]]) for i in range(part)]))
         for part in parts
     ]
     return float(np.polyfit(parts, means, 1)[1]) if len(parts) > 1 else value
