@@ -245,6 +245,7 @@ def distances(
     *,
     reference: str | Path = "leave-one-out",
     metrics: Sequence[str] = (),
+    group: str = "auto",
     components: int | None = None,
     correction: Literal["jackknife", "extrapolation", "none"] = "jackknife",
     questions: Sequence[str] | None = None,
@@ -264,6 +265,8 @@ def distances(
         ``leave-one-out`` (for each system, the stimuli of the others), ``system=NAME``, or a folder or data.
     metrics : sequence of str
         ``fad``, ``kad``, ``fid``, ``kid``; the two of the medium if empty.
+    group : str
+        The column whose stimuli belong together; ``auto`` is the prompt where there are ten or more, ``none`` none.
     components : int, optional
         Compare in this many leading principal components of all stimuli.
     correction : str
@@ -291,6 +294,7 @@ def distances(
         embedding=embedding,
         reference=str(reference),
         metrics=tuple(metrics),
+        group=group,
         components=components,
         correction=correction,
         questions=None if questions is None else tuple(questions),

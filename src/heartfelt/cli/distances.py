@@ -40,6 +40,13 @@ def distances(
             help="fad, kad, fid or kid; separate several by commas. By default both of the medium.",
         ),
     ] = None,
+    group: Annotated[
+        str,
+        typer.Option(
+            metavar="COLUMN",
+            help="The column whose stimuli belong together: auto (the prompt, if there are ten or more), none, or its name.",
+        ),
+    ] = "auto",
     components: Annotated[
         int | None,
         typer.Option(min=1, metavar="N", help="Compare in this many leading principal components."),
@@ -69,6 +76,7 @@ def distances(
         embedding=embedding,
         reference=reference,
         metrics=tuple(name.strip() for part in metric or () for name in part.split(",")),
+        group=group,
         components=components,
         correction=correction,
         questions=None if question is None else tuple(question),

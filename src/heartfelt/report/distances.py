@@ -23,7 +23,8 @@ from heartfelt.report.charts import (
 from heartfelt.report.page import Page, Section, bullets, figure_block, joined, render
 from heartfelt.report.palette import COLOURS, SHAPES, colour
 from heartfelt.report.tables import Columns, PValue, table_of
-from heartfelt.scoring.distances import METRICS, Closeness, Distances, SystemDistance
+from heartfelt.scoring.closeness import Closeness
+from heartfelt.scoring.distances import METRICS, Distances, SystemDistance
 from heartfelt.serialization import write_json
 from heartfelt.wording import interval, number
 

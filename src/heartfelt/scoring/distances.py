@@ -10,46 +10,45 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import get_args
 
 import numpy as np
 import polars as pl
 
-from heartfelt.analysis.material import prepare
-from heartfelt.analysis.means import stimulus_scores
-from heartfelt.analysis.two_way import Changes
 from heartfelt.errors import InputError, require, suggestion
 from heartfelt.formats.format import read_with
 from heartfelt.predictors.trained.feature_cache import FeatureCache
 from heartfelt.progress import Progress, no_progress
 from heartfelt.representation import ShortRepr
+from heartfelt.scoring.closeness import Closeness, SystemMean, with_people
 from heartfelt.scoring.stimulus_sets import (
+    AUTO,
     Embedded,
     Ledger,
     Reader,
     check_media,
     embed_files,
     embedding_from,
+    group_column,
     is_data,
     reference_files,
     scaler,
+    stimulus_groups,
     system_files,
 )
 from heartfelt.snapshot import Snapshot
-from heartfelt.stats.association import Correlation
 from heartfelt.stats.estimate import Estimate
-from heartfelt.stats.inference.permutation import permutation_correlation
-from heartfelt.stats.jackknife import jackknife_metric
 from heartfelt.stats.set_distance import (
     FEWEST,
     Correction,
+    Groups,
     Kernel,
     frechet_distance,
     kernel_distance,
     median_distance,
 )
-from heartfelt.stats.system_ceiling import FEWEST_SYSTEMS, system_ceiling
 from heartfelt.stats.triples import Floats
 from heartfelt.wording import plural
 
@@ -63,17 +62,20 @@ USUAL = {"audio": ("fad", "kad"), "image": ("fid", "kid")}
 FRECHET = ("fad", "fid")
 KERNELS: Mapping[str, Kernel] = {"kad": "gaussian", "kid": "cubic"}
 LEAVE_ONE_OUT, OF_SYSTEM = "leave-one-out", "system="
-COEFFICIENTS: tuple[Correlation, ...] = ("spearman", "kendall", "pearson")
 FEW_SYSTEMS = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DistanceOptions:
-    """What is computed; without ``metrics``, the Fréchet and the kernel distance usual for the medium."""
+    """What is computed; without ``metrics``, the Fréchet and the kernel distance usual for the medium.
+
+    ``group`` is the column whose stimuli belong together; ``auto`` is the prompt where there are ten or more, ``none`` none.
+    """
 
     embedding: str
     reference: str = LEAVE_ONE_OUT
     metrics: tuple[str, ...] = ()
+    group: str = AUTO
     components: int | None = None
     correction: Correction = "jackknife"
     questions: tuple[str, ...] | None = None
@@ -103,29 +105,6 @@ class SystemDistance:
     reference: int
     distance: Estimate
     uncorrected: Estimate
-
-
-@dataclass(frozen=True, slots=True)
-class SystemMean:
-    """People's mean rating of one system's stimuli under one question."""
-
-    question: str
-    system: str
-    mean: Estimate
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Closeness:
-    """How closeness correlates over systems with people's means under one question."""
-
-    metric: str
-    question: str
-    coefficient: Correlation
-    systems: int
-    correlation: Estimate
-    p: Estimate
-    """By permutation of the systems."""
-    ceiling: Estimate
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False, kw_only=True)
@@ -202,17 +181,28 @@ def distances(
     )
     scale = scaler(embedding, pooled, options.components)
     metrics = options.metrics or USUAL.get(embedding.media, ("fad", "kad"))
-    rows = _system_distances(pairs, scale, median_distance(scale(basis)), metrics, options, progress)
+    group = group_column(source, options.group)
+    groups = stimulus_groups(source, group, pairs, shared=others is None)
+    rows = _system_distances(pairs, groups, scale, median_distance(scale(basis)), metrics, options, progress)
     dimensions = embedding.size if options.components is None else options.components
-    notes = [
-        *_notes(rows, dimensions, len(ledger.rows)),
-        *(f"{name} has no file to embed." for name in empty),
-    ]
+    grouped = [f"Stimuli of one {group} belong together and are left out together."] if group else []
+    missing = [f"{name} has no file to embed." for name in empty]
+    notes = [*grouped, *_notes(rows, dimensions, len(ledger.rows)), *missing]
     means: tuple[SystemMean, ...] = ()
     closeness: tuple[Closeness, ...] = ()
     if isinstance(source, Snapshot):
-        means, closeness, more = _with_people(source, evaluated, rows, options)
-        notes += more
+        values = {
+            metric: {row.system: row.distance.value for row in rows if row.metric == metric}
+            for metric in metrics
+        }
+        stimuli = {name: part.names for name, part in evaluated.items()}
+        means, closeness = with_people(
+            source, stimuli, values, options.questions, options.confidence, options.seed
+        )
+        if closeness and len(evaluated) < FEW_SYSTEMS:
+            notes.append(
+                f"{len(evaluated)} systems: a correlation over so few is uncertain, whatever its value."
+            )
     where = source.name if isinstance(source, Path) else source.source.name
     return Distances(
         source=where,
@@ -282,6 +272,7 @@ def _pairs(
 
 def _system_distances(
     pairs: Mapping[str, tuple[Embedded, Embedded]],
+    groups: Mapping[str, Groups],
     scale: Callable[[Floats], Floats],
     bandwidth: float,
     metrics: Sequence[str],
@@ -290,21 +281,17 @@ def _system_distances(
 ) -> list[SystemDistance]:
     """Every distance of every system; all share one scaling and one bandwidth."""
     report, out = progress or no_progress, []
+    frechet = partial(frechet_distance, confidence=options.confidence, seed=options.seed)
+    kernel = partial(kernel_distance, bandwidth=bandwidth, confidence=options.confidence)
     for metric in metrics:
         for done, (system, (part, reference)) in enumerate(pairs.items(), 1):
-            x, y = scale(part.rows), scale(reference.rows)
+            x, y, grouped = scale(part.rows), scale(reference.rows), groups.get(system)
             if metric in FRECHET:
-                plain = frechet_distance(x, y, correction="none")
-                distance = frechet_distance(
-                    x, y, correction=options.correction, confidence=options.confidence, seed=options.seed
-                )
+                distance = frechet(x, y, groups=grouped, correction=options.correction)
+                plain = frechet(x, y, groups=grouped, correction="none")
             else:
-                distance = kernel_distance(
-                    x, y, kernel=KERNELS[metric], bandwidth=bandwidth, confidence=options.confidence
-                )
-                plain = Estimate.missing(
-                    "the estimate is unbiased as it is", distance.method, distance.counts
-                )
+                distance = kernel(x, y, groups=grouped, kernel=KERNELS[metric])
+                plain = Estimate.missing("the estimate is unbiased as it is", distance.method)
             counts = {"stimuli": len(x), "reference": len(y)}
             out.append(
                 SystemDistance(metric=metric, system=system, distance=distance, uncorrected=plain, **counts)
@@ -338,83 +325,3 @@ def _notes(rows: Sequence[SystemDistance], dimensions: int, left_out: int) -> li
     if few:
         out.append(f"Fewer than {FEWEST} stimuli, too few for an interval: {', '.join(few)}.")
     return out
-
-
-def _with_people(
-    snapshot: Snapshot,
-    evaluated: Mapping[str, Embedded],
-    rows: Sequence[SystemDistance],
-    options: DistanceOptions,
-) -> tuple[tuple[SystemMean, ...], tuple[Closeness, ...], list[str]]:
-    """People's means of the same stimuli by system, and how closeness correlates with them."""
-    questions = [
-        question for question in prepare(snapshot).questions if question.numbers and question.items.height
-    ]
-    if options.questions is not None:
-        names = [question.id for question in questions]
-        for name in options.questions:
-            require(
-                name in names,
-                f"No question '{name}' has ratings in numbers.",
-                suggestion(name, names, "Questions"),
-            )
-        questions = [question for question in questions if question.id in options.questions]
-    means: list[SystemMean] = []
-    closeness: list[Closeness] = []
-    for question in questions:
-        scores, stimuli = stimulus_scores(question), question.items["stimulus"]
-        chosen = {system: stimuli.is_in(part.names).to_numpy() for system, part in evaluated.items()}
-        changes = {system: scores.changes(of_system, "value") for system, of_system in chosen.items()}
-        rated = {system: change for system, change in changes.items() if not isinstance(change, str)}
-        means += [
-            SystemMean(question.id, system, scores.estimate(chosen[system], "value")) for system in rated
-        ]
-        for metric in dict.fromkeys(row.metric for row in rows):
-            values = {
-                row.system: -row.distance.value
-                for row in rows
-                if row.metric == metric and row.system in rated and row.distance.value is not None
-            }
-            closeness += _closeness(metric, question.id, values, rated, options)
-    count = len(evaluated)
-    few = f"{count} systems: a correlation over so few is uncertain, whatever its value."
-    return tuple(means), tuple(closeness), [few] if closeness and count < FEW_SYSTEMS else []
-
-
-def _closeness(
-    metric: str,
-    question: str,
-    values: Mapping[str, float],
-    rated: Mapping[str, Changes],
-    options: DistanceOptions,
-) -> list[Closeness]:
-    used = [rated[system] for system in values]
-    x, y = np.array(list(values.values())), np.array([change.value for change in used])
-    out = []
-    for name in COEFFICIENTS:
-        few = (
-            f"{len(used)} systems; at least {FEWEST_SYSTEMS} are needed" if len(used) < FEWEST_SYSTEMS else ""
-        )
-        why = few or next((change.why_items_only for change in used if change.why_items_only), "")
-        ceiling = Estimate.missing(why, f"ceiling, {name}") if why else _ceiling(used, y, name, options)
-        missing = Estimate.missing(few, name) if few else None
-        p = missing or permutation_correlation(y, x, kind=name, seed=options.seed).p
-        correlation = missing or jackknife_metric(name, y, x, confidence=options.confidence)
-        out.append(
-            Closeness(
-                metric=metric,
-                question=question,
-                coefficient=name,
-                systems=len(used),
-                correlation=correlation,
-                p=p,
-                ceiling=ceiling,
-            )
-        )
-    return out
-
-
-def _ceiling(used: Sequence[Changes], means: Floats, name: Correlation, options: DistanceOptions) -> Estimate:
-    took = np.logical_or.reduce([change.took_part for change in used])
-    moved = np.stack([change.by_rater[took] for change in used], axis=1)
-    return system_ceiling(means, moved, metric=name, confidence=options.confidence, seed=options.seed)

@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import polars as pl
 
-from heartfelt.errors import HeartfeltError, InputError
+from heartfelt.errors import HeartfeltError, InputError, suggestion
 from heartfelt.files import inside
 from heartfelt.formats.format import candidates, read_with
 from heartfelt.formats.manifest import is_study
@@ -27,10 +27,12 @@ from heartfelt.predictors.trained.feature_cache import FeatureCache
 from heartfelt.progress import Progress, no_progress
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.folder import is_snapshot
+from heartfelt.stats.set_distance import FEWEST, Groups
 from heartfelt.stats.triples import Floats
 from heartfelt.tables import LEDGER
 
 STAGE = "distances"
+AUTO, NONE, PROMPT = "auto", "none", "prompt"
 KINDS = {"audio": AUDIO, "image": IMAGES}
 Reader: TypeAlias = Callable[[Path, str | None, Mapping[str, Any], Progress | None], Snapshot]
 Files: TypeAlias = dict[str, Path | None]
@@ -239,3 +241,35 @@ def scaler(embedding: Embedding, basis: Floats, components: int | None) -> Calla
     middle = ((basis - centre) * weight).mean(axis=0)
     turn = np.linalg.svd((basis - centre) * weight - middle, full_matrices=False)[2][:components].T
     return lambda rows: np.asarray(((rows - centre) * weight - middle) @ turn)
+
+
+def group_column(source: Snapshot | Path, group: str) -> str:
+    """The column whose stimuli belong together; empty where there is none."""
+    stimuli = source.stimuli if isinstance(source, Snapshot) else pl.DataFrame()
+    if group == AUTO:
+        return PROMPT if PROMPT in stimuli.columns and stimuli[PROMPT].n_unique() >= FEWEST else ""
+    if group != NONE and group not in stimuli.columns:
+        raise InputError(
+            f"The stimuli have no column '{group}'.", suggestion(group, stimuli.columns, "Columns")
+        )
+    return "" if group == NONE else group
+
+
+def stimulus_groups(
+    source: Snapshot | Path, column: str, pairs: Mapping[str, tuple[Embedded, Embedded]], shared: bool
+) -> dict[str, Groups]:
+    """The group of every row of both sets, by system; a stimulus without one is its own.
+
+    Where the reference is from elsewhere (not ``shared``), its stimuli are in no group.
+    """
+    if not column or isinstance(source, Path):
+        return {}
+    known = source.stimuli.select(pl.col("stimulus", column).cast(pl.String)).drop_nulls()
+    of_stimulus = {name: (group,) for name, group in known.iter_rows()}
+    return {
+        system: (
+            [of_stimulus.get(name, name) for name in part.names],
+            [of_stimulus.get(name, name) if shared else ("", name) for name in reference.names],
+        )
+        for system, (part, reference) in pairs.items()
+    }

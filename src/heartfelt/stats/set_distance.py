@@ -17,13 +17,17 @@ the inverse size of halves, thirds and quarters of both sets. The first has the 
 KID's kernel ``(x.y / d + 1)^3`` (Bińkowski et al. 2018); ``gaussian`` is KAD's (Chung et al. 2025), its bandwidth the median
 distance between reference rows, its unit hundredths.
 
-Intervals leave out stimuli, of one set after the other (a jackknife of two samples, Arvesen 1969; Efron and Stein 1981), with
-Student's t. Drawing stimuli with replacement would repeat some, which moves both distances.
+Intervals leave out stimuli one after the other (a jackknife of two samples, Arvesen 1969; Efron and Stein 1981), with Student's t.
+Drawing stimuli with replacement would repeat some, which moves both distances. Stimuli that belong together, such as those made
+from one prompt by several systems, are one *group*: left out together from both sets, and no pair of the kernel sums. Otherwise two
+sets made from the same prompts would seem closer than two samples of one population, and corrected distances would fall below 0.
 """
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal, TypeAlias, get_args
 
 import numpy as np
@@ -33,61 +37,80 @@ from heartfelt.stats import _bounds
 from heartfelt.stats.blas_threads import one_blas_thread
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.jackknife import group_error
-from heartfelt.stats.triples import Floats, Ints
+from heartfelt.stats.triples import Floats, Ids, Ints, code
 from heartfelt.streams import stream
 
 Correction: TypeAlias = Literal["jackknife", "extrapolation", "none"]
 Kernel: TypeAlias = Literal["gaussian", "cubic"]
 
 GROUPS = 50
-FEWEST = 10
-"""Stimuli in the smaller set from which there is an interval."""
+FEWEST, LEAST = 10, 4
+"""Stimuli (or groups) in the smaller set from which there is an interval, and a distance at all."""
 PARTS = (1, 2, 3, 4)
 BLOCK = 1024
 MOST_FOR_MEDIAN = 2000
 UNITS: dict[Kernel, float] = {"gaussian": 100.0, "cubic": 1.0}
 
 
+Groups: TypeAlias = tuple[Ids, Ids]
+"""Which group each row of either set belongs to."""
+
+
 def frechet_distance(
-    x: Floats, y: Floats, *, correction: Correction = "jackknife", confidence: float = 0.95, seed: int = 0
+    x: Floats,
+    y: Floats,
+    *,
+    groups: Groups | None = None,
+    correction: Correction = "jackknife",
+    confidence: float = 0.95,
+    seed: int = 0,
 ) -> Estimate:
     """The squared Fréchet distance of the sets ``x`` and ``y`` (the reference), corrected for sample size."""
-    require(correction in get_args(Correction), f"There is no correction '{correction}'.", "Use jackknife.")
-    counts, why = _counts(x, y, fewest=3)
+    if correction not in get_args(Correction):
+        raise InputError(
+            f"There is no correction '{correction}'.", suggestion(correction, get_args(Correction))
+        )
+    sets = _Sets.of(x, y, groups)
     method = f"Fréchet distance, {'uncorrected' if correction == 'none' else f'{correction} correction'}"
-    if why:
-        return Estimate.missing(why, method, counts)
+    if sets.why_too_few:
+        return Estimate.missing(sets.why_too_few, method, sets.counts)
     x, y = _in_span(x, y)
     value = _frechet(x, y)
     if correction == "none":
-        return Estimate(value, method=method, counts=counts).without_interval(
+        return Estimate(value, method=method, counts=sets.counts).without_interval(
             "biased by the number of stimuli"
         )
-    groups = [_groups(len(rows), seed, name) for rows, name in ((x, "stimuli"), (y, "reference"))]
-    rest = (
-        np.array([_frechet(x[groups[0] != group], y) for group in range(groups[0].max() + 1)]),
-        np.array([_frechet(x, y[groups[1] != group]) for group in range(groups[1].max() + 1)]),
+    bias, errors, units = 0.0, [], []
+    for kind in sets.kinds:
+        drawn = stream(seed, "set distance", kind.size).permutation(kind.size) % min(kind.size, GROUPS)
+        rest, sizes, shares = [], [], []
+        for place in range(int(drawn.max()) + 1):
+            gone_x, gone_y = (np.isin(side, kind[drawn == place]) for side in (sets.of_x, sets.of_y))
+            rest.append(_frechet(x[~gone_x], y[~gone_y]))
+            sizes.append(np.count_nonzero(gone_x) + np.count_nonzero(gone_y))
+            shares.append(max(gone_x.mean(), gone_y.mean()))
+        bias += float(np.sum((1 - np.array(shares)) * (np.array(rest) - value)))
+        errors.append(group_error(value, np.array(rest), np.array(sizes)))
+        units.append(len(sizes))
+    corrected = value - bias if correction == "jackknife" else _extrapolated(x, y, sets, value, seed)
+    plain, fewest, size = (
+        Estimate(corrected, method=method, counts=sets.counts),
+        sets.fewest,
+        sets.counts["dimensions"],
     )
-    sizes = [np.bincount(codes) for codes in groups]
-    bias = sum(
-        float(np.sum((1 - size / size.sum()) * (left - value)))
-        for size, left in zip(sizes, rest, strict=True)
-    )
-    corrected = _extrapolated(x, y, value, seed) if correction == "extrapolation" else value - bias
-    errors = [group_error(value, left, size) for left, size in zip(rest, sizes, strict=True)]
-    plain = Estimate(corrected, method=method, counts=counts)
-    fewest = min(counts["stimuli"], counts["reference"])
-    if fewest <= counts["dimensions"]:
+    if fewest <= size:
+        what = "groups of stimuli" if groups is not None else "stimuli"
         return plain.without_interval(
-            f"{fewest:,} stimuli in {counts['dimensions']:,} dimensions: a bias remains that no correction removes"
+            f"{fewest:,} {what} in {size:,} dimensions: a bias remains that no correction removes"
         )
-    return _with_interval(plain, errors, [size.size for size in sizes], confidence)
+    return _with_interval(plain, sets, errors, units, confidence)
 
 
 def kernel_distance(
     x: Floats,
     y: Floats,
     *,
+    groups: Groups | None = None,
     kernel: Kernel = "gaussian",
     bandwidth: float | None = None,
     confidence: float = 0.95,
@@ -98,26 +121,33 @@ def kernel_distance(
     """
     if kernel not in UNITS:
         raise InputError(f"There is no kernel '{kernel}'.", suggestion(kernel, UNITS, "Kernels"))
-    counts, why = _counts(x, y, fewest=4)
+    sets, why = _Sets.of(x, y, groups), ""
     method = f"unbiased squared maximum mean discrepancy, {kernel} kernel"
-    if kernel == "gaussian" and not why:
+    if kernel == "gaussian" and not sets.why_too_few:
         bandwidth = median_distance(y) if bandwidth is None else bandwidth
         method += f" of bandwidth {bandwidth:.4g}, in hundredths"
         why = "" if bandwidth > 0 else "half of the reference rows are equal, so the kernel has no bandwidth"
-    if why:
-        return Estimate.missing(why, method, counts)
-    n, m = len(x), len(y)
+    if why or sets.why_too_few:
+        return Estimate.missing(why or sets.why_too_few, method, sets.counts)
     x, y = np.asarray(x, np.float64), np.asarray(y, np.float64)
-    within_x, cross_x = _kernel_sums(x, y, kernel, bandwidth)
-    within_y, cross_y = _kernel_sums(y, x, kernel, bandwidth)
-    a, b, c = float(within_x.sum()), float(within_y.sum()), float(cross_x.sum())
-    scale = UNITS[kernel]
-    of_x, of_y = a / (n * (n - 1)), b / (m * (m - 1))
-    value = scale * (of_x + of_y - 2 * c / (n * m))
-    less_x = (a - 2 * within_x) / ((n - 1) * (n - 2)) + of_y - 2 * (c - cross_x) / ((n - 1) * m)
-    less_y = of_x + (b - 2 * within_y) / ((m - 1) * (m - 2)) - 2 * (c - cross_y) / (n * (m - 1))
-    errors = [group_error(value, scale * left, np.ones(left.size, np.int64)) for left in (less_x, less_y)]
-    return _with_interval(Estimate(value, method=method, counts=counts), errors, [n, m], confidence)
+    with one_blas_thread():
+        # Of every group: kernel sums and pairs that go with it, within x, within y and between them.
+        within_x, within_y = (
+            2 * _group_sums(rows, rows, codes, codes, sets.size, kernel, bandwidth)
+            for rows, codes in ((x, sets.of_x), (y, sets.of_y))
+        )
+        between = _group_sums(x, y, sets.of_x, sets.of_y, sets.size, kernel, bandwidth)
+        also = _group_sums(y, x, sets.of_y, sets.of_x, sets.size, kernel, bandwidth)
+    totals = (within_x.sum(axis=1) / 2, within_y.sum(axis=1) / 2, between.sum(axis=1))
+    left = (totals[0][:, None] - within_x, totals[1][:, None] - within_y, totals[2][:, None] - between - also)
+    (value,), rest = (
+        UNITS[kernel] * (a[0] / a[1] + b[0] / b[1] - 2 * c[0] / c[1])
+        for a, b, c in ([total[:, None] for total in totals], left)
+    )
+    rows = np.bincount(sets.of_x, minlength=sets.size) + np.bincount(sets.of_y, minlength=sets.size)
+    errors = [group_error(float(value), rest[kind], rows[kind]) for kind in sets.kinds]
+    plain = Estimate(float(value), method=method, counts=sets.counts)
+    return _with_interval(plain, sets, errors, [kind.size for kind in sets.kinds], confidence)
 
 
 def median_distance(rows: Floats, seed: int = 0) -> float:
@@ -129,19 +159,56 @@ def median_distance(rows: Floats, seed: int = 0) -> float:
     return float(np.median(pdist(np.asarray(rows, np.float64))))
 
 
-def _counts(x: Floats, y: Floats, fewest: int) -> tuple[dict[str, int], str]:
-    """What there is, and why it is too little."""
-    if x.ndim != 2 or y.ndim != 2 or x.shape[1] != y.shape[1]:
-        raise InputError(
-            f"The sets have shapes {x.shape} and {y.shape}.",
-            "Pass one row per stimulus, with the same columns.",
-        )
-    for name, rows in (("set", x), ("reference set", y)):
-        bad = int(np.count_nonzero(~np.isfinite(rows).all(axis=1)))
-        require(not bad, f"{bad:,} rows of the {name} are not finite.", "Leave them out.")
-    counts = {"stimuli": len(x), "reference": len(y), "dimensions": x.shape[1]}
-    least = min(len(x), len(y))
-    return counts, f"{least} stimuli; at least {fewest} are needed" if least < fewest else ""
+@dataclass(frozen=True)
+class _Sets:
+    """The group of every row of both sets: by default each row is its own."""
+
+    of_x: Ints
+    of_y: Ints
+    counts: dict[str, int]
+
+    @classmethod
+    def of(cls, x: Floats, y: Floats, groups: Groups | None) -> _Sets:
+        if x.ndim != 2 or y.ndim != 2 or x.shape[1] != y.shape[1]:
+            raise InputError(
+                f"The sets have shapes {x.shape} and {y.shape}.",
+                "Pass one row per stimulus, with the same columns.",
+            )
+        for name, rows in (("set", x), ("reference set", y)):
+            bad = int(np.count_nonzero(~np.isfinite(rows).all(axis=1)))
+            require(not bad, f"{bad:,} rows of the {name} are not finite.", "Leave them out.")
+        counts = {"stimuli": len(x), "reference": len(y), "dimensions": x.shape[1]}
+        if groups is None:
+            return cls(np.arange(len(x)), len(x) + np.arange(len(y)), counts)
+        names = [*groups[0], *groups[1]]
+        require(len(names) == len(x) + len(y), "Not every row has a group.", "Give one group per row.")
+        codes = code(names).codes
+        return cls(codes[: len(x)], codes[len(x) :], counts | {"groups": int(codes.max(initial=-1)) + 1})
+
+    @property
+    def size(self) -> int:
+        """How many groups there are."""
+        return int(max(self.of_x.max(), self.of_y.max())) + 1
+
+    @cached_property
+    def fewest(self) -> int:
+        """Groups in the set that has fewer."""
+        return min(np.unique(self.of_x).size, np.unique(self.of_y).size)
+
+    @property
+    def why_too_few(self) -> str:
+        """Why there is no distance; empty where there is one."""
+        what = "groups of stimuli" if "groups" in self.counts else "stimuli"
+        return "" if self.fewest >= LEAST else f"{self.fewest} {what} in a set; at least {LEAST} are needed"
+
+    @property
+    def kinds(self) -> list[Ints]:
+        """The groups in one set alone, and those in both; a single one counts with the others."""
+        x, y = np.unique(self.of_x), np.unique(self.of_y)
+        kinds = [np.setdiff1d(x, y), np.setdiff1d(y, x), np.intersect1d(x, y)]
+        single = np.concatenate([kind for kind in kinds if kind.size == 1] or [np.zeros(0, np.int64)])
+        kinds = sorted((kind for kind in kinds if kind.size > 1), key=len)
+        return [*kinds[:-1], np.concatenate([kinds[-1], single])]
 
 
 def _in_span(x: Floats, y: Floats) -> tuple[Floats, Floats]:
@@ -168,65 +235,56 @@ def _moments(rows: Floats) -> tuple[Floats, Floats]:
     return mean, np.asarray(np.linalg.qr(root, mode="r")) if len(root) > root.shape[1] else root
 
 
-def _extrapolated(x: Floats, y: Floats, value: float, seed: int) -> float:
+def _extrapolated(x: Floats, y: Floats, sets: _Sets, value: float, seed: int) -> float:
     """The intercept of a line through the mean distances of halves, thirds and quarters of both sets."""
-    parts = [part for part in PARTS if min(len(x), len(y)) // part >= 3]
-    orders = [
-        stream(seed, "set distance", name).permutation(len(rows)) for name, rows in (("x", x), ("y", y))
-    ]
-    means = [
-        value
-        if part == 1
-        else float(np.mean([_frechet(x[orders[0][i::part]], y[orders[1][i::part]]) for i in range(part)]))
-        for part in parts
-    ]
+    drawn = np.zeros(sets.size, np.int64)
+    for kind in sets.kinds:
+        drawn[kind] = stream(seed, "set distance", "parts", kind.size).permutation(kind.size)
+    parts = [part for part in PARTS if sets.fewest // part >= LEAST]
+    means = [value]
+    for part in parts[1:]:
+        cuts = [(drawn[sets.of_x] % part == i, drawn[sets.of_y] % part == i) for i in range(part)]
+        means.append(float(np.mean([_frechet(x[in_x], y[in_y]) for in_x, in_y in cuts])))
     return float(np.polyfit(parts, means, 1)[1]) if len(parts) > 1 else value
 
 
-def _groups(size: int, seed: int, name: str) -> Ints:
-    """The group each row is left out with, at random: each row alone where there are at most ``GROUPS``."""
-    order = stream(seed, "set distance", "groups", name).permutation(size)
-    return np.asarray(order % min(size, GROUPS), np.int64)
-
-
-@one_blas_thread()
-def _kernel_sums(
-    rows: Floats, others: Floats, kernel: Kernel, bandwidth: float | None
-) -> tuple[Floats, Floats]:
-    """Of each row, the sum of its kernel with the set's other rows, and with the rows of the other set."""
+def _group_sums(
+    rows: Floats,
+    others: Floats,
+    groups: Ints,
+    other_groups: Ints,
+    size: int,
+    kernel: Kernel,
+    bandwidth: float | None,
+) -> Floats:
+    """The kernel summed over the rows of each group with the others of other groups, and how many pairs these are."""
     squares, other_squares = np.sum(rows**2, axis=1), np.sum(others**2, axis=1)
-    within, cross = np.empty(len(rows)), np.empty(len(rows))
-
-    def kernels(some: Floats, of_some: Floats, against: Floats, of_against: Floats) -> Floats:
-        products = some @ against.T
-        if kernel == "cubic":
-            return np.asarray((products / some.shape[1] + 1) ** 3)
-        apart = np.maximum(of_some[:, None] + of_against[None, :] - 2 * products, 0.0)
-        return np.asarray(np.exp(-apart / (2 * float(bandwidth or 1.0) ** 2)))
-
+    out = np.zeros((2, size))
     for start in range(0, len(rows), BLOCK):
         part = slice(start, start + BLOCK)
-        own, out_w, out_c = rows[part], np.zeros(len(rows[part])), np.zeros(len(rows[part]))
-        for other in range(0, len(rows), BLOCK):
-            block = slice(other, other + BLOCK)
-            values = kernels(own, squares[part], rows[block], squares[block])
-            if block == part:
-                np.fill_diagonal(values, 0.0)
-            out_w += values.sum(axis=1)
         for other in range(0, len(others), BLOCK):
             block = slice(other, other + BLOCK)
-            out_c += kernels(own, squares[part], others[block], other_squares[block]).sum(axis=1)
-        within[part], cross[part] = out_w, out_c
-    return within, cross
+            values = rows[part] @ others[block].T
+            if kernel == "cubic":
+                values = (values / rows.shape[1] + 1) ** 3
+            else:
+                apart = squares[part, None] + other_squares[None, block] - 2 * values
+                values = np.exp(-np.maximum(apart, 0.0) / (2 * float(bandwidth or 1.0) ** 2))
+            counted = groups[part, None] != other_groups[None, block]
+            for place, table in enumerate((np.where(counted, values, 0.0), counted)):
+                out[place] += np.bincount(groups[part], table.sum(axis=1), minlength=size)
+    return out
 
 
-def _with_interval(plain: Estimate, errors: list[float], units: list[int], confidence: float) -> Estimate:
-    fewest = min(plain.counts["stimuli"], plain.counts["reference"])
-    if fewest < FEWEST:
-        return plain.without_interval(f"{fewest} stimuli; an interval needs {FEWEST}")
+def _with_interval(
+    plain: Estimate, sets: _Sets, errors: list[float], units: list[int], confidence: float
+) -> Estimate:
+    what = "groups of stimuli" if "groups" in sets.counts else "stimuli"
+    if sets.fewest < FEWEST:
+        return plain.without_interval(f"{sets.fewest} {what}; an interval needs {FEWEST}")
     variance = sum(error**2 for error in errors)
     if variance <= 0:
         return plain.without_interval("leaving out stimuli does not change it")
     df = variance**2 / sum(error**4 / (count - 1) for error, count in zip(errors, units, strict=True))
-    name = "jackknife over the stimuli of both sets, Student's t"
+    name = f"jackknife over the {what} of both sets, Student's t"
     return _bounds.with_t(plain, math.sqrt(variance), df, name, confidence)
