@@ -4,13 +4,14 @@ The true mean is that of the rated stimuli over all raters of this kind, so a nu
 only raters make the observed means differ from it. With V the variance of the S observed means, and N the mean variance that
 raters add to their differences (a jackknife over raters of the means less their average, so what a rater adds to all systems alike
 does not count), true means have variance V - N, and given the observed ones they are normal about means drawn towards the average
-(Spearman 1904; Robbins 1956). The ceiling is the expected correlation of true means drawn so with the observed ones: of values,
-mid-ranks or pairs. It is for these few systems, where the formula sqrt(1 - N / V) is for many.
+(Spearman 1904). As V is of few systems, N / V is taken (S - 3) / (S - 1) times, which is right on average for normal means
+(James and Stein 1961). The ceiling is the expected correlation of true means drawn so with the observed ones: of values, mid-ranks
+or pairs. It is for these few systems, where the formula sqrt(1 - N / V) is for many.
 
 Intervals take these systems and stimuli as fixed: true means and noise are drawn as above, with log(V / N) uncertain by ``cv^2 /
 R`` for N (cv is the coefficient of variation of what the R raters add) and ``2 (1 - (1 - N / V)^2) / (S - 1)`` for the noise in V;
 of each draw, the correlation of its true means with new observed ones is averaged, and the interval holds the middle of these.
-In simulations it covers in .95 to 1 of cases. Where raters hardly tell systems apart the value is on the low side.
+In simulations it covers in .90 to 1 of cases, and the value is off by .08 at most on average from five systems up.
 """
 
 from __future__ import annotations
@@ -54,7 +55,8 @@ def system_ceiling(
     moved = without_rater - without_rater.mean(axis=1, keepdims=True)
     added = np.sum((moved - moved.mean(axis=0)) ** 2, axis=1) * (1 - 1 / raters) / (systems - 1)
     noise = float(added.sum()) / variance
-    plain = Estimate(_against(means, noise, metric, seed), method=method, counts=counts)
+    value = max(_against(means, noise * max(systems - 3.0, 0.5) / (systems - 1), metric, seed), 0.0)
+    plain = Estimate(value, method=method, counts=counts)
     if noise <= 0:
         return plain.without_interval("no rater changes the differences between systems")
     spread = float(np.var(added)) / float(added.mean()) ** 2
@@ -71,7 +73,7 @@ def system_ceiling(
         reached.reshape(OUTER, INNER).mean(axis=1), [(1 - confidence) / 2, (1 + confidence) / 2]
     )
     how = "simulated from the raters' noise, for these systems and stimuli"
-    return plain.with_interval(min(float(low), float(plain)), max(float(high), float(plain)), how, confidence)
+    return plain.with_interval(max(min(float(low), value), 0.0), max(float(high), value), how, confidence)
 
 
 def _against(means: Floats, noise: float, metric: Correlation, seed: int) -> float:
