@@ -19,7 +19,7 @@ from heartfelt.simulate import INTENTS, SYSTEMS, DesignOptions, stimuli, study_r
 from heartfelt.snapshot.shortcuts import Shortcuts
 
 PAGE = Path(__file__).parents[1] / "docs" / "notebook.md"
-FUNCTIONS = ("plan", "screen", "label", "analyze", "bench", "predict", "train", "publish", "plot")
+FUNCTIONS = ("plan", "screen", "label", "analyze", "bench", "distances", "predict", "train", "publish", "plot")
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +67,7 @@ def test_every_function_says_what_it_takes_and_returns(name: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [name for name in FUNCTIONS if name != "train"])
+@pytest.mark.parametrize("name", [name for name in FUNCTIONS if name not in ("train", "distances")])
 def test_the_examples_of_docstrings_run(name: str, folder: Path) -> None:
     function = inspect.unwrap(getattr(api, name))
     names = {"heartfelt": heartfelt, "ratings": heartfelt.read(folder / "ratings.csv", scale="1-9")}

@@ -118,6 +118,7 @@ def test_a_command_is_refused_before_it_does_anything(
         "restore": ["restore", "backup", "folder"],
         "train": ["train", "missing", "--recipe", "va-audio", "--out", "model"],
         "conveyance": ["conveyance", "missing", "--out", "out"],
+        "distances": ["distances", "missing", "--embedding", "music", "--out", "out"],
         "bench": ["bench", "missing", "--model", "clap", "--out", "out"],
         "ray": ["bench", "missing", "--model", "human", "--engine", "ray", "--out", "out"],
         "zenodo": ["publish", "missing", "out", "--deposit", "zenodo:sandbox"],

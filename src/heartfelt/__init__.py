@@ -1,8 +1,8 @@
 """heartfelt: find out what generated media makes people feel, and how well a machine can tell.
 
 ``read`` takes in published data or a table and ``load`` a snapshot folder; ``screen``, ``label``, ``analyze``, ``bench``,
-``predict``, ``train``, ``publish`` and ``plot`` work on them (see docs/notebook.md); ``plan`` simulates a study that has none yet;
-``stats`` works on plain arrays.
+``distances``, ``predict``, ``train``, ``publish`` and ``plot`` work on them (see docs/notebook.md); ``plan`` simulates a study
+that has none yet; ``stats`` works on plain arrays.
 """
 
 from lazy_loader import attach_stub

@@ -26,6 +26,7 @@ for family in (
     "formats",
     "analyze",
     "bench",
+    "distances",
     "site",
     "challenge",
     "predict",

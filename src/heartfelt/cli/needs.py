@@ -39,6 +39,7 @@ NEEDS = {
     **dict.fromkeys(
         (
             "conveyance",
+            "distances",
             "train",
             "evaluate",
             "experiment",

@@ -18,6 +18,7 @@ PANELS: Mapping[str, tuple[str, ...]] = {
     "Analyse": ("import", "show", "analyze", "export", "words"),
     "Models": (
         "bench",
+        "distances",
         "view",
         "predict",
         "conveyance",

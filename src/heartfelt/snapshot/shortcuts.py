@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from heartfelt.labels import Labels
     from heartfelt.predictors.spec import PredictorLike
     from heartfelt.publishing.publish import Published
+    from heartfelt.scoring.distances import Distances
     from heartfelt.screening import Panel
     from heartfelt.training import Trained
 
@@ -48,6 +49,12 @@ class Shortcuts:
         from heartfelt.api import bench
 
         return bench(self, models, **options)
+
+    def distances(self, embedding: str, **options: Any) -> Distances:
+        """``heartfelt.distances`` of this snapshot's systems."""
+        from heartfelt.api import distances
+
+        return distances(self, embedding, **options)
 
     def predict(self, model: PredictorLike, **options: Any) -> pl.DataFrame:
         """``heartfelt.predict`` of this snapshot's items."""

@@ -34,6 +34,7 @@ import numpy as np
 from heartfelt.errors import require
 from heartfelt.stats import _bounds
 from heartfelt.stats.estimate import Estimate
+from heartfelt.stats.jackknife import group_error
 from heartfelt.stats.segmentation import character_share
 from heartfelt.stats.text import THRESHOLD, Texts, mtld_of, texts
 from heartfelt.stats.triples import Floats, Ints
@@ -197,7 +198,7 @@ def _with_interval(
         return plain.without_interval(f"fewer than {LEAST_TEXTS} texts")
     if not np.isfinite(rest).all():
         return plain.without_interval("too few words once some texts are left out")
-    error = _jackknife_error(value, rest, np.array([last - first for first, last in groups]))
+    error = group_error(value, rest, np.array([last - first for first, last in groups]))
     if error <= 1e-9 * abs(value):
         return plain.without_interval("leaving out texts does not change it")
     half = _bounds.t_quantile(confidence, len(groups) - 1) * error
@@ -226,14 +227,6 @@ def _mtld_interval(jackknifed: Estimate, coded: Texts, kinds: int, confidence: f
     half = _bounds.t_quantile(confidence, len(groups) - 1) * error
     how = f"ratio over {len(groups)} groups of consecutive texts, Student's t"
     return jackknifed.with_interval(max(value - half, 0.0), value + half, how, confidence)
-
-
-def _jackknife_error(value: float, rest: Floats, sizes: Ints) -> float:
-    """The standard error of a value from the values without each group of texts."""
-    share = sizes.sum() / sizes
-    pseudo = share * value - (share - 1) * rest
-    centre = float(np.sum(value - rest) + np.sum(rest / share))
-    return math.sqrt(float(np.mean((pseudo - centre) ** 2 / (share - 1))))
 
 
 def compared(

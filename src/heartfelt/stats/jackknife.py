@@ -291,6 +291,14 @@ def df_of_spread(moved: Floats) -> float:
     return moved.size / (kurtosis - 1) if kurtosis > 1 + 1e-9 else math.inf
 
 
+def group_error(value: float, rest: Floats, sizes: Ints) -> float:
+    """The standard error of a value from the values without each group of units; groups may differ in size (Busing et al. 1999)."""
+    share = sizes.sum() / sizes
+    pseudo = share * value - (share - 1) * rest
+    centre = float(np.sum(value - rest) + np.sum(rest / share))
+    return math.sqrt(float(np.mean((pseudo - centre) ** 2 / (share - 1))))
+
+
 def _size_at_the_end(metric: Metric, data: Pairs) -> float:
     """How many rows decide a share of 0 or 1."""
     if metric.name == "accuracy":
