@@ -10,6 +10,7 @@ import polars as pl
 from heartfelt import __version__
 from heartfelt.scoring.compare import Entrant, compare, ranks
 from heartfelt.scoring.details import TaskDetails
+from heartfelt.scoring.parts import Parts
 from heartfelt.scoring.scores import UNTESTED, Comparison, Coverage, ModelInfo, Rank, Score, Scores, Task
 
 
@@ -115,6 +116,7 @@ def _board(runs: Sequence[ScoredRun]) -> Board:
         scores=tuple(scores),
         comparisons=tuple(comparisons),
         slices=(),
+        parts=first.parts if len(runs) == 1 else Parts(),
         details=details,
         notes=(),
         ledger=first.ledger.clear(),

@@ -171,6 +171,7 @@ def renamed(scores: Scores, names: Mapping[str, str]) -> Scores:
             replace(pair, first=names[pair.first], second=names[pair.second]) for pair in scores.comparisons
         ),
         slices=tuple(replace(each, model=names[each.model]) for each in scores.slices),
+        parts=scores.parts.renamed(names),
     )
 
 

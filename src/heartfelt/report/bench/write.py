@@ -28,7 +28,7 @@ from heartfelt.report.media import media_beside
 from heartfelt.report.page import render
 from heartfelt.scoring import Scores
 from heartfelt.scoring.layouts import LAYOUTS
-from heartfelt.serialization import write_json
+from heartfelt.serialization import dumps
 from heartfelt.snapshot import Snapshot
 
 PAGE = "report.html"
@@ -62,7 +62,7 @@ def fill_bench(
         frame.write_parquet(content, compression="zstd")
         write_bytes(folder / name, content.getvalue())
     write_text(folder / "predictions.csv", csv_text(predictions))
-    write_json(folder / FILE, scores)
+    write_text(folder / FILE, dumps(scores, indent=None) + "\n")
     write_text(folder / "scores.csv", csv_text(scores.table()))
     write_text(folder / "ledger.csv", csv_text(scores.ledger))
     media = {} if snapshot is None else media_beside(snapshot, stimuli_of(scores), folder, page)
