@@ -85,8 +85,7 @@ def _key(each: Field[Any]) -> str:
 
 def dumps(value: object, *, indent: int | None = 2) -> str:
     """``value`` as the text of a JSON file."""
-    apart = (",", ":") if indent is None else None
-    return json.dumps(to_json(value), ensure_ascii=False, indent=indent, separators=apart, allow_nan=False)
+    return json.dumps(to_json(value), ensure_ascii=False, indent=indent, allow_nan=False)
 
 
 def write_json(path: Path, value: object) -> None:

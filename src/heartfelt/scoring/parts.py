@@ -30,6 +30,7 @@ from heartfelt.stats.stacking import StackResult
 from heartfelt.stats.triples import Floats, Ints
 
 OMIT = {"omit": True}
+LEAST_SKEW = 1e-3
 FEWEST_IN_PART = 4
 """A part with fewer stimuli is shown, but not tested against the rest."""
 EXCESS = "mean squared error beyond the noise of labels, less that of the other items"
@@ -321,28 +322,71 @@ def _error(compared: Compared, mine: Ints, mean: float, stimuli: int, confidence
 def _excess(
     compared: Compared, mine: Ints, rest: Ints, beyond: Floats, confidence: float
 ) -> tuple[Estimate, float | None]:
-    """The mean of a part less that of the rest, with the pooled spread of both, and its p-value."""
-    from scipy.special import stdtr
-
+    """The mean over the stimuli of a part less that of the rest, with its p-value."""
     name = EXCESS if compared.squared else EXCESS_SHARE
-    sizes = [int(np.unique(compared.stimulus[rows]).size) for rows in (mine, rest)]
+    sides = [_by_stimulus(beyond[rows], compared.stimulus[rows]) for rows in (mine, rest)]
+    sizes = sides[0].size, sides[1].size
     counts = {"stimuli": sizes[0], "other_stimuli": sizes[1]}
-    if not rest.size:
+    if not sizes[1]:
         return Estimate.missing("there are no other items", name, counts), None
-    plain = Estimate(float(beyond[mine].mean() - beyond[rest].mean()), method=name, counts=counts)
+    plain = Estimate(float(sides[0].mean() - sides[1].mean()), method=name, counts=counts)
     if min(sizes) < FEWEST_IN_PART:
         why = f"{min(sizes)} stimuli; at least {FEWEST_IN_PART} are needed on both sides"
         return plain.without_interval(why), None
-    df = sum(sizes) - 2
-    # Equal spread in both, as where the part does not differ: squares are skewed, and a small part hardly shows its spread.
-    spread = sum(
-        _variance(beyond[rows], compared.stimulus[rows]) * size * (size - 1)
-        for rows, size in zip((mine, rest), sizes, strict=True)
-    )
-    error = math.sqrt(spread / df * (1 / sizes[0] + 1 / sizes[1]))
-    bounded = with_t(plain, error, df, "Student t over stimuli, pooled spread", confidence)
-    p = 2 * float(stdtr(df, -abs(float(plain)) / error)) if error > 0 else None
-    return bounded, p
+    result = part_and_rest(*sides, confidence=confidence)
+    if result is None:
+        return plain.without_interval("all items are equally wrong"), None
+    low, high, p = result
+    return plain.with_interval(low, high, "permutation of stimuli, Pearson type III", confidence), p
+
+
+def _by_stimulus(values: Floats, stimulus: Ints) -> Floats:
+    codes = np.unique(stimulus, return_inverse=True)[1]
+    return np.asarray(np.bincount(codes, values) / np.bincount(codes)) if values.size else values
+
+
+def part_and_rest(part: Floats, rest: Floats, *, confidence: float) -> tuple[float, float, float] | None:
+    """Interval and p-value of the difference of two means, were the values dealt to the two at random.
+
+    The permutation distribution has a known variance and skewness; Pearson's type III has the same (Mielke and Berry 2007,
+    *Permutation Methods*). Squared errors are skewed, and a small part with a large mean is then less surprising than Student's t
+    says. None where all values are equal.
+    """
+    values = np.concatenate([part, rest])
+    n, k = values.size, part.size
+    centred = values - values.mean()
+    second, third = float(np.mean(centred**2)), float(np.mean(centred**3))
+    if second <= 1e-24 * max(float(np.abs(values).max()) ** 2, 1e-300):
+        return None
+    difference = float(part.mean() - rest.mean())
+    error = math.sqrt(second * n * n / ((n - 1) * k * (n - k)))
+    skew = third / second**1.5 * (n - 2 * k) / (n - 2) * math.sqrt((n - 1) / (k * (n - k)))
+    tail = (1 - confidence) / 2
+    low, high = _type_three_quantile(tail, skew), _type_three_quantile(1 - tail, skew)
+    above = _type_three_above(difference / error, skew)
+    p = min(2 * min(above, 1 - above), 1.0)
+    return difference - high * error, difference - low * error, p
+
+
+def _type_three_above(z: float, skew: float) -> float:
+    """The share of a standardised Pearson type III distribution that lies above ``z``."""
+    from scipy.special import gammaincc, ndtr
+
+    if abs(skew) < LEAST_SKEW:
+        return float(ndtr(-z))
+    shape = 4 / skew**2
+    above = float(gammaincc(shape, max(shape + math.copysign(z, z * skew) * math.sqrt(shape), 0.0)))
+    return above if skew > 0 else 1 - above
+
+
+def _type_three_quantile(share: float, skew: float) -> float:
+    from scipy.special import gammaincinv, ndtri
+
+    if abs(skew) < LEAST_SKEW:
+        return float(ndtri(share))
+    shape = 4 / skew**2
+    place = float(gammaincinv(shape, share if skew > 0 else 1 - share))
+    return math.copysign(1.0, skew) * (place - shape) / math.sqrt(shape)
 
 
 def _variance(values: Floats, stimulus: Ints) -> float:
