@@ -47,7 +47,7 @@ def stacks_of(scores: Scores, task: Task, stimuli: pl.DataFrame | None = None) -
     )
     facts = rows.group_by("stimulus", maintain_order=True).agg(pl.col("truth", "system", "intent").first())
     wide = facts.join(wide, on="stimulus", how="left", maintain_order="left")
-    of_labels = set(scores.parts.made_of_labels)
+    of_labels = set(scores.parts.from_labels)
     left_out: dict[str, str] = {}
     names = []
     for model in scores.models:
@@ -93,8 +93,8 @@ def _groups_of_stimuli(names: pl.Series, stimuli: pl.DataFrame | None) -> tuple[
     contents = table.select(
         pl.coalesce(pl.col(content) if content else pl.lit(None), "stimulus").cast(pl.String)
     )
-    kept = [name for name in table.columns if name == "path" or name not in AT_HAND]
+    columns = [name for name in table.columns if name == "path" or name not in AT_HAND]
     grouping = grouping_of(
-        table.select(kept), contents.to_series().to_list(), np.zeros((table.height, 1), np.float32)
+        table.select(columns), contents.to_series().to_list(), np.zeros((table.height, 1), np.float32)
     )
     return (f"stimuli (by {grouping.by})" if grouping.by else "stimuli"), grouping.groups

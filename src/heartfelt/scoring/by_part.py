@@ -19,13 +19,14 @@ from heartfelt.scoring.parts import (
     Calibration,
     Compared,
     PartError,
+    SystemBias,
     Worth,
     part_errors,
     system_biases,
 )
 from heartfelt.scoring.scores import Task
-from heartfelt.scoring.sheet import Sheet, yes
-from heartfelt.scoring.sound import LEAST_SPREAD, why_not_by
+from heartfelt.scoring.sheet import Flags, Sheet, yes
+from heartfelt.scoring.sound import LEAST_SPREAD, unavailable
 from heartfelt.scoring.truth import ITEM, NO_RATINGS, Truth
 from heartfelt.stats.calibration_line import CalibrationLine, calibration_line
 from heartfelt.stats.estimate import Estimate
@@ -49,8 +50,8 @@ def cells_of(sheet: Sheet, column: str) -> pl.Series:
 
 def thirds(values: pl.Series) -> pl.Series:
     """Numbers as the third they are in, named by its ends; few different numbers as they are."""
-    known = values.drop_nulls().drop_nans() if values.dtype.is_float() else values.drop_nulls()
-    if known.n_unique() <= MOST_NUMBERS:
+    present = values.drop_nulls().drop_nans() if values.dtype.is_float() else values.drop_nulls()
+    if present.n_unique() <= MOST_NUMBERS:
         return values.cast(pl.String)
     numbers = values.cast(pl.Float64).fill_nan(None)
     cuts = [float(numbers.quantile(share, "linear") or 0.0) for share in (1 / 3, 2 / 3)]
@@ -58,7 +59,8 @@ def thirds(values: pl.Series) -> pl.Series:
     names = {}
     for code, word in enumerate(("low", "middle", "high")):
         part = numbers.filter(third == code)
-        names[code] = f"{word} ({part.min():.3g} to {part.max():.3g})" if part.len() else word
+        ends = part.to_numpy()
+        names[code] = f"{word} ({ends.min():.3g} to {ends.max():.3g})" if ends.size else word
     return third.replace_strict(names, default=None, return_dtype=pl.String)
 
 
@@ -76,16 +78,16 @@ class ByPart:
         names = [name for name in dict.fromkeys((*BY_DEFAULT, *asked)) if name in rows.columns]
         names = [name for name in names if rows[name].drop_nulls().n_unique() > 1]
         return [
-            name for name in names if name in asked or name not in LEAST_SPREAD or not why_not_by(name, rows)
+            name for name in names if name in asked or name not in LEAST_SPREAD or not unavailable(name, rows)
         ]
 
     def notes(self, tasks: Sequence[Task]) -> tuple[str, ...]:
         """Which of the usual columns errors are not given by, and why."""
         by = {name for task in tasks for name in self.columns(task)}
-        why = {name: why_not_by(name, self.truth.items) for name in LEAST_SPREAD}
+        reason = {name: unavailable(name, self.truth.items) for name in LEAST_SPREAD}
         why |= dict.fromkeys(("system", "intent"), "the items have fewer than two")
         return tuple(
-            f"Errors are not given by {name}: {why[name] or 'no task has two parts'}."
+            f"Errors are not given by {name}: {reason[name] or 'no task has two parts'}."
             for name in BY_DEFAULT
             if name not in by
         )
@@ -99,7 +101,8 @@ class ByPart:
         stimulus, system, confidence = stimuli_of(sheet)[rows], sheet.system[rows], self.options.confidence
         repeated = None if sheet.stimulus is None else stimulus
         line = calibration_line(label, predicted, repeated, confidence=confidence)
-        over_systems, biases = _no_line(FROM_SAME_SYSTEMS), ()
+        over_systems = _no_line(FROM_SAME_SYSTEMS)
+        biases: tuple[SystemBias, ...] = ()
         if not sheet.from_labels:
             names = sheet.rows["system"].cast(pl.String).filter(pl.Series(rows)).to_list()
             on_scale = _on_line(predicted, line) if of == ON_LINE else predicted
@@ -141,24 +144,24 @@ class ByPart:
 
     def _worth(self, sheet: Sheet) -> RatersWorth:
         missing = None
-        given = _ordered(sheet)
+        answers = _ordered(sheet)
         methods = [str(name) for name in sheet.rows["method"].drop_nulls().unique()]
-        if given is None:
+        if answers is None:
             missing = _ONE_RATER
         elif sheet.against_other_labels:
             missing = f"{_NOT_BY_PART}; compare with one rater instead"
-        elif not np.isfinite(given).any():
+        elif not np.isfinite(answers).any():
             missing = "no item was answered"
         elif sheet.task.kind == "numbers" and not _of_means(methods):
             missing = f"it is not known for labels made by '{', '.join(methods)}'"
-        if missing is not None or given is None:
+        if missing is not None or answers is None:
             return RatersWorth(Estimate.missing(missing or "", METHOD))
-        known = given[np.isfinite(given)]
-        filled = np.where(np.isfinite(given), given, known.mean())
+        present = answers[np.isfinite(answers)]
+        filled = np.where(np.isfinite(answers), answers, present.mean())
         d, confidence = self._ratings_of(sheet), self.options.confidence
         if d.size:
-            place = {name: at for at, name in enumerate(_names(sheet.rows))}
-            return raters_worth(d, filled[[place[name] for name in d.items]], confidence=confidence)
+            position = {name: at for at, name in enumerate(_names(sheet.rows))}
+            return raters_worth(d, filled[[position[name] for name in d.items]], confidence=confidence)
         if sheet.task.kind != "numbers" or not sheet.rows["standard_error"].is_not_null().any():
             return RatersWorth(Estimate.missing(NO_RATINGS, METHOD))
         n = sheet.rows["n"].cast(pl.Float64).fill_null(0.0).to_numpy()
@@ -198,17 +201,17 @@ def _floats(sheet: Sheet, column: str) -> Floats:
 def _ordered(sheet: Sheet) -> Floats | None:
     """What the model orders items by, NaN where it did not answer; None for tasks without an order of two ends."""
     if sheet.task.kind == "numbers":
-        given = sheet.code if sheet.on_scale else sheet.score
+        answers = sheet.code if sheet.on_scale else sheet.score
     elif sheet.task.kind == "binary":
         probability = probabilities(sheet)
-        given = probability if np.isfinite(probability).any() else sheet.decision
-        given = given if np.isfinite(given).any() else sheet.score
+        answers = probability if np.isfinite(probability).any() else sheet.decision
+        answers = answers if np.isfinite(answers).any() else sheet.score
     else:
         return None
-    return np.where(sheet.answered, given, np.nan)
+    return np.where(sheet.answered, answers, np.nan)
 
 
-def _calibrated(sheet: Sheet) -> tuple[str, Ints, Floats, Floats] | None:
+def _calibrated(sheet: Sheet) -> tuple[str, Flags, Floats, Floats] | None:
     """What is calibrated, the rows that have it, and labels and predictions there."""
     if sheet.task.kind == "numbers":
         of, label = (NUMBERS if sheet.on_scale else ON_LINE), sheet.truth
@@ -231,20 +234,20 @@ def _on_line(predicted: Floats, line: CalibrationLine) -> Floats:
     return np.asarray(line.intercept.value + line.slope.value * predicted)
 
 
-def _no_line(why: str) -> CalibrationLine:
-    return CalibrationLine(*(Estimate.missing(why, name) for name in ("slope", "intercept", "bias")))
+def _no_line(reason: str) -> CalibrationLine:
+    return CalibrationLine(*(Estimate.missing(reason, name) for name in ("slope", "intercept", "bias")))
 
 
 def _over_systems(label: Floats, predicted: Floats, system: Ints, confidence: float) -> CalibrationLine:
-    known = system >= 0
-    if np.unique(system[known]).size < 3:
+    present = system >= 0
+    if np.unique(system[present]).size < 3:
         return _no_line("fewer than 3 systems")
     return calibration_line(
-        label[known], predicted[known], system[known], confidence=confidence, unit="systems"
+        label[present], predicted[present], system[present], confidence=confidence, unit="systems"
     )
 
 
-def _compared(sheet: Sheet, marked: Marked, truth: Truth) -> tuple[Ints, Compared] | None:
+def _compared(sheet: Sheet, marked: Marked, truth: Truth) -> tuple[Flags, Compared] | None:
     """The rows that were answered, and what their errors are made of."""
     kind, noise = sheet.task.kind, None
     predicted = marked.predicted

@@ -18,8 +18,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from heartfelt.stats._bounds import t_quantile, with_t
@@ -29,6 +31,7 @@ from heartfelt.stats.inference.posthoc import holm
 from heartfelt.stats.stacking import StackResult
 from heartfelt.stats.triples import Floats, Ints
 
+Flags: TypeAlias = npt.NDArray[np.bool_]
 OMIT = {"omit": True}
 LEAST_SKEW = 1e-3
 FEWEST_IN_PART = 4
@@ -137,7 +140,7 @@ class Parts:
     errors: tuple[PartError, ...] = field(default=(), metadata=OMIT)
     worth: tuple[Worth, ...] = field(default=(), metadata=OMIT)
     stacks: tuple[Stack, ...] = field(default=(), metadata=OMIT)
-    made_of_labels: tuple[str, ...] = field(default=(), metadata=OMIT)
+    from_labels: tuple[str, ...] = field(default=(), metadata=OMIT)
     """Models whose predictions are made of labels: of other stimuli, or of other raters."""
     notes: tuple[str, ...] = field(default=(), metadata=OMIT)
 
@@ -150,12 +153,12 @@ class Parts:
             stacks=tuple(
                 replace(
                     row,
-                    left_out={names[model]: why for model, why in row.left_out.items()},
+                    left_out={names[model]: reason for model, reason in row.left_out.items()},
                     result=row.result.renamed(names),
                 )
                 for row in self.stacks
             ),
-            made_of_labels=tuple(names[model] for model in self.made_of_labels),
+            from_labels=tuple(names[model] for model in self.from_labels),
             notes=self.notes,
         )
 
@@ -274,23 +277,29 @@ def part_errors(
 
 
 def _part_error(
-    compared: Compared, column: str, value: str, inside: Ints, known: Ints, beyond: Floats, confidence: float
+    compared: Compared,
+    column: str,
+    value: str,
+    inside: Flags,
+    present: Flags,
+    beyond: Floats,
+    confidence: float,
 ) -> PartError:
-    mine, rest = np.flatnonzero(inside), np.flatnonzero(known & ~inside)
-    mean = float(compared.wrong[mine].mean())
-    noise = None if compared.noise is None else float(compared.noise[mine].mean())
+    inside_rows, rest = np.flatnonzero(inside), np.flatnonzero(present & ~inside)
+    mean = float(compared.wrong[inside_rows].mean())
+    noise = None if compared.noise is None else float(compared.noise[inside_rows].mean())
     left = None if noise is None else max(mean - noise, 0.0)
     root = math.sqrt if compared.squared else float
-    excess, p = _excess(compared, mine, rest, beyond, confidence)
-    stimuli = int(np.unique(compared.stimulus[mine]).size)
+    excess, p = _excess(compared, inside_rows, rest, beyond, confidence)
+    stimuli = int(np.unique(compared.stimulus[inside_rows]).size)
     return PartError(
         model=compared.model,
         task=compared.task,
         column=column,
         value=value,
-        items=mine.size,
+        items=inside_rows.size,
         stimuli=stimuli,
-        error=_error(compared, mine, mean, stimuli, confidence),
+        error=_error(compared, inside_rows, mean, stimuli, confidence),
         from_noise=None if noise is None else root(noise),
         beyond=None if left is None else root(left),
         excess=excess,
@@ -298,46 +307,46 @@ def _part_error(
     )
 
 
-def _error(compared: Compared, mine: Ints, mean: float, stimuli: int, confidence: float) -> Estimate:
+def _error(compared: Compared, inside_rows: Ints, mean: float, stimuli: int, confidence: float) -> Estimate:
     """The error of a part: a root mean square with an interval on the log scale, or a share."""
     name = "root mean squared error" if compared.squared else "share of wrong answers"
-    counts = {"items": mine.size, "stimuli": stimuli}
+    counts = {"items": inside_rows.size, "stimuli": stimuli}
     shown = math.sqrt(mean) if compared.squared else mean
-    plain = Estimate(shown, method=name, confidence=confidence, counts=counts)
+    estimate = Estimate(shown, method=name, confidence=confidence, counts=counts)
     if stimuli < FEWEST_IN_PART:
-        return plain.without_interval(f"{stimuli} stimuli; at least {FEWEST_IN_PART} are needed")
-    error = math.sqrt(_variance(compared.wrong[mine], compared.stimulus[mine]))
+        return estimate.without_interval(f"{stimuli} stimuli; at least {FEWEST_IN_PART} are needed")
+    error = math.sqrt(_variance(compared.wrong[inside_rows], compared.stimulus[inside_rows]))
     half = t_quantile(confidence, stimuli - 1) * error
     if not compared.squared:
-        return plain.with_interval(
+        return estimate.with_interval(
             max(mean - half, 0.0), min(mean + half, 1.0), "Student t over stimuli", confidence
         )
     if mean <= 0 or error <= 0:
-        return plain.without_interval("there is no error to be uncertain about")
+        return estimate.without_interval("there is no error to be uncertain about")
     ends = mean * np.exp(np.minimum(np.array([-half, half]) / mean, 100.0))
     low, high = np.sqrt(ends).tolist()
-    return plain.with_interval(low, high, "Student t over stimuli, log scale", confidence)
+    return estimate.with_interval(low, high, "Student t over stimuli, log scale", confidence)
 
 
 def _excess(
-    compared: Compared, mine: Ints, rest: Ints, beyond: Floats, confidence: float
+    compared: Compared, inside_rows: Ints, rest: Ints, beyond: Floats, confidence: float
 ) -> tuple[Estimate, float | None]:
     """The mean over the stimuli of a part less that of the rest, with its p-value."""
     name = EXCESS if compared.squared else EXCESS_SHARE
-    sides = [_by_stimulus(beyond[rows], compared.stimulus[rows]) for rows in (mine, rest)]
+    sides = [_by_stimulus(beyond[rows], compared.stimulus[rows]) for rows in (inside_rows, rest)]
     sizes = sides[0].size, sides[1].size
     counts = {"stimuli": sizes[0], "other_stimuli": sizes[1]}
     if not sizes[1]:
         return Estimate.missing("there are no other items", name, counts), None
-    plain = Estimate(float(sides[0].mean() - sides[1].mean()), method=name, counts=counts)
+    estimate = Estimate(float(sides[0].mean() - sides[1].mean()), method=name, counts=counts)
     if min(sizes) < FEWEST_IN_PART:
-        why = f"{min(sizes)} stimuli; at least {FEWEST_IN_PART} are needed on both sides"
-        return plain.without_interval(why), None
+        reason = f"{min(sizes)} stimuli; at least {FEWEST_IN_PART} are needed on both sides"
+        return estimate.without_interval(reason), None
     result = part_and_rest(*sides, confidence=confidence)
     if result is None:
-        return plain.without_interval("all items are equally wrong"), None
+        return estimate.without_interval("all items are equally wrong"), None
     low, high, p = result
-    return plain.with_interval(low, high, "permutation of stimuli, Pearson type III", confidence), p
+    return estimate.with_interval(low, high, "permutation of stimuli, Pearson type III", confidence), p
 
 
 def _by_stimulus(values: Floats, stimulus: Ints) -> Floats:
@@ -385,8 +394,8 @@ def _type_three_quantile(share: float, skew: float) -> float:
     if abs(skew) < LEAST_SKEW:
         return float(ndtri(share))
     shape = 4 / skew**2
-    place = float(gammaincinv(shape, share if skew > 0 else 1 - share))
-    return math.copysign(1.0, skew) * (place - shape) / math.sqrt(shape)
+    position = float(gammaincinv(shape, share if skew > 0 else 1 - share))
+    return math.copysign(1.0, skew) * (position - shape) / math.sqrt(shape)
 
 
 def _variance(values: Floats, stimulus: Ints) -> float:
@@ -398,11 +407,11 @@ def _variance(values: Floats, stimulus: Ints) -> float:
 
 
 def _mean(values: Floats, name: str, confidence: float) -> Estimate:
-    plain = Estimate(float(values.mean()), method=name, counts={"stimuli": values.size})
+    estimate = Estimate(float(values.mean()), method=name, counts={"stimuli": values.size})
     if values.size < 3:
-        return plain.without_interval(f"{values.size} stimuli; at least 3 are needed")
+        return estimate.without_interval(f"{values.size} stimuli; at least 3 are needed")
     error = float(values.std(ddof=1)) / math.sqrt(values.size)
-    return with_t(plain, error, values.size - 1, "Student t over stimuli", confidence)
+    return with_t(estimate, error, values.size - 1, "Student t over stimuli", confidence)
 
 
 def _p_of_mean(values: Floats) -> float | None:

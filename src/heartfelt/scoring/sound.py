@@ -26,8 +26,8 @@ def with_sound(
     columns: dict[str, dict[str, float]] = {}
     if LENGTH not in items.columns and "duration" in snapshot.stimuli.columns:
         scored = pl.col("stimulus").is_in(items["stimulus"].unique().to_list())
-        known = snapshot.stimuli.filter(scored & pl.col("duration").is_not_null())
-        columns[LENGTH] = dict(known.select("stimulus", "duration").iter_rows())
+        present = snapshot.stimuli.filter(scored & pl.col("duration").is_not_null())
+        columns[LENGTH] = dict(present.select("stimulus", "duration").iter_rows())
     sounds, asked = len(columns.get(LENGTH, {})), LOUDNESS in wanted
     if LOUDNESS not in items.columns and (asked or (measure and 0 < sounds <= MOST_MEASURED)):
         columns[LOUDNESS] = loudness_of(snapshot)
@@ -40,7 +40,7 @@ def with_sound(
     return items, added
 
 
-def why_not_by(name: str, items: pl.DataFrame) -> str | None:
+def unavailable(name: str, items: pl.DataFrame) -> str | None:
     """Why errors are not given by loudness or length, or None."""
     if name not in items.columns or not items[name].is_not_null().any():
         return f"no {name} is known (no sounds at hand, or more than {MOST_MEASURED:,}; --slice {name} asks for it)"

@@ -51,9 +51,10 @@ def calibration_line(
     count = int(codes.max()) + 1 if codes.size else 0
     counts = {"items": int(label.size), unit: count}
     if label.size < 3 or float(np.ptp(predicted)) <= 1e-12 * max(float(np.abs(predicted).max()), 1e-300):
-        why = "fewer than 3 items" if label.size < 3 else "the predictions do not vary"
-        missing = [Estimate.missing(why, name, counts) for name in _METHODS[:2]]
-        return CalibrationLine(*missing, _bias_alone(label, predicted, codes, count, counts, confidence))
+        reason = "fewer than 3 items" if label.size < 3 else "the predictions do not vary"
+        slope, intercept = (Estimate.missing(reason, name, counts) for name in _METHODS[:2])
+        bias = _bias_alone(label, predicted, codes, count, counts, confidence)
+        return CalibrationLine(slope, intercept, bias)
     x, y = predicted - predicted.mean(), label - label.mean()
     rows = np.column_stack([np.ones(x.size), x, y, x * x, x * y])
     sums = np.zeros((count, 5))
@@ -99,11 +100,11 @@ def _df(codes: Ints, count: int, group: Ints | None) -> float:
 def _bounded(
     name: str, value: float, without: Floats, df: float, counts: dict[str, int], confidence: float
 ) -> Estimate:
-    plain = Estimate(value, method=name, counts=counts)
+    estimate = Estimate(value, method=name, counts=counts)
     if without.size < LEAST_UNITS:
-        return plain.without_interval(f"{without.size} units; at least {LEAST_UNITS} are needed")
+        return estimate.without_interval(f"{without.size} units; at least {LEAST_UNITS} are needed")
     if not np.isfinite(without).all():
-        return plain.without_interval("without one of the units the predictions do not vary")
+        return estimate.without_interval("without one of the units the predictions do not vary")
     moved = without - value
     error = math.sqrt((without.size - 1) / without.size * float(moved @ moved))
-    return _bounds.with_t(plain, error, max(df, 1.0), f"jackknife, Student t ({df:.3g} df)", confidence)
+    return _bounds.with_t(estimate, error, max(df, 1.0), f"jackknife, Student t ({df:.3g} df)", confidence)

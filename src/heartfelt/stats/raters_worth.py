@@ -70,13 +70,13 @@ def raters_worth(d: Ratings, predicted: Floats, *, confidence: float = 0.95) -> 
         raise InputError(
             "Every rated item needs one finite prediction.", "Fill in failed predictions before asking."
         )
-    why = None
+    reason = None
     if min(len(d.items), len(d.raters)) < FEWEST_ITEMS - 2 or len(d.items) < FEWEST_ITEMS:
-        why = f"{len(d.items)} items and {len(d.raters)} raters; at least {FEWEST_ITEMS} and 3 are needed"
+        reason = f"{len(d.items)} items and {len(d.raters)} raters; at least {FEWEST_ITEMS} and 3 are needed"
     elif d.per_item.max() < 2:
-        why = "every item has one rating, so the noise of a rating is not known"
-    if why:
-        return RatersWorth(Estimate.missing(why, METHOD, d.counts))
+        reason = "every item has one rating, so the noise of a rating is not known"
+    if reason:
+        return RatersWorth(Estimate.missing(reason, METHOD, d.counts))
     if float(np.ptp(predicted)) <= 1e-12 * max(float(np.abs(predicted).max()), 1e-300):
         nothing = Estimate(0.0, method=METHOD, counts=d.counts, why_no_interval="the predictions do not vary")
         return RatersWorth(nothing, None, 0.0)
@@ -89,8 +89,10 @@ def raters_worth(d: Ratings, predicted: Floats, *, confidence: float = 0.95) -> 
     counts = effective(d.per_item), effective(d.per_rater)
 
     def spread(gradient: Floats) -> TwoWaySpread:
-        parts = (float(gradient @ matrix @ gradient) for matrix in (items, raters, ratings))
-        return TwoWaySpread(*parts, *counts)
+        of_items, of_raters, of_ratings = (
+            float(gradient @ matrix @ gradient) for matrix in (items, raters, ratings)
+        )
+        return TwoWaySpread(of_items, of_raters, of_ratings, *counts)
 
     return _Inversion(whole[0], confidence, d.counts, INTERVAL).worth(spread)
 
@@ -99,12 +101,12 @@ def worth_from_means(
     label: Floats, error: Floats, n: Floats, predicted: Floats, *, confidence: float = 0.95
 ) -> RatersWorth:
     """The worth from published means with their standard errors and counts; intervals take items alone as a sample."""
-    known = np.isfinite(label) & np.isfinite(error) & (n > 1) & np.isfinite(predicted)
-    y, squared, k, m = label[known], error[known] ** 2, n[known], predicted[known]
-    counts = {"items": int(known.sum()), "ratings": int(k.sum())}
+    present = np.isfinite(label) & np.isfinite(error) & (n > 1) & np.isfinite(predicted)
+    y, squared, k, m = label[present], error[present] ** 2, n[present], predicted[present]
+    counts = {"items": int(present.sum()), "ratings": int(k.sum())}
     if y.size < FEWEST_ITEMS:
-        why = f"{y.size} items with a standard error and two ratings or more; at least {FEWEST_ITEMS} are needed"
-        return RatersWorth(Estimate.missing(why, METHOD, counts))
+        reason = f"{y.size} items with a standard error and two ratings or more; at least {FEWEST_ITEMS} are needed"
+        return RatersWorth(Estimate.missing(reason, METHOD, counts))
     y, m = y - y.mean(), m - m.mean()
     columns = np.column_stack([np.ones(y.size), m, y, m * m, m * y, y * y])
     noise = np.column_stack([squared, (k - 1) * k * squared, k - 1])
@@ -211,29 +213,31 @@ class _Inversion:
     def worth(self, spread_of: SpreadOf) -> RatersWorth:
         z, u, w = self.values
         if u <= math.log(_FLOOR) + 1e-9:
-            why = "the stimuli do not differ beyond the noise of their ratings, so there is no true value to compare with"
-            return RatersWorth(Estimate.missing(why, METHOD, self.counts))
+            reason = "the stimuli do not differ beyond the noise of their ratings, so there is no true value to compare with"
+            return RatersWorth(Estimate.missing(reason, METHOD, self.counts))
         squared = math.tanh(max(z, 0.0)) ** 2 * math.exp(w - u)
         statistic = np.array([self._statistic(k, spread_of) for k in _GRID])
         accepted = np.flatnonzero(np.abs(statistic) <= 1.0)
         low = _crossing(statistic, 1.0)
         high = _crossing(statistic, -1.0)
         correlation = math.copysign(min(math.sqrt(math.tanh(z) ** 2 * math.exp(w - u)), 1.0), z)
-        plain = Estimate(0.0, method=METHOD, confidence=self.confidence, counts=self.counts)
+        estimate = Estimate(0.0, method=METHOD, confidence=self.confidence, counts=self.counts)
         if not accepted.size and statistic[0] < -1.0:
-            below = plain.without_interval("it correlates with the labels the wrong way round")
+            below = estimate.without_interval("it correlates with the labels the wrong way round")
             return RatersWorth(below, None, correlation)
         if squared >= 1.0:
-            why = f"the model agrees with the labels as well as any number of ratings; worth at least {low:.2g} ratings"
-            return RatersWorth(Estimate.missing(why, METHOD, self.counts), low, correlation)
+            reason = f"the model agrees with the labels as well as any number of ratings; worth at least {low:.2g} ratings"
+            return RatersWorth(Estimate.missing(reason, METHOD, self.counts), low, correlation)
         value = math.exp(-u) * squared / (1.0 - squared)
-        plain = replace(plain, value=value)
+        estimate = replace(estimate, value=value)
         if math.isinf(high):
-            why = f"no upper end: the model may be as good as any number of ratings; worth at least {low:.2g}"
-            return RatersWorth(plain.without_interval(why), low, correlation)
+            reason = (
+                f"no upper end: the model may be as good as any number of ratings; worth at least {low:.2g}"
+            )
+            return RatersWorth(estimate.without_interval(reason), low, correlation)
         bounds = min(low, value), max(high, value)
         return RatersWorth(
-            plain.with_interval(*bounds, self.interval, self.confidence), correlation=correlation
+            estimate.with_interval(*bounds, self.interval, self.confidence), correlation=correlation
         )
 
     def _statistic(self, k: float, spread_of: SpreadOf) -> float:

@@ -76,15 +76,15 @@ def stacked(
     codes = np.unique(group, return_inverse=True)[1].astype(np.int64)
     groups = int(codes.max()) + 1 if codes.size else 0
     counts = {"items": int(label.size), "groups": groups, "models": len(names)}
-    why = None
+    reason = None
     if len(names) < 2:
-        why = "there is only one model to combine" if names else "there is no model to combine"
+        reason = "there is only one model to combine" if names else "there is no model to combine"
     elif groups < 3 or label.size < max(LEAST_GROUPS, 3 * len(names)):
-        why = f"{label.size} items in {groups} groups are too few to fit weights for {len(names)} models"
+        reason = f"{label.size} items in {groups} groups are too few to fit weights for {len(names)} models"
     elif float(np.ptp(label)) <= 0:
-        why = "the labels do not vary"
-    if why:
-        missing = Estimate.missing(why, METHOD, counts)
+        reason = "the labels do not vary"
+    if reason:
+        missing = Estimate.missing(reason, METHOD, counts)
         return StackResult(missing, missing, missing, missing)
     fits = _cross_fitted(label, predicted, codes, groups, seed)
     units = None if groups == label.size else codes

@@ -40,7 +40,7 @@ def by_system(scores: Scores, task: Task) -> Chart | Absent:
     panels = Panels()
     rows = [row for row in scores.parts.calibrations if row.task == task.id and row.systems]
     for row in rows[:MOST_PANELS]:
-        points = [_system_point(place, system) for place, system in enumerate(row.systems)]
+        points = [_system_point(position, system) for position, system in enumerate(row.systems)]
         slope, intercept = row.over_stimuli.slope.value, row.over_stimuli.intercept.value
         ends = (min(point.x for point in points), max(point.x for point in points))
         links: tuple[tuple[int, int], ...] = ()
@@ -73,16 +73,16 @@ def by_system(scores: Scores, task: Task) -> Chart | Absent:
         " predictions are right on average; below it the model is too high. The grey line is that of labels on predictions over"
         " all stimuli."
     )
-    why = "No model gives numbers or probabilities for two or more systems."
-    return panels.chart(f"Calibration by system: {spaced(task.id)}", caption, why)
+    reason = "No model gives numbers or probabilities for two or more systems."
+    return panels.chart(f"Calibration by system: {spaced(task.id)}", caption, reason)
 
 
-def _system_point(place: int, row: SystemBias) -> Point:
+def _system_point(position: int, row: SystemBias) -> Point:
     low, high = bounds(row.label)
     words = f"{row.system}, {row.items:,} items\nbias {interval(row.bias, 2)}"
     words += f"\n{p_value(row.p_adjusted)} (Holm)" if row.p_adjusted is not None else ""
     name, shape = row.system, SHAPES[place % len(SHAPES)]
-    return Point(row.prediction, float(row.label), name, distinct(place), shape, words, yl=low, yh=high)
+    return Point(row.prediction, float(row.label), name, distinct(position), shape, words, yl=low, yh=high)
 
 
 def failures(scores: Scores, task: Task) -> Chart | Absent:
@@ -182,8 +182,8 @@ FIGURES = {"parts-worth": worth, "parts-system": by_system, "parts-failures": fa
 def part_charts(scores: Scores) -> Charts:
     """The figures of every task, those without data left out."""
     charts = {
-        f"{name}-{place}": figure(scores, task)
-        for place, task in enumerate(scores.tasks)
+        f"{name}-{position}": figure(scores, task)
+        for position, task in enumerate(scores.tasks)
         for name, figure in FIGURES.items()
     }
     return {name: chart for name, chart in charts.items() if isinstance(chart, Chart)}
@@ -192,11 +192,11 @@ def part_charts(scores: Scores) -> Charts:
 def agreement_by_part(scores: Scores, charts: Charts | None = None) -> Section:
     """What models are worth, how they are calibrated, where they fail, and whether combining them helps."""
     sections = []
-    for place, task in enumerate(scores.tasks):
+    for position, task in enumerate(scores.tasks):
         lines = scores.parts.sentences(task.id)
         if not lines and not any(row.task == task.id for row in scores.parts.errors):
             continue
-        drawn = (figure_block(f"{name}-{place}", charts or {}, files=False) for name in FIGURES)
+        drawn = (figure_block(f"{name}-{position}", charts or {}, files=False) for name in FIGURES)
         grids = folded(f"{spaced(task.id)}: the figures by part", _tables(scores, task))
         sections.append(joined(Markup("<h3>{}</h3>").format(spaced(task.id)), bullets(lines), *drawn, grids))
     if sections and scores.parts.notes:
@@ -209,8 +209,8 @@ def agreement_by_part(scores: Scores, charts: Charts | None = None) -> Section:
 
 
 def _tables(scores: Scores, task: Task) -> Markup:
-    parts, kept = scores.parts, task.id
-    calibrations = [row for row in parts.calibrations if row.task == kept]
+    parts, task_id = scores.parts, task.id
+    calibrations = [row for row in parts.calibrations if row.task == task_id]
     columns: Columns[Calibration] = {
         "model": lambda row: row.model,
         "of": lambda row: row.of,
@@ -249,14 +249,18 @@ def _tables(scores: Scores, task: Task) -> Markup:
     }
     return joined(
         table_of(
-            f"{spaced(kept)}: worth in ratings", [row for row in parts.worth if row.task == kept], of_worth
+            f"{spaced(task_id)}: worth in ratings",
+            [row for row in parts.worth if row.task == task_id],
+            of_worth,
         ),
-        table_of(f"{spaced(kept)}: calibration", calibrations, columns),
-        table_of(f"{spaced(kept)}: bias by system", biases, of_systems),
+        table_of(f"{spaced(task_id)}: calibration", calibrations, columns),
+        table_of(f"{spaced(task_id)}: bias by system", biases, of_systems),
         table_of(
-            f"{spaced(kept)}: errors by part", [row for row in parts.errors if row.task == kept], of_parts
+            f"{spaced(task_id)}: errors by part",
+            [row for row in parts.errors if row.task == task_id],
+            of_parts,
         ),
-        _stack_tables(kept, [row for row in parts.stacks if row.task == kept]),
+        _stack_tables(task_id, [row for row in parts.stacks if row.task == task_id]),
     )
 
 
@@ -269,7 +273,7 @@ def _stack_tables(task: str, rows: Sequence[Stack]) -> Markup:
         "p": lambda row: PValue(row.result.p.value),
         "combining helps": lambda row: Verdict(row.gains),
         "not combined": lambda row: (
-            "; ".join(f"{model}: {why}" for model, why in row.left_out.items()) or "–"
+            "; ".join(f"{model}: {reason}" for model, reason in row.left_out.items()) or "–"
         ),
     }
     shares = [(row.unit, weight) for row in rows for weight in row.result.weights]
