@@ -85,7 +85,7 @@ class ByPart:
         """Which of the usual columns errors are not given by, and why."""
         by = {name for task in tasks for name in self.columns(task)}
         reason = {name: unavailable(name, self.truth.items) for name in LEAST_SPREAD}
-        why |= dict.fromkeys(("system", "intent"), "the items have fewer than two")
+        reason |= dict.fromkeys(("system", "intent"), "the items have fewer than two")
         return tuple(
             f"Errors are not given by {name}: {reason[name] or 'no task has two parts'}."
             for name in BY_DEFAULT

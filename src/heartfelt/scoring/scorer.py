@@ -153,7 +153,7 @@ def score(
             calibrations=tuple(row for row in calibrations if row is not None),
             errors=tuple(errors),
             worth=tuple(row for row in worth if row is not None),
-            made_of_labels=tuple(of_labels),
+            from_labels=tuple(of_labels),
             notes=by_part.notes(tasks),
         ),
         notes=tuple(notes),

@@ -81,7 +81,7 @@ def _system_point(position: int, row: SystemBias) -> Point:
     low, high = bounds(row.label)
     words = f"{row.system}, {row.items:,} items\nbias {interval(row.bias, 2)}"
     words += f"\n{p_value(row.p_adjusted)} (Holm)" if row.p_adjusted is not None else ""
-    name, shape = row.system, SHAPES[place % len(SHAPES)]
+    name, shape = row.system, SHAPES[position % len(SHAPES)]
     return Point(row.prediction, float(row.label), name, distinct(position), shape, words, yl=low, yh=high)
 
 
