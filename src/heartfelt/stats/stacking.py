@@ -6,7 +6,8 @@ Learning* 24); the fold is predicted with these weights, scaled so that the comb
 its own prediction. This is repeated with other folds and averaged. The best single prediction is chosen in the same way: in every
 fold that with the best correlation in the other folds. Both sides so pay for having been chosen.
 
-The difference of correlations is tested with the out-of-fold predictions held fixed, over groups (``metric_difference``).
+The difference of correlations has the jackknife's error over groups with the out-of-fold predictions held fixed
+(``metric_difference``), and the variance between repeats is added for what the weights owe to the folds they were fitted on.
 ``docs/stats/coverage.md`` has how often a stack without anything to gain is called better.
 """
 
@@ -92,7 +93,7 @@ def stacked(
         jackknife_metric("pearson", label, side, group=units, confidence=confidence)
         for side in (fits.stack, fits.best)
     )
-    compared = metric_difference("pearson", label, fits.stack, fits.best, group=units, confidence=confidence)
+    difference, p = _difference(label, fits, units, confidence)
     total = fits.weights.sum(axis=1, keepdims=True)
     shares = np.divide(fits.weights, total, out=np.zeros_like(fits.weights), where=total > 0)
     weights = tuple(
@@ -101,10 +102,7 @@ def stacked(
     )
     picked = np.bincount(fits.chosen, minlength=len(names)) / fits.chosen.size
     chosen = {name: float(share) for name, share in zip(names, picked, strict=True) if share > 0}
-    p = compared.p
-    if float(np.abs(fits.stack - fits.best).max()) <= 1e-9 * max(float(np.abs(label).max()), 1e-300):
-        p = Estimate(1.0, method="the stack is the best model itself", why_no_interval="a p-value")
-    return StackResult(of_stack, of_best, compared.estimate, p, weights, chosen)
+    return StackResult(of_stack, of_best, difference, p, weights, chosen)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +111,24 @@ class _Fits:
     best: Floats
     weights: npt.NDArray[np.float64]
     chosen: Ints
+    repeated: Floats
+    """The difference of the two correlations in every repeat."""
+
+
+def _difference(
+    label: Floats, fits: _Fits, units: Ints | None, confidence: float
+) -> tuple[Estimate, Estimate]:
+    """The difference of the two correlations and its p-value."""
+    compared = metric_difference("pearson", label, fits.stack, fits.best, group=units, confidence=confidence)
+    if float(np.abs(fits.stack - fits.best).max()) <= 1e-9:
+        p = Estimate(1.0, method="the stack is the best model itself", why_no_interval="a p-value")
+        return compared.estimate, p
+    spread = compared.spread
+    if spread is None or spread.why_none or fits.repeated.size < 2:
+        return compared.estimate, compared.p
+    spread = replace(spread, error=float(np.hypot(spread.error, fits.repeated.std(ddof=1))))
+    estimate = spread.estimate(replace(compared.estimate, low=None, high=None), confidence)
+    return estimate, replace(compared.p, value=spread.p(0.0))
 
 
 def _cross_fitted(
@@ -125,8 +141,9 @@ def _cross_fitted(
     z = (predicted - predicted.mean(axis=0)) / np.where(spread > 1e-12, spread, np.inf)
     gram_of_all = z.T @ z / label.size
     stack, best = np.zeros(label.size), np.zeros(label.size)
-    weights, chosen = [], []
+    weights, chosen, repeated = [], [], []
     for _ in range(repeats):
+        once = np.zeros((2, label.size))
         fold = (rng.permutation(groups) % folds)[codes]
         for k in range(folds):
             inside, rest = fold == k, fold != k
@@ -138,11 +155,18 @@ def _cross_fitted(
             if not fitted.any():
                 fitted[top] = 1.0
             fitted /= max(float(np.sqrt(fitted @ gram_of_all @ fitted)), 1e-12)
-            stack[inside] += z[inside] @ fitted
-            best[inside] += z[inside, top]
+            once[0, inside], once[1, inside] = z[inside] @ fitted, z[inside, top]
             weights.append(fitted)
             chosen.append(top)
-    return _Fits(stack / repeats, best / repeats, np.array(weights), np.array(chosen, np.int64))
+        stack, best = stack + once[0] / repeats, best + once[1] / repeats
+        repeated.append(_correlation(label, once[0]) - _correlation(label, once[1]))
+    return _Fits(stack, best, np.array(weights), np.array(chosen, np.int64), np.array(repeated))
+
+
+def _correlation(x: Floats, y: Floats) -> float:
+    a, b = x - x.mean(), y - y.mean()
+    below = float(np.sqrt((a @ a) * (b @ b)))
+    return float(a @ b) / below if below > 0 else 0.0
 
 
 def _non_negative(gram: npt.NDArray[np.float64], products: Floats) -> Floats:

@@ -198,7 +198,7 @@ def agreement_by_part(scores: Scores, charts: Charts | None = None) -> Section:
             continue
         drawn = (figure_block(f"{name}-{position}", charts or {}, files=False) for name in FIGURES)
         grids = folded(f"{spaced(task.id)}: the figures by part", _tables(scores, task))
-        sections.append(joined(Markup("<h3>{}</h3>").format(spaced(task.id)), bullets(lines), *drawn, grids))
+        sections.append(joined(Markup("<h3>{}</h3>").format(spaced(task.id)), *drawn, bullets(lines), grids))
     if sections and scores.parts.notes:
         sections.append(bullets(list(scores.parts.notes)))
     lead = (
