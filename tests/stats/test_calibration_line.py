@@ -34,7 +34,8 @@ def test_errors_are_those_of_leaving_units_out(clusters: int | None) -> None:
     full = np.polyfit(x, y, 1)[0]
     n = without.size
     error = np.sqrt((n - 1) / n * np.sum((without - full) ** 2))
-    assert line.slope.high is not None and line.slope.low is not None
+    assert line.slope.high is not None
+    assert line.slope.low is not None
     half = (line.slope.high - line.slope.low) / 2
     assert 1.9 * error < half < 3.3 * error
 

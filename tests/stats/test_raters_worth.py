@@ -7,8 +7,8 @@ import pytest
 
 from heartfelt.errors import InputError
 from heartfelt.stats import raters_worth as module
-from heartfelt.stats.ratings import Ratings, as_ratings
 from heartfelt.stats.raters_worth import raters_worth, worth_from_means
+from heartfelt.stats.ratings import Ratings, as_ratings
 from heartfelt.stats.triples import Floats
 from heartfelt.stats.two_way_jackknife import moment_jackknife
 
@@ -33,7 +33,8 @@ def test_the_mean_of_k_other_raters_is_worth_k_ratings(size: int) -> None:
     others = np.random.default_rng(99).normal(0, 1.5**0.5, (true.size, size))
     result = raters_worth(d, true + others.mean(axis=1))
     assert result.raters.value == pytest.approx(size, rel=0.12)
-    assert result.raters.low is not None and result.raters.high is not None
+    assert result.raters.low is not None
+    assert result.raters.high is not None
     assert result.raters.low < size < result.raters.high
     assert result.raters.high / result.raters.low < 2
 
@@ -102,7 +103,8 @@ def test_a_model_at_the_ceiling_has_a_lower_bound_alone() -> None:
     d, true = panel(7, 60, 6, 6)
     result = raters_worth(d, true)
     assert result.raters.high is None
-    assert result.at_least is not None and result.at_least > 3
+    assert result.at_least is not None
+    assert result.at_least > 3
 
 
 def test_published_means_give_what_single_ratings_give() -> None:

@@ -19,8 +19,10 @@ def test_models_with_independent_errors_are_better_together() -> None:
     rng, true, label = study(0)
     columns = np.column_stack([true + 1.2 * rng.normal(size=200) for _ in range(3)])
     result = stacked(label, columns, ("a", "b", "c"), np.arange(200))
-    assert result.difference.low is not None and result.difference.low > 0
-    assert result.p.value is not None and result.p.value < 0.01
+    assert result.difference.low is not None
+    assert result.difference.low > 0
+    assert result.p.value is not None
+    assert result.p.value < 0.01
     assert [weight.share for weight in result.weights] == pytest.approx([1 / 3] * 3, abs=0.12)
     assert all(weight.low <= weight.share <= weight.high for weight in result.weights)
     assert sum(result.chosen.values()) == pytest.approx(1)
