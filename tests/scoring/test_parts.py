@@ -156,7 +156,8 @@ def test_files_without_parts_are_read(biased: Scores) -> None:
     assert not old.parts.errors
     assert not old.parts.sentences("valence")
     renamed = biased.parts.renamed({"m": "other"})
-    assert {row.model for row in (*renamed.errors, *renamed.worth, *renamed.calibrations)} == {"other"}
+    for rows in (renamed.errors, renamed.worth, renamed.calibrations):
+        assert {row.model for row in rows} == {"other"}
 
 
 def sounds(folder: Path, numbers: tuple[Snapshot, dict[str, float]], loudest: float) -> Snapshot:

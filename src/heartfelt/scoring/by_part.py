@@ -185,8 +185,8 @@ def _of_means(methods: Sequence[str]) -> bool:
     return all(name in ("mean", PUBLISHED) or name.startswith("ITU-T P.910") for name in methods)
 
 
-def _names(rows: pl.DataFrame) -> list[str]:
-    return rows.select(pl.concat_str(ITEM, separator="\x1f")).to_series().to_list()
+def _names(rows: pl.DataFrame) -> pl.Series:
+    return rows.select(pl.concat_str(ITEM, separator="\x1f")).to_series()
 
 
 def stimuli_of(sheet: Sheet) -> Ints:
