@@ -107,6 +107,13 @@ def test_a_model_at_the_ceiling_has_a_lower_bound_alone() -> None:
     assert result.at_least > 3
 
 
+def test_a_bound_beyond_all_numbers_of_ratings_is_finite() -> None:
+    label = np.linspace(1, 9, 300)
+    result = worth_from_means(label, np.full(300, 0.001), np.full(300, 4.0), label + 1e-9)
+    assert result.raters.value is None
+    assert result.at_least == 10_000
+
+
 def test_published_means_give_what_single_ratings_give() -> None:
     d, true = panel(8, 1500, 9000, 6)
     model = true + np.random.default_rng(2).normal(size=true.size)

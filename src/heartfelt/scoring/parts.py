@@ -109,12 +109,12 @@ class Worth:
     def words(self) -> str:
         """The worth as a phrase."""
         if self.at_least is not None:
-            return f"at least {self.at_least:.1f} ratings"
+            return f"at least {self.at_least:,.1f} ratings"
         if self.ratings.value is None:
             return f"not known ({self.ratings.why_missing})"
-        text = f"{self.ratings.value:.1f} ratings"
+        text = f"{self.ratings.value:,.1f} ratings"
         low, high = self.ratings.low, self.ratings.high
-        return text if low is None or high is None else f"{text} [{low:.1f}, {high:.1f}]"
+        return text if low is None or high is None else f"{text} [{low:.1f}, {high:,.1f}]"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

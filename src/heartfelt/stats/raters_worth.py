@@ -218,7 +218,7 @@ class _Inversion:
         squared = math.tanh(max(z, 0.0)) ** 2 * math.exp(w - u)
         statistic = np.array([self._statistic(k, spread_of) for k in _GRID])
         accepted = np.flatnonzero(np.abs(statistic) <= 1.0)
-        low = _crossing(statistic, 1.0)
+        low = min(_crossing(statistic, 1.0), float(_GRID[-1]))
         high = _crossing(statistic, -1.0)
         correlation = math.copysign(min(math.sqrt(math.tanh(z) ** 2 * math.exp(w - u)), 1.0), z)
         estimate = Estimate(0.0, method=METHOD, confidence=self.confidence, counts=self.counts)
