@@ -89,7 +89,8 @@ def bench(
         ),
     ] = None,
     slice_: Annotated[
-        list[str] | None, _scoring("--slice", help="Slice by this column. May be repeated.")
+        list[str] | None,
+        _scoring("--slice", help="Slice by this column; numbers are cut into thirds. May be repeated."),
     ] = None,
     resamples: Annotated[
         int, _scoring(help="Resamples of BLEU and calibration intervals, and of tests against chance.")

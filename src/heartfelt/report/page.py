@@ -14,12 +14,11 @@ from markupsafe import Markup
 from heartfelt import __version__
 from heartfelt.report.charts import Absent, Chart, Charts
 from heartfelt.report.tables import pairs_table
-from heartfelt.serialization import Json, to_json
+from heartfelt.serialization import to_json
 
 SCRIPTS = ("report.js", "charts.js", "tables.js", "list.js", "boot.js")
 KINDS = ("pdf", "svg", "png", "csv")
 NUMBERS_SHOWN = 20
-DIGITS = 7
 PLAY = Markup(
     '<button type="button" class="listen" data-stimulus="{0}" data-words="{1}" aria-label="Play {0}">▶</button>'
 )
@@ -84,22 +83,11 @@ def asset(name: str) -> str:
 
 
 def script_json(data: object) -> str:
-    """JSON that can be put inside a script element: strict, and with nothing that could end the element.
-
-    Numbers have as many digits as a screen can show; those of the figures are complete in their tables.
-    """
-    text = json.dumps(_shortened(to_json(data)), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    """JSON that can be put inside a script element: strict, and with nothing that could end the element."""
+    text = json.dumps(to_json(data), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")
     return text
-
-
-def _shortened(data: Json) -> Json:
-    if isinstance(data, float):
-        return float(f"{data:.{DIGITS}g}")
-    if isinstance(data, list):
-        return [_shortened(item) for item in data]
-    return {name: _shortened(item) for name, item in data.items()} if isinstance(data, dict) else data
 
 
 def render(page: Page) -> str:
