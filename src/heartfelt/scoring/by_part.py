@@ -38,7 +38,7 @@ BY_DEFAULT = ("system", "intent", "loudness", "length")
 MOST_NUMBERS = 12
 """A numeric column with more values than this is cut into three equal parts."""
 FROM_SAME_SYSTEMS = "its predictions are made of labels of the same systems"
-_NOT_BY_PART = "its predictions are made of labels"
+_OTHER_LABELS = "it is scored against other labels; compare with one rater instead"
 _ONE_RATER = "the worth is known for numbers and for yes or no; compare with one rater instead"
 
 
@@ -149,7 +149,7 @@ class ByPart:
         if answers is None:
             missing = _ONE_RATER
         elif sheet.against_other_labels:
-            missing = f"{_NOT_BY_PART}; compare with one rater instead"
+            missing = _OTHER_LABELS
         elif not np.isfinite(answers).any():
             missing = "no item was answered"
         elif sheet.task.kind == "numbers" and not _of_means(methods):

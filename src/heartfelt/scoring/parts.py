@@ -36,8 +36,8 @@ OMIT = {"omit": True}
 LEAST_SKEW = 1e-3
 FEWEST_IN_PART = 4
 """A part with fewer stimuli is shown, but not tested against the rest."""
-EXCESS = "mean squared error beyond the noise of labels, less that of the other items"
-EXCESS_SHARE = "wrong answers beyond the votes against the label, less that of the other items"
+EXCESS = "squared error beyond noise, less that of the other items"
+EXCESS_SHARE = "wrong answers beyond votes against the label, less that of the other items"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,10 +176,10 @@ class Parts:
                 continue
             held = next((c for c in self.calibrations if (c.task, c.model) == (task, row.model)), None)
             words = [f"worth {row.words}"]
-            if held is not None and held.over_stimuli.slope.value is not None:
+            # The slope of scores that are not on the scale has no meaning of its own.
+            if held is not None and held.over_stimuli.slope.value is not None and held.of != ON_LINE:
                 words.append(f"calibration slope {held.over_stimuli.slope:.2f}")
-                if held.of != ON_LINE:
-                    words.append(f"bias {held.over_stimuli.bias:+.2f}")
+                words.append(f"bias {held.over_stimuli.bias:+.2f}")
             worst = self.worst(task, row.model)
             if worst is not None:
                 words.append(
