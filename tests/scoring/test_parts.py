@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import wave
 from dataclasses import replace
 from pathlib import Path
@@ -182,12 +183,21 @@ def sounds(folder: Path, numbers: tuple[Snapshot, dict[str, float]], loudest: fl
 
 
 def test_errors_by_loudness_and_length_are_measured(
-    tmp_path: Path, numbers: tuple[Snapshot, dict[str, float]]
+    tmp_path: Path, numbers: tuple[Snapshot, dict[str, float]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    cache = tmp_path / "cache" / "loudness.json"
+    monkeypatch.setattr("heartfelt.scoring.sound.loudness_cache", lambda: cache)
     snapshot = sounds(tmp_path, numbers, loudest=30.0)
     truth = truth_of(snapshot, loudness=True)
+    # Files that have not changed are read from the cache, whatever it says.
+    stored = json.loads(cache.read_text())
+    assert len(stored) == len(numbers[1])
+    cache.write_text(json.dumps(dict.fromkeys(stored, -20.0)))
+    assert truth_of(snapshot, loudness=True).items["loudness"].unique().to_list() == [-20.0]
+    cache.write_text("broken")
+    assert truth_of(snapshot, loudness=True).items["loudness"].equals(truth.items["loudness"])
     loudness = truth.items["loudness"]
-    assert loudness.max() - loudness.min() == pytest.approx(20 * np.log10(30), abs=0.5)  # type: ignore[operator]
+    assert np.ptp(loudness.to_numpy()) == pytest.approx(20 * np.log10(30), abs=0.5)
     assert truth.items["length"].max() == pytest.approx(3.0)
     # Errors grow with loudness.
     loud = dict(zip(truth.items["stimulus"], loudness, strict=True))

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
 
 import polars as pl
 
 from heartfelt.analysis.effects import loudness_of
+from heartfelt.files import write_text
 from heartfelt.snapshot import Snapshot
 
 LOUDNESS, LENGTH = "loudness", "length"
@@ -30,7 +34,7 @@ def with_sound(
         columns[LENGTH] = dict(present.select("stimulus", "duration").iter_rows())
     sounds, asked = len(columns.get(LENGTH, {})), LOUDNESS in wanted
     if LOUDNESS not in items.columns and (asked or (measure and 0 < sounds <= MOST_MEASURED)):
-        columns[LOUDNESS] = loudness_of(snapshot)
+        columns[LOUDNESS] = _cached_loudness(snapshot)
     added = []
     for name, values in columns.items():
         if values:
@@ -38,6 +42,36 @@ def with_sound(
             items = items.with_columns(column.alias(name))
             added.append(name)
     return items, added
+
+
+def _cached_loudness(snapshot: Snapshot) -> dict[str, float]:
+    """The loudness of the sounds at hand; files that have not changed since are not measured again."""
+    root, file = snapshot.source.media_root, loudness_cache()
+    if root is None or "path" not in snapshot.stimuli.columns:
+        return {}
+    cached: dict[str, float | None] = {}
+    with suppress(OSError, ValueError):
+        cached = json.loads(file.read_text(encoding="utf-8"))
+    keys = {}
+    for name, path in snapshot.stimuli.select("stimulus", "path").drop_nulls().iter_rows():
+        with suppress(OSError):
+            status = (root / path).stat()
+            keys[name] = f"{(root / path).resolve()}|{status.st_size}|{status.st_mtime_ns}"
+    missing = {name for name, key in keys.items() if key not in cached}
+    if missing:
+        measured = loudness_of(snapshot, among=missing)
+        cached |= {keys[name]: measured.get(name) for name in missing}
+        with suppress(OSError):
+            file.parent.mkdir(parents=True, exist_ok=True)
+            write_text(file, json.dumps(cached))
+    return {name: value for name, key in keys.items() if (value := cached[key]) is not None}
+
+
+def loudness_cache() -> Path:
+    """The file measured loudness is stored in, below the user's cache folder."""
+    from platformdirs import user_cache_path
+
+    return user_cache_path("heartfelt") / "loudness.json"
 
 
 def unavailable(name: str, items: pl.DataFrame) -> str | None:
