@@ -12,6 +12,7 @@ import sys
 import benchmarks
 
 ONLY_IF_NAMED = {
+    "agreement_by_part",
     "ceiling_coverage",
     "cheats",
     "draft_evidence",

@@ -14,7 +14,7 @@ from tests.scoring import made
 
 KEYS = [
     "heartfelt_scores", "heartfelt_version", "study", "title", "source", "models", "model_info", "ranked_by", "options",
-    "tasks", "metrics", "coverage", "ranks", "scores", "comparisons", "slices", "details", "notes",
+    "tasks", "metrics", "coverage", "ranks", "scores", "comparisons", "slices", "details", "parts", "notes",
 ]  # fmt: skip
 
 

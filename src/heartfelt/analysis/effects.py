@@ -19,7 +19,7 @@ Covariates are numeric columns of the stimuli, or the loudness measured from the
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -315,12 +315,15 @@ def covariate_columns(
     return out, notes
 
 
-def loudness_of(snapshot: Snapshot, progress: Progress | None = None) -> dict[str, float]:
-    """Integrated loudness (LUFS) of every stimulus whose audio is available and not silent."""
+def loudness_of(
+    snapshot: Snapshot, progress: Progress | None = None, *, among: Collection[str] | None = None
+) -> dict[str, float]:
+    """Integrated loudness (LUFS) of every stimulus (``among`` the named ones) whose audio is available and not silent."""
     root = snapshot.source.media_root
     if root is None or "path" not in snapshot.stimuli.columns:
         return {}
     rows = snapshot.stimuli.select("stimulus", "path").drop_nulls().rows()
+    rows = [row for row in rows if among is None or row[0] in among]
     measured: dict[str, float] = {}
     with ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool:
         values = pool.map(_loudness, [root / path for _, path in rows])

@@ -14,6 +14,7 @@ from typing import TypeAlias
 import polars as pl
 
 from heartfelt.benchmark.earlier import RUNS, earlier_bench
+from heartfelt.benchmark.stacking import with_stacks
 from heartfelt.errors import HeartfeltError, InputError
 from heartfelt.labels import Benchmark, labels
 from heartfelt.predictors import Predictor, Run, RunOptions, cases, predictor_from, run
@@ -138,7 +139,7 @@ def bench(
         "The model '{}' is named twice.",
         "Name each once.",
     )
-    truth = truth_of(source, options.score)
+    truth = truth_of(source, options.score, loudness=True)
     if options.layout is not None:
         LAYOUTS[options.layout].check(source)
     wanted = _asked(truth, options.questions)
@@ -167,6 +168,7 @@ def bench(
     tables = [earlier.predictions, *(each.table for each in runs)]
     predictions = pl.concat([table for table in tables if table.height], how="diagonal")
     scores = score(truth, predictions, options.score, progress=progress, about=about)
+    scores = with_stacks(scores, truth)
     ledgers = {**earlier.ledgers, **{each.model: each.ledger for each in runs}}
     unusable = [
         f"{table.height:,} entries of {model} could not be used; ledger.csv says why."

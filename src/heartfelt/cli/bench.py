@@ -89,7 +89,8 @@ def bench(
         ),
     ] = None,
     slice_: Annotated[
-        list[str] | None, _scoring("--slice", help="Slice by this column. May be repeated.")
+        list[str] | None,
+        _scoring("--slice", help="Slice by this column; numbers are cut into thirds. May be repeated."),
     ] = None,
     resamples: Annotated[
         int, _scoring(help="Resamples of BLEU and calibration intervals, and of tests against chance.")
@@ -217,6 +218,7 @@ def show_scores(scores: Scores) -> None:
         for rank, _ in shown:
             if (rank.why_none or "").startswith(UNTESTED):
                 say(f"No rank for {rank.model}: {rank.why_none}.")
+        say(*(f"• {sentence}" for sentence in scores.parts.sentences(task.id)))
         leader = scores.leader(task.id)
         if leader is not None and "systems" in leader.generalises_to and leader.over_systems.why_none:
             say(f"{leader.model} has no rank for other systems: {leader.over_systems.why_none}.")

@@ -41,6 +41,14 @@ def ordering(sheet: Sheet) -> Floats:
     return sheet.chance if sheet.shares is not None else sheet.code
 
 
+def probabilities(sheet: Sheet) -> Floats:
+    """The probability of yes: its share, else its score where all scores are between 0 and 1; else NaN."""
+    score = sheet.score[sheet.answered]
+    if not np.isfinite(sheet.chance).any() and score.size and np.all((score >= 0) & (score <= 1)):
+        return sheet.score
+    return sheet.chance
+
+
 def binary(sheet: Sheet, measure: Measure) -> Marked:
     """All scores of a task with two sides, with confusion, thresholds and calibration."""
     options, x = measure.options, sheet.truth
@@ -50,10 +58,7 @@ def binary(sheet: Sheet, measure: Measure) -> Marked:
     held = held_out(x, order, unit, options.folds, options.seed)
     only_decisions = np.unique(order[np.isfinite(order)]).size <= 2
     why_not_held = _NO_SCORES if only_decisions else held.why_none
-    probability = sheet.chance
-    score = sheet.score[sheet.answered]
-    if not np.isfinite(probability).any() and score.size and np.all((score >= 0) & (score <= 1)):
-        probability = sheet.score
+    probability = probabilities(sheet)
     why_not = None if np.isfinite(probability).any() else "the model gives no probabilities"
     wrong, worst = 1.0 - x, _worst(order, x)
     pairings = [

@@ -10,6 +10,7 @@ import polars as pl
 from heartfelt import __version__
 from heartfelt.scoring.compare import Entrant, compare, ranks
 from heartfelt.scoring.details import TaskDetails
+from heartfelt.scoring.parts import Parts
 from heartfelt.scoring.scores import UNTESTED, Comparison, Coverage, ModelInfo, Rank, Score, Scores, Task
 
 
@@ -115,9 +116,26 @@ def _board(runs: Sequence[ScoredRun]) -> Board:
         scores=tuple(scores),
         comparisons=tuple(comparisons),
         slices=(),
+        parts=_parts(runs, names),
         details=details,
         notes=(),
         ledger=first.ledger.clear(),
         rows=first.rows.clear(),
     )
     return Board(joined, tuple(dict.fromkeys(notes)), origin)
+
+
+def _parts(runs: Sequence[ScoredRun], names: Sequence[str]) -> Parts:
+    """Agreement by part of all runs; models of several runs are not combined."""
+    parts = []
+    for run in runs:
+        models = run.scores.models
+        shown = {model: model if names.count(model) == 1 else f"{model} ({run.name})" for model in models}
+        parts.append(run.scores.parts.renamed(shown))
+    return Parts(
+        calibrations=tuple(row for part in parts for row in part.calibrations),
+        errors=tuple(row for part in parts for row in part.errors),
+        worth=tuple(row for part in parts for row in part.worth),
+        stacks=parts[0].stacks if len(parts) == 1 else (),
+        from_labels=tuple(model for part in parts for model in part.from_labels),
+    )

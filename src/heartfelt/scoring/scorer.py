@@ -13,6 +13,7 @@ from heartfelt.labels import Benchmark, Labels
 from heartfelt.predictors.predictor import PREDICTIONS
 from heartfelt.progress import Progress
 from heartfelt.scoring.binary import binary
+from heartfelt.scoring.by_part import ByPart, cells_of
 from heartfelt.scoring.categories import categories, ordinal
 from heartfelt.scoring.choices import answers_to, choices
 from heartfelt.scoring.compare import OTHER_LABELS, Entrant, compare, ranks
@@ -22,6 +23,7 @@ from heartfelt.scoring.metrics import METRICS, Kind
 from heartfelt.scoring.numbers import numbers, strengths
 from heartfelt.scoring.options import ScoreOptions
 from heartfelt.scoring.pairs import pair_sheet, strength_sheet
+from heartfelt.scoring.parts import Calibration, PartError, Parts, Worth
 from heartfelt.scoring.scores import Comparison, Coverage, ModelInfo, Rank, Score, Scores, Slice, Task
 from heartfelt.scoring.sheet import Sheet, sheet_of
 from heartfelt.scoring.texts import texts
@@ -98,9 +100,14 @@ def score(
     coverage: dict[str, dict[str, Coverage]] = {}
     details: dict[str, TaskDetails] = {}
     rows: list[pl.DataFrame] = []
+    by_part = ByPart(truth, options)
+    calibrations: list[Calibration | None] = []
+    errors: list[PartError] = []
+    worth: list[Worth | None] = []
+    of_labels: dict[str, None] = {}
     done, total = 0, sum(len(able[task.id]) for task in tasks)
     for task in tasks:
-        columns = columns_of(truth, task, options.slices)
+        columns, part_columns = columns_of(truth, task, options.slices), by_part.columns(task)
         entrants, of_models = [], {}
         for model in [model for model in models if model in able[task.id]]:
             sheet = SHEETS.get(task.kind, sheet_of)(truth, known, task, model)
@@ -110,6 +117,11 @@ def score(
             of_models[model] = marked.details
             scores += marked.scores
             by_slice += _slices(sheet, marked, measure, columns)
+            calibrations.append(by_part.calibration(sheet))
+            errors += by_part.errors(sheet, marked, part_columns)
+            worth.append(by_part.worth(sheet))
+            if sheet.from_labels or sheet.against_other_labels:
+                of_labels[model] = None
             notes += marked.notes
             coverage.setdefault(model, {})[task.id] = sheet.coverage
             done += 1
@@ -137,6 +149,13 @@ def score(
         comparisons=tuple(comparisons),
         slices=tuple(by_slice),
         details=details,
+        parts=Parts(
+            calibrations=tuple(row for row in calibrations if row is not None),
+            errors=tuple(errors),
+            worth=tuple(row for row in worth if row is not None),
+            from_labels=tuple(of_labels),
+            notes=by_part.notes(tasks),
+        ),
         notes=tuple(notes),
         ledger=truth.ledger,
         rows=pl.concat(rows, how="vertical") if rows else pl.DataFrame(),
@@ -229,17 +248,20 @@ def _entrant(sheet: Sheet, rows: pl.DataFrame, marked: Marked, measure: Measure)
 
 
 def columns_of(truth: Truth, task: Task, wanted: Sequence[str] | None) -> list[str]:
-    """The columns a task is sliced by."""
+    """The columns a task is sliced by; of columns that cut the items alike the first."""
     rows = truth.items_of(task)
     if wanted is not None:
         return [name for name in wanted if rows[name].n_unique() > 1]
-    out = []
+    out: dict[bytes, str] = {}
     for name in truth.slices:
         column = rows[name].drop_nulls()
         distinct = column.n_unique() if column.dtype in (pl.String, pl.Boolean) else 0
         if 2 <= distinct <= MOST_VALUES and distinct < rows.height:
-            out.append(name)
-    return out
+            # A column that cuts the items as an earlier one does would repeat its slices under other names.
+            parts = rows[name].cast(pl.String).fill_null("").rank("dense").to_numpy()
+            _, first, code = np.unique(parts, return_index=True, return_inverse=True)
+            out.setdefault(first[code].tobytes(), name)
+    return list(out.values())
 
 
 def _slices(sheet: Sheet, marked: Marked, measure: Measure, columns: Sequence[str]) -> Iterator[Slice]:
@@ -248,7 +270,7 @@ def _slices(sheet: Sheet, marked: Marked, measure: Measure, columns: Sequence[st
     Predictions made of labels in the other half of the stimuli are fair over all of them only, and are not sliced.
     """
     for column in columns if (marked.sliced or marked.slice_of) and not sheet.from_labels else ():
-        cells = sheet.rows[column if column in sheet.rows.columns else f"own_{column}"].cast(pl.String)
+        cells = cells_of(sheet, column)
         for value in cells.drop_nulls().unique().sort().to_list():
             inside = (cells == value).fill_null(False).to_numpy()
             if marked.slice_of is not None:

@@ -18,6 +18,7 @@ from heartfelt.representation import ShortRepr
 from heartfelt.scoring.details import TaskDetails
 from heartfelt.scoring.metrics import FAILURES, HEADLINES, Kind, MetricInfo
 from heartfelt.scoring.options import ScoreOptions
+from heartfelt.scoring.parts import Parts
 from heartfelt.stats.estimate import Estimate
 from heartfelt.wording import spaced
 
@@ -241,6 +242,8 @@ class Scores(ShortRepr):
     comparisons: tuple[Comparison, ...]
     slices: tuple[Slice, ...]
     details: Mapping[str, TaskDetails]
+    parts: Parts = field(default_factory=Parts, metadata={"omit": True})
+    """Calibration, errors and worth by part, and whether combining models helps."""
     notes: tuple[str, ...]
     ledger: pl.DataFrame = field(default_factory=pl.DataFrame, metadata={"skip": True})
     rows: pl.DataFrame = field(default_factory=pl.DataFrame, repr=False, metadata={"skip": True})

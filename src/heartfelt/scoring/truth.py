@@ -16,6 +16,7 @@ from heartfelt.predictors.sets import COMPARED
 from heartfelt.scoring.options import ScoreOptions, Selection
 from heartfelt.scoring.pair_truth import PairTruth, pair_truth
 from heartfelt.scoring.scores import Task
+from heartfelt.scoring.sound import with_sound
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.snapshot import published_part
 from heartfelt.stats.jackknife import LEAST_UNITS
@@ -144,15 +145,19 @@ def truth_of(
     options: ScoreOptions | None = None,
     *,
     snapshot: Snapshot | None = None,
+    loudness: bool = False,
 ) -> Truth:
-    """The truth of a snapshot or a benchmark; or of labels made before, together with their ``snapshot``."""
+    """The truth of a snapshot or a benchmark; or of labels made before, together with their ``snapshot``.
+
+    With ``loudness`` sounds at hand are measured, to give errors by it.
+    """
     options = options or ScoreOptions()
     if isinstance(source, Benchmark):
         truth = _of_benchmark(source, options)
     elif not isinstance(source, Labels):
-        truth = _of_snapshot(source, None, options)
+        truth = _of_snapshot(source, None, options, loudness)
     elif snapshot is not None:
-        truth = _of_snapshot(snapshot, source, options)
+        truth = _of_snapshot(snapshot, source, options, loudness)
     else:
         raise InputError(
             "Labels alone do not say what was asked.", "Pass the snapshot they were made from too."
@@ -170,7 +175,9 @@ def truth_of(
     return truth.select(options.selection)
 
 
-def _of_snapshot(snapshot: Snapshot, known: Labels | None, options: ScoreOptions) -> Truth:
+def _of_snapshot(
+    snapshot: Snapshot, known: Labels | None, options: ScoreOptions, loudness: bool = False
+) -> Truth:
     study = snapshot.study
     content, snapshot = snapshot.hash, snapshot.without_probes
     answers = first_answers(snapshot)
@@ -212,12 +219,12 @@ def _of_snapshot(snapshot: Snapshot, known: Labels | None, options: ScoreOptions
     part = None if options.part is None else published_part(snapshot.stimuli, options.part)
     if part is not None:
         table = table.filter(pl.col("stimulus").is_in(part))
+    table, of_sound = with_sound(table, snapshot, measure=loudness, wanted=options.slices or ())
     pairs = pair_truth(snapshot, known.strengths, part)
     table = pl.concat([table, pairs.items], how="diagonal") if pairs.items.height else table
-    more = (pairs, known.courses, snapshot)
-    return Truth(
-        study, table, votes, answers, texts, (*facts, *pairs.facts), content, known.ledger, known.notes, *more
-    )
+    facts, more = (*facts, *of_sound, *pairs.facts), (pairs, known.courses, snapshot)
+    head = (study, table, votes, answers, texts, facts, content)
+    return Truth(*head, known.ledger, known.notes, *more)
 
 
 def _with_columns(table: pl.DataFrame) -> pl.DataFrame:

@@ -15,6 +15,7 @@ from heartfelt.report.palette import distinct
 from heartfelt.scoring import Scores
 from heartfelt.scoring.leaderboard import Board, ScoredRun, boards_of
 from heartfelt.scoring.manifest import rounded
+from heartfelt.scoring.parts import Parts
 from heartfelt.scoring.scores import ModelInfo
 from heartfelt.serialization import from_json, to_json
 from heartfelt.site.published import Published
@@ -123,9 +124,12 @@ def _site_board(board: Board, runs: Sequence[ScoredRun], published: Published) -
 
 
 def _without_oracles(scores: Scores) -> Scores:
-    """Scores on hidden labels without their hash, and with three digits: either would tell a right guess of all labels."""
+    """Scores on hidden labels without their hash and their parts, and with three digits: any of these would tell a right guess of
+    all labels.
+    """
     plain = from_json(Scores, rounded(to_json(scores), SHOWN_DIGITS))
-    return replace(plain, hash=HIDDEN_SOURCE, ledger=scores.ledger, rows=scores.rows, options=scores.options)
+    bare = replace(plain, hash=HIDDEN_SOURCE, parts=Parts(), options=scores.options)
+    return replace(bare, ledger=scores.ledger, rows=scores.rows)
 
 
 def members(rows: pl.DataFrame) -> list[str]:
@@ -171,6 +175,7 @@ def renamed(scores: Scores, names: Mapping[str, str]) -> Scores:
             replace(pair, first=names[pair.first], second=names[pair.second]) for pair in scores.comparisons
         ),
         slices=tuple(replace(each, model=names[each.model]) for each in scores.slices),
+        parts=scores.parts.renamed(names),
     )
 
 

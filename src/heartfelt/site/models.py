@@ -50,6 +50,9 @@ def model_page(site: Site, model: str, addresses: Mapping[Key, str]) -> Page:
         rank = next((each for each in first.ranks if (each.task, each.model) == (task.id, model)), None)
         if rank is not None:
             facts.append((f"rank, {spaced(task.id)}", rank_text(rank)))
+        worth = next((row for row in first.parts.worth if (row.task, row.model) == (task.id, model)), None)
+        if worth is not None and worth.ratings.value is not None:
+            facts.append((f"worth, {spaced(task.id)}", worth.words))
     shown = [section for section in sections if section.html]
     return Page(model, "", shown, charts, facts=facts)
 

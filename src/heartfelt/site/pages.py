@@ -10,6 +10,7 @@ from markupsafe import Markup
 
 from heartfelt.report.bench.figures import bench_charts, leaderboard
 from heartfelt.report.bench.page import leaderboard_table, leaderboards, score_sections, sentences, verdict
+from heartfelt.report.bench.parts import agreement_by_part, part_charts
 from heartfelt.report.bench.write import PAGE
 from heartfelt.report.charts import Absent, Chart
 from heartfelt.report.media import relative_address
@@ -132,6 +133,9 @@ def run_page(run: ScoredRun, site: Site, home: Path, target: Path) -> Page:
     sections = [verdict(scores, *links), leaderboards(scores, charts), *score_sections(scores)]
     if any(board.hidden for board in site.boards):
         sections = [section for section in sections if section.id != "slices"]
+    else:
+        charts |= part_charts(scores)
+        sections.insert(2, agreement_by_part(scores, charts))
     facts = [("models", number(len(scores.models))), ("source", scores.hash[:12])]
     shown = [section for section in sections if section.html]
     return Page(f"{scores.title}: {run.name}", "", shown, charts, facts=facts)

@@ -47,7 +47,7 @@ def data_of(folder: Path) -> dict[str, Any]:
 
 def test_every_figure_is_drawn(page: Watched, folder: Path) -> None:
     figures = data_of(folder)["figures"]
-    assert {name.split("-")[0] for name in figures} == {"leaderboard", "shares", "scatter"}
+    assert {name.split("-")[0] for name in figures} == {"leaderboard", "shares", "scatter", "parts"}
     for name, figure in figures.items():
         host = page.page.locator(f'[data-figure="{name}"]')
         assert host.locator("svg[role=group]").count() == len(figure["panels"]), name

@@ -322,3 +322,26 @@ def test_hidden_folders_and_the_site_itself_are_not_runs(folder: Path, tmp_path:
     shutil.copytree(folder, site / "inside")
     assert write_leaderboard(tmp_path) == site
     assert [path.name for path in (site / "runs").iterdir()] == ["run.html"]
+
+
+def test_agreement_by_part_is_shown(numbers: Bench) -> None:
+    parts = numbers.said["parts"]
+    task = numbers.said["tasks"][0]["task"]
+    worth = numbers.page.tables[f"{task}: worth in ratings"]
+    rows = [row for row in parts["worth"] if row["task"] == task]
+    assert [cells[0].text for cells in worth.rows] == [row["model"] for row in rows]
+    for row, cells in zip(rows, worth.rows, strict=True):
+        if row["ratings"]["value"] is not None:
+            holds(cells[1], row["ratings"])
+    biases = numbers.page.tables[f"{task}: bias by system"]
+    expected = [
+        (calibration["model"], system["system"], system["bias"])
+        for calibration in parts["calibrations"]
+        if calibration["task"] == task
+        for system in calibration["systems"]
+    ]
+    assert [(cells[0].text, cells[1].text) for cells in biases.rows] == [row[:2] for row in expected]
+    for row, cells in zip(expected, biases.rows, strict=True):
+        holds(shown(biases, cells)["bias"], row[2])
+    errors = numbers.page.tables[f"{task}: errors by part"]
+    assert len(errors.rows) == sum(row["task"] == task for row in parts["errors"])

@@ -157,7 +157,7 @@ def scatter(scores: Scores, task: Task) -> Chart | Absent:
         ).iter_rows():
             words = f"{name}\nlabel {number(y, 2)}, prediction {number(x, 2)}"
             words += "".join(f"\n{fact}" for fact in facts if fact)
-            points.append(Point(x, y, name, COLOURS[0], SHAPES[0], words, stimulus=name))
+            points.append(Point(x, y, "", COLOURS[0], SHAPES[0], words, stimulus=name))
             made.table.append({"model": rank.model, "stimulus": name, "prediction": x, "label": y})
         left_out = mine.height > shown.height
         panel = Plane(

@@ -12,6 +12,7 @@ from markupsafe import Markup
 from heartfelt.predictors.sets import SEPARATOR
 from heartfelt.report.bench.figures import NO_CHANCE, bench_charts, rank_text
 from heartfelt.report.bench.judges import judges
+from heartfelt.report.bench.parts import agreement_by_part, part_charts
 from heartfelt.report.bench.sections import all_scores, comparisons, coverage, method, models, slices, usage
 from heartfelt.report.charts import Chart, Charts
 from heartfelt.report.page import PLAY, Page, Section, absent, bullets, figure_block, folded, joined
@@ -49,7 +50,7 @@ FURTHER: Mapping[str, tuple[_Key, ...]] = {
 
 def bench_page(scores: Scores, media: Mapping[str, str]) -> Page:
     """The page; ``media`` has the address of what plays for each stimulus."""
-    charts = bench_charts(scores)
+    charts = {**bench_charts(scores), **part_charts(scores)}
     every = range(len(scores.tasks))
     scatter = joined(*(_drawn(f"scatter-{place}", charts) for place in every))
     certainty = [f"{name}-{place}" for place in every for name in ("confusion", "calibration")]
@@ -57,6 +58,7 @@ def bench_page(scores: Scores, media: Mapping[str, str]) -> Page:
     sections = [
         verdict(scores),
         leaderboards(scores, charts),
+        agreement_by_part(scores, charts),
         Section("scatter", "Prediction and label", html=scatter, short="Scatter"),
         _misses(scores, media),
         Section("certainty", "Confusion and calibration", html=confusion, short="Calibration"),

@@ -7,6 +7,7 @@ its models to those that are there. The outputs are written when the bench is do
 from __future__ import annotations
 
 import io
+import json
 import shutil
 import tempfile
 from dataclasses import replace as changed
@@ -28,7 +29,7 @@ from heartfelt.report.media import media_beside
 from heartfelt.report.page import render
 from heartfelt.scoring import Scores
 from heartfelt.scoring.layouts import LAYOUTS
-from heartfelt.serialization import write_json
+from heartfelt.serialization import to_json
 from heartfelt.snapshot import Snapshot
 
 PAGE = "report.html"
@@ -62,7 +63,8 @@ def fill_bench(
         frame.write_parquet(content, compression="zstd")
         write_bytes(folder / name, content.getvalue())
     write_text(folder / "predictions.csv", csv_text(predictions))
-    write_json(folder / FILE, scores)
+    text = json.dumps(to_json(scores), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    write_text(folder / FILE, text + "\n")
     write_text(folder / "scores.csv", csv_text(scores.table()))
     write_text(folder / "ledger.csv", csv_text(scores.ledger))
     media = {} if snapshot is None else media_beside(snapshot, stimuli_of(scores), folder, page)

@@ -1,0 +1,188 @@
+"""Simulations with known truth behind agreement by part: ``python -m benchmarks.agreement_by_part [PART] [RUNS]``.
+
+PART is ``worth`` (coverage and width of intervals of the worth in ratings), ``errors`` (type I error and power of comparing one
+part with the rest), ``calibration`` (coverage of slopes and biases under noisy labels), ``stack`` (how often combining models is
+called better), ``speed`` or ``all``. Prints the tables of docs/stats/coverage.md.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+import zlib
+
+import numpy as np
+
+from heartfelt.scoring.parts import Compared, part_errors
+from heartfelt.stats.calibration_line import calibration_line
+from heartfelt.stats.raters_worth import RatersWorth, raters_worth
+from heartfelt.stats.ratings import Ratings, as_ratings
+from heartfelt.stats.stacking import stacked
+from heartfelt.stats.triples import Floats
+
+DESIGNS = ((24, 6, 6), (48, 8, 8), (48, 20, 5), (100, 10, 10), (100, 40, 5), (400, 60, 6))
+"""Stimuli, raters and ratings per stimulus."""
+NOISE = 1.5
+
+
+def stream(*names: object) -> np.random.Generator:
+    return np.random.default_rng(zlib.crc32(repr(names).encode()))
+
+
+def ratings(
+    rng: np.random.Generator, design: tuple[int, int, int], levels: float, gains: float, strength: float
+) -> tuple[Ratings, Floats]:
+    """Ratings of stimuli whose true values have unit variance, and a model that correlates with these by ``strength``."""
+    items, raters, each = design
+    true, level = rng.normal(size=items), rng.normal(0, levels**0.5, raters)
+    gain = rng.normal(1, gains, raters)
+    model = strength * true + np.sqrt(1 - strength**2) * rng.normal(size=items)
+    item = np.repeat(np.arange(items), each)
+    rater = np.concatenate([rng.permutation(raters)[:each] for _ in range(items)])
+    value = gain[rater] * true[item] + level[rater] + rng.normal(0, NOISE**0.5, item.size)
+    d = as_ratings(rater, item, value)
+    return d, model[np.array(d.items, dtype=np.int64)]
+
+
+def ends(result: RatersWorth) -> tuple[float, float]:
+    """The bounds, infinite where there is no upper one."""
+    if result.at_least is not None:
+        return result.at_least, np.inf
+    return (result.raters.low or 0.0), (0.0 if result.raters.high is None else result.raters.high)
+
+
+def worth(runs: int) -> None:
+    print(
+        f"{runs} studies per cell: coverage, share above and below, without upper end, value and interval (medians)"
+    )
+    for design in DESIGNS:
+        for levels, gains in ((0.0, 0.0), (0.5, 0.0), (0.5, 0.35)):
+            for strength in (0.0, 0.3, 0.6, 0.85, 0.95):
+                rng = stream(design, levels, gains, strength)
+                true = (levels + NOISE + gains**2) * strength**2 / (1 - strength**2)
+                results = [raters_worth(*ratings(rng, design, levels, gains, strength)) for _ in range(runs)]
+                low, high = np.array([ends(result) for result in results]).T
+                values = [np.inf if r.raters.value is None else r.raters.value for r in results]
+                print(
+                    f"{design} levels {levels} gains {gains} r {strength}: true {true:.2f}, "
+                    f"{np.mean((low <= true) & (true <= high)):.3f}, {np.mean(low > true):.3f}, {np.mean(high < true):.3f}, "
+                    f"{np.mean(np.isinf(high)):.2f}, {np.median(values):.2f} [{np.median(low):.2f}, {np.median(high):.2f}]",
+                    flush=True,
+                )
+
+
+def errors(runs: int) -> None:
+    print(
+        f"{runs} studies per cell: share with p < .05 for one part that is like the rest, and that is worse"
+    )
+    for items, part in ((48, 4), (48, 12), (200, 10), (200, 50)):
+        for raters in (3, 8):
+            for extra in (0.0, 1.0):
+                rng, found, any_found = stream(items, part, raters, extra), 0, 0
+                for _ in range(runs):
+                    code = np.arange(items) // part
+                    true = rng.normal(size=items)
+                    noise = rng.normal(0, 1.2, (items, raters))
+                    label, error = true + noise.mean(axis=1), noise.var(axis=1, ddof=1) / raters
+                    predicted = true + rng.normal(size=items) * np.where(code == 0, 0.6 + extra, 0.6)
+                    rows = part_errors(
+                        Compared(
+                            model="m", task="t", wrong=(label - predicted) ** 2, noise=error,
+                            stimulus=np.arange(items), squared=True,
+                        ),
+                        "part", [f"{c:02}" for c in code], 0.95,
+                    )  # fmt: skip
+                    found += (rows[0].p or 1.0) < 0.05
+                    any_found += any(row.differs for row in rows)
+                print(
+                    f"{items} items, {part} in the part, {raters} raters, extra error {extra}: {found / runs:.3f}; "
+                    f"any of {items // part} after Holm {any_found / runs:.3f}",
+                    flush=True,
+                )
+
+
+def calibration(runs: int) -> None:
+    print(f"{runs} studies per cell: coverage of slope and bias, mean slope (true .7), labels with noise")
+    for items, clusters in ((20, 20), (48, 48), (200, 200), (200, 4), (200, 8), (200, 20)):
+        for noise in (0.0, 0.5, 1.0):
+            rng, hits, slopes = stream(items, clusters, noise), np.zeros(2), []
+            for _ in range(runs):
+                code = np.arange(items) % clusters
+                x = rng.normal(size=items)
+                shared = rng.normal(0, 0.5, clusters)[code] if clusters < items else 0.0
+                label = 0.7 * x + 1 + 0.5 * rng.normal(size=items) + noise * rng.normal(size=items) + shared
+                line = calibration_line(label, x, code if clusters < items else None)
+                slopes.append(float(line.slope))
+                for at, (estimate, true) in enumerate(((line.slope, 0.7), (line.bias, -1.0))):
+                    hits[at] += float(estimate.low or 0) <= true <= float(estimate.high or 0)
+            print(
+                f"{items} items, {clusters} units, label noise {noise}: {hits / runs}, {np.mean(slopes):.3f}",
+                flush=True,
+            )
+
+
+def predictions(kind: str, true: Floats, shared: Floats, rng: np.random.Generator) -> Floats:
+    """Models of one study, one per column."""
+    size, first = true.size, true + rng.normal(size=true.size)
+    match kind:
+        case "independent errors":
+            columns = [true + 1.2 * rng.normal(size=size) + 0.4 * shared for _ in range(3)]
+        case "copies of one":
+            columns = [first, 2 * first + 1, first]
+        case "one and noisier copies":
+            columns = [first, first + rng.normal(size=size), first + 0.3 * rng.normal(size=size)]
+        case "one and noise":
+            columns = [first, *rng.normal(size=(5, size))]
+        case _:
+            columns = [*rng.normal(size=(4, size))]
+    return np.column_stack(columns)
+
+
+def stack(runs: int) -> None:
+    print(f"{runs} studies per cell: mean difference, share called better and worse at p < .05")
+    kinds = ("independent errors", "copies of one", "one and noisier copies", "one and noise", "noise alone")
+    for items, groups in ((48, 48), (200, 200), (200, 12), (200, 5)):
+        for kind in kinds:
+            rng, gains, better, worse = stream(items, groups, kind), [], 0, 0
+            for run in range(runs):
+                code = np.arange(items) % groups
+                shared = rng.normal(size=groups)[code]
+                true = rng.normal(size=items) + (0.5 * shared if groups < items else 0.0)
+                label = true + 0.4 * rng.normal(size=items)
+                columns = predictions(kind, true, shared if groups < items else np.zeros(items), rng)
+                result = stacked(label, columns, tuple("abcdef"[: columns.shape[1]]), code, seed=run)
+                gains.append(result.difference.value or 0.0)
+                small = result.p.value is not None and result.p.value < 0.05
+                better += small and gains[-1] > 0
+                worse += small and gains[-1] < 0
+            print(
+                f"{items} items, {groups} groups, {kind}: {np.mean(gains):+.3f}, {better / runs:.3f}, {worse / runs:.3f}",
+                flush=True,
+            )
+
+
+def speed(_: int) -> None:
+    for size in (12_000, 120_000, 1_000_000):
+        d, model = ratings(stream(size), (size // 6, max(size // 300, 40), 6), 0.5, 0.0, 0.6)
+        raters_worth(d, model)
+        started = time.perf_counter()
+        raters_worth(d, model)
+        print(
+            f"worth in ratings, {size:,} ratings: {time.perf_counter() - started:.2f} s for each further model"
+        )
+
+
+PARTS = {"worth": worth, "errors": errors, "calibration": calibration, "stack": stack, "speed": speed}
+
+
+def main() -> None:
+    chosen = sys.argv[1] if len(sys.argv) > 1 else "all"
+    runs = int(sys.argv[2]) if len(sys.argv) > 2 else 400
+    for name, part in PARTS.items():
+        if chosen in ("all", name):
+            print(f"== {name} ==")
+            part(runs)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,290 @@
+"""Agreement by part on a bench page: calibration by system, where models fail, what they are worth in ratings, and stacks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from markupsafe import Markup
+
+from heartfelt.report.charts import (
+    Absent,
+    Chart,
+    Charts,
+    HeatCell,
+    Heatmap,
+    IntervalPanels,
+    Item,
+    Line,
+    Panels,
+    Plane,
+    Point,
+    axis,
+    bounds,
+)
+from heartfelt.report.page import Section, bullets, figure_block, folded, joined
+from heartfelt.report.palette import COLOURS, SHAPES, distinct
+from heartfelt.report.tables import Columns, PValue, Verdict, table_of
+from heartfelt.scoring import Scores
+from heartfelt.scoring.parts import ON_LINE, PROBABILITIES, Calibration, PartError, Stack, SystemBias, Worth
+from heartfelt.scoring.scores import Task
+from heartfelt.stats.stacking import StackWeight
+from heartfelt.wording import interval, number, p_value, spaced
+
+MOST_PANELS = 6
+MOST_PARTS = 40
+DIFFERS = "*"
+
+
+def by_system(scores: Scores, task: Task) -> Chart | Absent:
+    """Mean prediction and mean label of every system, one panel per model, with the calibration line."""
+    panels = Panels()
+    rows = [row for row in scores.parts.calibrations if row.task == task.id and row.systems]
+    for row in rows[:MOST_PANELS]:
+        points = [_system_point(position, system) for position, system in enumerate(row.systems)]
+        slope, intercept = row.over_stimuli.slope.value, row.over_stimuli.intercept.value
+        ends = (min(point.x for point in points), max(point.x for point in points))
+        links: tuple[tuple[int, int], ...] = ()
+        if slope is not None and intercept is not None and row.of != ON_LINE and ends[0] < ends[1]:
+            words = f"labels = {intercept:.2f} + {slope:.2f} × prediction"
+            line = [Point(x, intercept + slope * x, "", COLOURS[6], SHAPES[3], words) for x in ends]
+            links = ((len(points), len(points) + 1),)
+            points += line
+        across, up = [point.x for point in points], [v for p in points for v in (p.y, p.yl, p.yh)]
+        what = "probability given" if row.of == PROBABILITIES else "mean prediction"
+        shown = "share right" if row.of == PROBABILITIES else "mean label"
+        panels.panels.append(
+            Plane(
+                row.model,
+                axis(what, [*across, *up]),
+                axis(shown, [*across, *up]),
+                tuple(points),
+                links,
+                named=len(row.systems) <= 8,
+                diagonal=True,
+                note=f"slope {interval(row.over_stimuli.slope, 2)}" if slope is not None else "",
+            )
+        )
+        panels.table += [
+            {"model": row.model, "system": s.system, "prediction": s.prediction, "label": s.label.value}
+            for s in row.systems
+        ]
+    caption = (
+        "Each point is a system: its mean prediction across, its mean label up (95% intervals over its stimuli). On the dashed line"
+        " predictions are right on average; below it the model is too high. The grey line is that of labels on predictions over"
+        " all stimuli."
+    )
+    reason = "No model gives numbers or probabilities for two or more systems."
+    return panels.chart(f"Calibration by system: {spaced(task.id)}", caption, reason)
+
+
+def _system_point(position: int, row: SystemBias) -> Point:
+    low, high = bounds(row.label)
+    words = f"{row.system}, {row.items:,} items\nbias {interval(row.bias, 2)}"
+    words += f"\n{p_value(row.p_adjusted)} (Holm)" if row.p_adjusted is not None else ""
+    name, shape = row.system, SHAPES[position % len(SHAPES)]
+    return Point(row.prediction, float(row.label), name, distinct(position), shape, words, yl=low, yh=high)
+
+
+def failures(scores: Scores, task: Task) -> Chart | Absent:
+    """The error of every model in every part, beyond the noise of labels."""
+    rows = [row for row in scores.parts.errors if row.task == task.id]
+    parts = list(dict.fromkeys((row.column, row.value) for row in rows))[:MOST_PARTS]
+    models = list(dict.fromkeys(row.model for row in rows))
+    held = {(row.column, row.value, row.model): row for row in rows}
+    panels = Panels()
+    if parts:
+        cells = tuple(tuple(_part_cell(held.get((*part, model))) for model in models) for part in parts)
+        most = max((cell.value for line in cells for cell in line if cell.value is not None), default=1.0)
+        panels.panels.append(
+            Heatmap(
+                "",
+                tuple(f"{spaced(column)}: {spaced(value)}" for column, value in parts),
+                tuple(models),
+                cells,
+                "part",
+                "model",
+                high=max(most, 1e-9),
+            )
+        )
+    panels.table += [
+        {
+            "model": row.model,
+            "column": row.column,
+            "value": row.value,
+            "items": row.items,
+            "error": row.error.value,
+            "from noise": row.from_noise,
+            "beyond noise": row.beyond,
+            "p (Holm)": row.p_adjusted,
+        }
+        for row in rows
+    ]
+    what = "wrong answers" if task.kind in ("binary", "categories") else "root mean squared error"
+    noise = "the votes against the label" if task.kind in ("binary", "categories") else "the noise of labels"
+    caption = (
+        f"Darker is worse: {what} beyond {noise} (the error itself where that is not known). A star marks parts"
+        " that differ from the other items beyond chance (Holm over the parts of a column)."
+    )
+    return panels.chart(f"Where models fail: {spaced(task.id)}", caption, "Errors are not given by part.")
+
+
+def _part_cell(row: PartError | None) -> HeatCell:
+    if row is None:
+        return HeatCell(None, "–", "")
+    value = row.error.value if row.beyond is None else row.beyond
+    words = f"{row.model}\n{row.column}: {row.value}, {row.items:,} items\nerror {interval(row.error, 2)}"
+    words += "" if row.from_noise is None else f"\nfrom noise alone {number(row.from_noise, 2)}"
+    words += "" if row.p_adjusted is None else f"\ncompared with the rest: {p_value(row.p_adjusted)} (Holm)"
+    return HeatCell(value, number(value, 2) + (DIFFERS if row.differs else ""), words)
+
+
+def worth(scores: Scores, task: Task) -> Chart | Absent:
+    """How many ratings the answer of every model is worth."""
+    items = []
+    for row in scores.parts.worth:
+        estimate = row.ratings
+        if row.task != task.id or estimate.value is None or (row.at_least or 0.0) > estimate.value:
+            continue
+        note = (
+            f"at least {row.at_least:.1f} ratings; there is no upper end" if row.at_least is not None else ""
+        )
+        items.append(Item(row.model, estimate, COLOURS[0], {"model": row.model}, note))
+    drawing = IntervalPanels(letters=False)
+    lines = (Line(1.0, "one rating"),)
+    drawing.add("", "ratings per stimulus", items, include=(0.0,), bars=True, lines=lines)
+    caption = (
+        "The mean of this many new ratings of a stimulus correlates with its true value as well as the model does (failures"
+        " counted; 95% intervals over stimuli and raters). A model without an interval may be as good as any number of ratings."
+    )
+    return drawing.chart(f"Worth in ratings: {spaced(task.id)}", caption, "No model has a worth in ratings.")
+
+
+def stacks(scores: Scores, task: Task) -> Chart | Absent:
+    """The best model and the combination of all, out of fold."""
+    drawing = IntervalPanels()
+    for row in scores.parts.stacks:
+        if row.task == task.id and row.result.stack.value is not None:
+            sides = (("best single model", row.result.best), ("all combined", row.result.stack))
+            items = [Item(name, side, COLOURS[at], {"what": name}) for at, (name, side) in enumerate(sides)]
+            drawing.add(f"for other {row.unit}", "correlation, out of fold", items)
+    caption = (
+        "Weights, and which model is best, are learnt on other folds than those that are predicted. The difference of the two has"
+        " its own interval, in the table: bars that overlap may still differ."
+    )
+    return drawing.chart(
+        f"Models combined: {spaced(task.id)}", caption, "Fewer than two models can be combined."
+    )
+
+
+FIGURES = {"parts-worth": worth, "parts-system": by_system, "parts-failures": failures, "parts-stack": stacks}
+
+
+def part_charts(scores: Scores) -> Charts:
+    """The figures of every task, those without data left out."""
+    charts = {
+        f"{name}-{position}": figure(scores, task)
+        for position, task in enumerate(scores.tasks)
+        for name, figure in FIGURES.items()
+    }
+    return {name: chart for name, chart in charts.items() if isinstance(chart, Chart)}
+
+
+def agreement_by_part(scores: Scores, charts: Charts | None = None) -> Section:
+    """What models are worth, how they are calibrated, where they fail, and whether combining them helps."""
+    sections = []
+    for position, task in enumerate(scores.tasks):
+        lines = scores.parts.sentences(task.id)
+        if not lines and not any(row.task == task.id for row in scores.parts.errors):
+            continue
+        drawn = (figure_block(f"{name}-{position}", charts or {}, files=False) for name in FIGURES)
+        grids = folded(f"{spaced(task.id)}: the figures by part", _tables(scores, task))
+        sections.append(joined(Markup("<h3>{}</h3>").format(spaced(task.id)), *drawn, bullets(lines), grids))
+    if sections and scores.parts.notes:
+        sections.append(bullets(list(scores.parts.notes)))
+    lead = (
+        "How many ratings per stimulus a model's answer is worth, whether its numbers are right on average for every system, where"
+        " it fails beyond what the raters' own noise explains, and whether combining models beats the best one."
+    )
+    return Section("parts", "Agreement by part", lead, joined(*sections), "By part")
+
+
+def _tables(scores: Scores, task: Task) -> Markup:
+    parts, task_id = scores.parts, task.id
+    calibrations = [row for row in parts.calibrations if row.task == task_id]
+    columns: Columns[Calibration] = {
+        "model": lambda row: row.model,
+        "of": lambda row: row.of,
+        "slope": lambda row: row.over_stimuli.slope,
+        "intercept": lambda row: row.over_stimuli.intercept,
+        "bias": lambda row: row.over_stimuli.bias,
+        "slope, over systems": lambda row: row.over_systems.slope,
+        "bias, over systems": lambda row: row.over_systems.bias,
+    }
+    biases = [(row.model, system) for row in calibrations for system in row.systems]
+    of_systems: Columns[tuple[str, SystemBias]] = {
+        "model": lambda row: row[0],
+        "system": lambda row: row[1].system,
+        "items": lambda row: row[1].items,
+        "mean prediction": lambda row: row[1].prediction,
+        "mean label": lambda row: row[1].label,
+        "bias": lambda row: row[1].bias,
+        "p (Holm)": lambda row: PValue(row[1].p_adjusted),
+        "differs from 0": lambda row: Verdict(row[1].differs),
+    }
+    of_parts: Columns[PartError] = {
+        "part": lambda row: f"{spaced(row.column)}: {spaced(row.value)}",
+        "model": lambda row: row.model,
+        "items": lambda row: row.items,
+        "error": lambda row: row.error,
+        "from noise alone": lambda row: row.from_noise,
+        "beyond noise": lambda row: row.beyond,
+        "more than elsewhere": lambda row: row.excess,
+        "p (Holm)": lambda row: PValue(row.p_adjusted),
+    }
+    of_worth: Columns[Worth] = {
+        "model": lambda row: row.model,
+        "worth in ratings": lambda row: row.ratings,
+        "at least": lambda row: row.at_least,
+        "correlation with true values": lambda row: row.correlation,
+    }
+    return joined(
+        table_of(
+            f"{spaced(task_id)}: worth in ratings",
+            [row for row in parts.worth if row.task == task_id],
+            of_worth,
+        ),
+        table_of(f"{spaced(task_id)}: calibration", calibrations, columns),
+        table_of(f"{spaced(task_id)}: bias by system", biases, of_systems),
+        table_of(
+            f"{spaced(task_id)}: errors by part",
+            [row for row in parts.errors if row.task == task_id],
+            of_parts,
+        ),
+        _stack_tables(task_id, [row for row in parts.stacks if row.task == task_id]),
+    )
+
+
+def _stack_tables(task: str, rows: Sequence[Stack]) -> Markup:
+    columns: Columns[Stack] = {
+        "for other": lambda row: row.unit,
+        "all combined": lambda row: row.result.stack,
+        "best single model": lambda row: row.result.best,
+        "difference": lambda row: row.result.difference,
+        "p": lambda row: PValue(row.result.p.value),
+        "combining helps": lambda row: Verdict(row.gains),
+        "not combined": lambda row: (
+            "; ".join(f"{model}: {reason}" for model, reason in row.left_out.items()) or "–"
+        ),
+    }
+    shares = [(row.unit, weight) for row in rows for weight in row.result.weights]
+    weights: Columns[tuple[str, StackWeight]] = {
+        "for other": lambda row: row[0],
+        "model": lambda row: row[1].model,
+        "share of the weights": lambda row: row[1].share,
+        "least in any fold": lambda row: row[1].low,
+        "most in any fold": lambda row: row[1].high,
+    }
+    return joined(
+        table_of(f"{spaced(task)}: models combined", rows, columns),
+        table_of(f"{spaced(task)}: weights", shares, weights),
+    )

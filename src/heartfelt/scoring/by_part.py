@@ -1,0 +1,295 @@
+"""Agreement by part, worked out of one model's sheet: see :mod:`heartfelt.scoring.parts`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import polars as pl
+
+from heartfelt.labels.labels import PUBLISHED
+from heartfelt.scoring.binary import probabilities
+from heartfelt.scoring.measure import Marked
+from heartfelt.scoring.options import ScoreOptions
+from heartfelt.scoring.parts import (
+    NUMBERS,
+    ON_LINE,
+    PROBABILITIES,
+    Calibration,
+    Compared,
+    PartError,
+    SystemBias,
+    Worth,
+    part_errors,
+    system_biases,
+)
+from heartfelt.scoring.scores import Task
+from heartfelt.scoring.sheet import Flags, Sheet, yes
+from heartfelt.scoring.sound import LEAST_SPREAD, unavailable
+from heartfelt.scoring.truth import ITEM, NO_RATINGS, Truth
+from heartfelt.stats.calibration_line import CalibrationLine, calibration_line
+from heartfelt.stats.estimate import Estimate
+from heartfelt.stats.raters_worth import METHOD, RatersWorth, raters_worth, worth_from_means
+from heartfelt.stats.ratings import Ratings, triples
+from heartfelt.stats.triples import Floats, Ints
+
+BY_DEFAULT = ("system", "intent", "loudness", "length")
+MOST_NUMBERS = 12
+"""A numeric column with more values than this is cut into three equal parts."""
+FROM_SAME_SYSTEMS = "its predictions are made of labels of the same systems"
+_OTHER_LABELS = "it is scored against other labels; compare with one rater instead"
+_ONE_RATER = "the worth is known for numbers and for yes or no; compare with one rater instead"
+
+
+def cells_of(sheet: Sheet, column: str) -> pl.Series:
+    """A column of the items as words; a numeric one with many values in three parts of equal size."""
+    values = sheet.rows[column if column in sheet.rows.columns else f"own_{column}"]
+    return thirds(values) if values.dtype.is_numeric() else values.cast(pl.String)
+
+
+def thirds(values: pl.Series) -> pl.Series:
+    """Numbers as the third they are in, named by its ends; few different numbers as they are."""
+    present = values.drop_nulls().drop_nans() if values.dtype.is_float() else values.drop_nulls()
+    if present.n_unique() <= MOST_NUMBERS:
+        return values.cast(pl.String)
+    numbers = values.cast(pl.Float64).fill_nan(None)
+    cuts = [float(numbers.quantile(share, "linear") or 0.0) for share in (1 / 3, 2 / 3)]
+    third = (numbers > cuts[0]).cast(pl.Int64) + (numbers > cuts[1]).cast(pl.Int64)
+    names = {}
+    for code, word in enumerate(("low", "middle", "high")):
+        part = numbers.filter(third == code)
+        ends = part.to_numpy()
+        names[code] = f"{word} ({ends.min():.3g} to {ends.max():.3g})" if ends.size else word
+    return third.replace_strict(names, default=None, return_dtype=pl.String)
+
+
+@dataclass(frozen=True, slots=True)
+class ByPart:
+    """Works out agreement by part; ratings are coded once per task."""
+
+    truth: Truth
+    options: ScoreOptions
+    _ratings: dict[tuple[str, ...], Ratings] = field(default_factory=dict)
+
+    def columns(self, task: Task) -> list[str]:
+        """The columns errors are given by: system, intent, loudness, length, and what slices were asked for."""
+        rows, asked = self.truth.items_of(task), self.options.slices or ()
+        names = [name for name in dict.fromkeys((*BY_DEFAULT, *asked)) if name in rows.columns]
+        names = [name for name in names if rows[name].drop_nulls().n_unique() > 1]
+        return [
+            name for name in names if name in asked or name not in LEAST_SPREAD or not unavailable(name, rows)
+        ]
+
+    def notes(self, tasks: Sequence[Task]) -> tuple[str, ...]:
+        """Which of the usual columns errors are not given by, and why."""
+        by = {name for task in tasks for name in self.columns(task)}
+        reason = {name: unavailable(name, self.truth.items) for name in LEAST_SPREAD}
+        reason |= dict.fromkeys(("system", "intent"), "the items have fewer than two")
+        return tuple(
+            f"Errors are not given by {name}: {reason[name] or 'no task has two parts'}."
+            for name in BY_DEFAULT
+            if name not in by
+        )
+
+    def calibration(self, sheet: Sheet) -> Calibration | None:
+        """Calibration of numbers, or of probabilities; None where a model gives neither."""
+        shown = None if sheet.against_other_labels else _calibrated(sheet)
+        if shown is None:
+            return None
+        of, rows, label, predicted = shown
+        stimulus, system, confidence = stimuli_of(sheet)[rows], sheet.system[rows], self.options.confidence
+        repeated = None if sheet.stimulus is None else stimulus
+        line = calibration_line(label, predicted, repeated, confidence=confidence)
+        over_systems = _no_line(FROM_SAME_SYSTEMS)
+        biases: tuple[SystemBias, ...] = ()
+        if not sheet.from_labels:
+            names = sheet.rows["system"].cast(pl.String).filter(pl.Series(rows)).to_list()
+            on_scale = _on_line(predicted, line) if of == ON_LINE else predicted
+            biases = system_biases(label, on_scale, names, stimulus, confidence)
+            over_systems = _over_systems(label, predicted, system, confidence)
+        return Calibration(
+            model=sheet.model,
+            task=sheet.task.id,
+            of=of,
+            over_stimuli=line,
+            over_systems=over_systems,
+            systems=biases,
+        )
+
+    def errors(self, sheet: Sheet, marked: Marked, columns: Sequence[str]) -> Iterator[PartError]:
+        """Errors by every column, over answered items; of predictions made of labels none."""
+        if sheet.from_labels or sheet.against_other_labels:
+            return
+        compared = _compared(sheet, marked, self.truth)
+        if compared is None:
+            return
+        rows, held = compared
+        for column in columns:
+            cells = cells_of(sheet, column).filter(pl.Series(rows)).to_list()
+            yield from part_errors(held, column, cells, self.options.confidence)
+
+    def worth(self, sheet: Sheet) -> Worth | None:
+        """How many ratings the model's answer is worth, failures counted as an answer that says nothing."""
+        if sheet.task.kind not in ("numbers", "binary", "categories", "ordinal"):
+            return None
+        result = self._worth(sheet)
+        return Worth(
+            model=sheet.model,
+            task=sheet.task.id,
+            ratings=result.raters,
+            at_least=result.at_least,
+            correlation=result.correlation,
+        )
+
+    def _worth(self, sheet: Sheet) -> RatersWorth:
+        missing = None
+        answers = _ordered(sheet)
+        methods = [str(name) for name in sheet.rows["method"].drop_nulls().unique()]
+        if answers is None:
+            missing = _ONE_RATER
+        elif sheet.against_other_labels:
+            missing = _OTHER_LABELS
+        elif not np.isfinite(answers).any():
+            missing = "no item was answered"
+        elif sheet.task.kind == "numbers" and not _of_means(methods):
+            missing = f"it is not known for labels made by '{', '.join(methods)}'"
+        if missing is not None or answers is None:
+            return RatersWorth(Estimate.missing(missing or "", METHOD))
+        present = answers[np.isfinite(answers)]
+        filled = np.where(np.isfinite(answers), answers, present.mean())
+        d, confidence = self._ratings_of(sheet), self.options.confidence
+        if d.size:
+            position = {name: at for at, name in enumerate(_names(sheet.rows))}
+            return raters_worth(d, filled[[position[name] for name in d.items]], confidence=confidence)
+        if sheet.task.kind != "numbers" or not sheet.rows["standard_error"].is_not_null().any():
+            return RatersWorth(Estimate.missing(NO_RATINGS, METHOD))
+        n = sheet.rows["n"].cast(pl.Float64).fill_null(0.0).to_numpy()
+        return worth_from_means(
+            sheet.truth, _floats(sheet, "standard_error"), n, filled, confidence=confidence
+        )
+
+    def _ratings_of(self, sheet: Sheet) -> Ratings:
+        """The single ratings of the items of a sheet; of yes or no as 1 and 0."""
+        if sheet.task.questions not in self._ratings:
+            held = self.truth.answers.join(
+                sheet.rows.select(ITEM), on=ITEM, how="semi", maintain_order="left"
+            )
+            value = held["value"].to_numpy()
+            value = yes(sheet.scale, value) if sheet.task.kind == "binary" else value
+            self._ratings[sheet.task.questions] = triples(held["rater"], _names(held), value)
+        return self._ratings[sheet.task.questions]
+
+
+def _of_means(methods: Sequence[str]) -> bool:
+    return all(name in ("mean", PUBLISHED) or name.startswith("ITU-T P.910") for name in methods)
+
+
+def _names(rows: pl.DataFrame) -> pl.Series:
+    return rows.select(pl.concat_str(ITEM, separator="\x1f")).to_series()
+
+
+def stimuli_of(sheet: Sheet) -> Ints:
+    """The stimulus of each row as a number."""
+    return np.arange(sheet.rows.height) if sheet.stimulus is None else sheet.stimulus
+
+
+def _floats(sheet: Sheet, column: str) -> Floats:
+    return sheet.rows[column].cast(pl.Float64).fill_null(float("nan")).to_numpy()
+
+
+def _ordered(sheet: Sheet) -> Floats | None:
+    """What the model orders items by, NaN where it did not answer; None for tasks without an order of two ends."""
+    if sheet.task.kind == "numbers":
+        answers = sheet.code if sheet.on_scale else sheet.score
+    elif sheet.task.kind == "binary":
+        probability = probabilities(sheet)
+        answers = probability if np.isfinite(probability).any() else sheet.decision
+        answers = answers if np.isfinite(answers).any() else sheet.score
+    else:
+        return None
+    return np.where(sheet.answered, answers, np.nan)
+
+
+def _calibrated(sheet: Sheet) -> tuple[str, Flags, Floats, Floats] | None:
+    """What is calibrated, the rows that have it, and labels and predictions there."""
+    if sheet.task.kind == "numbers":
+        of, label = (NUMBERS if sheet.on_scale else ON_LINE), sheet.truth
+        predicted = sheet.code if sheet.on_scale else sheet.score
+    elif sheet.task.kind == "binary":
+        of, label, predicted = PROBABILITIES, sheet.truth, probabilities(sheet)
+    elif sheet.task.kind == "categories" and sheet.shares is not None:
+        # The probability given to the answer, and whether the answer is right.
+        of, label = PROBABILITIES, (sheet.code == sheet.truth).astype(np.float64)
+        predicted = np.max(np.nan_to_num(sheet.shares, nan=-np.inf), axis=1)
+    else:
+        return None
+    rows = sheet.answered & np.isfinite(predicted)
+    return (of, rows, label[rows], predicted[rows]) if rows.any() else None
+
+
+def _on_line(predicted: Floats, line: CalibrationLine) -> Floats:
+    if line.slope.value is None or line.intercept.value is None:
+        return predicted
+    return np.asarray(line.intercept.value + line.slope.value * predicted)
+
+
+def _no_line(reason: str) -> CalibrationLine:
+    return CalibrationLine(*(Estimate.missing(reason, name) for name in ("slope", "intercept", "bias")))
+
+
+def _over_systems(label: Floats, predicted: Floats, system: Ints, confidence: float) -> CalibrationLine:
+    present = system >= 0
+    if np.unique(system[present]).size < 3:
+        return _no_line("fewer than 3 systems")
+    return calibration_line(
+        label[present], predicted[present], system[present], confidence=confidence, unit="systems"
+    )
+
+
+def _compared(sheet: Sheet, marked: Marked, truth: Truth) -> tuple[Flags, Compared] | None:
+    """The rows that were answered, and what their errors are made of."""
+    kind, noise = sheet.task.kind, None
+    predicted = marked.predicted
+    if kind == "numbers":
+        predicted = sheet.code if sheet.on_scale else sheet.score
+    elif kind not in ("binary", "categories", "ordinal"):
+        return None
+    rows = sheet.answered & np.isfinite(predicted)
+    label, predicted = sheet.truth[rows], predicted[rows]
+    if rows.sum() < 3:
+        return None
+    if kind == "numbers" and not sheet.on_scale:
+        predicted = _on_line(predicted, calibration_line(label, predicted))
+    if kind == "numbers" and "standard_error" in sheet.rows.columns:
+        squared = _floats(sheet, "standard_error")[rows] ** 2
+        noise = squared if np.isfinite(squared).all() else None
+    elif kind in ("binary", "categories"):
+        noise = _votes_against(sheet, truth)
+        noise = None if noise is None or not np.isfinite(noise[rows]).all() else noise[rows]
+    squares = kind in ("numbers", "ordinal")
+    wrong = (predicted - label) ** 2 if squares else (predicted != label).astype(np.float64)
+    return rows, Compared(
+        model=sheet.model,
+        task=sheet.task.id,
+        wrong=wrong,
+        noise=noise,
+        stimulus=stimuli_of(sheet)[rows],
+        squared=squares,
+    )
+
+
+def _votes_against(sheet: Sheet, truth: Truth) -> Floats | None:
+    """The share of each item's votes that are not for its label."""
+    if not truth.votes.height:
+        return None
+    votes = sheet.rows.select(*ITEM, "truth").join(truth.votes, on=ITEM, how="left", maintain_order="left")
+    value = votes["value"].cast(pl.Float64).fill_null(float("nan")).to_numpy()
+    side = yes(sheet.scale, value) if sheet.task.kind == "binary" else value
+    agreed = pl.Series("agreed", side == votes["truth"].to_numpy())
+    shares = (
+        votes.with_columns(agreed)
+        .group_by(ITEM, maintain_order=True)
+        .agg((1 - (pl.col("votes") * pl.col("agreed")).sum() / pl.col("votes").sum()).alias("against"))
+    )
+    return shares["against"].cast(pl.Float64).fill_null(float("nan")).to_numpy()

@@ -1,0 +1,423 @@
+"""Agreement by part: the calibration of every model overall and by system, where it fails beyond the noise of labels, and how
+many ratings its answer is worth.
+
+*Calibration*: labels regressed on predictions (:mod:`heartfelt.stats.calibration_line`), over stimuli and over systems, and the
+mean prediction less the mean label of every system. Numbers are compared on the scale, or after being put on it by their line;
+of questions with categories it is the probability given to the answer, compared with how often it is right.
+
+*Errors*: the mean squared error of numbers in every part (system, intent, any slice) next to what the noise of labels alone would
+give, which is the mean squared standard error of the labels: their difference estimates the squared error from the true values. Of
+categories, the share of wrong answers next to the share of votes against the label. The excess over noise is compared with that of
+the other items; p-values are corrected by Holm over the parts of a column.
+
+*Worth in ratings*: :mod:`heartfelt.stats.raters_worth`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from heartfelt.stats._bounds import t_quantile, with_t
+from heartfelt.stats.calibration_line import CalibrationLine
+from heartfelt.stats.estimate import Estimate
+from heartfelt.stats.inference.posthoc import holm
+from heartfelt.stats.stacking import StackResult
+from heartfelt.stats.triples import Floats, Ints
+
+Flags: TypeAlias = npt.NDArray[np.bool_]
+OMIT = {"omit": True}
+LEAST_SKEW = 1e-3
+FEWEST_IN_PART = 4
+"""A part with fewer stimuli is shown, but not tested against the rest."""
+EXCESS = "squared error beyond noise, less that of the other items"
+EXCESS_SHARE = "wrong answers beyond votes against the label, less that of the other items"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SystemBias:
+    """How far predictions of one system's stimuli lie off: the mean prediction less the mean label."""
+
+    system: str
+    items: int
+    prediction: float
+    label: Estimate
+    bias: Estimate
+    p: float | None
+    p_adjusted: float | None = None
+    differs: bool = False
+    """Whether the bias is not 0, after Holm's correction over the systems."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Calibration:
+    """The calibration of a model on a task.
+
+    ``of`` is what was predicted: ``numbers``, ``numbers on the line`` (put on the scale by the line) or ``probabilities``.
+    """
+
+    model: str
+    task: str
+    of: str
+    over_stimuli: CalibrationLine
+    over_systems: CalibrationLine
+    systems: tuple[SystemBias, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartError:
+    """A model's error on the answered items with one ``value`` in a ``column``.
+
+    ``error`` is the root mean squared error (of categories the share of wrong answers), ``from_noise`` what the noise of labels
+    alone would give, ``beyond`` the error from the true values that this leaves. ``excess`` compares squared errors (of
+    categories shares) beyond noise with those of the other items: above 0, the model fails here more than elsewhere.
+    """
+
+    model: str
+    task: str
+    column: str
+    value: str
+    items: int
+    stimuli: int
+    error: Estimate
+    from_noise: float | None
+    beyond: float | None
+    excess: Estimate
+    p: float | None
+    p_adjusted: float | None = None
+    differs: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Worth:
+    """How many ratings per stimulus a model's answer is worth; ``at_least`` where there is no upper bound."""
+
+    model: str
+    task: str
+    ratings: Estimate
+    at_least: float | None = None
+    correlation: float | None = None
+    """Of the model with the true values."""
+
+    @property
+    def words(self) -> str:
+        """The worth as a phrase."""
+        if self.at_least is not None:
+            return f"at least {self.at_least:,.1f} ratings"
+        if self.ratings.value is None:
+            return f"not known ({self.ratings.why_missing})"
+        text = f"{self.ratings.value:,.1f} ratings"
+        low, high = self.ratings.low, self.ratings.high
+        return text if low is None or high is None else f"{text} [{low:.1f}, {high:,.1f}]"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stack:
+    """Whether combining models beats the best of them, where all clips of one ``unit`` stay in one fold.
+
+    ``unit`` is stimuli (or groups of them), systems or intents. ``left_out`` names models that were not combined, and why.
+    """
+
+    task: str
+    unit: str
+    result: StackResult
+    left_out: Mapping[str, str] = field(default_factory=dict, metadata=OMIT)
+    gains: bool = False
+    """Whether the stack is better: p is small, the difference above 0, and some model beats chance."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    """Agreement by part, of all models and tasks; ``notes`` say what could not be had, and why."""
+
+    calibrations: tuple[Calibration, ...] = field(default=(), metadata=OMIT)
+    errors: tuple[PartError, ...] = field(default=(), metadata=OMIT)
+    worth: tuple[Worth, ...] = field(default=(), metadata=OMIT)
+    stacks: tuple[Stack, ...] = field(default=(), metadata=OMIT)
+    from_labels: tuple[str, ...] = field(default=(), metadata=OMIT)
+    """Models whose predictions are made of labels: of other stimuli, or of other raters."""
+    notes: tuple[str, ...] = field(default=(), metadata=OMIT)
+
+    def renamed(self, names: Mapping[str, str]) -> Parts:
+        """The same with models under other names."""
+        return Parts(
+            calibrations=tuple(replace(row, model=names[row.model]) for row in self.calibrations),
+            errors=tuple(replace(row, model=names[row.model]) for row in self.errors),
+            worth=tuple(replace(row, model=names[row.model]) for row in self.worth),
+            stacks=tuple(
+                replace(
+                    row,
+                    left_out={names[model]: reason for model, reason in row.left_out.items()},
+                    result=row.result.renamed(names),
+                )
+                for row in self.stacks
+            ),
+            from_labels=tuple(names[model] for model in self.from_labels),
+            notes=self.notes,
+        )
+
+    def worst(self, task: str, model: str) -> PartError | None:
+        """The part where a model fails most clearly beyond noise and beyond chance; None where none differs."""
+        rows = [row for row in self.errors if (row.task, row.model) == (task, model)]
+        worse = [row for row in rows if row.differs and (row.excess.value or 0.0) > 0]
+        return min(worse, key=lambda row: (row.p_adjusted or 0.0, row.p or 0.0), default=None)
+
+    def sentences(self, task: str) -> list[str]:
+        """One line per model, and one on combining them."""
+        lines = []
+        for row in self.worth:
+            if row.task != task:
+                continue
+            held = next((c for c in self.calibrations if (c.task, c.model) == (task, row.model)), None)
+            words = [f"worth {row.words}"]
+            # The slope of scores that are not on the scale has no meaning of its own.
+            if held is not None and held.over_stimuli.slope.value is not None and held.of != ON_LINE:
+                words.append(f"calibration slope {held.over_stimuli.slope:.2f}")
+                words.append(f"bias {held.over_stimuli.bias:+.2f}")
+            worst = self.worst(task, row.model)
+            if worst is not None:
+                words.append(
+                    f"fails most where {worst.column} is {worst.value} (p = {worst.p_adjusted:.2g}, Holm)"
+                )
+            lines.append(f"{row.model}: {'; '.join(words)}.")
+        lines += [sentence for row in self.stacks if row.task == task and (sentence := stack_words(row))]
+        return lines
+
+
+NUMBERS, ON_LINE, PROBABILITIES = "numbers", "numbers on the line", "probabilities"
+
+
+def stack_words(row: Stack) -> str:
+    """What combining models brought, in a sentence; empty where it was not tried."""
+    difference = row.result.difference
+    if difference.value is None:
+        return ""
+    verdict = "beats" if row.gains else "does not beat"
+    return (
+        f"Combining the models {verdict} the best of them for other {row.unit}: {difference.value:+.3f} in correlation"
+        + (f" [{difference.low:.3f}, {difference.high:.3f}]" if difference.low is not None else "")
+        + "."
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Compared:
+    """What one model's errors are made of: labels and predictions of the answered rows, in one unit.
+
+    ``noise`` is the squared standard error of labels, or the share of votes against them; None where it is not known.
+    ``stimulus`` numbers the stimuli.
+    """
+
+    model: str
+    task: str
+    wrong: Floats
+    noise: Floats | None
+    stimulus: Ints
+    squared: bool
+
+
+def system_biases(
+    label: Floats, predicted: Floats, system: Sequence[str | None], stimulus: Ints, confidence: float
+) -> tuple[SystemBias, ...]:
+    """The bias of every system, with intervals over its stimuli, and p-values corrected over systems."""
+    table = pl.DataFrame(
+        {"system": list(system), "stimulus": stimulus, "label": label, "gap": predicted - label},
+        schema_overrides={"system": pl.String},
+    ).drop_nulls("system")
+    rows = []
+    for (name,), part in table.group_by("system", maintain_order=True):
+        means = part.group_by("stimulus", maintain_order=True).agg(pl.col("label", "gap").mean())
+        of_label, bias = (
+            _mean(means[column].to_numpy(), what, confidence)
+            for column, what in (("label", "mean label"), ("gap", "mean prediction less mean label"))
+        )
+        rows.append(
+            SystemBias(
+                system=str(name),
+                items=part.height,
+                prediction=float(of_label) + float(bias),
+                label=of_label,
+                bias=bias,
+                p=_p_of_mean(means["gap"].to_numpy()),
+            )
+        )
+    rows.sort(key=lambda row: row.system)
+    corrected = holm([row.p for row in rows], confidence=confidence)
+    return tuple(
+        replace(row, p_adjusted=p, differs=bool(differs))
+        for row, p, differs in zip(rows, corrected.adjusted, corrected.significant, strict=True)
+    )
+
+
+def part_errors(
+    compared: Compared, column: str, values: Sequence[str | None], confidence: float
+) -> list[PartError]:
+    """The errors of every value of a column that has two or more, each tested against the other items."""
+    names = sorted({value for value in values if value is not None})
+    if len(names) < 2:
+        return []
+    order = {name: code for code, name in enumerate(names)}
+    codes = np.array([-1 if value is None else order[value] for value in values], np.int64)
+    beyond = compared.wrong if compared.noise is None else compared.wrong - compared.noise
+    rows = [
+        _part_error(compared, column, name, codes == code, codes >= 0, beyond, confidence)
+        for code, name in enumerate(names)
+    ]
+    corrected = holm([row.p for row in rows], confidence=confidence)
+    return [
+        replace(row, p_adjusted=p, differs=bool(differs))
+        for row, p, differs in zip(rows, corrected.adjusted, corrected.significant, strict=True)
+    ]
+
+
+def _part_error(
+    compared: Compared,
+    column: str,
+    value: str,
+    inside: Flags,
+    present: Flags,
+    beyond: Floats,
+    confidence: float,
+) -> PartError:
+    inside_rows, rest = np.flatnonzero(inside), np.flatnonzero(present & ~inside)
+    mean = float(compared.wrong[inside_rows].mean())
+    noise = None if compared.noise is None else float(compared.noise[inside_rows].mean())
+    left = None if noise is None else max(mean - noise, 0.0)
+    root = math.sqrt if compared.squared else float
+    excess, p = _excess(compared, inside_rows, rest, beyond, confidence)
+    stimuli = int(np.unique(compared.stimulus[inside_rows]).size)
+    return PartError(
+        model=compared.model,
+        task=compared.task,
+        column=column,
+        value=value,
+        items=inside_rows.size,
+        stimuli=stimuli,
+        error=_error(compared, inside_rows, mean, stimuli, confidence),
+        from_noise=None if noise is None else root(noise),
+        beyond=None if left is None else root(left),
+        excess=excess,
+        p=p,
+    )
+
+
+def _error(compared: Compared, inside_rows: Ints, mean: float, stimuli: int, confidence: float) -> Estimate:
+    """The error of a part: a root mean square with an interval on the log scale, or a share."""
+    name = "root mean squared error" if compared.squared else "share of wrong answers"
+    counts = {"items": inside_rows.size, "stimuli": stimuli}
+    shown = math.sqrt(mean) if compared.squared else mean
+    estimate = Estimate(shown, method=name, confidence=confidence, counts=counts)
+    if stimuli < FEWEST_IN_PART:
+        return estimate.without_interval(f"{stimuli} stimuli; at least {FEWEST_IN_PART} are needed")
+    error = math.sqrt(_variance(compared.wrong[inside_rows], compared.stimulus[inside_rows]))
+    half = t_quantile(confidence, stimuli - 1) * error
+    if not compared.squared:
+        return estimate.with_interval(
+            max(mean - half, 0.0), min(mean + half, 1.0), "Student t over stimuli", confidence
+        )
+    if mean <= 0 or error <= 0:
+        return estimate.without_interval("there is no error to be uncertain about")
+    ends = mean * np.exp(np.minimum(np.array([-half, half]) / mean, 100.0))
+    low, high = np.sqrt(ends).tolist()
+    return estimate.with_interval(low, high, "Student t over stimuli, log scale", confidence)
+
+
+def _excess(
+    compared: Compared, inside_rows: Ints, rest: Ints, beyond: Floats, confidence: float
+) -> tuple[Estimate, float | None]:
+    """The mean over the stimuli of a part less that of the rest, with its p-value."""
+    name = EXCESS if compared.squared else EXCESS_SHARE
+    sides = [_by_stimulus(beyond[rows], compared.stimulus[rows]) for rows in (inside_rows, rest)]
+    sizes = sides[0].size, sides[1].size
+    counts = {"stimuli": sizes[0], "other_stimuli": sizes[1]}
+    if not sizes[1]:
+        return Estimate.missing("there are no other items", name, counts), None
+    estimate = Estimate(float(sides[0].mean() - sides[1].mean()), method=name, counts=counts)
+    if min(sizes) < FEWEST_IN_PART:
+        reason = f"{min(sizes)} stimuli; at least {FEWEST_IN_PART} are needed on both sides"
+        return estimate.without_interval(reason), None
+    result = part_and_rest(*sides, confidence=confidence)
+    if result is None:
+        return estimate.without_interval("all items are equally wrong"), None
+    low, high, p = result
+    return estimate.with_interval(low, high, "permutation of stimuli, Pearson type III", confidence), p
+
+
+def _by_stimulus(values: Floats, stimulus: Ints) -> Floats:
+    codes = np.unique(stimulus, return_inverse=True)[1]
+    return np.asarray(np.bincount(codes, values) / np.bincount(codes)) if values.size else values
+
+
+def part_and_rest(part: Floats, rest: Floats, *, confidence: float) -> tuple[float, float, float] | None:
+    """Interval and p-value of the difference of two means, were the values dealt to the two at random.
+
+    The permutation distribution has a known variance and skewness; Pearson's type III has the same (Mielke and Berry 2007,
+    *Permutation Methods*). Squared errors are skewed, and a small part with a large mean is then less surprising than Student's t
+    says. None where all values are equal.
+    """
+    values = np.concatenate([part, rest])
+    n, k = values.size, part.size
+    centred = values - values.mean()
+    second, third = float(np.mean(centred**2)), float(np.mean(centred**3))
+    if second <= 1e-24 * max(float(np.abs(values).max()) ** 2, 1e-300):
+        return None
+    difference = float(part.mean() - rest.mean())
+    error = math.sqrt(second * n * n / ((n - 1) * k * (n - k)))
+    skew = third / second**1.5 * (n - 2 * k) / (n - 2) * math.sqrt((n - 1) / (k * (n - k)))
+    tail = (1 - confidence) / 2
+    low, high = _type_three_quantile(tail, skew), _type_three_quantile(1 - tail, skew)
+    above = _type_three_above(difference / error, skew)
+    p = min(2 * min(above, 1 - above), 1.0)
+    return difference - high * error, difference - low * error, p
+
+
+def _type_three_above(z: float, skew: float) -> float:
+    """The share of a standardised Pearson type III distribution that lies above ``z``."""
+    from scipy.special import gammaincc, ndtr
+
+    if abs(skew) < LEAST_SKEW:
+        return float(ndtr(-z))
+    shape = 4 / skew**2
+    above = float(gammaincc(shape, max(shape + math.copysign(z, z * skew) * math.sqrt(shape), 0.0)))
+    return above if skew > 0 else 1 - above
+
+
+def _type_three_quantile(share: float, skew: float) -> float:
+    from scipy.special import gammaincinv, ndtri
+
+    if abs(skew) < LEAST_SKEW:
+        return float(ndtri(share))
+    shape = 4 / skew**2
+    position = float(gammaincinv(shape, share if skew > 0 else 1 - share))
+    return math.copysign(1.0, skew) * (position - shape) / math.sqrt(shape)
+
+
+def _variance(values: Floats, stimulus: Ints) -> float:
+    """The variance of a mean whose rows of one stimulus belong together."""
+    codes = np.unique(stimulus, return_inverse=True)[1]
+    sums = np.bincount(codes, values - values.mean())
+    groups = sums.size
+    return float(sums @ sums) / values.size**2 * groups / max(groups - 1, 1)
+
+
+def _mean(values: Floats, name: str, confidence: float) -> Estimate:
+    estimate = Estimate(float(values.mean()), method=name, counts={"stimuli": values.size})
+    if values.size < 3:
+        return estimate.without_interval(f"{values.size} stimuli; at least 3 are needed")
+    error = float(values.std(ddof=1)) / math.sqrt(values.size)
+    return with_t(estimate, error, values.size - 1, "Student t over stimuli", confidence)
+
+
+def _p_of_mean(values: Floats) -> float | None:
+    from scipy.special import stdtr
+
+    error = float(values.std(ddof=1)) / math.sqrt(values.size) if values.size > 2 else 0.0
+    if error <= 1e-12 * max(float(np.abs(values).max(initial=0.0)), 1e-300):
+        return None
+    return 2 * float(stdtr(values.size - 1, -abs(float(values.mean())) / error))

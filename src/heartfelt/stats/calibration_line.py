@@ -1,0 +1,110 @@
+"""Calibration of predicted numbers: the line of labels on predictions, and how far predictions lie off on average.
+
+Slope 1 with intercept 0 is perfect: a prediction of 4 then goes with labels of 4 on average. A slope below 1 means that
+predictions differ more than labels do (overconfident), above 1 less. ``bias`` is the mean prediction less the mean label. Labels
+carry noise, but they are regressed on predictions and not the other way round, so their noise widens the intervals and biases
+neither slope nor bias (errors in the outcome of a regression do not attenuate it).
+
+Errors leave out one row, or one whole cluster (stimulus, system), at a time: the jackknife, which for a line is CR3, with
+Student's t (``jackknife.cluster_df``, at most half the clusters). Sums only, so the cost is linear in the rows.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from heartfelt.stats import _bounds
+from heartfelt.stats.estimate import Estimate
+from heartfelt.stats.jackknife import LEAST_UNITS, cluster_df
+from heartfelt.stats.triples import Floats, Ints
+
+
+@dataclass(frozen=True, slots=True)
+class CalibrationLine:
+    """Labels as ``intercept + slope * prediction``, and the ``bias`` of predictions, each with an interval."""
+
+    slope: Estimate
+    intercept: Estimate
+    bias: Estimate
+
+
+_METHODS = (
+    "least-squares slope of labels on predictions",
+    "intercept of labels on predictions",
+    "mean prediction less mean label",
+)
+
+
+def calibration_line(
+    label: Floats,
+    predicted: Floats,
+    group: Ints | None = None,
+    *,
+    confidence: float = 0.95,
+    unit: str = "stimuli",
+) -> CalibrationLine:
+    """The line over rows, or with whole groups as units; ``unit`` is what a unit is called in the counts."""
+    codes = np.arange(label.size) if group is None else np.unique(group, return_inverse=True)[1]
+    count = int(codes.max()) + 1 if codes.size else 0
+    counts = {"items": int(label.size), unit: count}
+    if label.size < 3 or float(np.ptp(predicted)) <= 1e-12 * max(float(np.abs(predicted).max()), 1e-300):
+        reason = "fewer than 3 items" if label.size < 3 else "the predictions do not vary"
+        slope, intercept = (Estimate.missing(reason, name, counts) for name in _METHODS[:2])
+        bias = _bias_alone(label, predicted, codes, count, counts, confidence)
+        return CalibrationLine(slope, intercept, bias)
+    x, y = predicted - predicted.mean(), label - label.mean()
+    rows = np.column_stack([np.ones(x.size), x, y, x * x, x * y])
+    sums = np.zeros((count, 5))
+    for column in range(5):
+        sums[:, column] = np.bincount(codes, rows[:, column], minlength=count)
+    total = sums.sum(axis=0)
+    values = _read(np.vstack([total, total - sums]), float(predicted.mean()), float(label.mean()))
+    df = _df(codes, count, group)
+    return CalibrationLine(
+        *(
+            _bounded(name, float(column[0]), column[1:], df, counts, confidence)
+            for name, column in zip(_METHODS, values.T, strict=True)
+        )
+    )
+
+
+def _read(sums: Floats, x_mean: float, y_mean: float) -> Floats:
+    """Slope, intercept and bias from sums about the means."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        n, x, y = sums[:, 0], sums[:, 1] / sums[:, 0], sums[:, 2] / sums[:, 0]
+        spread = sums[:, 3] / n - x * x
+        slope = np.where(spread > 1e-300, (sums[:, 4] / n - x * y) / spread, np.nan)
+    return np.column_stack([slope, y + y_mean - slope * (x + x_mean), x + x_mean - y - y_mean])
+
+
+def _bias_alone(
+    label: Floats, predicted: Floats, codes: Ints, count: int, counts: dict[str, int], confidence: float
+) -> Estimate:
+    if not label.size:
+        return Estimate.missing("no items", _METHODS[2], counts)
+    gap, n = np.bincount(codes, predicted - label), np.bincount(codes)
+    rest = np.maximum(label.size - n, 1)
+    without = (gap.sum() - gap) / rest
+    return _bounded(_METHODS[2], float(gap.sum()) / label.size, without, float(count - 1), counts, confidence)
+
+
+def _df(codes: Ints, count: int, group: Ints | None) -> float:
+    if group is None or count < LEAST_UNITS:
+        return float(max(count - 2, 1))
+    return max(min(cluster_df(np.bincount(codes)), count / 2), 1.0)
+
+
+def _bounded(
+    name: str, value: float, without: Floats, df: float, counts: dict[str, int], confidence: float
+) -> Estimate:
+    estimate = Estimate(value, method=name, counts=counts)
+    if without.size < LEAST_UNITS:
+        return estimate.without_interval(f"{without.size} units; at least {LEAST_UNITS} are needed")
+    if not np.isfinite(without).all():
+        return estimate.without_interval("without one of the units the predictions do not vary")
+    moved = without - value
+    error = math.sqrt((without.size - 1) / without.size * float(moved @ moved))
+    return _bounds.with_t(estimate, error, max(df, 1.0), f"jackknife, Student t ({df:.3g} df)", confidence)

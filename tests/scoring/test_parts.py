@@ -1,0 +1,305 @@
+"""Agreement by part: planted biases and failures are named, worth agrees with one rater, stacks are asked fairly."""
+
+from __future__ import annotations
+
+import json
+import wave
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from heartfelt.benchmark import bench
+from heartfelt.benchmark.stacking import stacks_of, with_stacks
+from heartfelt.media.probe import probe_stimuli
+from heartfelt.scoring import ScoreOptions, Scores, score, truth_of
+from heartfelt.scoring.by_part import thirds
+from heartfelt.scoring.parts import part_and_rest
+from heartfelt.serialization import from_json
+from heartfelt.snapshot import Snapshot
+from heartfelt.snapshot.snapshot import Source
+from tests.scoring import made
+
+FEW = ScoreOptions(resamples=100)
+
+
+def predicted(
+    truth: dict[str, float],
+    model: str = "m",
+    *,
+    sd: float = 0.4,
+    seed: int = 0,
+    off: dict[str, float] | None = None,
+) -> pl.DataFrame:
+    """Predictions with noise, moved by ``off`` for the systems it names."""
+    draw, off = np.random.default_rng(seed), off or {}
+    rows = [
+        {
+            "stimulus": name,
+            "question": "valence",
+            "value": value + draw.normal(0, sd) + off.get(name.split("_")[0], 0.0),
+        }
+        for name, value in truth.items()
+    ]
+    return made.predictions(model, rows)
+
+
+@pytest.fixture(scope="module")
+def numbers() -> tuple[Snapshot, dict[str, float]]:
+    return made.numbers(per_cell=6, raters=8)
+
+
+@pytest.fixture(scope="module")
+def biased(numbers: tuple[Snapshot, dict[str, float]]) -> Scores:
+    """One model that is 1.5 too high on S3."""
+    snapshot, truth = numbers
+    return score(snapshot, predicted(truth, off={"S3": 1.5}), FEW)
+
+
+def test_a_biased_system_is_named(biased: Scores) -> None:
+    (calibration,) = biased.parts.calibrations
+    rows = {row.system: row for row in calibration.systems}
+    assert [name for name, row in rows.items() if row.differs] == ["S3"]
+    assert rows["S3"].bias.low is not None
+    assert rows["S3"].bias.low < 1.5 < (rows["S3"].bias.high or 0)
+    assert rows["S3"].prediction - float(rows["S3"].label) == pytest.approx(float(rows["S3"].bias))
+    assert calibration.of == "numbers"
+    assert calibration.over_systems.slope.counts["systems"] == 8
+    assert calibration.over_stimuli.bias.value == pytest.approx(1.5 / 8, abs=0.15)
+
+
+def test_the_part_where_a_model_fails_is_named(biased: Scores) -> None:
+    worst = biased.parts.worst("valence", "m")
+    assert worst is not None
+    assert (worst.column, worst.value) == ("system", "S3")
+    assert worst.beyond == pytest.approx((1.5**2 + 0.4**2) ** 0.5, abs=0.3)
+    assert {row.column for row in biased.parts.errors} == {"system", "intent"}
+    assert not any(row.differs for row in biased.parts.errors if row.column == "intent")
+    assert any("fails most where system is S3" in line for line in biased.parts.sentences("valence"))
+    assert any("by loudness" in note for note in biased.parts.notes)
+
+
+def test_errors_without_the_noise_of_labels_are_those_from_the_true_values() -> None:
+    snapshot, truth = made.numbers(per_cell=20, raters=4, noise=1.4)
+    rows = score(snapshot, predicted(truth, sd=0.5), FEW).parts.errors
+    beyond = [row.beyond for row in rows if row.column == "intent"]
+    assert beyond == pytest.approx([0.5] * 3, abs=0.2)
+    for row in rows:
+        assert row.error.value is not None
+        assert row.from_noise is not None
+        assert row.error.value > 0.6
+        assert row.from_noise == pytest.approx(0.7, abs=0.15)
+
+
+def test_a_further_rater_is_worth_one_rating() -> None:
+    snapshot, truth = made.numbers(per_cell=30, raters=8)
+    draw = np.random.default_rng(1)
+    rows = [
+        {"stimulus": name, "question": "valence", "value": float(np.clip(np.rint(v + draw.normal()), 1, 9))}
+        for name, v in truth.items()
+    ]
+    scores = score(snapshot, made.predictions("rater", rows), FEW)
+    (worth,) = scores.parts.worth
+    assert worth.ratings.value == pytest.approx(1.0, abs=0.25)
+    # One rating against the mean of the others says the same on the scale of correlations.
+    one = scores.one_rater("valence")
+    assert one.value is not None
+    assert scores.headline("valence", "rater").value == pytest.approx(one.value, abs=0.05)
+
+
+def test_failures_make_a_model_worth_less(numbers: tuple[Snapshot, dict[str, float]]) -> None:
+    snapshot, truth = numbers
+    table = predicted(truth, sd=0.8)
+    ok = pl.int_range(pl.len()) % 2 == 0
+    failed = table.with_columns(
+        ok.alias("ok"),
+        pl.when(ok).then("value").alias("value"),
+        pl.when(~ok).then(pl.lit("HTTP 500")).alias("problem"),
+    )
+    full, half = (score(snapshot, each, FEW).parts.worth[0].ratings for each in (table, failed))
+    assert half.value is not None
+    assert full.value is not None
+    assert half.value < full.value / 2
+
+
+def test_yes_or_no_and_categories() -> None:
+    snapshot, chance = made.chances(stimuli=150, raters=5)
+    rows = [
+        {"stimulus": s, "question": "match", "shares": made.shares({"yes": p, "no": 1 - p})}
+        for s, p in chance.items()
+    ]
+    parts = score(snapshot, made.predictions("m", rows), FEW).parts
+    assert parts.calibrations[0].of == "probabilities"
+    assert parts.calibrations[0].over_stimuli.bias.value == pytest.approx(0.0, abs=0.1)
+    assert parts.worth[0].at_least is not None
+    categories = made.feelings()
+    names = categories.stimuli["stimulus"].to_list()
+    answers = [{"stimulus": s, "question": "feeling", "answer": "joy"} for s in names]
+    worth = score(categories, made.predictions("joy", answers), FEW).parts.worth
+    assert "numbers and for yes or no" in (worth[0].ratings.why_missing or "")
+
+
+def test_scores_off_the_scale_are_put_on_it(numbers: tuple[Snapshot, dict[str, float]]) -> None:
+    snapshot, truth = numbers
+    rows = [{"stimulus": n, "question": "valence", "score": (v - 5) / 10} for n, v in truth.items()]
+    parts = score(snapshot, made.predictions("m", rows), FEW).parts
+    assert parts.calibrations[0].of == "numbers on the line"
+    assert all(row.error.value is not None and row.error.value < 1 for row in parts.errors)
+
+
+def test_files_without_parts_are_read(biased: Scores) -> None:
+    data = made.as_json(biased)
+    assert from_json(Scores, data).parts == biased.parts
+    del data["parts"]
+    old = from_json(Scores, data)
+    assert not old.parts.errors
+    assert not old.parts.sentences("valence")
+    renamed = biased.parts.renamed({"m": "other"})
+    for rows in (renamed.errors, renamed.worth, renamed.calibrations):
+        assert {row.model for row in rows} == {"other"}
+
+
+def sounds(folder: Path, numbers: tuple[Snapshot, dict[str, float]], loudest: float) -> Snapshot:
+    """The study with a tone for every stimulus, from quiet to loud and from one to three seconds."""
+    snapshot, truth = numbers
+    for at, name in enumerate(truth):
+        seconds, level = 1 + 2 * (at % 9) / 8, loudest ** ((at % 7) / 6) * 0.02
+        tone = level * np.sin(2 * np.pi * 440 * np.arange(int(16_000 * seconds)) / 16_000)
+        with wave.open(str(folder / f"{name}.wav"), "wb") as file:
+            file.setnchannels(1)
+            file.setsampwidth(2)
+            file.setframerate(16_000)
+            file.writeframes((tone * 32_767).astype(np.int16).tobytes())
+    bare = snapshot.stimuli.select("stimulus", "system", "intent")
+    stimuli = probe_stimuli(bare.with_columns((pl.col("stimulus") + ".wav").alias("path")), folder, "tones")
+    return Snapshot.build(
+        snapshot.study,
+        stimuli=stimuli,
+        ratings=snapshot.ratings,
+        source=Source("simulation", "felt", media_root=folder),
+    )
+
+
+def test_errors_by_loudness_and_length_are_measured(
+    tmp_path: Path, numbers: tuple[Snapshot, dict[str, float]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache = tmp_path / "cache" / "loudness.json"
+    monkeypatch.setattr("heartfelt.scoring.sound.loudness_cache", lambda: cache)
+    snapshot = sounds(tmp_path, numbers, loudest=30.0)
+    truth = truth_of(snapshot, loudness=True)
+    # Files that have not changed are read from the cache, whatever it says.
+    stored = json.loads(cache.read_text())
+    assert len(stored) == len(numbers[1])
+    cache.write_text(json.dumps(dict.fromkeys(stored, -20.0)))
+    assert truth_of(snapshot, loudness=True).items["loudness"].unique().to_list() == [-20.0]
+    cache.write_text("broken")
+    assert truth_of(snapshot, loudness=True).items["loudness"].equals(truth.items["loudness"])
+    loudness = truth.items["loudness"]
+    assert np.ptp(loudness.to_numpy()) == pytest.approx(20 * np.log10(30), abs=0.5)
+    assert truth.items["length"].max() == pytest.approx(3.0)
+    # Errors grow with loudness.
+    loud = dict(zip(truth.items["stimulus"], loudness, strict=True))
+    draw = np.random.default_rng(3)
+    top = float(loudness.quantile(0.7) or 0.0)
+    rows = [
+        {"stimulus": n, "question": "valence", "value": v + draw.normal(0, 2.0 if loud[n] > top else 0.3)}
+        for n, v in numbers[1].items()
+    ]
+    parts = score(truth, made.predictions("m", rows), FEW).parts
+    by_loudness = [row for row in parts.errors if row.column == "loudness"]
+    assert [row.value.split()[0] for row in by_loudness] == ["high", "low", "middle"]
+    assert by_loudness[0].differs
+    assert (by_loudness[0].excess.value or 0) > 1
+    assert {row.column for row in parts.errors} >= {"length"}
+    alike = score(
+        truth_of(sounds(tmp_path, numbers, loudest=1.0), loudness=True), made.predictions("m", rows), FEW
+    )
+    assert "Errors are not given by loudness: clips differ by less than 1 LU." in alike.parts.notes
+
+
+def test_a_slice_by_numbers_has_three_parts(numbers: tuple[Snapshot, dict[str, float]]) -> None:
+    snapshot, truth = numbers
+    stimuli = snapshot.stimuli.with_columns(pl.int_range(pl.len()).cast(pl.Float64).alias("tempo"))
+    timed = Snapshot.build(snapshot.study, stimuli=stimuli, ratings=snapshot.ratings)
+    scores = score(timed, predicted(truth), replace(FEW, slices=("tempo",)))
+    values = {row.value for row in scores.slices if row.column == "tempo"}
+    assert values == {"low (0 to 47)", "middle (48 to 95)", "high (96 to 143)"}
+    assert {row.value for row in scores.parts.errors if row.column == "tempo"} == values
+    assert thirds(pl.Series([1, 2, None, 2])).to_list() == ["1", "2", None, "2"]
+
+
+def test_columns_that_cut_alike_are_sliced_by_once(numbers: tuple[Snapshot, dict[str, float]]) -> None:
+    snapshot, truth = numbers
+    stimuli = snapshot.stimuli.with_columns(("by " + pl.col("system").cast(pl.String)).alias("maker"))
+    doubled = Snapshot.build(snapshot.study, stimuli=stimuli, ratings=snapshot.ratings)
+    columns = {row.column for row in score(doubled, predicted(truth), FEW).slices}
+    assert "system" in columns
+    assert "maker" not in columns
+
+
+def test_parts_are_compared_as_by_dealing_stimuli_at_random() -> None:
+    rng = np.random.default_rng(4)
+    values = rng.chisquare(1, 40)
+    part, rest = values[:6], values[6:]
+    result = part_and_rest(part + 1.0, rest, confidence=0.95)
+    assert result is not None
+    low, high, p = result
+    pooled = np.concatenate([part + 1.0, rest])
+    dealt = np.array([rng.permutation(pooled)[:6].mean() for _ in range(20_000)])
+    above = np.mean(dealt >= (part + 1.0).mean())
+    assert p == pytest.approx(2 * min(above, 1 - above), abs=0.02)
+    assert low < part.mean() + 1.0 - rest.mean() < high
+    assert (p < 0.05) == (low > 0 or high < 0)
+    assert part_and_rest(np.ones(5), np.ones(9), confidence=0.95) is None
+
+
+@pytest.mark.slow
+def test_parts_that_do_not_differ_are_seldom_named() -> None:
+    named = 0
+    for seed in range(60):
+        snapshot, truth = made.numbers(per_cell=2, raters=5, seed=seed)
+        named += score(snapshot, predicted(truth, seed=seed), FEW).parts.worst("valence", "m") is not None
+    # Two columns, each at 5%.
+    assert named <= 11
+
+
+def test_stacks_leave_out_what_is_made_of_labels(numbers: tuple[Snapshot, dict[str, float]]) -> None:
+    snapshot, truth = numbers
+    tables = [predicted(truth, name, sd=1.0, seed=at) for at, name in enumerate("abc")]
+    scores = score(snapshot, pl.concat(tables), FEW)
+    scores = with_stacks(scores, truth_of(snapshot))
+    assert [row.unit for row in scores.parts.stacks] == ["stimuli", "systems", "intents"]
+    first = scores.parts.stacks[0]
+    assert first.gains
+    assert (first.result.difference.low or 0) > 0
+    assert {weight.model for weight in first.result.weights} == {"a", "b", "c"}
+    assert any("beats the best" in line for line in scores.parts.sentences("valence"))
+    assert from_json(Scores, made.as_json(scores)).parts == scores.parts
+    with_labels = bench(snapshot, ["system-mean", "intent", "human"]).scores
+    (stack,) = with_labels.parts.stacks
+    assert set(stack.left_out) == {"system-mean", "intent", "human"}
+    assert stack.result.stack.value is None
+
+
+def test_a_lottery_of_noise_is_no_gain(numbers: tuple[Snapshot, dict[str, float]]) -> None:
+    snapshot, truth = numbers
+    flat = dict.fromkeys(truth, 5.0)
+    tables = [predicted(flat, name, sd=1.0, seed=at) for at, name in enumerate("abcd")]
+    scores = score(snapshot, pl.concat(tables), FEW)
+    assert not any(rank.beats_chance for rank in scores.ranks)
+    assert not any(stack.gains for stack in stacks_of(scores, scores.tasks[0]))
+
+
+def test_prompts_stay_in_one_fold(numbers: tuple[Snapshot, dict[str, float]]) -> None:
+    snapshot, truth = numbers
+    stimuli = snapshot.stimuli.with_columns(
+        ("p" + (pl.int_range(pl.len()) % 16).cast(pl.String)).alias("prompt")
+    )
+    prompted = Snapshot.build(snapshot.study, stimuli=stimuli, ratings=snapshot.ratings)
+    tables = [predicted(truth, name, sd=1.0, seed=at) for at, name in enumerate("ab")]
+    scores = score(prompted, pl.concat(tables), FEW)
+    first = next(stacks_of(scores, scores.tasks[0], prompted.stimuli))
+    assert first.unit == "stimuli (by prompt)"
+    assert first.result.stack.counts["clusters"] == 16
