@@ -385,6 +385,41 @@ def test_numbers_of_other_libraries_are_numbers(clips: list[Path], tmp_path: Pat
     assert done.table.select("score", "low", "shares").row(0) == (0.5, 0.0, '{"yes": 1.0}')
 
 
+WILD = [1e300, -1e300, 10**400, 1e101]
+
+
+@pytest.mark.parametrize("number", [*WILD, 17.5, -7.5])
+@pytest.mark.parametrize("part", ["value", "samples", "score", "low", "members"])
+def test_a_number_far_beyond_the_scale_is_out_of_range(number: float, part: str, tmp_path: Path) -> None:
+    [asked] = cases(snapshot(tmp_path / "s", 1), ["valence"])
+    given: Any = {"samples": (5.0, number), "members": {"a": number}}.get(part, number)
+    predictor = Scripted(lambda *_: [Prediction(**{"value": 5.0, part: given})])
+    row = run(predictor, [asked]).table.row(0, named=True)
+    stays = number not in WILD and part not in ("value", "samples")
+    assert row["ok"] == stays
+    if not stays and number != 10**400:
+        assert "out of range" in row["problem"]
+        assert row["value"] is None
+
+
+@pytest.mark.parametrize("number", [9.4, 0.2, 16.9, -6.9])
+def test_a_regression_may_overshoot_its_scale(number: float, tmp_path: Path) -> None:
+    [asked] = cases(snapshot(tmp_path / "s", 1), ["valence"])
+    row = run(Scripted(lambda *_: [Prediction(value=number)]), [asked]).table.row(0, named=True)
+    assert (row["ok"], row["value"]) == (True, number)
+
+
+@pytest.mark.parametrize("written", ["1e300", "-1e300", "1e400", "-inf"])
+def test_a_file_with_a_wild_number_says_so(written: str, tmp_path: Path) -> None:
+    data = snapshot(tmp_path / "s", 2)
+    names = [case.stimulus for case in cases(data, ["valence"])]
+    path = tmp_path / "p.csv"
+    path.write_text(f"stimulus,valence\n{names[0]},{written}\n{names[1]},5\n")
+    table = ran(f"file:{path}", cases(data, ["valence"])).table
+    assert table["ok"].to_list() == [False, True]
+    assert any(words in table["problem"][0] for words in ("out of range", "is inf", "is -inf"))
+
+
 def test_the_engine_may_be_asked_for_by_name(clips: list[Path]) -> None:
     asked = [texts_case(clips[0], ["a"])]
     assert run(predictor_from("sham"), asked, None, RunOptions(engine="local")).counts["answered"] == 1

@@ -22,12 +22,14 @@ from heartfelt.models.network import PullError
 from heartfelt.predictors.predictor import NO_MEDIA, Ask, Case, Prediction, Predictor, TransientError
 from heartfelt.predictors.store import Cache, cache_key, question_digest
 from heartfelt.streams import stream
-from heartfelt.study.answer import NONE
+from heartfelt.study.answer import NONE, Scale
 from heartfelt.study.set_scale import TIE
 
 T = TypeVar("T")
 _TURN = 0.2
 """Seconds between looks at the clock. Some libraries handle Ctrl-C in a way that lets an endless wait continue."""
+LARGEST = 1e100
+"""The largest number a prediction may hold: squares and sums of such numbers are still finite."""
 _NUMBERS = ("value", "score", "low", "high", "against", "rate", "start")
 
 
@@ -274,6 +276,7 @@ def checked(prediction: Prediction, ask: Ask, case: Case | None = None) -> Predi
         return Prediction.failed("the predictor gave no answer")
     try:
         prediction = _plain(prediction)
+        _check_range(prediction, ask.scale)
         if case is not None and case.members:
             return _of_set(prediction, [member.stimulus for member in case.members])
         if ask.none and prediction.answer == NONE:
@@ -322,9 +325,29 @@ def _storable(text: str) -> str:
 def _number(given: object, name: str) -> float:
     if isinstance(given, bool) or not isinstance(given, Real):
         raise ValueError(f"the predictor's {name} is {type(given).__name__}, not a number")
-    if not math.isfinite(given):
+    try:
+        number = float(given)
+    except OverflowError:
+        number = math.inf
+    if not math.isfinite(number):
         raise ValueError(f"the predictor's {name} is {given}")
-    return float(given)
+    if abs(number) > LARGEST:
+        raise ValueError(f"the predictor's {name} is out of range: {number:g}")
+    return number
+
+
+def _check_range(prediction: Prediction, scale: Scale) -> None:
+    """Raise where a number lies further beyond an end of the scale than the scale is long; a regression may overshoot a little."""
+    bounds = scale.bounds()
+    if bounds is None:
+        return
+    low, high = bounds
+    for number in (prediction.value, *(prediction.samples or ())):
+        if number is not None and not 2 * low - high <= number <= 2 * high - low:
+            name = "value" if number is prediction.value else "sample"
+            raise ValueError(
+                f"the predictor's {name} is out of range: {number:g}, on a scale from {low:g} to {high:g}"
+            )
 
 
 def _of_set(prediction: Prediction, names: Sequence[str]) -> Prediction:

@@ -29,6 +29,7 @@ from heartfelt.predictors.chat_form import (
     CONTEXT,
     MEDIA_PARAMETERS,
     SYSTEM,
+    UNCLOSED,
     completion_of,
     groups,
     in_words,
@@ -324,20 +325,34 @@ class Chat(RemotePredictor):
         call = replace(call, cost=self.cost(call.input_tokens, call.output_tokens))
         if completion.refusal or call.finish_reason == "content_filter":
             problem = f"the model refused: {shortened(completion.refusal or 'content filter')}"
-        elif call.finish_reason == "length":
-            problem = f"the model's answer was cut off at {self.max_tokens} tokens (raise max_tokens)"
+        elif call.finish_reason in {"length", "max_tokens"}:
+            problem = self._cut_off(call.output_tokens)
         elif completion.content is not None and completion.content.strip():
             given = (
                 read_drafts(completion.content, asks, self.language)
                 if self.drafts
                 else read_form(completion.content, asks, shown)
             )
-            return [replace(each, call=call) for each in given]
+            unclosed = f"{UNCLOSED} (max_tokens={self.max_tokens}; raise it if the answer needs more)"
+            return [
+                replace(each, call=call, problem=unclosed if each.problem == UNCLOSED else each.problem)
+                for each in given
+            ]
         elif call.reasoning is not None:
             problem = "the model reasoned but gave no answer"
         else:
             problem = "the model answered with nothing"
         return [Prediction(problem=problem, call=call)] * len(asks)
+
+    def _cut_off(self, written: int | None) -> str:
+        """Which limit an answer that ended too early met, and how to raise it."""
+        spec = f"chat[max_tokens={2 * self.max_tokens}]"
+        if written is not None and written < self.max_tokens:
+            return (
+                f"the model's answer was cut off after {written:,} tokens, by a limit of the server: max_tokens={self.max_tokens}"
+                " was not reached (raise the server's context length, or send shorter media)"
+            )
+        return f"the model's answer was cut off at the limit max_tokens={self.max_tokens} (raise it, as in {spec}:…)"
 
     def cost(self, input_tokens: int | None, output_tokens: int | None) -> float | None:
         """The cost of a request; None where the prices or a count are missing."""

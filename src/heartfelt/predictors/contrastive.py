@@ -31,6 +31,7 @@ import numpy.typing as npt
 from heartfelt.errors import InputError
 from heartfelt.media.image import decode_image
 from heartfelt.media.sound import decode
+from heartfelt.models.devices import checked_device
 from heartfelt.models.hub import identity_of, loaded_from, model_of, transformers_library
 from heartfelt.predictors.predictor import PREDICTORS, Ask, Case, Prediction, Predictor, PredictorInfo
 from heartfelt.predictors.spec import number_option
@@ -64,7 +65,7 @@ class Matcher(Predictor):
         self._texts: Recent[tuple[Vector, str | None]] = Recent()
         self._media: Recent[Vector] = Recent()
         library = transformers_library(where)
-        self.device = _device_of(options.get("device", "auto"))
+        self.device = checked_device(options.get("device", "auto"))
         self._model: Any = model_of(where, getattr(library, self.model_class)).to(self.device)
         self.temperature = temperature_of(options, self._model)
         self._identity = identity_of(where, self._model)
@@ -258,18 +259,3 @@ def temperature_of(options: Mapping[str, str], model: Any) -> float:
         scale = model.logit_scale_a if hasattr(model, "logit_scale_a") else model.logit_scale
         return math.exp(-scale.item())
     return number_option(options, "temperature", 1.0, 0.0, above=True)
-
-
-def _device_of(wanted: str) -> str:
-    """Where the model shall run: ``auto`` takes a GPU where there is one."""
-    import torch
-
-    if wanted != "auto":
-        try:
-            return str(torch.zeros(0, device=wanted).device)
-        except (RuntimeError, AssertionError) as error:
-            raise InputError(
-                f"No device here is called '{wanted}': {str(error).strip().splitlines()[0]}.",
-                "Use device=auto, cpu or cuda.",
-            ) from error
-    return "cuda" if torch.cuda.is_available() else "cpu"
