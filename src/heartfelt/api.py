@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from heartfelt.benchmark.bench import Models
     from heartfelt.labels import Labels
     from heartfelt.planning import Plan
+    from heartfelt.predictors.calls import Budget
     from heartfelt.predictors.spec import PredictorLike
     from heartfelt.progress import Progress
     from heartfelt.publishing.papers.details import Details
@@ -192,6 +193,11 @@ def bench(
     questions: Sequence[str] | None = None,
     folder: Path | str | None = None,
     seed: int = 0,
+    budget: float | str | Budget | None = None,
+    repeats: int = 1,
+    at_once: int | None = None,
+    timeout: float | None = None,
+    cache: bool = False,
     progress: Progress | None = None,
 ) -> Bench:
     """Ask predictors about every item and score their answers against the labels and the human ceiling.
@@ -209,6 +215,18 @@ def bench(
         the report is written. Models that an earlier bench of the same data left there are kept.
     seed : int
         Of the resampling.
+    budget : float, str or Budget, optional
+        What requests to hosted models may cost in all, such as ``5`` or ``"2000000tokens"``; earlier runs in ``folder`` count.
+        A later call with a larger budget asks the rest.
+    repeats : int
+        How often servers and functions are asked each question; their answers are combined, and how far they agree is in
+        ``bench.scores.about[model].consistency``.
+    at_once : int, optional
+        Requests under way at the same time.
+    timeout : float, optional
+        Seconds a stimulus may take per request.
+    cache : bool
+        Whether answers are reused between folders.
     progress : callable, optional
         Called with what is being done, the steps done and the steps in all.
 
@@ -225,10 +243,20 @@ def bench(
     """
     from heartfelt.benchmark import BenchOptions, bench
     from heartfelt.labels import Benchmark
+    from heartfelt.predictors import RunOptions, user_cache
+    from heartfelt.predictors.budgets import read_budget
     from heartfelt.scoring import ScoreOptions, Selection
 
     only = None if questions is None else tuple(questions)
-    options = BenchOptions(score=ScoreOptions(seed=seed, selection=Selection(questions=only)), questions=only)
+    asking = RunOptions(
+        at_once,
+        timeout=timeout,
+        cache=user_cache() if cache else None,
+        budget=None if budget is None else read_budget(budget),
+        repeats=repeats,
+    )
+    scoring = ScoreOptions(seed=seed, selection=Selection(questions=only))
+    options = BenchOptions(score=scoring, run=asking, questions=only)
     asked = source if isinstance(source, Benchmark) else snapshot_of(source)
     if folder is None:
         return bench(asked, models, options, progress)

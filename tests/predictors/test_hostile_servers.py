@@ -174,7 +174,7 @@ def broken_off(to: socket.socket) -> None:
             "the server's answer was cut off",
         ),
         (broken_off, "the connection to the server broke: Connection reset by peer"),
-        (lambda to: None, "the server closed the connection without an answer"),
+        (lambda _: None, "the server closed the connection without an answer"),
     ],
     ids=["stated length", "chunks", "gzip", "an object", "a text", "a reset", "nothing"],
 )

@@ -6,7 +6,7 @@ With a ``folder`` answers are stored below ``runs/``: the same bench into the sa
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeAlias
@@ -17,6 +17,8 @@ from heartfelt.benchmark.earlier import RUNS, earlier_bench
 from heartfelt.errors import HeartfeltError, InputError
 from heartfelt.labels import Benchmark, labels
 from heartfelt.predictors import Predictor, Run, RunOptions, cases, predictor_from, run
+from heartfelt.predictors.budgets import applies_to, with_earlier
+from heartfelt.predictors.repeats import self_consistency
 from heartfelt.predictors.spec import PredictorLike
 from heartfelt.progress import Progress
 from heartfelt.representation import ShortRepr
@@ -148,17 +150,20 @@ def bench(
         "Two models are called '{}'.",
         "Give each a name of its own: NAME=SPEC, or in Python a dict {name: model}.",
     )
+    notes = (*options.notes, *_asking_notes(predictors, names, options.run))
     earlier = earlier_bench(options.folder, names, truth.hash, options.score)
     kinds = {predictor.compares for predictor in predictors}
     asked = {compares: cases(source, items=wanted, compares=compares) for compares in kinds}
     known = source.items if isinstance(source, Benchmark) else labels(source).table
-    runs, about = [], dict(earlier.about)
+    runs: list[Run] = []
+    about = dict(earlier.about)
     for predictor in predictors:
         name = re.sub(r"[^\w.-]+", "_", predictor.spec)[:120]
         with predictor:
             predictor.learn(source, known)
             place = None if options.folder is None else options.folder / RUNS / name
-            done = run(predictor, asked[predictor.compares], place, options.run, progress)
+            asking = _asking(predictor, options.run, place, runs)
+            done = run(predictor, asked[predictor.compares], place, asking, progress)
             about[done.model] = model_info(predictor, done)
         runs.append(done)
     tables = [earlier.predictions, *(each.table for each in runs)]
@@ -171,10 +176,51 @@ def bench(
         if table.height
     ]
     ledger = pl.concat([scores.ledger, *ledgers.values()], how="diagonal")
-    scores = replace(scores, notes=(*options.notes, *unusable, *scores.notes), ledger=ledger)
+    scores = replace(scores, notes=(*notes, *unusable, *scores.notes), ledger=ledger)
     result = Bench(scores, predictions, tuple(runs), options.folder)
     silent = tuple(f"{model} answered nothing: {reason}" for model, reason in result.failed.items())
     return replace(result, scores=replace(scores, notes=(*silent, *scores.notes))) if silent else result
+
+
+def _asking_notes(
+    predictors: Sequence[Predictor], names: Sequence[str], options: RunOptions
+) -> Iterator[str]:
+    """What is to be known of repeats; an error where a budget cannot be checked or nothing can be repeated."""
+    for predictor in predictors:
+        applies_to(options.budget, predictor)
+    if options.repeats == 1:
+        return
+    once = [name for name, predictor in zip(names, predictors, strict=True) if not predictor.repeatable]
+    if len(once) == len(names):
+        raise InputError(
+            f"{listed(once)} would give the same answers however often asked.",
+            "Leave out repeats; they are for servers and functions.",
+        )
+    if once:
+        yield f"{listed(once)} gave one answer per question, because repeats would be the same."
+    cold = [
+        name
+        for name, predictor in zip(names, predictors, strict=True)
+        if getattr(predictor, "temperature", None) == 0.0 and predictor.repeatable
+    ]
+    if cold:
+        yield (
+            f"{listed(cold)} was asked repeatedly at temperature 0: repeats show only how far the server's answers vary by"
+            " themselves. Set a temperature, as in chat[temperature=1]."
+        )
+
+
+def _asking(predictor: Predictor, options: RunOptions, home: Path | None, runs: Sequence[Run]) -> RunOptions:
+    """How one of the models is asked: once where repeats would be the same, with what the others left of the budget."""
+    if not predictor.repeatable:
+        options = replace(options, repeats=1)
+    budget = options.budget
+    if budget is None or not applies_to(budget, predictor):
+        return replace(options, budget=None)
+    if home is not None:
+        return replace(options, budget=with_earlier(budget, home, home.parent))
+    spent = sum(budget.taken_by(done.usage) for done in runs if done.usage is not None)
+    return replace(options, budget=replace(budget, spent=spent))
 
 
 def model_info(predictor: Predictor, done: Run) -> ModelInfo:
@@ -194,7 +240,15 @@ def model_info(predictor: Predictor, done: Run) -> ModelInfo:
         digest = re.search(r"\b(?:sha256:)?([0-9a-f]{16,64})\b", own)
         hashed = digest[1] if digest else None
     return ModelInfo(
-        info.spec, info.display_name, info.predictor, version, hashed, done.identity, claimed, done.usage
+        info.spec,
+        info.display_name,
+        info.predictor,
+        version,
+        hashed,
+        done.identity,
+        claimed,
+        done.usage,
+        {} if done.repeated is None else self_consistency(done.repeated),
     )
 
 

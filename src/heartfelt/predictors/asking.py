@@ -70,6 +70,8 @@ class Outcome:
     """How many of the answers were in the cache."""
     lost: bool = False
     """Whether nothing was answered, all of it because of transient errors."""
+    repeat: int = 0
+    """Which repeat of the questions it is."""
 
 
 @dataclass(slots=True)
@@ -118,7 +120,9 @@ class Work:
         """The outcomes of cases whose worker was lost ``times`` times."""
         problem = Prediction.failed(f"its worker was lost {times} times while it was worked on")
         return [
-            Outcome(case.stimulus, (problem,) * len(case.asks), (times,) * len(case.asks), 0.0)
+            Outcome(
+                case.stimulus, (problem,) * len(case.asks), (times,) * len(case.asks), 0.0, repeat=case.repeat
+            )
             for case in cases
         ]
 
@@ -141,7 +145,7 @@ class Work:
                 return open_case
             for ask in case.asks:
                 asked, sent = question_digest(ask, case.prompt), predictor.request_digest(case, ask)
-                open_case.keys.append(cache_key(content, identity, asked, sent))
+                open_case.keys.append(cache_key(content, identity, asked, sent, case.repeat))
             cached = self.cache.find(open_case.keys)
             open_case.settled = [cached.get(key) for key in open_case.keys]
             open_case.from_cache = count - len(open_case.places)
@@ -197,7 +201,9 @@ class Work:
             moved = True
             open_case.attempts[place] += 1
             if prediction.retry_after is None:
-                open_case.settled[place] = checked(prediction, open_case.case.asks[place], open_case.case)
+                open_case.settled[place] = _numbered(
+                    checked(prediction, open_case.case.asks[place], open_case.case), open_case.case.repeat
+                )
                 continue
             problem, attempts = prediction.problem or "", open_case.attempts[place]
             pause = self.retry.wait(open_case.case.stimulus, attempts, prediction.retry_after)
@@ -230,7 +236,17 @@ class Work:
         for file in case.files:
             file.release()
         lost = open_case.transient_error and all(each.problem is not None for each in predictions)
-        return Outcome(case.stimulus, predictions, attempts, seconds, open_case.from_cache, lost)
+        return Outcome(case.stimulus, predictions, attempts, seconds, open_case.from_cache, lost, case.repeat)
+
+
+def _numbered(prediction: Prediction, repeat: int) -> Prediction:
+    """The prediction, its requests with the repeat they were made for."""
+    calls = {
+        name: replace(call, repeat=repeat)
+        for name in ("call", "second_call")
+        if repeat and (call := getattr(prediction, name)) is not None
+    }
+    return replace(prediction, **calls) if calls else prediction
 
 
 def next_from(box: queue.SimpleQueue[T], seconds: float | None = None) -> T:
@@ -329,10 +345,10 @@ def _number(given: object, name: str) -> float:
         number = float(given)
     except OverflowError:
         number = math.inf
-    if not math.isfinite(number):
-        raise ValueError(f"the predictor's {name} is {given}")
+    if math.isnan(number):
+        raise ValueError(f"the predictor's {name} is nan")
     if abs(number) > LARGEST:
-        raise ValueError(f"the predictor's {name} is out of range: {number:g}")
+        raise ValueError(f"the predictor's {name} '{number:g}' is out of range")
     return number
 
 
@@ -346,7 +362,7 @@ def _check_range(prediction: Prediction, scale: Scale) -> None:
         if number is not None and not 2 * low - high <= number <= 2 * high - low:
             name = "value" if number is prediction.value else "sample"
             raise ValueError(
-                f"the predictor's {name} is out of range: {number:g}, on a scale from {low:g} to {high:g}"
+                f"the predictor's {name} '{number:g}' is out of range: the scale is from {low:g} to {high:g}"
             )
 
 

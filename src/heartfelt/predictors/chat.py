@@ -73,7 +73,8 @@ class Chat(RemotePredictor):
         "form": "auto, or how the answer is asked for: json_schema, json_object or plain",
         "reasons": "yes (default) asks for a sentence before each answer, no does not",
         "together": "yes (default) asks all questions about a stimulus in one request, no each in a request of its own",
-        "temperature": "by default 0",
+        "temperature": "by default 0; above it, answers vary and repeats say how much",
+        "seed": "a whole number sent as the seed of the first repeat, one more for each further one; none by default",
         "max_tokens": "how long an answer may be, by default 2000",
         "timeout": "seconds a request may take from start to end, by default 120",
         "task": "judge (default) asks how people on average would answer, draft what is there, for people to verify",
@@ -113,6 +114,9 @@ class Chat(RemotePredictor):
             raise InputError("Only one of the two prices is given.", "Give input_price and output_price.")
         self.reasons = reasons == "yes"
         self.temperature = number_option(options, "temperature", 0.0, 0.0, 2.0)
+        seed = number_option(options, "seed", 0.0, 0.0, 2**31 - 1)
+        self.seed = None if "seed" not in options else int(seed)
+        """The seed of the first repeat; None where none is sent."""
         self.max_tokens = int(number_option(options, "max_tokens", 2_000, 1, 1_000_000))
         self.prices = tuple(number_option(options, name, 0.0, 0.0, 1e9) for name in prices)
         """What a million input and a million output tokens cost; empty where no prices were given."""
@@ -137,6 +141,7 @@ class Chat(RemotePredictor):
             f" form {self._form}, context {'+'.join(self.context) or 'none'}"
             f"{f', drafts in {self.language!r}' if self.drafts else ''}"
             f"{'' if self.together else ', each question alone'}"
+            f"{'' if self.seed is None else f', seed {self.seed}'}"
         )
         return (
             f"chat {self.model} at {self._url} version {self._version or 'by name'},"
@@ -216,7 +221,7 @@ class Chat(RemotePredictor):
         """The questions about a set, in every order it is shown in; what one order gave is not asked and paid for twice."""
         orders, made = orders_of(case), []
         keys = [
-            f"{case.stimulus}\x1f{asks[0].question}\x1f{asks[0].shown}\x1f{place}"
+            f"{case.stimulus}\x1f{asks[0].question}\x1f{asks[0].shown}\x1f{place}\x1f{case.repeat}"
             for place in range(len(orders))
         ]
         for key, order in zip(keys, orders, strict=True):
@@ -267,6 +272,8 @@ class Chat(RemotePredictor):
         """The request as this server accepts it."""
         request = self._plain_request(case, asks, content, form)
         request[self._length_name] = request.pop("max_tokens")
+        if self.seed is not None:
+            request["seed"] = self.seed + case.repeat
         if not self._tempered:
             del request["temperature"]
         return request
