@@ -92,7 +92,9 @@ def test_a_budget_that_cannot_be_checked_is_refused_before_anything_is_asked(
     served: Served, data: Snapshot
 ) -> None:
     models = [chat(served, "one"), chat(served, "two", "temperature=1")]
-    with pytest.raises(InputError, match=r"The prices of 'chat.*are not known, so a budget cannot be checked"):
+    with pytest.raises(
+        InputError, match=r"The prices of 'chat.*are not known, so a budget cannot be checked"
+    ):
         heartfelt.bench(data, models, questions=["valence"], budget=5)
     assert not served.requests
 

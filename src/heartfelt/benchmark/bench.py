@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeAlias
@@ -16,6 +17,7 @@ import polars as pl
 from heartfelt.benchmark.earlier import RUNS, earlier_bench
 from heartfelt.errors import HeartfeltError, InputError
 from heartfelt.labels import Benchmark, labels
+from heartfelt.media.decoded import keep_decoded
 from heartfelt.predictors import Predictor, Run, RunOptions, cases, predictor_from, run
 from heartfelt.predictors.budgets import applies_to, with_earlier
 from heartfelt.predictors.repeats import self_consistency
@@ -157,15 +159,16 @@ def bench(
     known = source.items if isinstance(source, Benchmark) else labels(source).table
     runs: list[Run] = []
     about = dict(earlier.about)
-    for predictor in predictors:
-        name = re.sub(r"[^\w.-]+", "_", predictor.spec)[:120]
-        with predictor:
-            predictor.learn(source, known)
-            place = None if options.folder is None else options.folder / RUNS / name
-            asking = _asking(predictor, options.run, place, runs)
-            done = run(predictor, asked[predictor.compares], place, asking, progress)
-            about[done.model] = model_info(predictor, done)
-        runs.append(done)
+    with _decoded_once(predictors, options):
+        for predictor in predictors:
+            name = re.sub(r"[^\w.-]+", "_", predictor.spec)[:120]
+            with predictor:
+                predictor.learn(source, known)
+                home = None if options.folder is None else options.folder / RUNS / name
+                asking = _asking(predictor, options.run, home, runs)
+                done = run(predictor, asked[predictor.compares], home, asking, progress)
+                about[done.model] = model_info(predictor, done)
+            runs.append(done)
     tables = [earlier.predictions, *(each.table for each in runs)]
     predictions = pl.concat([table for table in tables if table.height], how="diagonal")
     scores = score(truth, predictions, options.score, progress=progress, about=about)
@@ -180,6 +183,17 @@ def bench(
     result = Bench(scores, predictions, tuple(runs), options.folder)
     silent = tuple(f"{model} answered nothing: {reason}" for model, reason in result.failed.items())
     return replace(result, scores=replace(scores, notes=(*silent, *scores.notes))) if silent else result
+
+
+def _decoded_once(predictors: Sequence[Predictor], options: BenchOptions) -> AbstractContextManager[object]:
+    """Where several models on this machine read media, what the first has decoded is kept for the others."""
+    listening = [each for each in predictors if each.reach == "here" and each.needs_media]
+    if len(listening) < 2 or options.run.engine != "local":
+        return nullcontext()
+    folder = options.folder
+    if folder is not None:
+        folder.mkdir(parents=True, exist_ok=True)
+    return keep_decoded(folder)
 
 
 def _asking_notes(

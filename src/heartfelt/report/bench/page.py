@@ -101,8 +101,8 @@ def score_sections(scores: Scores) -> list[Section]:
         all_scores(scores),
         coverage(scores),
         models(scores),
-        usage(scores),
-        repeats(scores),
+        usage(scores.about),
+        repeats(scores.about),
         method(scores),
     ]
 

@@ -166,9 +166,9 @@ def models(scores: Scores) -> Section:
     return Section("models", "Models", lead, table_of("Models", list(scores.about.items()), columns))
 
 
-def usage(scores: Scores) -> Section:
+def usage(about: Mapping[str, ModelInfo]) -> Section:
     """What hosted models took: requests, tokens and cost; no section where no model is hosted."""
-    rows = [(name, info.usage) for name, info in scores.about.items() if info.usage is not None]
+    rows = [(name, info.usage) for name, info in about.items() if info.usage is not None]
     columns: Columns[tuple[str, Usage]] = {
         "model": lambda row: row[0],
         "answered by": lambda row: ", ".join(row[1].models) or None,
@@ -188,9 +188,9 @@ def usage(scores: Scores) -> Section:
     return Section("usage", "Tokens and cost", lead, grid, "Cost")
 
 
-def repeats(scores: Scores) -> Section:
+def repeats(about: Mapping[str, ModelInfo]) -> Section:
     """How far the repeats of each model's answers agree; no section where nothing was asked repeatedly."""
-    rows = [(name, held) for name, info in scores.about.items() for held in info.consistency.values()]
+    rows = [(name, held) for name, info in about.items() for held in info.consistency.values()]
     columns: Columns[tuple[str, SelfConsistency]] = {
         "model": lambda row: row[0],
         "question": lambda row: spaced(row[1].question),
