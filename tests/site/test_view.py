@@ -220,7 +220,7 @@ def test_tokens_cost_and_repeats_of_every_sample_and_of_the_run(repeated: Path) 
     view = read_run_folder(repeated)
     assert len(view.exchanges) == 12
     for sample in view.samples:
-        assert (sample.input_tokens, sample.output_tokens, sample.cost) == (2_700, 300, pytest.approx(1.5))
+        assert (sample.input_tokens, sample.output_tokens, sample.cost) == (2_700, 300, 1.5)
         numbers = sample.question == "valence"
         assert sample.repeats == (("2", "3", "4") if numbers else ("joy", "joy", "calm"))
         assert sample.spread == (1.0 if numbers else None)

@@ -186,9 +186,9 @@ def bench(
 
 
 def _decoded_once(predictors: Sequence[Predictor], options: BenchOptions) -> AbstractContextManager[object]:
-    """Where several models on this machine read media, what the first has decoded is kept for the others."""
-    listening = [each for each in predictors if each.reach == "here" and each.needs_media]
-    if len(listening) < 2 or options.run.engine != "local":
+    """Where media are read by several models, or for several repeats, what was decoded is kept for the others."""
+    readers = sum(predictor.needs_media for predictor in predictors)
+    if (readers < 2 and options.run.repeats < 2) or options.run.engine != "local":
         return nullcontext()
     folder = options.folder
     if folder is not None:

@@ -47,11 +47,6 @@ class KeptSound:
         self.samplerate, self.subtype = about.samplerate, about.subtype
         self._samples, self._at = samples, 0
 
-    def seek(self, frame: int) -> int:
-        """Go to a frame."""
-        self._at = frame
-        return frame
-
     def read(self, frames: int = -1, dtype: str = "float32", always_2d: bool = True) -> npt.NDArray[Any]:
         """So many frames from here, all if negative, as ``(frames, channels)``."""
         del always_2d
@@ -93,23 +88,26 @@ class DecodedStore:
             if about is None:
                 return None
             self._sounds[key] = about
-        dtype = np.int16 if about.subtype == "PCM_16" else np.float32
-        return KeptSound(about, self._mapped(about.start, (about.count, about.channels), dtype))
+            dtype = np.int16 if about.subtype == "PCM_16" else np.float32
+            return KeptSound(about, self._mapped(about.start, (about.count, about.channels), dtype))
 
     def image(self, source: _Source, least: int) -> npt.NDArray[np.uint8] | None:
         """The pixels of an image that was decoded before; None where it was not."""
-        held = self._images.get((self._key(source), least))
-        return None if held is None else np.array(self._mapped(held[0], held[1], np.uint8))
+        key = self._key(source)
+        with self._lock:
+            held = self._images.get((key, least))
+            return None if held is None else np.array(self._mapped(held[0], held[1], np.uint8))
 
     def keep_image(self, source: _Source, least: int, pixels: npt.NDArray[np.uint8]) -> None:
         """Keep the pixels of an image, where there is room."""
+        key = self._key(source)
         with self._lock:
-            if self._end + pixels.nbytes <= self._most:
+            if self._end + _ALIGNED + pixels.nbytes <= self._most:
                 start = self._begin()
                 self._file.write(np.ascontiguousarray(pixels).data)
                 self._file.flush()
                 self._end = start + pixels.nbytes
-                self._images[self._key(source), least] = start, pixels.shape
+                self._images[key, least] = start, pixels.shape
 
     def _decoded(self, file: Any) -> _Sound | None:
         """Decode a whole file into the store; None where it does not fit, or has less than its header promises."""
@@ -144,6 +142,7 @@ class DecodedStore:
         return start
 
     def _mapped(self, start: int, shape: tuple[int, ...], dtype: Any) -> npt.NDArray[Any]:
+        # Under the lock: mapping moves the file's position.
         mapped: npt.NDArray[Any] = np.memmap(self._file, dtype, "r", start, shape)
         return mapped
 

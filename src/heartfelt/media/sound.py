@@ -39,8 +39,11 @@ _UNKNOWN = 1 << 62
 
 
 @contextmanager
-def open_sound(source: Source) -> Iterator[Any]:
-    """The file opened by soundfile, after checking that its end is there."""
+def open_sound(source: Source, *, whole: bool = True) -> Iterator[Any]:
+    """The file opened by soundfile, after checking that its end is there; or what was decoded of it, if that is kept.
+
+    Without ``whole`` only parts will be read. Those come from the file: after a jump, an MP3's samples are rounded otherwise.
+    """
     import soundfile
 
     if not isinstance(source, bytes):
@@ -56,7 +59,7 @@ def open_sound(source: Source) -> Iterator[Any]:
             missing = what_is_missing(raw)
         if missing:
             raise InputError(f"{_name(source)} is cut off: {missing}.", _REFETCH)
-        store = kept()
+        store = kept() if whole else None
         held = None if store is None else store.sound(source)
         if held is None and store is not None:
             with _opened(source) as file, suppress(soundfile.LibsndfileError):
@@ -230,7 +233,7 @@ class SoundFile:
 
     def excerpts(self, starts: Iterable[int], length: int, rate: int) -> Iterator[Samples]:
         """Stretches of ``length`` samples at ``rate``, each read where it stands; the last is followed by zeros."""
-        with open_sound(self.path) as file:
+        with open_sound(self.path, whole=False) as file:
             for start in starts:
                 at = start * self.rate // rate
                 wanted = min(-(-length * self.rate // rate) + 1, self.frames - at)
