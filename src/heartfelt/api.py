@@ -216,17 +216,11 @@ def bench(
     seed : int
         Of the resampling.
     budget : float, str or Budget, optional
-        What requests to hosted models may cost in all, such as ``5`` or ``"2000000tokens"``; earlier runs in ``folder`` count.
-        A later call with a larger budget asks the rest.
+        What requests may cost in all, earlier ones in ``folder`` included: ``5``, or ``"2000000tokens"``.
     repeats : int
-        How often servers and functions are asked each question; their answers are combined, and how far they agree is in
-        ``bench.scores.about[model].consistency``.
-    at_once : int, optional
-        Requests under way at the same time.
-    timeout : float, optional
-        Seconds a stimulus may take per request.
-    cache : bool
-        Whether answers are reused between folders.
+        How often servers and functions are asked; how far repeats agree is in ``bench.scores.about[model].consistency``.
+    at_once, timeout, cache : int, float, bool
+        Requests at the same time, seconds for one, and whether answers are reused between folders.
     progress : callable, optional
         Called with what is being done, the steps done and the steps in all.
 
@@ -248,13 +242,8 @@ def bench(
     from heartfelt.scoring import ScoreOptions, Selection
 
     only = None if questions is None else tuple(questions)
-    asking = RunOptions(
-        at_once,
-        timeout=timeout,
-        cache=user_cache() if cache else None,
-        budget=None if budget is None else read_budget(budget),
-        repeats=repeats,
-    )
+    stored, limit = user_cache() if cache else None, None if budget is None else read_budget(budget)
+    asking = RunOptions(at_once, timeout=timeout, cache=stored, budget=limit, repeats=repeats)
     scoring = ScoreOptions(seed=seed, selection=Selection(questions=only))
     options = BenchOptions(score=scoring, run=asking, questions=only)
     asked = source if isinstance(source, Benchmark) else snapshot_of(source)
