@@ -20,6 +20,7 @@ from heartfelt.errors import HeartfeltError, Interrupted
 from heartfelt.predictors import (
     ENGINES,
     PREDICTIONS,
+    Ask,
     Case,
     Prediction,
     Retry,
@@ -32,6 +33,7 @@ from heartfelt.predictors import (
 from heartfelt.predictors.asking import Work
 from heartfelt.predictors.baselines import similarity
 from heartfelt.predictors.store import JOURNAL
+from heartfelt.study.set_scale import Preference
 from tests.predictors.runs import QUICK, Scripted, ran, wait_for_lines
 from tests.predictors.servers import Reply, good, serving
 from tests.predictors.studies import CountedMedia, snapshot, texts_case
@@ -406,6 +408,13 @@ def test_a_number_far_beyond_the_scale_is_out_of_range(number: float, part: str,
 def test_a_regression_may_overshoot_its_scale(number: float, tmp_path: Path) -> None:
     [asked] = cases(snapshot(tmp_path / "s", 1), ["valence"])
     row = run(Scripted(lambda *_: [Prediction(value=number)]), [asked]).table.row(0, named=True)
+    assert (row["ok"], row["value"]) == (True, number)
+
+
+@pytest.mark.parametrize("number", [37.0, -23.0])
+def test_a_strength_may_be_in_any_unit(number: float) -> None:
+    ask = Ask("which", Preference(type="preference"), "", "")
+    row = run(Scripted(lambda *_: [Prediction(value=number)]), [Case("a", (ask,))]).table.row(0, named=True)
     assert (row["ok"], row["value"]) == (True, number)
 
 

@@ -219,8 +219,8 @@ def _asking_notes(
     ]
     if cold:
         yield (
-            f"{listed(cold)} was asked repeatedly at temperature 0: repeats show only how far the server's answers vary by"
-            " themselves. Set a temperature, as in chat[temperature=1]."
+            f"Repeats of {listed(cold)} were at temperature 0 and show only how far the server's answers vary by themselves."
+            " Set a temperature, as in chat[temperature=1]."
         )
 
 

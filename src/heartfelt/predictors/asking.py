@@ -353,9 +353,12 @@ def _number(given: object, name: str) -> float:
 
 
 def _check_range(prediction: Prediction, scale: Scale) -> None:
-    """Raise where a number lies further beyond an end of the scale than the scale is long; a regression may overshoot a little."""
+    """Raise where a number lies further beyond an end of the scale than the scale is long; a regression may overshoot a little.
+
+    A number that compares a stimulus with others (a strength, in any unit) has no range.
+    """
     bounds = scale.bounds()
-    if bounds is None:
+    if bounds is None or scale.level == "comparison":
         return
     low, high = bounds
     for number in (prediction.value, *(prediction.samples or ())):
