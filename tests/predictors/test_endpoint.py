@@ -123,7 +123,8 @@ def test_the_answer_may_be_called_three_things(key: str, clip: Path) -> None:
         (Reply(body=b'{"score": null}'), "the server's score is null, not a number"),
         (Reply(body=b'{"score": [1]}'), "the server's score is a list, not a number"),
         (Reply(body=b'{"score": NaN}'), "the server's score is nan"),
-        (Reply(body=b'{"score": 1e999}'), "the server's score is inf"),
+        (Reply(body=b'{"score": 1e999}'), "the server's score is out of range: inf"),
+        (Reply(body=b'{"score": -1e300}'), "the server's score is out of range: -1e+300"),
         (Reply(400, b"no\n text"), "the server answered 400 Bad Request: no text"),
         (Reply(401), "the server answered 401 Unauthorized"),
         (

@@ -77,7 +77,7 @@ HOSTILE: dict[str, tuple[Script, str]] = {
     "NaN": (answer(b'{"similarity": NaN, "choices": [NaN]}'), "not a chat completion|similarity is nan"),
     "a number without end": (
         answer(b'{"similarity": %s, "choices": 1}' % (b"9" * 400)),
-        "not a chat completion|similarity is 999",
+        "not a chat completion|similarity is out of range: 999",
     ),
     "no HTTP": (answer(b"", status=b"x"), "does not speak HTTP"),
 }

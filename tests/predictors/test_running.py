@@ -239,7 +239,7 @@ def test_a_case_that_hangs_is_left(clips: list[Path]) -> None:
         ([], "the predictor gave 0 answers to 1 questions"),
         ([Prediction()], "the predictor gave no answer"),
         ([Prediction(value=float("nan"))], "the predictor's value is nan"),
-        ([Prediction(score=float("inf"))], "the predictor's score is inf"),
+        ([Prediction(score=float("inf"))], "the predictor's score 'inf' is out of range"),
         ([Prediction(answer="perhaps")], "the predictor answered 'perhaps', which is not a category"),
         ([Prediction(shares={"maybe": 1.0})], "the predictor's shares name 'maybe', which is not a category"),
         ([Prediction(shares={"yes": -0.1})], "the predictor's share of 'yes' is -0.1"),
