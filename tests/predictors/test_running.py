@@ -390,7 +390,7 @@ def test_numbers_of_other_libraries_are_numbers(clips: list[Path], tmp_path: Pat
 WILD = [1e300, -1e300, 10**400, 1e101]
 
 
-@pytest.mark.parametrize("number", [*WILD, 17.5, -7.5])
+@pytest.mark.parametrize("number", [*WILD, 17.5, -7.5], ids=lambda number: f"{float(str(number)):g}")
 @pytest.mark.parametrize("part", ["value", "samples", "score", "low", "members"])
 def test_a_number_far_beyond_the_scale_is_out_of_range(number: float, part: str, tmp_path: Path) -> None:
     [asked] = cases(snapshot(tmp_path / "s", 1), ["valence"])
