@@ -219,6 +219,7 @@ def repeated(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_tokens_cost_and_repeats_of_every_sample_and_of_the_run(repeated: Path) -> None:
     view = read_run_folder(repeated)
     assert len(view.exchanges) == 12
+    assert view.about["tiny"].version is None, "a chat model without a version has its name only"
     for sample in view.samples:
         assert (sample.input_tokens, sample.output_tokens, sample.cost) == (2_700, 300, 1.5)
         numbers = sample.question == "valence"
@@ -227,6 +228,7 @@ def test_tokens_cost_and_repeats_of_every_sample_and_of_the_run(repeated: Path) 
         assert sample.agreement == (None if numbers else pytest.approx(2 / 3))
     assert sum(sample.cost or 0 for sample in view.samples) == pytest.approx(12.0)
     text = (write_view(repeated) / "index.html").read_text()
+    assert '"asked again"' not in text, "a repeat is no second attempt"
     for words in ("Tokens and cost", "Self-consistency", "cost per item", "12,000"):
         assert words in text
     # The folder of the single model says the same, without what a bench adds.

@@ -247,7 +247,7 @@ def model_info(predictor: Predictor, done: Run) -> ModelInfo:
         claimed = claims.pop() if len(claims) == 1 else None
     version, hashed = info.version, info.hash
     if version is None and hashed is None:
-        named = re.search(r"version ([^\s,;]+)|@([0-9a-f]{7,64})\b", done.identity)
+        named = re.search(r"version (?!by name|unknown)([^\s,;]+)|@([0-9a-f]{7,64})\b", done.identity)
         version = next((part for part in named.groups() if part), None) if named else None
         # A predictor made of the study's own labels names these, which are not weights of its own.
         own = "" if re.search(r"\bof (labels )?[0-9a-f]{16}", done.identity) else done.identity

@@ -207,7 +207,7 @@ def repeats(about: Mapping[str, ModelInfo]) -> Section:
         " same answer, mean over items."
     )
     grid = table_of("Self-consistency", rows, columns) if rows else Markup("")
-    return Section("repeats", "Do models repeat themselves", lead, grid, "Repeats")
+    return Section("repeats", "Agreement between repeats", lead, grid, "Repeats")
 
 
 def method(scores: Scores) -> Section:

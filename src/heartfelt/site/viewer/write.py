@@ -95,7 +95,10 @@ def _page(view: View, published: Published, target: Path, site: Path | None) -> 
         ("samples", number(len(view.samples))),
         ("models", number(len(view.models))),
         ("failed", number(counts["failed"])),
-        ("asked again", number(sum(sample.attempts > 1 for sample in view.samples))),
+        (
+            "asked again",
+            number(sum(sample.attempts > max(1, len(sample.repeats)) for sample in view.samples)),
+        ),
         ("requests recorded", number(len(view.exchanges))),
     ]
     usages = _usages(view)
@@ -161,7 +164,7 @@ def _usages(view: View) -> dict[str, Usage]:
                 sum(call.output_tokens or 0 for call in counted),
                 len(paid) - len(counted),
                 sum(costs) if costs else None,
-                (),
+                info.usage.models if (info := view.about.get(model)) and info.usage else (),
                 (),
                 sum(sample.model == model and sample.problem is None for sample in view.samples),
             )
@@ -171,7 +174,7 @@ def _usages(view: View) -> dict[str, Usage]:
 def _outcome(sample: Sample) -> str:
     if sample.problem is not None:
         return "failed"
-    return "asked again" if sample.attempts > 1 else "answered"
+    return "asked again" if sample.attempts > max(1, len(sample.repeats)) else "answered"
 
 
 def _listed(
