@@ -145,7 +145,7 @@ class Work:
                 return open_case
             for ask in case.asks:
                 asked, sent = question_digest(ask, case.prompt), predictor.request_digest(case, ask)
-                open_case.keys.append(cache_key(content, identity, asked, sent, case.repeat))
+                open_case.keys.append(cache_key(content, identity, asked, sent, repeat=case.repeat))
             cached = self.cache.find(open_case.keys)
             open_case.settled = [cached.get(key) for key in open_case.keys]
             open_case.from_cache = count - len(open_case.places)

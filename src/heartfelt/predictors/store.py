@@ -294,7 +294,7 @@ class Cache:
         return self._connection
 
 
-def cache_key(content: str, identity: str, question: str, request: str = "", repeat: int = 0) -> str:
+def cache_key(content: str, identity: str, question: str, request: str = "", *, repeat: int = 0) -> str:
     """The name of an answer: what the media hold, what predicts, what is asked, what is sent with it, and which repeat it is."""
     again = [f"repeat {repeat}"] if repeat else []
     parts = ("answer 1", content, identity, question, *([request] if request else []), *again)
