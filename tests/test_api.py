@@ -19,7 +19,18 @@ from heartfelt.simulate import INTENTS, SYSTEMS, DesignOptions, stimuli, study_r
 from heartfelt.snapshot.shortcuts import Shortcuts
 
 PAGE = Path(__file__).parents[1] / "docs" / "notebook.md"
-FUNCTIONS = ("plan", "screen", "label", "analyze", "bench", "distances", "predict", "train", "publish", "plot")
+FUNCTIONS = (
+    "plan",
+    "screen",
+    "label",
+    "analyze",
+    "bench",
+    "distances",
+    "predict",
+    "train",
+    "publish",
+    "plot",
+)
 
 
 @pytest.fixture(scope="module")

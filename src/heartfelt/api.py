@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from heartfelt.benchmark.bench import Models
     from heartfelt.labels import Labels
     from heartfelt.planning import Plan
+    from heartfelt.predictors.calls import Budget
     from heartfelt.predictors.spec import PredictorLike
     from heartfelt.progress import Progress
     from heartfelt.publishing.papers.details import Details
@@ -193,6 +194,11 @@ def bench(
     questions: Sequence[str] | None = None,
     folder: Path | str | None = None,
     seed: int = 0,
+    budget: float | str | Budget | None = None,
+    repeats: int = 1,
+    at_once: int | None = None,
+    timeout: float | None = None,
+    cache: bool = False,
     progress: Progress | None = None,
 ) -> Bench:
     """Ask predictors about every item and score their answers against the labels and the human ceiling.
@@ -210,6 +216,12 @@ def bench(
         the report is written. Models that an earlier bench of the same data left there are kept.
     seed : int
         Of the resampling.
+    budget : float, str or Budget, optional
+        What requests may cost in all, earlier ones in ``folder`` included: ``5``, or ``"2000000tokens"``.
+    repeats : int
+        How often servers and functions are asked; how far repeats agree is in ``bench.scores.about[model].consistency``.
+    at_once, timeout, cache : int, float, bool
+        Requests at the same time, seconds for one, and whether answers are reused between folders.
     progress : callable, optional
         Called with what is being done, the steps done and the steps in all.
 
@@ -226,10 +238,15 @@ def bench(
     """
     from heartfelt.benchmark import BenchOptions, bench
     from heartfelt.labels import Benchmark
+    from heartfelt.predictors import RunOptions, user_cache
+    from heartfelt.predictors.budgets import read_budget
     from heartfelt.scoring import ScoreOptions, Selection
 
     only = None if questions is None else tuple(questions)
-    options = BenchOptions(score=ScoreOptions(seed=seed, selection=Selection(questions=only)), questions=only)
+    stored, limit = user_cache() if cache else None, None if budget is None else read_budget(budget)
+    asking = RunOptions(at_once, timeout=timeout, cache=stored, budget=limit, repeats=repeats)
+    scoring = ScoreOptions(seed=seed, selection=Selection(questions=only))
+    options = BenchOptions(score=scoring, run=asking, questions=only)
     asked = source if isinstance(source, Benchmark) else snapshot_of(source)
     if folder is None:
         return bench(asked, models, options, progress)

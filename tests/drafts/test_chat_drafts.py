@@ -159,7 +159,9 @@ HOSTILE: dict[str, tuple[Wrong, dict[str, str]]] = {
     ),
     "cut off": (
         lambda r: completion(filled(r)[:60], finish_reason="length"),
-        dict.fromkeys(FIELDS, "cut off at 2000 tokens (raise max_tokens)"),
+        dict.fromkeys(
+            FIELDS, "cut off after 100 tokens, by a limit of the server: max_tokens=2000 was not reached"
+        ),
     ),
     "broken JSON": (
         lambda r: completion(filled(r)[:-3]),

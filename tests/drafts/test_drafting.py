@@ -250,7 +250,7 @@ def test_a_budget_is_never_exceeded_and_a_larger_one_continues(
 
 
 def _calls(folder: Path) -> Any:
-    from heartfelt.drafts.drafting import calls_in
+    from heartfelt.predictors.budgets import calls_in
 
     return [call for home in (folder / RUNS).glob("chat-*") for _, call in calls_in(home)]
 

@@ -234,7 +234,7 @@ def test_what_is_drafted_fails_and_is_changed_in_one_summary(folder: Path) -> No
     assert counts == {"light": (4, 2, 2, 2, 0), "things": (4, 3, 3, 1, 0), "atmosphere": (4, 3, 3, 1, 1)}
     assert (done.new, done.failed) == (8, 4)
     light = next(each for each in done.fields if each.field == "light")
-    assert light.problems == {"'…' is not on the scale. Allowed: 0 to 1.": 2}, (
+    assert light.problems == {"the predictor's value '…' is out of range: the scale is from 0 to 1": 2}, (
         "like failures are counted together"
     )
     assert light.sources == {"drafts": 2}

@@ -16,7 +16,7 @@ MODULE = """
 import os
 
 def size(path):
-    return os.path.getsize(path)
+    return os.path.getsize(path) / 1000
 
 def by_text(text, words):
     return {"score": len(text), "reason": words}
@@ -79,8 +79,8 @@ def test_what_functions_may_return(module: str, tmp_path: Path) -> None:
         (3.5, None, None, None), (1.0, None, "yes", None), (1.0, None, "grief", None),
     ]  # fmt: skip
     assert answers(module, "by_text", tmp_path)[0] == (None, 28.0, None, None)
-    assert answers(module, "size", tmp_path, ["valence"])[0] == (1644.0, None, None, None)
-    assert answers(module, "single", tmp_path, ["valence"])[0] == (1644.0, None, None, None)
+    assert answers(module, "size", tmp_path, ["valence"])[0] == (1.644, None, None, None)
+    assert answers(module, "single", tmp_path, ["valence"])[0] == (1.644, None, None, None)
     assert answers(module, "flexible", tmp_path, ["valence"])[0] == (3.0, None, None, None)
 
 

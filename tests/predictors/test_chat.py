@@ -275,6 +275,33 @@ def test_one_bad_answer_leaves_the_others(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("written", "reason", "problem"),
+    [
+        (None, "length", "cut off at the limit max_tokens=300 (raise it, as in chat[max_tokens=600]:…)"),
+        (300, "length", "cut off at the limit max_tokens=300"),
+        (300, "max_tokens", "cut off at the limit max_tokens=300"),
+        (40, "length", "cut off after 40 tokens, by a limit of the server: max_tokens=300 was not reached"),
+    ],
+)
+def test_an_answer_that_is_too_long_names_the_limit(
+    written: int | None, reason: str, problem: str, tmp_path: Path
+) -> None:
+    body = {
+        "choices": [{"message": {"content": "{"}, "finish_reason": reason}],
+        "usage": {"prompt_tokens": 10, "completion_tokens": written},
+    }
+    reply = Reply(body=json.dumps(body).encode())
+    result = one(lambda *_: reply, Case("a", asks("mood"), picture(tmp_path)), max_tokens="300")
+    assert problem in (result[0].problem or "")
+
+
+def test_reasoning_without_an_end_names_the_limit(tmp_path: Path) -> None:
+    case = Case("a", asks("mood"), picture(tmp_path))
+    result = one(lambda *_: completion("<think>well"), case, max_tokens="300")
+    assert "still reasoning when its answer ended (max_tokens=300;" in (result[0].problem or "")
+
+
+@pytest.mark.parametrize(
     ("reply", "problem"),
     [
         (completion("I see a lake."), "not a filled-in form: 'I see a lake.'"),
@@ -284,7 +311,7 @@ def test_one_bad_answer_leaves_the_others(tmp_path: Path) -> None:
         (Reply(body=b"<html>"), "not a chat completion"),
         (
             Reply(body=b'{"choices": [{"message": {"content": "{"}, "finish_reason": "length"}]}'),
-            "cut off at 2000",
+            "cut off at the limit max_tokens=2000 (raise it, as in chat[max_tokens=4000]:…)",
         ),
         (
             Reply(body=b'{"choices": [{"message": {"content": null}, "finish_reason": "content_filter"}]}'),

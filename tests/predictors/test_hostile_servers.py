@@ -5,6 +5,8 @@ from __future__ import annotations
 import gzip
 import json
 import resource
+import socket
+import struct
 import time
 import zlib
 from collections.abc import Callable
@@ -75,7 +77,7 @@ HOSTILE: dict[str, tuple[Script, str]] = {
     "NaN": (answer(b'{"similarity": NaN, "choices": [NaN]}'), "not a chat completion|similarity is nan"),
     "a number without end": (
         answer(b'{"similarity": %s, "choices": 1}' % (b"9" * 400)),
-        "not a chat completion|similarity is 999",
+        "not a chat completion|similarity is out of range: 999",
     ),
     "no HTTP": (answer(b"", status=b"x"), "does not speak HTTP"),
 }
@@ -143,6 +145,46 @@ def test_a_dripping_server_is_left_at_the_deadline(clip: Path) -> None:
 def test_what_can_be_read_is_read(script: Script, kind: str, clip: Path) -> None:
     with hostile(script) as (url, _):
         assert asked(specs(url, 20)[kind], clip)[:2] == (True, "")
+
+
+def broken_off(to: socket.socket) -> None:
+    """Send half an answer, then reset the connection."""
+    to.sendall(OK + b"content-length: %d\r\n\r\n" % len(GOOD) + GOOD[:20])
+    time.sleep(0.05)
+    to.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    to.close()
+
+
+@pytest.mark.parametrize("kind", ["chat", "endpoint"])
+@pytest.mark.parametrize(
+    ("script", "problem"),
+    [
+        (answer(GOOD[:20], length=len(GOOD)), "the server's answer was cut off"),
+        (
+            lambda to: to.sendall(OK + b"transfer-encoding: chunked\r\n\r\n14\r\n" + GOOD[:20]),
+            "the server's answer was cut off",
+        ),
+        (answer(gzip.compress(GOOD)[:-20], b"content-encoding: gzip"), "the server's answer was cut off"),
+        (
+            lambda to: to.sendall(OK + b"connection: close\r\n\r\n" + GOOD[:-4]),
+            "the server's answer was cut off",
+        ),
+        (
+            lambda to: to.sendall(OK + b"connection: close\r\n\r\n" + GOOD[:9]),
+            "the server's answer was cut off",
+        ),
+        (broken_off, "the connection to the server broke: Connection reset by peer"),
+        (lambda _: None, "the server closed the connection without an answer"),
+    ],
+    ids=["stated length", "chunks", "gzip", "an object", "a text", "a reset", "nothing"],
+)
+def test_an_answer_that_is_cut_off_is_asked_for_again(
+    script: Script, problem: str, kind: str, clip: Path
+) -> None:
+    with hostile(script) as (url, requests):
+        ok, message, attempts = asked(specs(url, 20)[kind], clip, Retry(retries=1, first_wait=0.01))
+    assert (ok, attempts, len(requests)) == (False, 2, 2)
+    assert message.startswith(problem)
 
 
 @pytest.mark.parametrize(

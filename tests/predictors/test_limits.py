@@ -137,7 +137,8 @@ def test_every_part_of_the_cache_key_matters() -> None:
     keys = {cache_key(*base), cache_key(*base[:3])}
     for place in range(4):
         keys.add(cache_key(*(f"{part}!" if at == place else part for at, part in enumerate(base))))
-    assert len(keys) == 6
+    keys |= {cache_key(*base, repeat=1), cache_key(*base, repeat=2)}
+    assert len(keys) == 8
     assert len(cache_key(*base)) == 64
     digests = {question_digest(BASE_ASK, None), question_digest(BASE_ASK, "prompt")}
     digests |= {question_digest(ask, None) for ask in ASKS.values()}

@@ -20,6 +20,7 @@ from heartfelt.errors import HeartfeltError, Interrupted
 from heartfelt.predictors import (
     ENGINES,
     PREDICTIONS,
+    Ask,
     Case,
     Prediction,
     Retry,
@@ -32,6 +33,7 @@ from heartfelt.predictors import (
 from heartfelt.predictors.asking import Work
 from heartfelt.predictors.baselines import similarity
 from heartfelt.predictors.store import JOURNAL
+from heartfelt.study.set_scale import Preference
 from tests.predictors.runs import QUICK, Scripted, ran, wait_for_lines
 from tests.predictors.servers import Reply, good, serving
 from tests.predictors.studies import CountedMedia, snapshot, texts_case
@@ -237,7 +239,7 @@ def test_a_case_that_hangs_is_left(clips: list[Path]) -> None:
         ([], "the predictor gave 0 answers to 1 questions"),
         ([Prediction()], "the predictor gave no answer"),
         ([Prediction(value=float("nan"))], "the predictor's value is nan"),
-        ([Prediction(score=float("inf"))], "the predictor's score is inf"),
+        ([Prediction(score=float("inf"))], "the predictor's score 'inf' is out of range"),
         ([Prediction(answer="perhaps")], "the predictor answered 'perhaps', which is not a category"),
         ([Prediction(shares={"maybe": 1.0})], "the predictor's shares name 'maybe', which is not a category"),
         ([Prediction(shares={"yes": -0.1})], "the predictor's share of 'yes' is -0.1"),
@@ -383,6 +385,48 @@ def test_numbers_of_other_libraries_are_numbers(clips: list[Path], tmp_path: Pat
     answers = [Prediction(**numbers)]
     done = run(Scripted(lambda *_: answers), [texts_case(clips[0], ["a"])], tmp_path / "run")
     assert done.table.select("score", "low", "shares").row(0) == (0.5, 0.0, '{"yes": 1.0}')
+
+
+WILD = [1e300, -1e300, 10**400, 1e101]
+
+
+@pytest.mark.parametrize("number", [*WILD, 17.5, -7.5], ids=lambda number: f"{float(str(number)):g}")
+@pytest.mark.parametrize("part", ["value", "samples", "score", "low", "members"])
+def test_a_number_far_beyond_the_scale_is_out_of_range(number: float, part: str, tmp_path: Path) -> None:
+    [asked] = cases(snapshot(tmp_path / "s", 1), ["valence"])
+    given: Any = {"samples": (5.0, number), "members": {"a": number}}.get(part, number)
+    predictor = Scripted(lambda *_: [Prediction(**{"value": 5.0, part: given})])
+    row = run(predictor, [asked]).table.row(0, named=True)
+    stays = number not in WILD and part not in ("value", "samples")
+    assert row["ok"] == stays
+    if not stays and number != 10**400:
+        assert "out of range" in row["problem"]
+        assert row["value"] is None
+
+
+@pytest.mark.parametrize("number", [9.4, 0.2, 16.9, -6.9])
+def test_a_regression_may_overshoot_its_scale(number: float, tmp_path: Path) -> None:
+    [asked] = cases(snapshot(tmp_path / "s", 1), ["valence"])
+    row = run(Scripted(lambda *_: [Prediction(value=number)]), [asked]).table.row(0, named=True)
+    assert (row["ok"], row["value"]) == (True, number)
+
+
+@pytest.mark.parametrize("number", [37.0, -23.0])
+def test_a_strength_may_be_in_any_unit(number: float) -> None:
+    ask = Ask("which", Preference(type="preference"), "", "")
+    row = run(Scripted(lambda *_: [Prediction(value=number)]), [Case("a", (ask,))]).table.row(0, named=True)
+    assert (row["ok"], row["value"]) == (True, number)
+
+
+@pytest.mark.parametrize("written", ["1e300", "-1e300", "1e400", "-inf"])
+def test_a_file_with_a_wild_number_says_so(written: str, tmp_path: Path) -> None:
+    data = snapshot(tmp_path / "s", 2)
+    names = [case.stimulus for case in cases(data, ["valence"])]
+    path = tmp_path / "p.csv"
+    path.write_text(f"stimulus,valence\n{names[0]},{written}\n{names[1]},5\n")
+    table = ran(f"file:{path}", cases(data, ["valence"])).table
+    assert table["ok"].to_list() == [False, True]
+    assert any(words in table["problem"][0] for words in ("out of range", "is inf", "is -inf"))
 
 
 def test_the_engine_may_be_asked_for_by_name(clips: list[Path]) -> None:

@@ -19,6 +19,7 @@ from heartfelt.report.bench.write import run_bench
 from heartfelt.scoring import ScoreOptions
 from heartfelt.site.viewer import View, ViewOptions, read_run_folder, write_view
 from tests.predictors.servers import Reply, good, serving
+from tests.predictors.studies import snapshot as small
 from tests.report.test_browser import Watched, until
 from tests.site.conftest import HOSTILE, SECRET, Made
 
@@ -189,4 +190,69 @@ def test_in_a_browser(folder: Path, study: Made, browser: Browser) -> None:
     page.goto("about:blank")
     page.goto(address)
     page.wait_for_selector("#detail .exchange")
+    watched.context.close()
+
+
+@pytest.fixture(scope="module")
+def repeated(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A bench of a chat model with prices, asked two questions in one request, three times each."""
+    root = tmp_path_factory.mktemp("repeated")
+
+    def answer(request: dict[str, Any], count: int) -> Reply:
+        entry = {"answer": 2 + request["seed"]}
+        content = json.dumps({"q1": entry, "q2": {"answer": "joy" if request["seed"] < 2 else "calm"}})
+        whole = {
+            "choices": [{"message": {"content": content}, "finish_reason": "stop"}],
+            "usage": {"prompt_tokens": 900, "completion_tokens": 100},
+        }
+        return Reply(body=json.dumps(whole).encode())
+
+    options = BenchOptions(
+        ScoreOptions(resamples=100, ceilings=False), RunOptions(repeats=3), questions=("valence", "mood")
+    )
+    with serving(answer) as chat:
+        settings = "temperature=1,seed=0,input_price=1000,output_price=1000,key_from=none"
+        run_bench(small(root / "data", 4), [f"tiny=chat[{settings}]:tiny@{chat.url}"], root / "run", options)
+    return root / "run"
+
+
+def test_tokens_cost_and_repeats_of_every_sample_and_of_the_run(repeated: Path) -> None:
+    view = read_run_folder(repeated)
+    assert len(view.exchanges) == 12
+    assert view.about["tiny"].version is None, "a chat model without a version has its name only"
+    for sample in view.samples:
+        assert (sample.input_tokens, sample.output_tokens, sample.cost) == (2_700, 300, 1.5)
+        numbers = sample.question == "valence"
+        assert sample.repeats == (("2", "3", "4") if numbers else ("joy", "joy", "calm"))
+        assert sample.spread == (1.0 if numbers else None)
+        assert sample.agreement == (None if numbers else pytest.approx(2 / 3))
+    assert sum(sample.cost or 0 for sample in view.samples) == pytest.approx(12.0)
+    text = (write_view(repeated) / "index.html").read_text()
+    assert '"asked again"' not in text, "a repeat is no second attempt"
+    for words in ("Tokens and cost", "Self-consistency", "cost per item", "12,000"):
+        assert words in text
+    # The folder of the single model says the same, without what a bench adds.
+    (home,) = (repeated / "runs").iterdir()
+    alone = read_run_folder(home)
+    assert [sample.repeats for sample in alone.samples] == [sample.repeats for sample in view.samples]
+    assert "Tokens and cost" in (write_view(home, repeated.parent / "alone") / "index.html").read_text()
+
+
+@pytest.mark.browser
+def test_the_open_sample_shows_its_repeats_and_cost(repeated: Path, browser: Browser) -> None:
+    watched = Watched(browser, write_view(repeated, repeated.parent / "shown") / "index.html")
+    page = watched.page
+    page.locator("tbody .choose").first.click()
+    page.wait_for_selector("#detail .exchange")
+    shown = page.locator("#detail").inner_text()
+    for words in (
+        "2,700 in, 300 out",
+        "1.5",
+        "SD of the repeats",
+        "1, for 2 questions",
+        "repeat 1",
+        "repeat 2",
+    ):
+        assert words in shown, shown
+    assert watched.complaints == []
     watched.context.close()

@@ -6,7 +6,8 @@ With a ``folder`` answers are stored below ``runs/``: the same bench into the sa
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeAlias
@@ -17,8 +18,11 @@ from heartfelt.benchmark.earlier import RUNS, earlier_bench
 from heartfelt.benchmark.stacking import with_stacks
 from heartfelt.errors import HeartfeltError, InputError
 from heartfelt.labels import Benchmark, labels
+from heartfelt.media.decoded import keep_decoded
 from heartfelt.predictors import Predictor, Run, RunOptions, cases, predictor_from, run
+from heartfelt.predictors.budgets import applies_to, with_earlier
 from heartfelt.predictors.metric_files import LOWER, LOWER_IS_BETTER
+from heartfelt.predictors.repeats import self_consistency
 from heartfelt.predictors.spec import PredictorLike
 from heartfelt.predictors.task import ask_of
 from heartfelt.progress import Progress
@@ -108,7 +112,7 @@ def _as_list(models: Models) -> list[PredictorLike]:
                 predictor.spec = str(name)  # two functions may have the same name
             made.append(predictor)
         return list(made)
-    if isinstance(models, str | Predictor) or callable(models):
+    if isinstance(models, str | Path | Predictor) or callable(models):
         return [models]
     try:
         return list(models)
@@ -152,19 +156,23 @@ def bench(
         "Two models are called '{}'.",
         "Give each a name of its own: NAME=SPEC, or in Python a dict {name: model}.",
     )
+    notes = (*options.notes, *_asking_notes(predictors, names, options.run))
     earlier = earlier_bench(options.folder, names, truth.hash, options.score)
     kinds = {predictor.compares for predictor in predictors}
     asked = {compares: cases(source, items=wanted, compares=compares) for compares in kinds}
     known = source.items if isinstance(source, Benchmark) else labels(source).table
-    runs, about = [], dict(earlier.about)
-    for predictor in predictors:
-        name = re.sub(r"[^\w.-]+", "_", predictor.spec)[:120]
-        with predictor:
-            predictor.learn(source, known)
-            place = None if options.folder is None else options.folder / RUNS / name
-            done = run(predictor, asked[predictor.compares], place, options.run, progress)
-            about[done.model] = model_info(predictor, done)
-        runs.append(done)
+    runs: list[Run] = []
+    about = dict(earlier.about)
+    with _decoded_once(predictors, options):
+        for predictor in predictors:
+            name = re.sub(r"[^\w.-]+", "_", predictor.spec)[:120]
+            with predictor:
+                predictor.learn(source, known)
+                home = None if options.folder is None else options.folder / RUNS / name
+                asking = _asking(predictor, options.run, home, runs)
+                done = run(predictor, asked[predictor.compares], home, asking, progress)
+                about[done.model] = model_info(predictor, done)
+            runs.append(done)
     tables = [earlier.predictions, *(each.table for each in runs)]
     predictions = pl.concat([table for table in tables if table.height], how="diagonal")
     scores = score(truth, predictions, options.score, progress=progress, about=about)
@@ -178,10 +186,62 @@ def bench(
     lower = [model for model, info in about.items() if info.display_name.endswith(LOWER)]
     directions = (LOWER_IS_BETTER.format(listed(lower)),) if lower else ()
     ledger = pl.concat([scores.ledger, *ledgers.values()], how="diagonal")
-    scores = replace(scores, notes=(*options.notes, *directions, *unusable, *scores.notes), ledger=ledger)
+    scores = replace(scores, notes=(*notes, *directions, *unusable, *scores.notes), ledger=ledger)
     result = Bench(scores, predictions, tuple(runs), options.folder)
     silent = tuple(f"{model} answered nothing: {reason}" for model, reason in result.failed.items())
     return replace(result, scores=replace(scores, notes=(*silent, *scores.notes))) if silent else result
+
+
+def _decoded_once(predictors: Sequence[Predictor], options: BenchOptions) -> AbstractContextManager[object]:
+    """Where media are read by several models, or for several repeats, what was decoded is kept for the others."""
+    readers = sum(predictor.needs_media for predictor in predictors)
+    if (readers < 2 and options.run.repeats < 2) or options.run.engine != "local":
+        return nullcontext()
+    folder = options.folder
+    if folder is not None:
+        folder.mkdir(parents=True, exist_ok=True)
+    return keep_decoded(folder)
+
+
+def _asking_notes(
+    predictors: Sequence[Predictor], names: Sequence[str], options: RunOptions
+) -> Iterator[str]:
+    """What is to be known of repeats; an error where a budget cannot be checked or nothing can be repeated."""
+    for predictor in predictors:
+        applies_to(options.budget, predictor)
+    if options.repeats == 1:
+        return
+    once = [name for name, predictor in zip(names, predictors, strict=True) if not predictor.repeatable]
+    if len(once) == len(names):
+        raise InputError(
+            f"{listed(once)} would give the same answers however often asked.",
+            "Leave out repeats; they are for servers and functions.",
+        )
+    if once:
+        yield f"{listed(once)} gave one answer per question, because repeats would be the same."
+    cold = [
+        name
+        for name, predictor in zip(names, predictors, strict=True)
+        if getattr(predictor, "temperature", None) == 0.0 and predictor.repeatable
+    ]
+    if cold:
+        yield (
+            f"Repeats of {listed(cold)} were at temperature 0 and show only how far the server's answers vary by themselves."
+            " Set a temperature, as in chat[temperature=1]."
+        )
+
+
+def _asking(predictor: Predictor, options: RunOptions, home: Path | None, runs: Sequence[Run]) -> RunOptions:
+    """How one of the models is asked: once where repeats would be the same, with what the others left of the budget."""
+    if not predictor.repeatable:
+        options = replace(options, repeats=1)
+    budget = options.budget
+    if budget is None or not applies_to(budget, predictor):
+        return replace(options, budget=None)
+    if home is not None:
+        return replace(options, budget=with_earlier(budget, home, home.parent))
+    spent = sum(budget.taken_by(done.usage) for done in runs if done.usage is not None)
+    return replace(options, budget=replace(budget, spent=spent))
 
 
 def model_info(predictor: Predictor, done: Run) -> ModelInfo:
@@ -194,14 +254,22 @@ def model_info(predictor: Predictor, done: Run) -> ModelInfo:
         claimed = claims.pop() if len(claims) == 1 else None
     version, hashed = info.version, info.hash
     if version is None and hashed is None:
-        named = re.search(r"version ([^\s,;]+)|@([0-9a-f]{7,64})\b", done.identity)
+        named = re.search(r"version (?!by name|unknown)([^\s,;]+)|@([0-9a-f]{7,64})\b", done.identity)
         version = next((part for part in named.groups() if part), None) if named else None
         # A predictor made of the study's own labels names these, which are not weights of its own.
         own = "" if re.search(r"\bof (labels )?[0-9a-f]{16}", done.identity) else done.identity
         digest = re.search(r"\b(?:sha256:)?([0-9a-f]{16,64})\b", own)
         hashed = digest[1] if digest else None
     return ModelInfo(
-        info.spec, info.display_name, info.predictor, version, hashed, done.identity, claimed, done.usage
+        info.spec,
+        info.display_name,
+        info.predictor,
+        version,
+        hashed,
+        done.identity,
+        claimed,
+        done.usage,
+        {} if done.repeated is None else self_consistency(done.repeated),
     )
 
 

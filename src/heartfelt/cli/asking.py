@@ -25,6 +25,23 @@ SendMedia = Annotated[
 AtOnce = Annotated[int | None, _asking("--at-once", min=1, help="Batches under way at the same time.")]
 Batch = Annotated[int | None, _asking("--batch", min=1, help="Stimuli in a batch.")]
 Timeout = Annotated[float | None, _asking("--timeout", help="Seconds a stimulus may take per request.")]
+BudgetOption = Annotated[
+    str | None,
+    _asking(
+        "--budget",
+        metavar="AMOUNT",
+        help="What requests may cost in all, as 5, or 2000000tokens; earlier runs into the same folder count.",
+    ),
+]
+Repeats = Annotated[
+    int,
+    _asking(
+        "--repeats",
+        min=1,
+        metavar="N",
+        help="Ask servers and functions N times per question; combine the answers.",
+    ),
+]
 UseCache = Annotated[bool, _asking("--cache/--no-cache", help="Keep answers between runs, by content.")]
 
 

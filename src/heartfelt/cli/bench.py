@@ -12,9 +12,11 @@ from heartfelt.cli.asking import (
     Address,
     AtOnce,
     Batch,
+    BudgetOption,
     Cpus,
     EngineName,
     Gpus,
+    Repeats,
     SendMedia,
     Timeout,
     UseCache,
@@ -81,6 +83,8 @@ def bench(
     batch: Batch = None,
     timeout: Timeout = None,
     cache: UseCache = True,
+    budget: BudgetOption = None,
+    repeats: Repeats = 1,
     threshold: Annotated[float, _scoring(help="Scores above it mean yes, or present.")] = 0.0,
     systems: Annotated[
         Path | None,
@@ -109,6 +113,7 @@ def bench(
     from heartfelt.benchmark import BenchOptions
     from heartfelt.formats.format import system_scores
     from heartfelt.predictors import RunOptions, user_cache
+    from heartfelt.predictors.budgets import read_budget
     from heartfelt.predictors.spec import check_extras
     from heartfelt.report.bench.write import run_bench
     from heartfelt.scoring import ScoreOptions, Selection
@@ -134,6 +139,8 @@ def bench(
         cache=user_cache() if cache else None,
         engine=engine,
         engine_options=engine_options(engine, address, workers, cpus, gpus, send_media),
+        budget=None if budget is None else read_budget(budget),
+        repeats=repeats,
     )
     notes: tuple[str, ...] = ()
     if policy != "flag-only":
@@ -175,13 +182,21 @@ def _screened(snapshot: Snapshot, policy: str) -> Snapshot:
 
 
 def _show(result: Bench) -> None:
-    """The scores, and where the report is."""
+    """The scores, what they cost, and where the report is."""
+    import polars as pl
+
     show_scores(result.scores)
     for model, info in result.scores.about.items():
         if (usage := info.usage) is not None:
-            cost = "" if usage.cost is None else f", cost {usage.cost:,.4f}"
+            cost = "" if usage.cost is None else f", cost {usage.cost:,.4g}"
+            cost += "" if usage.cost_per_item is None else f" ({usage.cost_per_item:,.4g} per item)"
             tokens = f"{usage.input_tokens:,} input and {usage.output_tokens:,} output tokens"
             say(f"{model}: {plural(usage.requests, 'request')}, {tokens}{cost}.")
+        for question, held in info.consistency.items():
+            say(f"{model}, {question}: {held.words}.")
+    not_asked = result.predictions.filter(pl.col("problem").str.starts_with("not asked"))
+    for (model, reason), rows in not_asked.group_by("model", "problem", maintain_order=True):
+        say(f"{model}: {plural(rows.height, 'item')} {reason}.")
     if result.folder is not None:
         say(f"Report: {result.folder / 'report.html'}")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -11,6 +10,7 @@ from heartfelt.cli.asking import (
     Address,
     AtOnce,
     Batch,
+    BudgetOption,
     Cpus,
     EngineName,
     Gpus,
@@ -21,15 +21,11 @@ from heartfelt.cli.asking import (
     engine_options,
 )
 from heartfelt.cli.command import AsJson, StudyFolder, app, err, out, progress_bar, say
-from heartfelt.errors import InputError
 from heartfelt.serialization import dumps
 from heartfelt.wording import number, percent, plural, share
 
 if TYPE_CHECKING:
     from heartfelt.drafts import Drafting, DraftPlan
-    from heartfelt.predictors.calls import Budget
-
-_BUDGET = re.compile(r"(?P<limit>[0-9][0-9_.,eE+]*)\s*(?P<unit>tokens?)?", re.IGNORECASE)
 
 
 @app.command()
@@ -56,13 +52,7 @@ def draft(
     language: Annotated[
         str | None, typer.Option(help="The language a model writes in; the study's first if left out.")
     ] = None,
-    budget: Annotated[
-        str | None,
-        typer.Option(
-            metavar="AMOUNT",
-            help="What all drafts of the study may cost, as 5 (see input_price) or 2000000tokens.",
-        ),
-    ] = None,
+    budget: BudgetOption = None,
     duplicates: Annotated[bool, typer.Option(help="Look for near-duplicates among the images.")] = True,
     engine: EngineName = "local",
     address: Address = None,
@@ -81,6 +71,7 @@ def draft(
     from heartfelt.drafts import draft as run
     from heartfelt.drafts.drafting import GIVE_UP_AFTER
     from heartfelt.predictors import RunOptions, user_cache
+    from heartfelt.predictors.budgets import read_budget
 
     options = DraftOptions(
         tuple(field or ()),
@@ -88,7 +79,7 @@ def draft(
         replace=replace,
         fresh=replace and not cache,
         language=language,
-        budget=None if budget is None else _budget(budget),
+        budget=None if budget is None else read_budget(budget),
         duplicates=duplicates,
         asking=RunOptions(
             at_once,
@@ -111,21 +102,6 @@ def draft(
     print(dumps(result)) if as_json else _show(result)
     if result.failed:
         raise typer.Exit(1)
-
-
-def _budget(text: str) -> Budget:
-    from heartfelt.predictors.calls import Budget
-
-    parts = _BUDGET.fullmatch(text.strip())
-    try:
-        limit = float(parts["limit"].replace(",", "").replace("_", "")) if parts else -1.0
-    except ValueError:
-        limit = -1.0
-    if parts is None or limit < 0:
-        raise InputError(
-            f"'{text}' is not a budget.", "Give a cost such as 5, or tokens such as 2000000tokens."
-        )
-    return Budget(limit, "tokens" if parts["unit"] else "cost")
 
 
 def _show_plan(plan: DraftPlan) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from heartfelt.cli.asking import Address, Cpus, Gpus, Workers, engine_options
+from heartfelt.cli.asking import Address, BudgetOption, Cpus, Gpus, Workers, engine_options
 from heartfelt.cli.command import AsJson, StudyFolder, app, err, out, progress_bar, say
 from heartfelt.errors import InputError
 from heartfelt.serialization import dumps
@@ -39,9 +39,7 @@ def make(
     replace: Annotated[
         bool, typer.Option("--replace", help="Make again what was made with other settings or changed since.")
     ] = False,
-    budget: Annotated[
-        float | None, typer.Option(min=0, help="What all attempts of the study may cost, by 'cost_each'.")
-    ] = None,
+    budget: BudgetOption = None,
     device: Annotated[
         str, typer.Option(help="auto, cpu, cuda, or several such as cuda:0,cuda:1 (one process each).")
     ] = "auto",
@@ -71,7 +69,7 @@ def make(
         device=device,
         engine=on,
         engine_options=engine_options(on, address, workers, cpus, gpus, False),
-        budget=budget,
+        budget=None if budget is None else _cost_limit(budget),
         keep_failed=keep_failed,
         accept_licences=True,
     )
@@ -122,6 +120,18 @@ def _grid(title: str, *numbers: str) -> Table:
     for name in numbers:
         grid.add_column(name, justify="right", overflow="fold")
     return grid
+
+
+def _cost_limit(text: str) -> float:
+    from heartfelt.predictors.budgets import read_budget
+
+    budget = read_budget(text)
+    if budget.unit == "tokens":
+        raise InputError(
+            f"'{text}' counts tokens, and generators are paid by 'cost_each'.",
+            "Give a cost such as --budget 5.",
+        )
+    return budget.limit
 
 
 def _show_forecast(forecast: Forecast) -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -26,12 +25,13 @@ from heartfelt.drafts.result import DrafterRun, Drafting
 from heartfelt.drafts.writing import DraftFiles, summary
 from heartfelt.errors import HeartfeltError, InputError
 from heartfelt.formats.manifest import OpenStudy, open_study
-from heartfelt.predictors.calls import Budget, Call, usage_of
+from heartfelt.predictors.budgets import applies_to, calls_below, calls_in, with_earlier
+from heartfelt.predictors.calls import Budget, usage_of
 from heartfelt.predictors.draft_values import draft_value
 from heartfelt.predictors.predictor import Ask, Case, Prediction, Predictor
 from heartfelt.predictors.running import Run, RunOptions, run
 from heartfelt.predictors.spec import check_extras, parse_spec, predictor_from
-from heartfelt.predictors.store import JOURNAL, Journal, lock
+from heartfelt.predictors.store import lock
 from heartfelt.progress import Progress
 from heartfelt.study import load_study
 from heartfelt.tables import DRAFTS
@@ -84,7 +84,7 @@ def draft(
             )
         if options.duplicates and opened.study.media == "image":
             files.write_duplicates(progress)
-        spent = [call.cost for call in _recorded(opened.folder / RUNS) if call.cost is not None]
+        spent = [call.cost for call in calls_below(opened.folder / RUNS) if call.cost is not None]
         return summary(files, assigned, runs, without, sum(spent) if spent else None)
 
 
@@ -145,7 +145,9 @@ def _drafted(
             return done
         runs = opened.folder / RUNS
         home = run_folder(runs, drafter, fresh=options.fresh)
-        asking = replace(options.asking, budget=_budget(options.budget, drafter, home, runs))
+        limited = options.budget is not None and applies_to(options.budget, drafter)
+        budget = with_earlier(options.budget, home, runs) if options.budget and limited else None
+        asking = replace(options.asking, budget=budget)
         if options.fresh:
             asking = replace(asking, cache=None)
         before = {call.id for _, call in calls_in(home)}
@@ -186,37 +188,6 @@ def run_folder(runs: Path, drafter: Predictor, *, fresh: bool = False) -> Path:
     if fresh and (runs / f"{stem}-{place}").is_dir():
         place += 1
     return runs / f"{stem}-{place}"
-
-
-def _budget(budget: Budget | None, drafter: Predictor, home: Path, runs: Path) -> Budget | None:
-    """The budget with what was spent before; an error where it cannot be checked."""
-    if budget is None or drafter.reach == "here":
-        return None
-    if budget.unit == "cost" and drafter.name == "chat" and drafter.cost(1, 1) is None:
-        raise InputError(
-            f"The prices of '{drafter.spec}' are not known, so a budget cannot be checked.",
-            "Give what a million tokens cost, as in chat[input_price=0.2,output_price=0.6]:MODEL@URL, or a budget in"
-            " tokens, such as --budget 2000000tokens.",
-        )
-    cases: dict[str, float] = defaultdict(float)
-    for stimulus, call in calls_in(home):
-        cases[stimulus] += budget.of(call) or 0.0
-    spent = sum(budget.of(call) or 0.0 for call in _recorded(runs))
-    return replace(budget, spent=spent, dearest=max(cases.values(), default=None))
-
-
-def _recorded(runs: Path) -> list[Call]:
-    """Every request that was ever made for the drafts of a study."""
-    return [call for home in sorted(runs.glob("*-*")) for _, call in calls_in(home)]
-
-
-def calls_in(home: Path) -> list[tuple[str, Call]]:
-    """Every request a drafter has made and the stimulus it was about, by its journal."""
-    if not (home / JOURNAL).is_file():
-        return []
-    journal = Journal(home)
-    journal.close()
-    return list(journal.calls.values())
 
 
 @contextmanager

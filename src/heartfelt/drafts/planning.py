@@ -20,7 +20,6 @@ from heartfelt.drafts.choosing import Assignment, assign
 from heartfelt.drafts.drafting import (
     RUNS,
     DraftOptions,
-    calls_in,
     drafter_of,
     language_of,
     provenance,
@@ -28,6 +27,7 @@ from heartfelt.drafts.drafting import (
 )
 from heartfelt.errors import HeartfeltError
 from heartfelt.formats.manifest import OpenStudy, open_study
+from heartfelt.predictors.budgets import calls_in
 from heartfelt.predictors.chat_drafts import DRAFT_SYSTEM, draft_questions, draft_schema
 from heartfelt.predictors.predictor import Ask
 from heartfelt.progress import Progress

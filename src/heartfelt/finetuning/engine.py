@@ -19,6 +19,7 @@ from heartfelt.finetuning.answering import Floats, answer
 from heartfelt.finetuning.batches import EvaluationItems, Plan, Step, TrainingItems, loader, worker_count
 from heartfelt.finetuning.checkpoints import Checkpoints
 from heartfelt.finetuning.task import Task
+from heartfelt.models.devices import checked_device
 from heartfelt.progress import Progress
 from heartfelt.stats.triples import Ints
 from heartfelt.streams import derived_seed
@@ -81,7 +82,7 @@ def accelerator_of(settings: Settings) -> Any:
     from accelerate import Accelerator, DistributedDataParallelKwargs
     from accelerate.state import AcceleratorState
 
-    gpu = settings.device != "cpu" and torch.cuda.is_available()
+    gpu = checked_device(settings.device) != "cpu"
     precision = settings.precision
     if precision == "auto":
         precision = "bf16" if gpu and torch.cuda.is_bf16_supported() else "no"

@@ -59,7 +59,9 @@ class Settings(BaseModel):
     precision: Annotated[
         Literal["auto", "no", "bf16", "fp16"], Field(description="auto is bf16 on a GPU, no on a CPU")
     ] = "auto"
-    device: Annotated[Literal["auto", "cpu"], Field(description="auto is a GPU where there is one")] = "auto"
+    device: Annotated[
+        Literal["auto", "cpu", "cuda"], Field(description="auto is a GPU where there is one")
+    ] = "auto"
     workers: Annotated[int, Field(ge=-1, description="processes that prepare batches; -1 chooses")] = -1
     checkpoint_every: Annotated[int, Field(ge=1, description="steps between checkpoints")] = 200
     validation: Annotated[

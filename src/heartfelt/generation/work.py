@@ -31,6 +31,7 @@ from heartfelt.generation.generator import (
 )
 from heartfelt.generation.results import Examined, Expectation, encoded, examine
 from heartfelt.make.prompts import Generator, Media, Prompt
+from heartfelt.models.devices import checked_device
 from heartfelt.predictors.asking import error_line, shortened
 
 _NO_SPACE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
@@ -230,12 +231,12 @@ def _raise_if_full(error: BaseException | None) -> None:
 
 
 def resolved_device(kind: GeneratorKind[Any], device: str) -> str:
-    """The device itself for ``auto``: the first GPU where PyTorch has one, else the CPU."""
-    if device != "auto":
-        return device
-    if kind.where == "device":
+    """The device itself for ``auto``: the first GPU where PyTorch has one, else the CPU. An error where there is none like it."""
+    if kind.where in {"device", "cpu"} and device not in {"auto", "cpu"}:
         with suppress(ImportError):
-            import torch
-
-            return "cuda:0" if torch.cuda.is_available() else "cpu"
+            checked_device(device)
+        return device
+    if kind.where == "device" and device == "auto":
+        with suppress(ImportError):
+            return "cuda:0" if checked_device("auto") == "cuda" else "cpu"
     return "cpu"

@@ -10,8 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
+import numpy as np
+
 from heartfelt.errors import InputError, suggestion
 from heartfelt.files import write_bytes
+from heartfelt.media.decoded import kept
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -63,6 +66,10 @@ def decode_image(source: Path | str | bytes, *, name: str | None = None, least: 
     name = name or ("The image sent" if isinstance(source, bytes) else str(source))
     if not isinstance(source, bytes) and not Path(source).is_file():
         raise InputError(f"There is no image at {name}.", "Check the path, and that the media were fetched.")
+    store = kept()
+    pixels = None if store is None else store.image(source, least)
+    if pixels is not None:
+        return Image.fromarray(pixels)
     try:
         # Pillow warns before it refuses; an image of that size is refused outright. What a warning does is decided for the
         # whole process, so headers are read in turn; pixels are decoded by as many threads as ask.
@@ -75,7 +82,10 @@ def decode_image(source: Path | str | bytes, *, name: str | None = None, least: 
             if least:
                 image.draft(None, (least, least))
             ImageOps.exif_transpose(image, in_place=True)
-            return _on_white(image)
+            decoded = _on_white(image)
+            if store is not None:
+                store.keep_image(source, least, np.asarray(decoded))
+            return decoded
     except UnidentifiedImageError:
         problem = "its content is in no known image format"
     except (Image.DecompressionBombWarning, Image.DecompressionBombError):

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, TypeAlias
@@ -25,6 +25,7 @@ import numpy.typing as npt
 
 from heartfelt.errors import InputError
 from heartfelt.media.containers import what_is_missing
+from heartfelt.media.decoded import kept
 
 Samples: TypeAlias = npt.NDArray[np.float32]
 Source: TypeAlias = Path | str | bytes
@@ -38,8 +39,11 @@ _UNKNOWN = 1 << 62
 
 
 @contextmanager
-def open_sound(source: Source) -> Iterator[Any]:
-    """The file opened by soundfile, after checking that its end is there."""
+def open_sound(source: Source, *, whole: bool = True) -> Iterator[Any]:
+    """The file opened by soundfile, after checking that its end is there; or what was decoded of it, if that is kept.
+
+    Without ``whole`` only parts will be read. Those come from the file: after a jump, an MP3's samples are rounded otherwise.
+    """
     import soundfile
 
     if not isinstance(source, bytes):
@@ -55,12 +59,26 @@ def open_sound(source: Source) -> Iterator[Any]:
             missing = what_is_missing(raw)
         if missing:
             raise InputError(f"{_name(source)} is cut off: {missing}.", _REFETCH)
-        with soundfile.SoundFile(io.BytesIO(source) if isinstance(source, bytes) else str(source)) as file:
+        store = kept() if whole else None
+        held = None if store is None else store.sound(source)
+        if held is None and store is not None:
+            with _opened(source) as file, suppress(soundfile.LibsndfileError):
+                held = store.sound(source, file)
+        if held is not None:
+            yield held
+            return
+        with _opened(source) as file:
             yield file
     except (soundfile.LibsndfileError, OSError) as error:
         raise InputError(
             f"{_name(source)} cannot be read as audio: {_reason(source, error)}.", _fix(source)
         ) from error
+
+
+def _opened(source: Source) -> Any:
+    import soundfile
+
+    return soundfile.SoundFile(io.BytesIO(source) if isinstance(source, bytes) else str(source))
 
 
 def read_samples(source: Source) -> tuple[Samples, int]:
@@ -215,7 +233,7 @@ class SoundFile:
 
     def excerpts(self, starts: Iterable[int], length: int, rate: int) -> Iterator[Samples]:
         """Stretches of ``length`` samples at ``rate``, each read where it stands; the last is followed by zeros."""
-        with open_sound(self.path) as file:
+        with open_sound(self.path, whole=False) as file:
             for start in starts:
                 at = start * self.rate // rate
                 wanted = min(-(-length * self.rate // rate) + 1, self.frames - at)

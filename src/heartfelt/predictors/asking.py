@@ -22,12 +22,14 @@ from heartfelt.models.network import PullError
 from heartfelt.predictors.predictor import NO_MEDIA, Ask, Case, Prediction, Predictor, TransientError
 from heartfelt.predictors.store import Cache, cache_key, question_digest
 from heartfelt.streams import stream
-from heartfelt.study.answer import NONE
+from heartfelt.study.answer import NONE, Scale
 from heartfelt.study.set_scale import TIE
 
 T = TypeVar("T")
 _TURN = 0.2
 """Seconds between looks at the clock. Some libraries handle Ctrl-C in a way that lets an endless wait continue."""
+LARGEST = 1e100
+"""The largest number a prediction may hold: squares and sums of such numbers are still finite."""
 _NUMBERS = ("value", "score", "low", "high", "against", "rate", "start", "answer_sd")
 
 
@@ -68,6 +70,8 @@ class Outcome:
     """How many of the answers were in the cache."""
     lost: bool = False
     """Whether nothing was answered, all of it because of transient errors."""
+    repeat: int = 0
+    """Which repeat of the questions it is."""
 
 
 @dataclass(slots=True)
@@ -116,7 +120,9 @@ class Work:
         """The outcomes of cases whose worker was lost ``times`` times."""
         problem = Prediction.failed(f"its worker was lost {times} times while it was worked on")
         return [
-            Outcome(case.stimulus, (problem,) * len(case.asks), (times,) * len(case.asks), 0.0)
+            Outcome(
+                case.stimulus, (problem,) * len(case.asks), (times,) * len(case.asks), 0.0, repeat=case.repeat
+            )
             for case in cases
         ]
 
@@ -139,7 +145,7 @@ class Work:
                 return open_case
             for ask in case.asks:
                 asked, sent = question_digest(ask, case.prompt), predictor.request_digest(case, ask)
-                open_case.keys.append(cache_key(content, identity, asked, sent))
+                open_case.keys.append(cache_key(content, identity, asked, sent, repeat=case.repeat))
             cached = self.cache.find(open_case.keys)
             open_case.settled = [cached.get(key) for key in open_case.keys]
             open_case.from_cache = count - len(open_case.places)
@@ -195,7 +201,9 @@ class Work:
             moved = True
             open_case.attempts[place] += 1
             if prediction.retry_after is None:
-                open_case.settled[place] = checked(prediction, open_case.case.asks[place], open_case.case)
+                open_case.settled[place] = _numbered(
+                    checked(prediction, open_case.case.asks[place], open_case.case), open_case.case.repeat
+                )
                 continue
             problem, attempts = prediction.problem or "", open_case.attempts[place]
             pause = self.retry.wait(open_case.case.stimulus, attempts, prediction.retry_after)
@@ -228,7 +236,17 @@ class Work:
         for file in case.files:
             file.release()
         lost = open_case.transient_error and all(each.problem is not None for each in predictions)
-        return Outcome(case.stimulus, predictions, attempts, seconds, open_case.from_cache, lost)
+        return Outcome(case.stimulus, predictions, attempts, seconds, open_case.from_cache, lost, case.repeat)
+
+
+def _numbered(prediction: Prediction, repeat: int) -> Prediction:
+    """The prediction, its requests with the repeat they were made for."""
+    calls = {
+        name: replace(call, repeat=repeat)
+        for name in ("call", "second_call")
+        if repeat and (call := getattr(prediction, name)) is not None
+    }
+    return replace(prediction, **calls) if calls else prediction
 
 
 def next_from(box: queue.SimpleQueue[T], seconds: float | None = None) -> T:
@@ -274,6 +292,7 @@ def checked(prediction: Prediction, ask: Ask, case: Case | None = None) -> Predi
         return Prediction.failed("the predictor gave no answer")
     try:
         prediction = _plain(prediction)
+        _check_range(prediction, ask.scale)
         if case is not None and case.members:
             return _of_set(prediction, [member.stimulus for member in case.members])
         if ask.none and prediction.answer == NONE:
@@ -322,9 +341,32 @@ def _storable(text: str) -> str:
 def _number(given: object, name: str) -> float:
     if isinstance(given, bool) or not isinstance(given, Real):
         raise ValueError(f"the predictor's {name} is {type(given).__name__}, not a number")
-    if not math.isfinite(given):
-        raise ValueError(f"the predictor's {name} is {given}")
-    return float(given)
+    try:
+        number = float(given)
+    except OverflowError:
+        number = math.inf
+    if math.isnan(number):
+        raise ValueError(f"the predictor's {name} is nan")
+    if abs(number) > LARGEST:
+        raise ValueError(f"the predictor's {name} '{number:g}' is out of range")
+    return number
+
+
+def _check_range(prediction: Prediction, scale: Scale) -> None:
+    """Raise where a number lies further beyond an end of the scale than the scale is long; a regression may overshoot a little.
+
+    A number that compares a stimulus with others (a strength, in any unit) has no range.
+    """
+    bounds = scale.bounds()
+    if bounds is None or scale.level == "comparison":
+        return
+    low, high = bounds
+    for number in (prediction.value, *(prediction.samples or ())):
+        if number is not None and not 2 * low - high <= number <= 2 * high - low:
+            name = "value" if number is prediction.value else "sample"
+            raise ValueError(
+                f"the predictor's {name} '{number:g}' is out of range: the scale is from {low:g} to {high:g}"
+            )
 
 
 def _of_set(prediction: Prediction, names: Sequence[str]) -> Prediction:

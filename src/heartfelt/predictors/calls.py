@@ -50,6 +50,7 @@ class Call:
     )
     reasoning: str | None = _column("what the server returned as reasoning, apart from the answer", None)
     cached: bool = _column("whether this run took the answer from the cache", False)
+    repeat: int = _column("which repeat of the questions it was for, counted from 0", 0)
     prompt: str | None = _column("what was sent as text, media left out; never a key", None)
 
     @property
@@ -91,6 +92,13 @@ class Usage:
     cost: float | None
     models: tuple[str, ...]
     fingerprints: tuple[str, ...]
+    items: int = 0
+    """Items that were answered."""
+
+    @property
+    def cost_per_item(self) -> float | None:
+        """The cost of all requests over the items answered; None where either is missing."""
+        return self.cost / self.items if self.cost is not None and self.items else None
 
 
 def usage_of(calls: Iterable[Call]) -> Usage:
@@ -142,6 +150,12 @@ class Budget:
             return call.cost
         counts = (call.input_tokens, call.output_tokens)
         return None if None in counts else float(sum(count or 0 for count in counts))
+
+    def taken_by(self, usage: Usage) -> float:
+        """What the requests of a run took, as far as that is known."""
+        if self.unit == "cost":
+            return usage.cost or 0.0
+        return float(usage.input_tokens + usage.output_tokens)
 
     def words(self, amount: float) -> str:
         """An amount of the budget's unit in words."""

@@ -29,6 +29,7 @@ from heartfelt.predictors.chat_form import (
     CONTEXT,
     MEDIA_PARAMETERS,
     SYSTEM,
+    UNCLOSED,
     completion_of,
     groups,
     in_words,
@@ -72,7 +73,8 @@ class Chat(RemotePredictor):
         "form": "auto, or how the answer is asked for: json_schema, json_object or plain",
         "reasons": "yes (default) asks for a sentence before each answer, no does not",
         "together": "yes (default) asks all questions about a stimulus in one request, no each in a request of its own",
-        "temperature": "by default 0",
+        "temperature": "by default 0; above it, answers vary and repeats say how much",
+        "seed": "a whole number sent as the seed of the first repeat, one more for each further one; none by default",
         "max_tokens": "how long an answer may be, by default 2000",
         "timeout": "seconds a request may take from start to end, by default 120",
         "task": "judge (default) asks how people on average would answer, draft what is there, for people to verify",
@@ -112,6 +114,9 @@ class Chat(RemotePredictor):
             raise InputError("Only one of the two prices is given.", "Give input_price and output_price.")
         self.reasons = reasons == "yes"
         self.temperature = number_option(options, "temperature", 0.0, 0.0, 2.0)
+        seed = number_option(options, "seed", 0.0, 0.0, 2**31 - 1)
+        self.seed = None if "seed" not in options else int(seed)
+        """The seed of the first repeat; None where none is sent."""
         self.max_tokens = int(number_option(options, "max_tokens", 2_000, 1, 1_000_000))
         self.prices = tuple(number_option(options, name, 0.0, 0.0, 1e9) for name in prices)
         """What a million input and a million output tokens cost; empty where no prices were given."""
@@ -136,6 +141,7 @@ class Chat(RemotePredictor):
             f" form {self._form}, context {'+'.join(self.context) or 'none'}"
             f"{f', drafts in {self.language!r}' if self.drafts else ''}"
             f"{'' if self.together else ', each question alone'}"
+            f"{'' if self.seed is None else f', seed {self.seed}'}"
         )
         return (
             f"chat {self.model} at {self._url} version {self._version or 'by name'},"
@@ -215,7 +221,7 @@ class Chat(RemotePredictor):
         """The questions about a set, in every order it is shown in; what one order gave is not asked and paid for twice."""
         orders, made = orders_of(case), []
         keys = [
-            f"{case.stimulus}\x1f{asks[0].question}\x1f{asks[0].shown}\x1f{place}"
+            f"{case.stimulus}\x1f{asks[0].question}\x1f{asks[0].shown}\x1f{place}\x1f{case.repeat}"
             for place in range(len(orders))
         ]
         for key, order in zip(keys, orders, strict=True):
@@ -266,6 +272,8 @@ class Chat(RemotePredictor):
         """The request as this server accepts it."""
         request = self._plain_request(case, asks, content, form)
         request[self._length_name] = request.pop("max_tokens")
+        if self.seed is not None:
+            request["seed"] = self.seed + case.repeat
         if not self._tempered:
             del request["temperature"]
         return request
@@ -324,20 +332,34 @@ class Chat(RemotePredictor):
         call = replace(call, cost=self.cost(call.input_tokens, call.output_tokens))
         if completion.refusal or call.finish_reason == "content_filter":
             problem = f"the model refused: {shortened(completion.refusal or 'content filter')}"
-        elif call.finish_reason == "length":
-            problem = f"the model's answer was cut off at {self.max_tokens} tokens (raise max_tokens)"
+        elif call.finish_reason in {"length", "max_tokens"}:
+            problem = self._cut_off(call.output_tokens)
         elif completion.content is not None and completion.content.strip():
             given = (
                 read_drafts(completion.content, asks, self.language)
                 if self.drafts
                 else read_form(completion.content, asks, shown)
             )
-            return [replace(each, call=call) for each in given]
+            unclosed = f"{UNCLOSED} (max_tokens={self.max_tokens}; raise it if the answer needs more)"
+            return [
+                replace(each, call=call, problem=unclosed if each.problem == UNCLOSED else each.problem)
+                for each in given
+            ]
         elif call.reasoning is not None:
             problem = "the model reasoned but gave no answer"
         else:
             problem = "the model answered with nothing"
         return [Prediction(problem=problem, call=call)] * len(asks)
+
+    def _cut_off(self, written: int | None) -> str:
+        """Which limit an answer that ended too early met, and how to raise it."""
+        spec = f"chat[max_tokens={2 * self.max_tokens}]"
+        if written is not None and written < self.max_tokens:
+            return (
+                f"the model's answer was cut off after {written:,} tokens, by a limit of the server: max_tokens={self.max_tokens}"
+                " was not reached (raise the server's context length, or send shorter media)"
+            )
+        return f"the model's answer was cut off at the limit max_tokens={self.max_tokens} (raise it, as in {spec}:…)"
 
     def cost(self, input_tokens: int | None, output_tokens: int | None) -> float | None:
         """The cost of a request; None where the prices or a count are missing."""

@@ -47,6 +47,7 @@ CONTEXT = {"prompt": "the prompt", "intent": "what it was meant to convey", "sys
 MEDIA_PARAMETERS = (
     "pictures: PNG, JPEG and WebP as they are, else PNG; sound: WAV and MP3 as they are, else 16-bit WAV"
 )
+UNCLOSED = "the model was still reasoning when its answer ended"
 _REASONING = ("reasoning_content", "reasoning", "thinking")
 _TAG_NAMES = r"think|thinking|thought|thoughts|reasoning|reason|scratchpad|analysis|reflection|begin_of_thought|end_of_thought"
 _TAG = re.compile(
@@ -248,7 +249,7 @@ def form_entries(content: str, asks: Sequence[Ask]) -> list[Any] | str:
     if filled is not None:
         return [filled.get(name) for name in names]
     if unclosed:
-        return "the model was still reasoning when its answer ended (raise max_tokens)"
+        return UNCLOSED
     return f"the model's answer is not a filled-in form: '{shortened(content)}'"
 
 

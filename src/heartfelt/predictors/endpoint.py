@@ -28,7 +28,7 @@ from urllib.parse import urlsplit
 
 from heartfelt import clock
 from heartfelt.errors import HeartfeltError, InputError
-from heartfelt.predictors.asking import shortened
+from heartfelt.predictors.asking import LARGEST, shortened
 from heartfelt.predictors.calls import SIMILARITY, Call
 from heartfelt.predictors.http import (
     Connections,
@@ -99,6 +99,7 @@ class Endpoint(RemotePredictor):
         self.cacheable = bool(self._version) and self._sends
         self.needs_media = self._sends
         self.compares = given["compare"] == "yes"
+        self.metered = False
 
     @property
     def identity(self) -> str:
@@ -315,8 +316,9 @@ def _number(value: Any, key: str) -> Prediction:
         score = float(value)
     except OverflowError:
         score = math.inf
-    if not math.isfinite(score):
-        return Prediction.failed(f"the server's {key} is {shortened(str(value))}")
+    if not abs(score) <= LARGEST:
+        what = "is" if math.isnan(score) else "is out of range:"
+        return Prediction.failed(f"the server's {key} {what} {shortened(str(value))}")
     return Prediction(score=score)
 
 

@@ -1,8 +1,8 @@
 """Any Python function as a predictor: ``module:function``.
 
 The function is called with what its parameters name. With ``case`` or ``asks``, or with parameters that belong to the
-stimulus only (``path``, ``content``, ``stimulus``, ``system``, ``intent``, ``prompt``, ``facts``), it is called once per
-stimulus; with one that belongs to the question (``ask``, ``question``, ``text``, ``words``, ``scale``) once per question. It
+stimulus only (``path``, ``content``, ``stimulus``, ``system``, ``intent``, ``prompt``, ``facts``, ``repeat``), it is called once
+per stimulus; with one that belongs to the question (``ask``, ``question``, ``text``, ``words``, ``scale``) once per question. It
 returns a number (the value), a text (the category or caption), a :class:`Prediction`, or a dict of a prediction's fields; for a
 whole stimulus also a dict by question or a list in the order of the questions. What it raises is the problem of that case.
 """
@@ -21,13 +21,14 @@ from typing import Any, ClassVar, Self, cast
 from heartfelt.errors import InputError, UnknownNameError, suggestion
 from heartfelt.predictors.predictor import PREDICTORS, Ask, Case, Prediction, Predictor
 
-OF_STIMULUS = ("case", "asks", "path", "content", "stimulus", "system", "intent", "prompt", "facts")
+OF_STIMULUS = ("case", "asks", "path", "content", "stimulus", "system", "intent", "prompt", "facts", "repeat")
 OF_QUESTION = ("ask", "question", "text", "words", "scale")
 _VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 _FIELDS = frozenset(
     each.name
     for each in fields(Prediction)
-    if each.name not in {"retry_after", "call", "second_call", "errors", "boxes"}
+    if each.name
+    not in {"retry_after", "call", "second_call", "errors", "boxes", "repeats", "spread", "agreement"}
 )
 
 
@@ -211,5 +212,7 @@ def _read(result: Any) -> Prediction:
         return Prediction(**result)
     try:
         return Prediction(value=float(result))
+    except OverflowError:
+        return Prediction.failed("the function's number is out of range")
     except (TypeError, ValueError):
         return Prediction.failed(f"the function gave {type(result).__name__}, which is not a prediction")

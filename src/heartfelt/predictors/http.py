@@ -9,6 +9,7 @@ answers, refusals too, is returned. Redirects are not followed: they could send 
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import socket
@@ -38,6 +39,7 @@ LONGEST_ANSWER = 16 * 1024 * 1024
 """Bytes of an answer that are read, before and after decompression; longer ones are a failure."""
 _PERMANENT = frozenset({501, 505, 506, 510, 511})
 """Server errors that asking again does not change."""
+CUT_OFF = "the server's answer was cut off"
 _BLOCK = 65_536
 _CONNECTING = threading.Lock()
 
@@ -122,9 +124,11 @@ class Connections:
         except (httpcore.TimeoutException, TimeoutError):
             raise TransientError(f"the server did not answer within {round(seconds, 2):g} s") from None
         except (httpcore.NetworkError, httpcore.ProtocolError, OSError, UnicodeError) as error:
-            raise TransientError(f"the server cannot be reached: {_cause(error)}") from None
+            raise TransientError(_broken(error)) from None
         headers = {name.lower(): self._clean(value).decode("latin-1") for name, value in answer.headers}
         body = self._clean(_decompressed(body, headers.get(b"content-encoding", ""), self._longest))
+        if answer.status < 300 and _ends_early(body, headers):
+            raise TransientError(f"{CUT_OFF}: its JSON has no end")
         kind = headers.get(b"content-type", "").partition(";")[0].strip().lower()
         response = Response(answer.status, body, headers.get(b"location"), kind)
         if is_transient(answer.status):
@@ -288,7 +292,7 @@ def _decompressed(body: bytes, encoding: str, longest: int) -> bytes:
     if len(out) > longest:
         raise _too_long(longest)
     if not unpacker.eof:
-        raise UnusableAnswer(f"the server's answer is compressed with {name} and cut off")
+        raise TransientError(f"{CUT_OFF}: it is compressed with {name} and has no end")
     return out
 
 
@@ -299,18 +303,35 @@ def _too_long(longest: int) -> UnusableAnswer:
     )
 
 
-def _cause(error: Exception) -> str:
+def _broken(error: Exception) -> str:
+    """What became of a request that got no complete answer: was the server reached, and had it begun to answer?"""
     text = str(error)
     if isinstance(error, httpcore.RemoteProtocolError):
         if "Server disconnected" in text:
-            return "it closed the connection without an answer"
+            return "the server closed the connection without an answer"
         if "without sending complete" in text:
-            return "the connection ended before the answer did"
-        return f"it does not speak HTTP ({shortened(text)})"
+            return f"{CUT_OFF}: the connection ended before the answer did"
+        return f"the server does not speak HTTP ({shortened(text)})"
     root = error.__cause__ or error.__context__ if isinstance(error, httpcore.NetworkError) else error
-    if isinstance(root, OSError) and root.strerror:
-        return root.strerror
-    return text or type(error).__name__
+    cause = root.strerror if isinstance(root, OSError) and root.strerror else text or type(error).__name__
+    if isinstance(error, httpcore.ReadError | httpcore.WriteError):
+        return f"the connection to the server broke: {cause}"
+    return f"the server cannot be reached: {cause}"
+
+
+def _ends_early(body: bytes, headers: Mapping[bytes, str]) -> bool:
+    """Whether JSON whose length the server did not state ends before it is complete."""
+    framed = b"content-length" in headers or "chunked" in headers.get(b"transfer-encoding", "").lower()
+    text = body.decode("utf-8", "replace").strip()
+    if framed or not text.startswith(("{", "[")):
+        return False
+    try:
+        json.loads(text)
+    except json.JSONDecodeError as error:
+        return error.pos >= len(text) or error.msg.startswith("Unterminated string")
+    except RecursionError:
+        return False
+    return False
 
 
 def is_transient(status: int) -> bool:

@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 
 from heartfelt.errors import InputError, suggestion
 from heartfelt.models.checkpoint import Checkpoint
+from heartfelt.models.devices import checked_device
 from heartfelt.models.hub import transformers_library
 from heartfelt.predictors.metrics import Score, on_scale
 from heartfelt.predictors.predictor import Ask, Case, Prediction, Predictor, PredictorInfo
@@ -44,7 +45,7 @@ class HubModel(Predictor):
         self.where = str(path.resolve()) if path.exists() else where
         self.settings = dict(options)
         library = transformers_library(where) if self.needs_torch else None
-        self.device = device_of(options.get("device", "auto")) if self.needs_torch else "cpu"
+        self.device = checked_device(options.get("device", "auto")) if self.needs_torch else "cpu"
         self._load(library, self.where)
 
     @abstractmethod
@@ -149,18 +150,3 @@ def prompt_of(case: Case, ask: Ask) -> str | None:
 def checkpoint_identity(where: str, checkpoint: Checkpoint) -> str:
     """What identifies weights: the name on the hub with its revision, or the hash of the file."""
     return f"{where}@{checkpoint.revision}" if checkpoint.revision else f"sha256:{checkpoint.hash}"
-
-
-def device_of(wanted: str) -> str:
-    """Where the model shall run: ``auto`` takes a GPU where there is one."""
-    import torch
-
-    if wanted != "auto":
-        try:
-            return str(torch.zeros(0, device=wanted).device)
-        except (RuntimeError, AssertionError) as error:
-            raise InputError(
-                f"No device here is called '{wanted}': {str(error).strip().splitlines()[0]}.",
-                "Use device=auto, cpu or cuda.",
-            ) from error
-    return "cuda" if torch.cuda.is_available() else "cpu"

@@ -241,7 +241,9 @@ def read_prompts(path: Path) -> dict[str, str]:
 
 def _table(result: Run, predictor: Predictor) -> pl.DataFrame:
     """The run's table in the columns of ``FILE_PREDICTIONS``."""
-    table = result.table.rename({"stimulus": "file", "note": "warning", "answer_sd": "spread"}, strict=False)
+    table = result.table.drop("spread", strict=False).rename(
+        {"stimulus": "file", "note": "warning", "answer_sd": "spread"}, strict=False
+    )
     bounded = pl.col("low").is_not_null()
     table = table.with_columns(
         pl.when(bounded).then(pl.lit(predictor.interval_confidence, pl.Float64)).alias("confidence")

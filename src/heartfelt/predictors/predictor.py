@@ -86,6 +86,9 @@ PREDICTIONS = Contract(
             "where a detector saw what: tag, box (left, top, right, bottom as fractions) and confidence, as JSON",
             required=False,
         ),
+        _column("repeats", "how many repeats of the question answered", pl.Int64, required=False),
+        _column("spread", "standard deviation of the repeats' numbers", pl.Float64, required=False),
+        _column("agreement", "share of the repeats that gave this answer", pl.Float64, required=False),
         Column("attempts", pl.Int64, "how often it was asked"),
         _column("errors", "what earlier attempts met, as JSON", required=False),
         _column("seconds", "time its case took", pl.Float64),
@@ -186,6 +189,8 @@ class Case:
     """Every question about the stimulus in this run, where ``asks`` is only what is still open; empty if that is all."""
     reference: Media | None = None
     """The undistorted original that the stimulus is compared with, for predictors that need one; None where none is known."""
+    repeat: int = 0
+    """Which repeat of the questions this is, counted from 0: a predictor whose answers vary is asked anew for each."""
 
     @property
     def media_file(self) -> Media:
@@ -246,6 +251,12 @@ class Prediction:
     """The standard deviation of single people's answers around the value."""
     boxes: tuple[Mapping[str, str | float | Sequence[float]], ...] | None = None
     """Where a detector saw what: ``tag``, ``box`` (left, top, right, bottom as fractions of the image) and ``confidence``."""
+    repeats: int | None = None
+    """How many repeats of the question answered, where it was asked several times and their answers are combined here."""
+    spread: float | None = None
+    """Standard deviation of the repeats' numbers."""
+    agreement: float | None = None
+    """Share of the repeats that gave this answer."""
     flag: str | None = None
     """What makes it doubtful, in a word or two that can be filtered by; ``note`` says more."""
     call: Call | None = field(default=None, compare=False)
@@ -330,6 +341,8 @@ class Predictor(ABC):
     at_once: int = 1
     """How many batches may run at the same time."""
     reach: Literal["here", "network"] = "here"
+    metered: bool = True
+    """Whether what it asks over a network is paid for, by request or token, so that a budget applies."""
     cacheable: bool = True
     """Whether its identity decides its answers for good. If not (a server, a function), no cache keeps them beyond a run."""
     spec: str = ""
@@ -360,6 +373,11 @@ class Predictor(ABC):
     @abstractmethod
     def identity(self) -> str:
         """Everything that decides its answers (weights, version, prompt, settings): the cache is keyed by it."""
+
+    @property
+    def repeatable(self) -> bool:
+        """Whether the same question may be answered differently when asked again: by a server or a function."""
+        return self.reach == "network" or not self.cacheable
 
     @property
     def info(self) -> PredictorInfo:

@@ -11,7 +11,7 @@ import hashlib
 import io
 from collections import Counter, deque
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeAlias
 
@@ -21,18 +21,28 @@ from heartfelt import clock
 from heartfelt.errors import InputError, Interrupted
 from heartfelt.files import write_bytes, write_text
 from heartfelt.predictors.asking import Outcome, Retry, Work
+from heartfelt.predictors.budgets import applies_to
 from heartfelt.predictors.calls import Budget, Call, Spending, Usage, calls_table, usage_of
 from heartfelt.predictors.engines import ENGINES, Engine
 from heartfelt.predictors.predictor import Case, Media, Prediction, Predictor, PredictorInfo
-from heartfelt.predictors.store import Cache, Entry, Journal, predictions_table, question_digest
+from heartfelt.predictors.repeats import NOT_ASKED, combined
+from heartfelt.predictors.store import (
+    Cache,
+    Entry,
+    Journal,
+    predictions_table,
+    question_digest,
+    repeats_table,
+)
 from heartfelt.progress import Progress
 from heartfelt.representation import ShortRepr
 from heartfelt.serialization import write_json
 
-_WRITTEN = ("predictions.parquet", "predictions.csv", "predictions_ledger.csv", "calls.parquet", "run.json")
+_TABLES = ("predictions.parquet", "predictions.csv", "predictions_ledger.csv", "calls.parquet")
+_WRITTEN = (*_TABLES, "repeats.parquet", "run.json")
 NETWORK_TIMEOUT = 600.0
-_Item: TypeAlias = tuple[str, str]
-"""A stimulus and a question."""
+_Item: TypeAlias = tuple[str, str, int]
+"""A stimulus, a question, and which repeat of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +64,11 @@ class RunOptions:
     """Stop when this many cases in a row were lost to transient errors, or a server has refused as many and answered none."""
     budget: Budget | None = None
     """What requests to a hosted model may cost; cases it has no room for are not asked, and a later run asks them."""
+    repeats: int = 1
+    """How often each question is asked, of a predictor whose answers vary (a server, a function); the answers are combined."""
 
     def __post_init__(self) -> None:
-        for name in ("at_once", "batch", "timeout", "give_up_after"):
+        for name in ("at_once", "batch", "timeout", "give_up_after", "repeats"):
             number = getattr(self, name)
             if number is not None and number <= 0:
                 raise InputError(f"{name} must be above 0, not {number}.", "Give a number above 0.")
@@ -81,6 +93,8 @@ class Run(ShortRepr):
     """What the predictor holds and could not use."""
     calls: pl.DataFrame | None = field(metadata={"skip": True})
     """Under the contract ``CALLS``: a row for every request to a hosted model, with what it cost and returned."""
+    repeated: pl.DataFrame | None = field(default=None, metadata={"skip": True})
+    """A row for every repeat, as in ``table`` with a column ``repeat`` counted from 0; None where each question was asked once."""
     folder: Path | None = field(default=None, metadata={"skip": True})
 
 
@@ -95,8 +109,13 @@ def run(
     options = options or RunOptions()
     folder = None if folder is None else Path(folder)
     _check_cases(cases)
+    if options.repeats > 1 and not predictor.repeatable:
+        raise InputError(
+            f"'{predictor.label or predictor.spec or predictor.name}' gives the same answer however often it is asked.",
+            "Leave out repeats; they are for servers and functions.",
+        )
     predictor.expect(cases)
-    state = _State(predictor, cases, None if folder is None else Journal(folder))
+    state = _State(predictor, cases, None if folder is None else Journal(folder), options.repeats)
     begun = clock.timer()
     try:
         if folder is not None and state.todo:
@@ -134,7 +153,9 @@ def _check_cases(cases: Sequence[Case]) -> None:
 class _State:
     """What is known of every item so far."""
 
-    def __init__(self, predictor: Predictor, cases: Sequence[Case], journal: Journal | None) -> None:
+    def __init__(
+        self, predictor: Predictor, cases: Sequence[Case], journal: Journal | None, repeats: int = 1
+    ) -> None:
         self.model = predictor.label or predictor.spec or predictor.name
         self.journal = journal
         self.last_problem = ""
@@ -142,26 +163,34 @@ class _State:
         self.keys: dict[_Item, str] = {}
         self.cached = self.asked = 0
         self.calls: dict[str, tuple[str, Call]] = {} if journal is None else journal.calls
+        self.cases, self.repeats = cases, repeats
         self.todo: list[Case] = []
+        """What is still to be asked, every first repeat before any second."""
         earlier = {} if journal is None else journal.entries
         identity = hashlib.sha256(predictor.identity.encode()).hexdigest()
         digests: dict[int, str] = {}
+        todo: list[list[Case]] = [[] for _ in range(repeats)]
         for case in cases:
             context = _context(case, identity)
-            missing = []
+            missing: list[list[int]] = [[] for _ in range(repeats)]
             for place, ask in enumerate(case.asks):
                 digest = digests.get(id(ask)) or question_digest(ask, None)
                 digests[id(ask)] = digest
                 sent = predictor.request_digest(case, ask)
                 parts = f"{context}\x1f{digest}" + (f"\x1f{sent}" if sent else "")
-                item = (case.stimulus, ask.question)
-                self.keys[item] = key = hashlib.sha256(parts.encode()).hexdigest()[:32]
-                if key in earlier:
-                    self.entries[item] = earlier[key]
-                if key not in earlier or earlier[key].prediction.problem is not None:
-                    missing.append(place)
-            if missing:
-                self.todo.append(case.only(missing))
+                for repeat in range(repeats):
+                    item = (case.stimulus, ask.question, repeat)
+                    text = f"{parts}\x1frepeat {repeat}" if repeat else parts
+                    self.keys[item] = key = hashlib.sha256(text.encode()).hexdigest()[:32]
+                    if key in earlier:
+                        self.entries[item] = earlier[key]
+                    if key not in earlier or earlier[key].prediction.problem is not None:
+                        missing[repeat].append(place)
+            for repeat, places in enumerate(missing):
+                if places:
+                    part = case.only(places)
+                    todo[repeat].append(replace(part, repeat=repeat) if repeat else part)
+        self.todo += [case for part in todo for case in part]
         self.earlier = self.answered
 
     @property
@@ -174,7 +203,7 @@ class _State:
         new: dict[str, Entry] = {}
         seconds = round(outcome.seconds, 6)
         for ask, prediction, attempts in zip(case.asks, outcome.predictions, outcome.attempts, strict=True):
-            item = (case.stimulus, ask.question)
+            item = (case.stimulus, ask.question, case.repeat)
             before = self.entries[item].attempts if item in self.entries else 0
             self.entries[item] = new[self.keys[item]] = Entry(prediction, before + attempts, seconds)
             self.asked += attempts
@@ -189,34 +218,52 @@ class _State:
     def skip(self, case: Case, reason: str) -> None:
         """Note that a case was not asked; a later run will ask it."""
         for ask in case.asks:
-            item = (case.stimulus, ask.question)
+            item = (case.stimulus, ask.question, case.repeat)
             attempts = self.entries[item].attempts if item in self.entries else 0
             self.entries[item] = Entry(Prediction.failed(reason), attempts)
 
     def result(self, predictor: Predictor, seconds: float, folder: Path | None) -> Run:
         """Everything in the order of the cases."""
-        answered, calls = self.answered, self.calls.values()
+        calls, entries = self.calls.values(), list(self._items())
+        answered = sum(entry.prediction.problem is None for *_, entry in entries)
         metered = [call for _, call in calls if call.metered]
         counts = {
-            "items": len(self.keys),
+            "items": len(entries),
             "answered": answered,
-            "failed": len(self.keys) - answered,
+            "failed": len(entries) - answered,
             "kept": self.earlier,
             "cached": self.cached,
             "asked": self.asked,
-        }
+        } | ({"repeats": self.repeats} if self.repeats > 1 else {})
         return Run(
             self.model,
             predictor.identity,
             predictor.info,
             counts,
             seconds,
-            usage_of(metered) if metered else None,
-            predictions_table(self.model, ((*item, self.entries[item]) for item in self.keys)),
+            replace(usage_of(metered), items=answered) if metered else None,
+            predictions_table(self.model, entries),
             predictor.ledger(),
             calls_table(calls) if calls else None,
+            repeats_table(self.model, ((*item, self.entries[item]) for item in self.keys))
+            if self.repeats > 1
+            else None,
             folder,
         )
+
+    def _items(self) -> Iterator[tuple[str, str, Entry]]:
+        """Every item with its answer, made of its repeats."""
+        for case in self.cases:
+            for ask in case.asks:
+                held = [self.entries[case.stimulus, ask.question, repeat] for repeat in range(self.repeats)]
+                if len(held) == 1:
+                    yield case.stimulus, ask.question, held[0]
+                    continue
+                prediction = combined([entry.prediction for entry in held], ask)
+                seconds = [entry.seconds for entry in held if entry.seconds is not None]
+                attempts = sum(entry.attempts for entry in held)
+                entry = Entry(prediction, attempts, round(sum(seconds), 6) if seconds else None)
+                yield case.stimulus, ask.question, entry
 
 
 def _context(case: Case, identity: str) -> str:
@@ -248,13 +295,17 @@ def _ask(predictor: Predictor, state: _State, options: RunOptions, progress: Pro
     if cache is not None:
         cache.check()
     work = Work(predictor, options.retry, timeout, cache)
-    cases = {case.stimulus: case for case in state.todo}
+    cases = {(case.stimulus, case.repeat): case for case in state.todo}
     # A model that computes here is not asked from several threads because a server may be.
     at_once = options.at_once if options.at_once and network else predictor.at_once
     total = sum(len(case.asks) for case in state.todo)
     done = lost = answered = 0
     giving_up = False
-    spending = None if options.budget is None or not network else Spending(options.budget)
+    spending = (
+        Spending(options.budget)
+        if options.budget is not None and applies_to(options.budget, predictor)
+        else None
+    )
     size = options.batch or predictor.batch
     batches = deque(state.todo[start : start + size] for start in range(0, len(state.todo), size))
 
@@ -275,7 +326,7 @@ def _ask(predictor: Predictor, state: _State, options: RunOptions, progress: Pro
     try:
         for settled in outcomes():
             for outcome in settled:
-                case = cases.pop(outcome.stimulus)
+                case = cases.pop((outcome.stimulus, outcome.repeat))
                 state.add(case, outcome)
                 if spending is not None:
                     spending.receive(_calls(outcome))
@@ -294,7 +345,7 @@ def _ask(predictor: Predictor, state: _State, options: RunOptions, progress: Pro
             engine.close()
     reason = "the engine returned no outcome"
     if giving_up:
-        reason = f"not asked: {lost} cases in a row had failed; the last: {state.last_problem}"
+        reason = f"{NOT_ASKED}: {lost} cases in a row had failed; the last: {state.last_problem}"
     elif spending is not None and batches:
         reason = spending.reason
     for case in cases.values():
@@ -312,13 +363,15 @@ def _calls(outcome: Outcome) -> list[Call]:
 def _write(result: Run, folder: Path) -> None:
     from heartfelt.formats.delimited import csv_text  # reading other formats is not needed to answer
 
-    table, csv, ledger, calls, summary = (folder / name for name in _WRITTEN)
+    table, csv, ledger, calls, repeats, summary = (folder / name for name in _WRITTEN)
     _write_parquet(result.table, table)
     write_text(csv, csv_text(result.table))
     if result.ledger.height:
         write_text(ledger, csv_text(result.ledger))
     if result.calls is not None:
         _write_parquet(result.calls, calls)
+    if result.repeated is not None:
+        _write_parquet(result.repeated, repeats)
     write_json(summary, result)
 
 

@@ -39,7 +39,7 @@ _SYNC_EVERY = 1.0
 _CALLS = ("call", "second_call")
 _AS_JSON = ("shares", "members", "orders", "samples", "boxes", "errors")
 _TUPLES = ("orders", "samples", "boxes", "errors")
-_SELDOM = ("members", "orders", "samples", "rate", "start", "answer_sd", "boxes", "errors")
+_SELDOM = (*_AS_JSON[1:], "rate", "start", "answer_sd", "repeats", "spread", "agreement")
 """Columns that are there only where some prediction has them."""
 _FIELDS = tuple(field.name for field in fields(Prediction) if field.name not in {"retry_after", *_CALLS})
 
@@ -74,6 +74,19 @@ def _prediction(row: Mapping[str, Any]) -> Prediction:
 
 def predictions_table(model: str, rows: Iterable[tuple[str, str, Entry]]) -> pl.DataFrame:
     """A table under the contract ``PREDICTIONS`` of (stimulus, question, entry)."""
+    table = PREDICTIONS.check(_table(model, rows), f"predictions of {model}")
+    return table.drop([name for name in _SELDOM if table[name].null_count() == table.height])
+
+
+def repeats_table(model: str, rows: Iterable[tuple[str, str, int, Entry]]) -> pl.DataFrame:
+    """A row for every repeat of a question, counted from 0, of (stimulus, question, repeat, entry)."""
+    held = list(rows)
+    table = _table(model, ((stimulus, question, entry) for stimulus, question, _, entry in held))
+    numbers = pl.Series("repeat", [repeat for _, _, repeat, _ in held], pl.Int64)
+    return table.insert_column(table.columns.index("question") + 1, numbers)
+
+
+def _table(model: str, rows: Iterable[tuple[str, str, Entry]]) -> pl.DataFrame:
     columns: dict[str, list[Any]] = {name: [] for name in PREDICTIONS.names}
     for stimulus, question, entry in rows:
         made = entry.prediction
@@ -90,8 +103,7 @@ def predictions_table(model: str, rows: Iterable[tuple[str, str, Entry]]) -> pl.
         for name, values in columns.items():
             values.append(row[name])
     schema = {column.name: column.dtype for column in PREDICTIONS.columns}
-    table = PREDICTIONS.check(pl.DataFrame(columns, schema=schema), f"predictions of {model}")
-    return table.drop([name for name in _SELDOM if table[name].null_count() == table.height])
+    return pl.DataFrame(columns, schema=schema)
 
 
 def _text(value: Any) -> str | None:
@@ -282,9 +294,10 @@ class Cache:
         return self._connection
 
 
-def cache_key(content: str, identity: str, question: str, request: str = "") -> str:
-    """The name of an answer: what the media hold, what predicts, what is asked, and what is sent with it."""
-    parts = ("answer 1", content, identity, question, *([request] if request else []))
+def cache_key(content: str, identity: str, question: str, request: str = "", *, repeat: int = 0) -> str:
+    """The name of an answer: what the media hold, what predicts, what is asked, what is sent with it, and which repeat it is."""
+    again = [f"repeat {repeat}"] if repeat else []
+    parts = ("answer 1", content, identity, question, *([request] if request else []), *again)
     return hashlib.sha256("\x1f".join(parts).encode()).hexdigest()
 
 

@@ -54,4 +54,6 @@ class OutputLayout:
         return self.formats if set(candidates) == set(self.formats) else ()
 
 
-LAYOUTS: Registry[OutputLayout] = Registry("layout", homes=("heartfelt.datasets.*.layout", "heartfelt.benchmark.output_layouts"))
+LAYOUTS: Registry[OutputLayout] = Registry(
+    "layout", homes=("heartfelt.datasets.*.layout", "heartfelt.benchmark.output_layouts")
+)

@@ -14,6 +14,7 @@ import polars as pl
 
 from heartfelt import __version__
 from heartfelt.predictors.calls import Usage
+from heartfelt.predictors.repeats import SelfConsistency
 from heartfelt.representation import ShortRepr
 from heartfelt.scoring.details import TaskDetails
 from heartfelt.scoring.metrics import FAILURES, HEADLINES, Kind, MetricInfo
@@ -207,6 +208,8 @@ class ModelInfo:
     """The confidence its own intervals claim, where it says so."""
     usage: Usage | None = None
     """Requests, tokens and cost of a hosted model."""
+    consistency: Mapping[str, SelfConsistency] = field(default_factory=dict)
+    """By question, how far its answers agree where it was asked repeatedly."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -191,7 +191,8 @@ class _Hubert:
 
     def __init__(self, where: str) -> None:
         from heartfelt.models.hub import transformers_library
-        from heartfelt.predictors.hub_model import checkpoint_identity, device_of
+        from heartfelt.models.devices import checked_device
+        from heartfelt.predictors.hub_model import checkpoint_identity
 
         library = transformers_library(where)
         files = ("model.safetensors", "pytorch_model.bin")
@@ -223,7 +224,7 @@ class _Hubert:
             "auto_map",
         ):
             sizes.pop(name, None)
-        self.device = device_of("auto")
+        self.device = checked_device("auto")
         model = library.HubertModel(library.HubertConfig(**sizes))
         tensors = checkpoint.state.renamed(
             (

@@ -13,7 +13,16 @@ from heartfelt.predictors.sets import SEPARATOR
 from heartfelt.report.bench.figures import NO_CHANCE, bench_charts, rank_text
 from heartfelt.report.bench.judges import judges
 from heartfelt.report.bench.parts import agreement_by_part, part_charts
-from heartfelt.report.bench.sections import all_scores, comparisons, coverage, method, models, slices, usage
+from heartfelt.report.bench.sections import (
+    all_scores,
+    comparisons,
+    coverage,
+    method,
+    models,
+    repeats,
+    slices,
+    usage,
+)
 from heartfelt.report.charts import Chart, Charts
 from heartfelt.report.page import PLAY, Page, Section, absent, bullets, figure_block, folded, joined
 from heartfelt.report.tables import CellValue, table, table_of
@@ -94,7 +103,8 @@ def score_sections(scores: Scores) -> list[Section]:
         all_scores(scores),
         coverage(scores),
         models(scores),
-        usage(scores),
+        usage(scores.about),
+        repeats(scores.about),
         method(scores),
     ]
 

@@ -8,6 +8,7 @@ from dataclasses import fields
 from markupsafe import Markup
 
 from heartfelt.predictors.calls import Usage
+from heartfelt.predictors.repeats import SelfConsistency
 from heartfelt.report.page import Section, absent, bullets, folded, joined
 from heartfelt.report.tables import CellValue, Columns, PValue, Verdict, table, table_of
 from heartfelt.scoring import Scores
@@ -165,9 +166,9 @@ def models(scores: Scores) -> Section:
     return Section("models", "Models", lead, table_of("Models", list(scores.about.items()), columns))
 
 
-def usage(scores: Scores) -> Section:
+def usage(about: Mapping[str, ModelInfo]) -> Section:
     """What hosted models took: requests, tokens and cost; no section where no model is hosted."""
-    rows = [(name, info.usage) for name, info in scores.about.items() if info.usage is not None]
+    rows = [(name, info.usage) for name, info in about.items() if info.usage is not None]
     columns: Columns[tuple[str, Usage]] = {
         "model": lambda row: row[0],
         "answered by": lambda row: ", ".join(row[1].models) or None,
@@ -175,15 +176,38 @@ def usage(scores: Scores) -> Section:
         "input tokens": lambda row: row[1].input_tokens,
         "output tokens": lambda row: row[1].output_tokens,
         "requests without counts": lambda row: row[1].without_counts,
-        "cost": lambda row: None if row[1].cost is None else f"{row[1].cost:,.4f}",
+        "cost": lambda row: None if row[1].cost is None else f"{row[1].cost:,.4g}",
+        "cost per item": lambda row: None if row[1].cost_per_item is None else f"{row[1].cost_per_item:,.4g}",
     }
     lead = (
         "Requests to hosted models, retries included; answers from the cache were paid for in an earlier run and are not counted."
         " The cost is in the currency of the prices that were given (options input_price and output_price); a dash where"
-        " none were."
+        " none were. The cost per item is that of all requests over the items answered."
     )
     grid = table_of("Requests, tokens and cost", rows, columns) if rows else Markup("")
     return Section("usage", "Tokens and cost", lead, grid, "Cost")
+
+
+def repeats(about: Mapping[str, ModelInfo]) -> Section:
+    """How far the repeats of each model's answers agree; no section where nothing was asked repeatedly."""
+    rows = [(name, held) for name, info in about.items() for held in info.consistency.values()]
+    columns: Columns[tuple[str, SelfConsistency]] = {
+        "model": lambda row: row[0],
+        "question": lambda row: spaced(row[1].question),
+        "items": lambda row: row[1].items,
+        "repeats answered": lambda row: row[1].repeats,
+        "share of variance between items (ICC(1))": lambda row: row[1].between_items,
+        "SD between repeats": lambda row: row[1].repeat_sd,
+        "pairs of repeats with the same answer": lambda row: row[1].same_answer,
+    }
+    lead = (
+        "Each question was asked repeatedly. Scores are those of the combined answers: the mean of numbers, the most frequent of"
+        " categories. Numbers: how much of the variance of single answers lies between items rather than between repeats, and"
+        " the standard deviation of single answers around their item's mean. Categories: the share of pairs of repeats with the"
+        " same answer, mean over items."
+    )
+    grid = table_of("Self-consistency", rows, columns) if rows else Markup("")
+    return Section("repeats", "Agreement between repeats", lead, grid, "Repeats")
 
 
 def method(scores: Scores) -> Section:

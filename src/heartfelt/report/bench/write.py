@@ -102,7 +102,9 @@ def _write(source: Snapshot | Benchmark, result: Bench, target: Path, options: B
             layout = LAYOUTS[options.layout]
             listed = [run.calls for run in result.runs if run.calls is not None]
             calls = pl.concat(listed, how="diagonal") if listed else None
-            for made in layout.write_scores(source, result.predictions, result.scores, own, options.score, calls):
+            for made in layout.write_scores(
+                source, result.predictions, result.scores, own, options.score, calls
+            ):
                 _move(made, (options.layout_folder or target) / made.relative_to(own))
             shutil.rmtree(own)
         fill_bench(result.scores, result.predictions, scratch, target / PAGE, snapshot)

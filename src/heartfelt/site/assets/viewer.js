@@ -52,16 +52,17 @@
   const pretty = (text) => { try { return JSON.stringify(JSON.parse(text), null, 1); } catch { return text; } };
   const percent = (text) => { try { return Object.entries(JSON.parse(text)).map(([name, share]) => `${name} ${number(100 * share, 0)}%`).join(", "); } catch { return text; } };
 
-  const exchange = (parent, call, place, many) => {
+  const exchange = (parent, call, place, many, repeated) => {
     const part = element("section", "exchange", parent);
     const when = `${call.at.replace("T", " ").slice(0, 19)} UTC`;
-    element("h3", "", part, many > 1 ? `Request ${place + 1} of ${many}${place ? ", earlier" : ", the answer was read from it"}` : "Request");
+    element("h3", "", part, many > 1 ? `Request ${place + 1} of ${many}${call.repeat || repeated ? `, repeat ${call.repeat + 1}` : place ? ", earlier" : ", the answer was read from it"}` : "Request");
     const facts = element("dl", "facts", part);
     fact(facts, "sent", call.cached ? `${when}, answered from the cache` : when);
     fact(facts, "status", call.status);
     fact(facts, "form", call.form);
     fact(facts, "stopped because", call.finish_reason);
     fact(facts, "tokens", call.input_tokens === null ? null : `${call.input_tokens} in, ${call.output_tokens ?? "–"} out`);
+    fact(facts, "cost", call.cost === null ? null : `${Number(call.cost.toPrecision(4))}${call.questions > 1 ? `, for ${call.questions} questions` : ""}`);
     fact(facts, "seconds", call.seconds === null ? null : number(call.seconds, 2));
     const where = many > 1 ? `, request ${place + 1}` : "";
     block(part, "What was sent", call.prompt, "This run did not record what was sent.", where);
@@ -101,6 +102,11 @@
     fact(facts, "probabilities", sample.shares && percent(sample.shares));
     fact(facts, "members", sample.members);
     fact(facts, "in both orders", sample.orders);
+    fact(facts, "repeats", sample.repeats.join(", "));
+    fact(facts, "SD of the repeats", sample.spread === null ? null : number(sample.spread, 2));
+    fact(facts, "agreement of the repeats", sample.agreement === null ? null : `${number(100 * sample.agreement, 0)}%`);
+    fact(facts, "tokens", sample.input_tokens === null ? null : `${sample.input_tokens.toLocaleString("en")} in, ${sample.output_tokens?.toLocaleString("en") ?? "–"} out`);
+    fact(facts, "cost", sample.cost === null ? null : Number(sample.cost.toPrecision(4)));
     fact(facts, "attempts", sample.attempts);
     fact(facts, "seconds", sample.seconds === null ? null : number(sample.seconds, 2));
     fact(facts, "reason", sample.reason);
@@ -122,7 +128,7 @@
         entry.append(`: ${visible(row[4])}${row[5] === null ? "" : ` (error ${number(row[5], 0)}%)`}`);
       }
     }
-    sample.exchanges.forEach((id, place) => exchange(pane, content.exchanges[id], place, sample.exchanges.length));
+    sample.exchanges.forEach((id, place) => exchange(pane, content.exchanges[id], place, sample.exchanges.length, sample.repeats.length > 0));
     if (!sample.exchanges.length) element("p", "absent", pane, "No request is recorded: this model runs without a server, or the run is from an earlier version.");
     pane.scrollTop = 0;
     if (moved) { pane.focus({ preventScroll: true }); if (innerWidth <= 960) pane.scrollIntoView({ block: "start" }); }

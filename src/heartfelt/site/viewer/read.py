@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TypeVar
 
 import polars as pl
 
@@ -23,10 +24,16 @@ from heartfelt.site.boards import display_names
 from heartfelt.site.runs import read_scores
 from heartfelt.site.secrets import without_secrets
 
-PREDICTIONS, CALLS, ITEMS = "predictions.parquet", "calls.parquet", "items.parquet"
+PREDICTIONS, CALLS, ITEMS, REPEATS = (
+    "predictions.parquet",
+    "calls.parquet",
+    "items.parquet",
+    "repeats.parquet",
+)
+N = TypeVar("N", int, float)
 KEY = ["model", "stimulus", "question"]
 _TEXTS = ("answer", "reason", "note", "problem", "flag", "shares", "members", "orders", "errors", "call")
-_NUMBERS = ("value", "score", "low", "high", "seconds")
+_NUMBERS = ("value", "score", "low", "high", "seconds", "spread", "agreement")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +54,13 @@ class Exchange:
     output_tokens: int | None
     seconds: float | None
     cached: bool
+    model: str = ""
+    """The model it was sent to, as the run names it."""
+    cost: float | None = None
+    questions: int = 1
+    """How many questions were asked in it; each of their samples names it."""
+    repeat: int = 0
+    """Which repeat of the questions it was for, counted from 0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +94,15 @@ class Sample:
     kind: str
     exchanges: tuple[str, ...]
     """The ids of the requests about it, the one it was read from first."""
+    input_tokens: int | None = None
+    """Of its requests in this run, shared ones included; None where the server counted none."""
+    output_tokens: int | None = None
+    cost: float | None = None
+    """Its part of the cost of its requests: that of a request with several questions is divided evenly."""
+    repeats: tuple[str, ...] = ()
+    """What each repeat answered, in order; empty where it was asked once."""
+    spread: float | None = None
+    agreement: float | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -91,6 +114,8 @@ class View:
     exchanges: Mapping[str, Exchange]
     models: tuple[str, ...]
     about: Mapping[str, ModelInfo] = field(default_factory=dict)
+    names: Mapping[str, str] = field(default_factory=dict)
+    """What is shown for each model, by the name the run has for it."""
 
 
 def read_run_folder(folder: Path) -> View:
@@ -106,7 +131,7 @@ def read_run_folder(folder: Path) -> View:
     exchanges, by_item = _exchanges(folder, predictions)
     about = scores.about if scores is not None else {}
     names = display_names(predictions["model"].unique(maintain_order=True).to_list(), about)
-    samples = tuple(_samples(joined, by_item, names))
+    samples = tuple(_samples(joined, exchanges, by_item, names, _repeats(folder)))
     title = scores.title if scores is not None else folder.resolve().name
     return View(
         title,
@@ -114,6 +139,7 @@ def read_run_folder(folder: Path) -> View:
         exchanges,
         tuple(names.values()),
         {names[name]: each for name, each in about.items() if name in names},
+        names,
     )
 
 
@@ -170,12 +196,10 @@ def _exchanges(
     folder: Path, predictions: pl.DataFrame
 ) -> tuple[dict[str, Exchange], dict[tuple[str, str, str], list[str]]]:
     """Every recorded request by id, and the ids of those about each item, in order of time."""
-    homes = [folder] if (folder / CALLS).is_file() else sorted((folder / RUNS).glob("*"))
+    homes = _homes(folder, CALLS)
     exchanges: dict[str, Exchange] = {}
     by_item: dict[tuple[str, str, str], list[str]] = defaultdict(list)
     for home in homes:
-        if not (home / CALLS).is_file():
-            continue
         model = _model(home) or (predictions["model"][0] if predictions.height else "")
         calls = pl.read_parquet(home / CALLS).sort("at")
         known = set(calls.columns)
@@ -197,10 +221,32 @@ def _exchanges(
                 row.get("output_tokens"),
                 row.get("seconds"),
                 bool(row.get("cached")),
+                model=model,
+                cost=row.get("cost"),
+                questions=max(1, len(str(row["questions"] or "").split())),
+                repeat=row.get("repeat") or 0,
             )
             for question in str(row["questions"] or "").split():
                 by_item[model, row["stimulus"], question].append(row["id"])
     return exchanges, by_item
+
+
+def _homes(folder: Path, file: str) -> list[Path]:
+    """The folders of single runs that hold a file: the folder itself, or those below ``runs/``."""
+    homes = [folder, *sorted((folder / RUNS).glob("*"))]
+    return [home for home in homes if (home / file).is_file()]
+
+
+def _repeats(folder: Path) -> dict[tuple[str, str, str], tuple[str, ...]]:
+    """What each repeat of an item answered, in words."""
+    said: dict[tuple[str, str, str], list[str]] = defaultdict(list)
+    for home in _homes(folder, REPEATS):
+        for row in pl.read_parquet(home / REPEATS).iter_rows(named=True):
+            number = row["value"] if row["value"] is not None else row["score"]
+            text = row["answer"] or ("–" if number is None else f"{number:.4g}")
+            problem = None if row["problem"] is None else f"failed: {without_secrets(row['problem'])}"
+            said[row["model"], row["stimulus"], row["question"]].append(problem or row["members"] or text)
+    return {item: tuple(answers) for item, answers in said.items()}
 
 
 def _model(home: Path) -> str:
@@ -213,11 +259,16 @@ def _model(home: Path) -> str:
 
 
 def _samples(
-    table: pl.DataFrame, by_item: Mapping[tuple[str, str, str], list[str]], names: Mapping[str, str]
+    table: pl.DataFrame,
+    exchanges: Mapping[str, Exchange],
+    by_item: Mapping[tuple[str, str, str], list[str]],
+    names: Mapping[str, str],
+    repeats: Mapping[tuple[str, str, str], tuple[str, ...]],
 ) -> Iterator[Sample]:
     for row in table.iter_rows(named=True):
-        own = row["call"]
-        calls = by_item.get((row["model"], row["stimulus"], row["question"]), [])
+        own, item = row["call"], (row["model"], row["stimulus"], row["question"])
+        calls = by_item.get(item, [])
+        paid = [exchanges[name] for name in calls if not exchanges[name].cached]
         ordered = [*([own] if own in calls else []), *(each for each in reversed(calls) if each != own)]
         yield Sample(
             names[row["model"]],
@@ -245,4 +296,16 @@ def _samples(
             row["off"],
             row["kind"] or "",
             tuple(ordered),
+            input_tokens=_sum(call.input_tokens for call in paid),
+            output_tokens=_sum(call.output_tokens for call in paid),
+            cost=_sum(None if call.cost is None else call.cost / call.questions for call in paid),
+            repeats=repeats.get(item, ()),
+            spread=row["spread"],
+            agreement=row["agreement"],
         )
+
+
+def _sum(numbers: Iterable[N | None]) -> N | None:
+    """The sum of the numbers there are; None where there are none."""
+    held = [number for number in numbers if number is not None]
+    return sum(held[1:], held[0]) if held else None

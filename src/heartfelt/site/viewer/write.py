@@ -12,11 +12,14 @@ from markupsafe import Markup
 
 from heartfelt.errors import InputError
 from heartfelt.files import whole_folder
+from heartfelt.predictors.calls import SIMILARITY, Usage
 from heartfelt.progress import Progress
+from heartfelt.report.bench.sections import repeats, usage
 from heartfelt.report.media import relative_address
 from heartfelt.report.page import Page, Section, script_json
 from heartfelt.report.palette import distinct
 from heartfelt.report.tables import table
+from heartfelt.scoring.scores import ModelInfo
 from heartfelt.site.boards import file_names
 from heartfelt.site.frame import Frame, must_be_ours, render_page, write_assets
 from heartfelt.site.published import Published, read_published
@@ -92,9 +95,19 @@ def _page(view: View, published: Published, target: Path, site: Path | None) -> 
         ("samples", number(len(view.samples))),
         ("models", number(len(view.models))),
         ("failed", number(counts["failed"])),
-        ("asked again", number(sum(sample.attempts > 1 for sample in view.samples))),
+        (
+            "asked again",
+            number(sum(sample.attempts > max(1, len(sample.repeats)) for sample in view.samples)),
+        ),
         ("requests recorded", number(len(view.exchanges))),
     ]
+    usages = _usages(view)
+    costs = [held.cost for held in usages.values() if held.cost is not None]
+    if usages:
+        tokens = sum(held.input_tokens + held.output_tokens for held in usages.values())
+        facts.append(("tokens", number(tokens)))
+    if costs:
+        facts.append(("cost", f"{sum(costs):,.4g}"))
     names = dict.fromkeys(
         part for sample in view.samples for part in (sample.stimulus, *sample.stimulus.split("|"))
     )
@@ -127,16 +140,41 @@ def _page(view: View, published: Published, target: Path, site: Path | None) -> 
         ]
         for model, each in view.about.items()
     ]
+    infos = {name: ModelInfo(name, name, usage=held) for name, held in usages.items()}
+    repeated = {name: info for name, info in view.about.items() if info.consistency}
     about = table("Models", ["model", "asked for as", "version", "hash", "identity"], rows)
     sections = [Section("samples", "Samples", lead, _HTML)]
     sections += [Section("models", "Which models answered", html=about)] if about else []
+    sections += [part for part in (usage(infos), repeats(repeated)) if part.html]
     return Page(f"Run: {view.title}", "", sections, media=media, facts=facts, more=more)
+
+
+def _usages(view: View) -> dict[str, Usage]:
+    """What each model's requests took, by the calls that were recorded; those answered from the cache are left out."""
+    out: dict[str, Usage] = {}
+    for raw, model in view.names.items():
+        calls = [call for call in view.exchanges.values() if call.model == raw and call.form != SIMILARITY]
+        paid = [call for call in calls if not call.cached]
+        counted = [call for call in paid if call.input_tokens is not None and call.output_tokens is not None]
+        costs = [call.cost for call in paid if call.cost is not None]
+        if calls:
+            out[model] = Usage(
+                len(paid),
+                sum(call.input_tokens or 0 for call in counted),
+                sum(call.output_tokens or 0 for call in counted),
+                len(paid) - len(counted),
+                sum(costs) if costs else None,
+                info.usage.models if (info := view.about.get(model)) and info.usage else (),
+                (),
+                sum(sample.model == model and sample.problem is None for sample in view.samples),
+            )
+    return out
 
 
 def _outcome(sample: Sample) -> str:
     if sample.problem is not None:
         return "failed"
-    return "asked again" if sample.attempts > 1 else "answered"
+    return "asked again" if sample.attempts > max(1, len(sample.repeats)) else "answered"
 
 
 def _listed(
@@ -158,6 +196,10 @@ def _listed(
                 sample.attempts,
                 sample.system,
                 sample.intent,
+                sample.agreement,
+                sample.spread,
+                None if sample.input_tokens is None else sample.input_tokens + (sample.output_tokens or 0),
+                sample.cost,
             ]
         )
     columns: list[dict[str, object]] = [
@@ -171,6 +213,10 @@ def _listed(
         {"label": "attempts", "kind": "number", "places": 0},
         {"label": "system", "kind": "text", "filter": "choice"},
         {"label": "intent", "kind": "text", "filter": "choice"},
+        {"label": "agreement of repeats", "kind": "number", "places": 2},
+        {"label": "SD of repeats", "kind": "number", "places": 2},
+        {"label": "tokens", "kind": "number", "places": 0},
+        {"label": "cost", "kind": "number", "places": 5},
     ]
     used = [
         place for place in range(len(columns)) if place < 8 or any(row[place] is not None for row in rows)

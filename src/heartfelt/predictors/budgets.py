@@ -1,0 +1,73 @@
+"""A budget for several runs: what earlier requests took counts, and a budget that cannot be checked is refused."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+
+from heartfelt.errors import InputError
+from heartfelt.predictors.calls import Budget, Call
+from heartfelt.predictors.predictor import Predictor
+from heartfelt.predictors.store import JOURNAL, Journal
+
+_AMOUNT = re.compile(r"(?P<limit>[0-9][0-9_.,eE+]*)\s*(?P<unit>tokens?)?", re.IGNORECASE)
+
+
+def read_budget(amount: str | float | Budget) -> Budget:
+    """A budget as people write it: a cost such as 5, or ``2000000tokens``."""
+    if isinstance(amount, Budget):
+        return amount
+    parts = _AMOUNT.fullmatch(str(amount).strip())
+    try:
+        limit = float(parts["limit"].replace(",", "").replace("_", "")) if parts else -1.0
+    except ValueError:
+        limit = -1.0
+    if parts is None or not 0 <= limit < float("inf"):
+        raise InputError(
+            f"'{amount}' is not a budget.", "Give a cost such as 5, or tokens such as 2000000tokens."
+        )
+    return Budget(limit, "tokens" if parts["unit"] else "cost")
+
+
+def applies_to(budget: Budget | None, predictor: Predictor) -> bool:
+    """Whether a predictor's requests take from a budget; an error where they do and what they cost is not known."""
+    if budget is None or predictor.reach == "here" or not predictor.metered:
+        return False
+    if budget.unit == "cost" and predictor.name == "chat" and predictor.cost(1, 1) is None:
+        raise InputError(
+            f"The prices of '{predictor.spec}' are not known, so a budget cannot be checked.",
+            "Give what a million tokens cost, as in chat[input_price=0.2,output_price=0.6]:MODEL@URL, or a budget in"
+            " tokens, such as --budget 2000000tokens.",
+        )
+    return True
+
+
+def with_earlier(budget: Budget, home: Path, runs: Path) -> Budget:
+    """The budget with what was spent in every run below ``runs``, and with the dearest case of the run in ``home``."""
+    cases: dict[tuple[str, int], float] = defaultdict(float)
+    for stimulus, call in calls_in(home):
+        cases[stimulus, call.repeat] += budget.of(call) or 0.0
+    dearest = max(cases.values(), default=None)
+    return replace(budget, spent=spent(budget, calls_below(runs)), dearest=dearest)
+
+
+def spent(budget: Budget, calls: Iterable[Call]) -> float:
+    """What requests took of a budget."""
+    return sum(budget.of(call) or 0.0 for call in calls)
+
+
+def calls_below(runs: Path) -> list[Call]:
+    """Every request that the runs below a folder have made, by their journals."""
+    return [call for home in sorted(runs.glob("*")) for _, call in calls_in(home)]
+
+
+def calls_in(home: Path) -> list[tuple[str, Call]]:
+    """Every request that a run has made and the stimulus it was about, by its journal."""
+    if not (home / JOURNAL).is_file():
+        return []
+    journal = Journal(home)
+    journal.close()
+    return list(journal.calls.values())

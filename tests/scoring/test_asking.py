@@ -1,0 +1,157 @@
+"""A bench that asks hosted models: one budget for all of them, repeats, tokens and cost."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import heartfelt
+from heartfelt.benchmark import Bench
+from heartfelt.cli import main
+from heartfelt.errors import InputError
+from heartfelt.predictors.budgets import read_budget
+from heartfelt.predictors.calls import Budget
+from heartfelt.snapshot import Snapshot
+from tests.predictors.servers import Reply, Served, serving
+from tests.predictors.studies import snapshot
+
+pytestmark = pytest.mark.server
+
+
+def reply(request: dict[str, Any], count: int) -> Reply:
+    """Every number is one above the request's seed, if it has one; 1,000 input tokens."""
+    del count
+    content = json.dumps({"q1": {"answer": 1 + request.get("seed", 4) % 9}})
+    return Reply(
+        body=json.dumps(
+            {
+                "choices": [{"message": {"content": content}, "finish_reason": "stop"}],
+                "usage": {"prompt_tokens": 1_000, "completion_tokens": 0},
+            }
+        ).encode()
+    )
+
+
+@pytest.fixture
+def served() -> Iterator[Served]:
+    with serving(reply) as server:
+        yield server
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Snapshot:
+    return snapshot(tmp_path / "data", 6)
+
+
+def chat(served: Served, name: str, options: str = "input_price=1000,output_price=0") -> str:
+    """A model whose request costs 1."""
+    return f"{name}=chat[{options},key_from=none]:{name}@{served.url.rsplit('/', 1)[0]}/v1"
+
+
+def problems(bench: Bench, model: str) -> list[str | None]:
+    rows = bench.predictions.filter(model=model)
+    return rows["problem"].to_list()
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_a_budget_is_for_the_whole_bench(kept: bool, served: Served, data: Snapshot, tmp_path: Path) -> None:
+    models = [chat(served, "one"), "constant", chat(served, "two")]
+    folder = tmp_path / "out" if kept else None
+    bench = heartfelt.bench(data, models, questions=["valence"], folder=folder, budget=8, at_once=2)
+    assert len(served.requests) == 8
+    assert problems(bench, "one") == [None] * 6
+    assert problems(bench, "constant") == [None] * 6
+    lost = [text for text in problems(bench, "two") if text is not None]
+    assert lost == ["not asked: the budget has no room for another request (8 of 8 spent)"] * 4
+    usage = bench.scores.about["one"].usage
+    assert usage is not None
+    assert (usage.cost, usage.items, usage.cost_per_item) == (6.0, 6, 1.0)
+
+
+def test_a_later_run_with_a_larger_budget_asks_just_the_rest(
+    served: Served, data: Snapshot, tmp_path: Path
+) -> None:
+    models = [chat(served, "one"), chat(served, "two")]
+    for budget, requests in (
+        ("3000tokens", 3),
+        ("3000tokens", 3),
+        ("8,000 tokens", 8),
+        (Budget(12), 12),
+        (99, 12),
+    ):
+        bench = heartfelt.bench(data, models, questions=["valence"], folder=tmp_path / "out", budget=budget)
+        assert len(served.requests) == requests
+    assert not bench.predictions["problem"].drop_nulls().len()
+
+
+def test_a_budget_that_cannot_be_checked_is_refused_before_anything_is_asked(
+    served: Served, data: Snapshot
+) -> None:
+    models = [chat(served, "one"), chat(served, "two", "temperature=1")]
+    with pytest.raises(
+        InputError, match=r"The prices of 'chat.*are not known, so a budget cannot be checked"
+    ):
+        heartfelt.bench(data, models, questions=["valence"], budget=5)
+    assert not served.requests
+
+
+def test_a_server_without_prices_is_asked_at_full_speed_under_a_budget(data: Snapshot) -> None:
+    from tests.predictors.servers import good
+
+    with serving(good) as server:
+        bench = heartfelt.bench(data, f"sim=endpoint:{server.url}", questions=["valence"], budget=0)
+    assert problems(bench, "sim") == [None] * 6
+
+
+@pytest.mark.parametrize("wrong", ["much", "-3", "1e999", "nan", "5 dollars", ""])
+def test_what_is_no_budget(wrong: str) -> None:
+    with pytest.raises(InputError, match="is not a budget"):
+        read_budget(wrong)
+
+
+def test_repeats_are_combined_and_their_consistency_is_scored(
+    served: Served, data: Snapshot, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    priced = "input_price=1000,output_price=0,temperature=1,seed=3"
+    source = data.write(tmp_path / "snapshot")
+    arguments = ["bench", str(source), "-p", chat(served, "one", priced), "-p", "constant", "--repeats", "3"]
+    arguments += ["--question", "valence", "--resamples", "200", "--no-cache", "--out", str(tmp_path / "out")]
+    assert main([*arguments, "--budget", "9"]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert len(served.requests) == 9
+    assert "one: 9 requests, 9,000 input and 0 output tokens, cost 9 (1.5 per item)." in shown
+    assert main(arguments) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "one, valence: 3 repeats of 6 items: SD between repeats 1.0" in shown
+    assert "constant gave one answer per question, because repeats would be the same." in shown
+    assert sorted(request["seed"] for request in served.requests) == [3] * 6 + [4] * 6 + [5] * 6
+    page = (tmp_path / "out" / "report.html").read_text()
+    for words in ("Self-consistency", "cost per item", "SD between repeats"):
+        assert words in page
+    scores = json.loads((tmp_path / "out" / "scores.json").read_text())
+    held = scores["model_info"]["one"]["consistency"]["valence"]
+    assert (held["items"], held["repeats"], held["repeat_sd"]["value"]) == (6, 3.0, 1.0)
+    # A model of an earlier bench keeps what is known of it.
+    assert main([*arguments[:2], "-p", "constant", *arguments[6 + 2 :]]) == 0
+    scores = json.loads((tmp_path / "out" / "scores.json").read_text())
+    assert scores["model_info"]["one"]["consistency"]["valence"] == held
+
+
+def test_repeats_need_something_that_varies(data: Snapshot) -> None:
+    with pytest.raises(InputError, match="constant and system-mean would give the same answers"):
+        heartfelt.bench(data, ["constant", "system-mean"], repeats=3)
+
+
+def test_temperature_zero_is_mentioned(served: Served, data: Snapshot) -> None:
+    bench = heartfelt.bench(data, chat(served, "one"), questions=["valence"], repeats=2)
+    assert any("at temperature 0" in note for note in bench.scores.notes)
+
+
+def test_making_stimuli_takes_the_same_budget(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for amount, words in (("much", "'much' is not a budget."), ("5tokens", "'5tokens' counts tokens")):
+        assert main(["make", str(tmp_path), "--budget", amount]) == 2
+        assert words in capsys.readouterr().err
