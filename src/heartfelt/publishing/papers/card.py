@@ -24,7 +24,7 @@ from heartfelt.publishing.papers.facts import (
     title_of,
 )
 from heartfelt.publishing.papers.licences import Licence
-from heartfelt.publishing.papers.markup import (
+from heartfelt.report.markup import (
     Grid,
     bullets,
     grid_markdown,

@@ -31,7 +31,7 @@ from heartfelt.publishing.papers.facts import (
     stated,
     title_of,
 )
-from heartfelt.publishing.papers.markup import plain
+from heartfelt.report.markup import plain
 from heartfelt.publishing.papers.provenance import origin_sentences
 from heartfelt.publishing.papers.tables import reliability_grid
 from heartfelt.publishing.record import sentences

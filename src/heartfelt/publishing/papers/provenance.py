@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from heartfelt.publishing.papers.markup import Grid, plain
+from heartfelt.report.markup import Grid, plain
 from heartfelt.publishing.release import Release
 from heartfelt.wording import plural
 

@@ -16,7 +16,7 @@ from heartfelt.publishing.papers.datasheet import datasheet_file
 from heartfelt.publishing.papers.details import not_stated
 from heartfelt.publishing.papers.facts import holders_of, licence_of, title_of
 from heartfelt.publishing.papers.licences import licence_file
-from heartfelt.publishing.papers.markup import plain
+from heartfelt.report.markup import plain
 from heartfelt.publishing.papers.methods import methods_file
 from heartfelt.publishing.papers.provenance import file_licences, origin_sentences
 from heartfelt.publishing.papers.tables import write_tables
