@@ -105,7 +105,9 @@ def test_a_transfer_is_a_matrix_in_every_file(tmp_path: Path, seeds: int) -> Non
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("seeds", [1, 3])
-def test_latex_is_balanced_escaped_and_says_what_plus_minus_means(tmp_path: Path, kind: str, seeds: int) -> None:
+def test_latex_is_balanced_escaped_and_says_what_plus_minus_means(
+    tmp_path: Path, kind: str, seeds: int
+) -> None:
     made = experiment(kind, seeds)
     write_experiment(made, tmp_path)
     text = (tmp_path / "table.tex").read_text(encoding="utf-8")
@@ -116,11 +118,17 @@ def test_latex_is_balanced_escaped_and_says_what_plus_minus_means(tmp_path: Path
         assert check_latex(table, len(grid.columns)) == len(grid.rows)
         assert "\\toprule" in table
         assert "A\\_1 \\& co" in table
-        says = "$\\pm$ is the standard deviation of the score over 3 seeds" if seeds > 1 else "One seed, so there is no"
+        says = (
+            "$\\pm$ is the standard deviation of the score over 3 seeds"
+            if seeds > 1
+            else "One seed, so there is no"
+        )
         assert says in table
     labels = re.findall(r"\\label\{([^}]*)\}", text)
     assert len(set(labels)) == len(tables)
-    assert all(ord(letter) < 128 for letter in text), "pdfLaTeX knows no other letters without further packages"
+    assert all(ord(letter) < 128 for letter in text), (
+        "pdfLaTeX knows no other letters without further packages"
+    )
     assert (tmp_path / "matrix.csv").is_file() == (kind == "transfer")
 
 

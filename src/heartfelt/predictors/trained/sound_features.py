@@ -333,6 +333,6 @@ def _fast_length(least: int) -> int:
     NumPy's transforms take a few milliseconds more than SciPy's, whose import costs a tenth of a second of every cold start.
     """
     size = least
-    while (30**size.bit_length()) % size:
+    while (30 ** size.bit_length()) % size:
         size += 1
     return size
