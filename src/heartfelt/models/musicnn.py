@@ -164,7 +164,8 @@ def mel_power_of(samples: Array) -> Array:
 
 def log_power(power: Array) -> Array:
     """The spectrogram of a power in mel bands."""
-    return np.log10(power * np.float32(10_000.0) + np.float32(1.0))
+    spectrogram: Array = np.log10(power * np.float32(10_000.0) + np.float32(1.0))
+    return spectrogram
 
 
 def _blocks(samples: Array | Iterable[Array]) -> Iterator[Array]:
