@@ -160,6 +160,8 @@ def _notes(experiment: Experiment) -> tuple[str, ...]:
         if seeds > 1
         else "One seed, so there is no standard deviation over seeds."
     )
+    if any(row.over_seeds.value == 0 for row in experiment.rows):
+        spread += " It is 0 where no seed changes the fit."
     return (f"Scores are means over seeds. {spread} Brackets are 95% bootstrap intervals over stimuli.",)
 
 
