@@ -1,5 +1,7 @@
 """Valence and arousal of files: a cold start, a folder of ten-second clips, memory; beside the plain pipeline.
 
+Nothing is answered from the cache of embeddings. Processor time counts, since other work on the machine changes the wall clock.
+
 The plain pipeline is what one would write first: ``librosa.load``, librosa's log-mel, MusicNN in PyTorch on the same weights, one
 clip after the other. Both run in the same process on the same clips; the ratio is what counts.
 """
@@ -7,6 +9,8 @@ clip after the other. Both run in the same process on the same clips; the ratio 
 from __future__ import annotations
 
 import importlib.util
+import os
+import resource
 import subprocess
 import sys
 import tempfile
@@ -18,29 +22,27 @@ from typing import Any
 import numpy as np
 import soundfile
 
+import heartfelt
 from heartfelt.models import MODELS
 from heartfelt.models.conversion.readers import read_checkpoint
 from heartfelt.models.store import archive_of, read_members
-from heartfelt.predictors.valence_arousal import predict
 from heartfelt.streams import stream
 
 CLIPS, SECONDS, RATE, RUNS = 24, 10, 44_100, 3
-_COLD = (
-    "import sys; from heartfelt.predictors.valence_arousal import predict; assert predict(sys.argv[1:])[0].ok"
-)
+_COLD = "import sys, heartfelt; heartfelt.predict(sys.argv[1:])"
 
 
 def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         files = _clips(folder)
-        cold = min(_timed([sys.executable, "-c", _COLD, str(files[0])]) for _ in range(RUNS))
-        print(f"one file from a cold start: {cold:.2f} s (aim: under 2)")
-        predict(files[:1])
+        cold = min(_child_seconds(folder, ["-m", "heartfelt", "predict", str(files[0])]) for _ in range(RUNS))
+        print(f"one file from a cold start: {cold:.2f} s of processor time (aim: under 1)")
+        _predict(files[:1])
         begun = time.process_time()
-        ours = min(_wall(lambda: predict(files)) for _ in range(RUNS))
+        ours = min(_wall(lambda: _predict(files)) for _ in range(RUNS))
         used = (time.process_time() - begun) / RUNS / CLIPS
-        print(f"a folder of {CLIPS} clips of {SECONDS} s, stereo WAV: {CLIPS / ours:.1f} clips/s (aim: 15)")
+        print(f"a folder of {CLIPS} clips of {SECONDS} s, stereo WAV: {CLIPS / ours:.1f} clips/s (aim: 16)")
         print(
             f"processor time: {1000 * used:.0f} ms a clip, {2 / used:.1f} clips/s on two cores that are free"
         )
@@ -77,6 +79,7 @@ def _memory(folder: Path) -> None:
         with soundfile.SoundFile(path, "w", RATE, 1) as file:
             for _ in range(int(minutes * 6)):
                 file.write(rng.normal(0, 0.05, 10 * RATE))
+        _empty_cache(folder)
         code = _COLD + "; import resource; print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
         done = subprocess.run(
             [sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=True
@@ -86,8 +89,22 @@ def _memory(folder: Path) -> None:
     print(f"peak memory: {peaks[0]:.0f} MB for half a minute, {peaks[1]:.0f} MB for ten minutes")
 
 
-def _timed(command: Sequence[str]) -> float:
-    return _wall(lambda: subprocess.run(command, check=True))
+def _predict(files: Sequence[Path]) -> None:
+    _empty_cache(files[0].parent)
+    heartfelt.predict(list(files))
+
+
+def _child_seconds(folder: Path, arguments: Sequence[str]) -> float:
+    """The processor time of a Python process, user and system, on all cores."""
+    _empty_cache(folder)
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run([sys.executable, *arguments], check=True, stdout=subprocess.DEVNULL)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def _empty_cache(folder: Path) -> None:
+    os.environ["HEARTFELT_FEATURES"] = tempfile.mkdtemp(dir=folder)
 
 
 def _wall(work: Any) -> float:

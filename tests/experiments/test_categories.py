@@ -84,7 +84,7 @@ def test_categories_are_scored_by_accuracy_next_to_the_ceiling(tmp_path: Path) -
     assert 0.2 < value_of(most.score) < 0.6
     assert value_of(most.second) < value_of(most.score)
     write_experiment(made, tmp_path / "out")
-    assert "| accuracy | difference | macro F1 |" in markdown_table(made)[0]
+    assert "| accuracy | SD over seeds | difference | macro F1 |" in "\n".join(markdown_table(made))
     assert "accuracy" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
     table = pl.read_csv(tmp_path / "out" / "table.csv")
     assert table.filter(condition="only first")["accuracy"].item() == pytest.approx(

@@ -31,6 +31,7 @@ from heartfelt.training.grouping import AUTO
 
 STAGE = "experiment"
 RATERS = ("screened", "everyone")
+_OVER_SEEDS = "standard deviation over seeds"
 _SECOND = {"pearson": "rmse", "accuracy": "macro_f1"}
 _CATEGORIES = "the question is answered with categories"
 
@@ -240,8 +241,6 @@ class Scorer:
         score = bootstrap_repeats(metric, truth, apart, group=clusters, resamples=draws)
         if condition.baseline:
             score = score.without_interval("it varies with the random order: see the spread over seeds")
-        repeats = self.repeats(condition, question)
-        values = [] if repeats.why_undefined else repeats.values
         if reference is None:
             difference = Estimate.missing("this is what others are compared with", f"difference of {metric}")
         else:
@@ -260,7 +259,7 @@ class Scorer:
             condition.training_stimuli,
             int(tested.sum()),
             score if metric == "pearson" else Estimate.missing(_CATEGORIES, "pearson"),
-            float(np.std(values, ddof=1)) if len(values) > 1 else None,
+            _over_seeds(self.repeats(condition, question)),
             second if metric == "pearson" else Estimate.missing(_CATEGORIES, "rmse"),
             difference,
             "" if reference is None else reference.name,
@@ -292,7 +291,9 @@ class Scorer:
             condition.training_stimuli,
             int(tested.sum()),
             Estimate.missing(why, "pearson"),
-            None,
+            Estimate.missing(why, _OVER_SEEDS)
+            if numbers
+            else _over_seeds(Repeats(metric, truth, columns, group=clusters)),
             error if numbers else Estimate.missing(why, "rmse"),
             Estimate.missing(why if numbers else "it is a baseline", f"difference of {metric}"),
             "",
@@ -300,6 +301,16 @@ class Scorer:
             True,
             *own,
         )
+
+
+def _over_seeds(repeats: Repeats) -> Estimate:
+    """The standard deviation of a score over the seeds."""
+    values = () if repeats.why_undefined else repeats.values
+    counts = {"seeds": len(values)}
+    if len(values) < 2:
+        return Estimate.missing(repeats.why_undefined or "one seed", _OVER_SEEDS, counts)
+    spread = Estimate(float(np.std(values, ddof=1)), method=_OVER_SEEDS, counts=counts)
+    return spread.without_interval("it describes the seeds that were used")
 
 
 def all_cells(conditions: Iterable[Condition]) -> list[Cell]:

@@ -53,8 +53,8 @@ class ScoreRow:
     """Stimuli in the training part, on average over folds and seeds."""
     n: int
     pearson: Estimate
-    over_seeds: float | None
-    """The standard deviation of the correlation over seeds; None with one seed."""
+    over_seeds: Estimate
+    """The standard deviation of the correlation or accuracy over seeds."""
     rmse: Estimate
     difference: Estimate
     """Of the correlation or accuracy, from that of ``reference`` on the same stimuli."""

@@ -154,7 +154,18 @@ def embed(
 
 def log_mel(samples: Array) -> Array:
     """The spectrogram MusicNN looks at, ``(frames, 96)``."""
-    return np.concatenate(list(_log_mel_blocks([mono(samples)])))
+    return log_power(mel_power_of(samples))
+
+
+def mel_power_of(samples: Array) -> Array:
+    """The power in its mel bands, before the logarithm; in proportion to the square of the level."""
+    return np.concatenate(list(_mel_blocks([mono(samples)])))
+
+
+def log_power(power: Array) -> Array:
+    """The spectrogram of a power in mel bands."""
+    spectrogram: Array = np.log10(power * np.float32(10_000.0) + np.float32(1.0))
+    return spectrogram
 
 
 def _blocks(samples: Array | Iterable[Array]) -> Iterator[Array]:
@@ -168,20 +179,14 @@ def _blocks(samples: Array | Iterable[Array]) -> Iterator[Array]:
             yield mono(block)
 
 
-def _log_mel_blocks(blocks: Iterable[Array]) -> Iterator[Array]:
+def _mel_blocks(blocks: Iterable[Array]) -> Iterator[Array]:
     waiting = np.zeros(N_FFT // 2, dtype=np.float32)
     for block in blocks:
         waiting = np.concatenate([waiting, block])
-        frames = _log(framed_mel_power(waiting, RATE, N_FFT, HOP, BANDS))
+        frames = framed_mel_power(waiting, RATE, N_FFT, HOP, BANDS)
         waiting = waiting[len(frames) * HOP :]
         yield frames
-    yield _log(framed_mel_power(np.pad(waiting, (0, N_FFT // 2)), RATE, N_FFT, HOP, BANDS))
-
-
-def _log(power: Array) -> Array:
-    power *= np.float32(10_000.0)
-    power += np.float32(1.0)
-    return np.log10(power, out=power)
+    yield framed_mel_power(np.pad(waiting, (0, N_FFT // 2)), RATE, N_FFT, HOP, BANDS)
 
 
 class _Cutter:
@@ -199,7 +204,7 @@ class _Cutter:
         """The patches in order, ``(187, 96)`` each."""
         held, first = np.empty((0, BANDS), dtype=np.float32), 0
         upcoming = 0
-        for frames in _log_mel_blocks(self._counted(blocks)):
+        for frames in map(log_power, _mel_blocks(self._counted(blocks))):
             held = np.concatenate([held, frames])
             self.frames += len(frames)
             while upcoming + PATCH <= self.frames:

@@ -38,7 +38,7 @@ from heartfelt.wording import interval, plural
 
 NOT_ASKED = "not asked"
 """How the problem of a question begins that was not put to the predictor."""
-_NUMBERS = ("value", "score", "low", "high")
+_NUMBERS = ("value", "score", "low", "high", "answer_sd")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,23 +1,23 @@
-"""An experiment as a folder: a table (CSV and Markdown), the typed results as JSON, figures and a page that opens offline."""
+"""An experiment as a folder: tables (CSV, Markdown, LaTeX), the typed results as JSON, figures and a page that opens offline."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
 
-import polars as pl
 from markupsafe import Markup
 
 from heartfelt.experiments.learning import curve_words
 from heartfelt.experiments.results import Experiment, ScoreRow, Selection, SourceFacts, Variant
 from heartfelt.files import whole_folder, write_text
 from heartfelt.formats.delimited import csv_text
-from heartfelt.report.charts import Absent, Chart, numbers
-from heartfelt.report.experiment_charts import SCORES, TITLES, experiment_charts
+from heartfelt.report.charts import Absent, Chart
+from heartfelt.report.experiment_charts import TITLES, experiment_charts
+from heartfelt.report.experiment_tables import experiment_grids, matrix_table, metric_names, score_table
+from heartfelt.report.markup import grid_latex, grid_markdown
 from heartfelt.report.page import Page, Section, bullets, figure_block, joined, paragraph, render
 from heartfelt.report.tables import Columns, table_of
 from heartfelt.serialization import write_json
-from heartfelt.stats.estimate import Estimate
 from heartfelt.training.evaluating import PANELS
 from heartfelt.wording import interval, listed, number, share
 
@@ -39,71 +39,19 @@ def write_experiment(experiment: Experiment, folder: Path) -> Path:
     with whole_folder(folder / "figures", replace=True) as figures, drawing(charts, figures):
         write_json(folder / RESULTS, experiment)
         write_text(folder / TABLE, csv_text(score_table(experiment)))
+        if experiment.kind == "transfer":
+            write_text(folder / "matrix.csv", csv_text(matrix_table(experiment)))
         write_text(folder / "table.md", "\n".join(markdown_table(experiment)) + "\n")
+        write_text(folder / "table.tex", "\n".join(grid_latex(grid) for grid in experiment_grids(experiment)))
         write_text(folder / "ledger.csv", csv_text(experiment.ledger))
         write_text(folder / PAGE, render(_page(experiment, charts)))
     return folder
 
 
-def score_table(experiment: Experiment) -> pl.DataFrame:
-    """The scores, a row for each condition and question."""
-    rows = [
-        {
-            "question": row.question,
-            "condition": row.condition,
-            "trained_on": row.trained_on,
-            "tested_on": row.tested_on,
-            "level": row.level,
-            "training_stimuli": row.training_stimuli,
-            "n": row.n,
-            **numbers(row.pearson, "pearson", prefix="pearson_"),
-            "sd_over_seeds": row.over_seeds,
-            **numbers(row.rmse, "rmse", prefix="rmse_"),
-            **(numbers(row.accuracy, "accuracy", prefix="accuracy_") if row.accuracy else {}),
-            **(numbers(row.macro_f1, "macro_f1", prefix="macro_f1_") if row.macro_f1 else {}),
-            "compared_with": row.reference,
-            **numbers(row.difference, "difference", prefix="difference_"),
-            **numbers(row.ceiling, "ceiling", prefix="ceiling_"),
-            "baseline": row.baseline,
-            "why_missing": row.score.why_missing,
-        }
-        for row in experiment.rows
-    ]
-    return pl.from_dicts(rows, infer_schema_length=None)
-
-
 def markdown_table(experiment: Experiment) -> list[str]:
-    """The scores as lines of a Markdown table, then the lines about curves and choices."""
-    first, second = _metrics(experiment)
-    out = [
-        f"| question | condition | trained on | n | {first} | difference | {second} | ceiling |",
-        "|---|---|---|---|---|---|---|---|",
-    ]
-    for row in experiment.rows:
-        cells = [
-            row.question,
-            row.condition,
-            number(row.training_stimuli, 0),
-            number(row.n),
-            _cell(row.score),
-            _cell(row.difference) if row.reference else "",
-            interval(row.second, 2),
-            _cell(row.ceiling),
-        ]
-        out.append(f"| {' | '.join(cells)} |")
-    more = [*_curve_lines(experiment), *_selection_lines(experiment.selections)]
-    return [*out, *([""] if more else []), *more]
-
-
-def _metrics(experiment: Experiment) -> tuple[str, str]:
-    """The names of the two scores: those of numbers, of categories, or of both."""
-    known = {row.metric for row in experiment.rows}
-    names = [pair for metric, pair in SCORES.items() if metric in known]
-    return " or ".join(first for first, _ in names), " or ".join(second for _, second in names)
-
-
-def _cell(estimate: Estimate) -> str:
-    return f"({estimate.why_missing})" if estimate.value is None else interval(estimate, bare=True)
+    """The matrix of a transfer and the scores as lines of Markdown, then the lines about curves and choices."""
+    lines = "\n".join(grid_markdown(grid) for grid in experiment_grids(experiment)).splitlines()
+    return [*lines, *_curve_lines(experiment), *_selection_lines(experiment.selections)]
 
 
 def _curve_lines(experiment: Experiment) -> list[str]:
@@ -124,7 +72,7 @@ def _selection_lines(selections: Sequence[Selection]) -> list[str]:
 
 
 def _page(experiment: Experiment, charts: dict[str, Chart | Absent]) -> Page:
-    first, second = _metrics(experiment)
+    first, second = metric_names(experiment)
     scores: Columns[ScoreRow] = {
         "question": lambda row: row.question,
         "condition": lambda row: row.condition,

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 import pytest
+import scipy.fft
 import soundfile
 
 from heartfelt.models.mel import RATE
-from heartfelt.models.musicnn import log_mel
+from heartfelt.models.musicnn import log_mel, log_power, mel_power_of
 from heartfelt.predictors.trained import sound_features as features
 from heartfelt.predictors.trained.embeddings import (
     EMBEDDINGS,
@@ -23,6 +26,7 @@ from heartfelt.predictors.trained.embeddings import (
 )
 from heartfelt.predictors.trained.products import product
 from heartfelt.predictors.trained.sound_features import SIGNAL_NAMES, signal_features
+from heartfelt.predictors.valence_arousal import SHIPPED
 from heartfelt.streams import stream
 
 Array = npt.NDArray[np.float32]
@@ -274,3 +278,51 @@ def test_products_on_one_thread_are_the_library_s() -> None:
     for rows, columns, wide in ((1, 3_000, 64), (78, 521, 12), (2_000, 300, 40)):
         left, right = rng.normal(size=(rows, columns)), rng.normal(size=(columns, wide))
         np.testing.assert_allclose(product(left, right), left @ right, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("gain", [0.03, 20.0])
+def test_spectra_of_another_level_are_those_of_the_louder_or_quieter_sound(gain: float) -> None:
+    """Spectra are computed once and scaled: the level-free columns are as if the sound itself had been scaled."""
+    samples = stream(0, "tests", "levels").normal(0, 0.1, 3 * RATE).astype(np.float32)
+    factor = np.float32(gain)
+    scaled = log_power(mel_power_of(samples) * factor**2)
+    assert scaled == pytest.approx(log_mel(samples * factor), abs=2e-6)
+    strength = features.strengths(samples)
+    assert strength * factor == pytest.approx(features.strengths(samples * factor), rel=1e-4, abs=1e-4)
+    tones = features.chroma(strength) * np.sqrt(gain)
+    assert tones == pytest.approx(features.chroma(features.strengths(samples * factor)), rel=1e-5)
+
+
+def test_spectra_and_their_lengths_are_scipys() -> None:
+    lengths = range(2, 3_000)
+    assert [features._fast_length(least) for least in lengths] == [
+        scipy.fft.next_fast_len(least, real=True) for least in lengths
+    ]
+    frames = stream(0, "tests", "spectra").normal(0, 0.1, 20_000).astype(np.float32)
+    views = np.lib.stride_tricks.sliding_window_view(frames, features.FRAME)[:: features.FRAME // 2]
+    theirs = np.abs(scipy.fft.rfft(views * np.hanning(features.FRAME), axis=1))
+    assert features.strengths(frames) == pytest.approx(theirs, rel=1e-4, abs=1e-4)
+
+
+_COLD = """
+import sys
+import numpy as np
+from heartfelt.predictors.trained.embeddings import EMBEDDINGS
+from heartfelt.predictors.trained.model import load_trained
+from heartfelt.media.sound import SoundFile
+row = EMBEDDINGS["music-msd"]().row(np.sin(np.arange(80_000) / 20).astype(np.float32))
+(output, *_) = load_trained(sys.argv[1]).outputs
+output.head.answer(row[None])
+heavy = {"scipy", "numba", "pandas", "matplotlib", "polars", "pydantic", "torch", "sqlalchemy", "heartfelt.study.study"}
+print(sorted(heavy & set(sys.modules)))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("musicnn")
+def test_a_sound_is_predicted_without_heavy_imports() -> None:
+    """They would be most of the time to the first prediction."""
+    done = subprocess.run(
+        [sys.executable, "-c", _COLD, str(SHIPPED)], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "[]"

@@ -91,7 +91,7 @@ COMMANDS = {
         "textbar",
         "linewidth",
     ),
-    *("times", "geq", "leq"),
+    *("times", "geq", "leq", "pm", "rightarrow", "cdot"),
 }
 
 

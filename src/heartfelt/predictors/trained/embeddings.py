@@ -186,9 +186,10 @@ class Music(Embedding):
         if not len(heard):
             raise no_sound()
         loud = max(float(np.sqrt(np.mean(heard.astype(np.float64) ** 2))), _QUIET)
-        levelled = heard * np.float32(_LEVEL / loud)
-        levelled_mel = musicnn.log_mel(levelled)
-        mel = musicnn.log_mel(heard).astype(np.float64)
+        gain = np.float32(_LEVEL / loud)
+        power = musicnn.mel_power_of(heard)
+        levelled_mel = musicnn.log_power(power * gain**2)
+        mel = musicnn.log_power(power).astype(np.float64)
         strength = sound.strengths(heard)
         tones = sound.chroma(strength)
         parts: list[npt.NDArray[Any]] = [
@@ -198,14 +199,16 @@ class Music(Embedding):
             sound.harmony(tones),
             sound.roughness(strength),
             sound.bandwidth(samples, rate),
-            *self._further(levelled, levelled_mel),
+            *self._levelled(heard * gain, levelled_mel, strength * gain, tones * np.sqrt(gain)),
         ]
         row: Array = np.concatenate(parts).astype(np.float32)
         return row
 
-    def _further(self, levelled: Array, mel: Array) -> list[npt.NDArray[Any]]:
-        """More blocks, from the sound brought to one level and its spectrogram."""
-        del levelled, mel
+    def _levelled(
+        self, samples: Array, mel: Array, strength: Array, tones: sound.Floats
+    ) -> list[npt.NDArray[Any]]:
+        """More blocks, from the sound brought to one level and its spectra."""
+        del samples, mel, strength, tones
         return []
 
     def _seen(self, mel: Array) -> list[Array]:
@@ -251,11 +254,12 @@ class MusicLevelled(Music):
         """That of the music embedding and the version of what is added."""
         return f"{super().identity}; levelled 1"
 
-    def _further(self, levelled: Array, mel: Array) -> list[npt.NDArray[Any]]:
-        strength = sound.strengths(levelled)
+    def _levelled(
+        self, samples: Array, mel: Array, strength: Array, tones: sound.Floats
+    ) -> list[npt.NDArray[Any]]:
         wide = mel.astype(np.float64)
         return [
-            sound.signal_features(levelled, wide, sound.chroma(strength)),
+            sound.signal_features(samples, wide, tones),
             sound.rhythm(wide),
             sound.roughness(strength),
         ]

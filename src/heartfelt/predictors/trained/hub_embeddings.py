@@ -190,8 +190,8 @@ class _Hubert:
     """MERT's weights in the library's HuBERT model, and the preprocessing its configuration asks for."""
 
     def __init__(self, where: str) -> None:
-        from heartfelt.models.hub import transformers_library
         from heartfelt.models.devices import checked_device
+        from heartfelt.models.hub import transformers_library
         from heartfelt.predictors.hub_model import checkpoint_identity
 
         library = transformers_library(where)

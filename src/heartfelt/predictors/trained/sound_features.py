@@ -198,12 +198,10 @@ def _autocorrelation(centred: Floats, reach: int, lags: int) -> Floats:
 
 def strengths(samples: Array) -> Array:
     """The strength of every frequency, one row per eighth of a second."""
-    import scipy.fft
-
     if len(samples) < FRAME:
         samples = np.pad(samples, (0, FRAME - len(samples)))
     frames = np.lib.stride_tricks.sliding_window_view(samples, FRAME)[::_HOP]
-    rows: Array = np.abs(scipy.fft.rfft(frames * np.hanning(FRAME).astype(np.float32), axis=1))
+    rows: Array = np.abs(np.fft.rfft(frames * np.hanning(FRAME).astype(np.float32), axis=1))
     return rows
 
 
@@ -314,13 +312,11 @@ def pauses(samples: Array, rate: int) -> float:
 
 def bandwidth(samples: npt.NDArray[np.float32], rate: int) -> Floats:
     """One number per band, from -6 (nothing) to 0 (everything)."""
-    import scipy.fft
-
-    size = scipy.fft.next_fast_len(max(int(rate * _BAND_FRAME_SECONDS), 2), real=True)
+    size = _fast_length(max(int(rate * _BAND_FRAME_SECONDS), 2))
     if len(samples) < size:
         samples = np.pad(samples, (0, size - len(samples)))
     frames = samples[: len(samples) // size * size].reshape(-1, size)
-    spectrum = scipy.fft.rfft(frames * np.hanning(size).astype(np.float32), axis=1)
+    spectrum = np.fft.rfft(frames * np.hanning(size).astype(np.float32), axis=1)
     power = (spectrum.real**2 + spectrum.imag**2).mean(axis=0, dtype=np.float64)
     hertz = np.arange(power.size) * rate / size
     # A frequency on an edge belongs to the band below, so that half the rate opens no band of its own.
@@ -329,3 +325,14 @@ def bandwidth(samples: npt.NDArray[np.float32], rate: int) -> Floats:
     total = float(energy.sum())
     share = energy / total if total > 0 else np.zeros(BANDWIDTH_BANDS)
     return np.asarray(np.log10(share + _LEAST_SHARE))
+
+
+def _fast_length(least: int) -> int:
+    """The next number without prime factors above 5, whose spectrum is fast to compute.
+
+    NumPy's transforms take a few milliseconds more than SciPy's, whose import costs a tenth of a second of every cold start.
+    """
+    size = least
+    while (30 ** size.bit_length()) % size:
+        size += 1
+    return size

@@ -9,7 +9,7 @@ import yaml
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from heartfelt.publishing.papers.markup import (
+from heartfelt.report.markup import (
     Grid,
     code,
     grid_latex,

@@ -1,0 +1,143 @@
+"""The tables of an experiment: the standard deviation over seeds in every file, a transfer as a matrix, safe LaTeX."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from heartfelt.experiments import KINDS
+from heartfelt.experiments.design import _over_seeds
+from heartfelt.experiments.results import MEAN, SHUFFLED, Experiment, ScoreRow, SourceFacts
+from heartfelt.report.experiment_tables import experiment_grids, matrix_table, score_table
+from heartfelt.report.experiments import write_experiment
+from heartfelt.stats.estimate import Estimate
+from heartfelt.stats.repeated import Repeats
+from tests.publishing.papers.markup_checks import check_latex, tables_in
+
+PARTS = ("A_1 & co", "50% \\alpha", "third")
+
+
+def estimate(value: float) -> Estimate:
+    return Estimate(value, value - 0.05, value + 0.05, "pearson")
+
+
+def row(trained: str, tested: str, value: float, seeds: int, *, condition: str = "") -> ScoreRow:
+    spread = (
+        Estimate(value / 10, counts={"seeds": seeds})
+        if seeds > 1
+        else Estimate.missing("one seed", counts={"seeds": 1})
+    )
+    baseline = trained == SHUFFLED or condition == MEAN
+    return ScoreRow(
+        condition or f"{trained} → {tested}",
+        "mood_1",
+        trained,
+        tested,
+        10.0,
+        20.0,
+        30,
+        Estimate.missing("a constant has no correlation") if condition == MEAN else estimate(value),
+        Estimate.missing("a constant has no correlation") if condition == MEAN else spread,
+        estimate(1.0),
+        Estimate.missing("this is what others are compared with"),
+        "",
+        estimate(0.9),
+        baseline,
+    )
+
+
+def experiment(kind: str = "transfer", seeds: int = 3) -> Experiment:
+    trained = (*PARTS, "all others", SHUFFLED)
+    rows = [
+        row(name, part, 0.05 + 0.1 * place + 0.01 * column, seeds)
+        for place, name in enumerate(trained)
+        for column, part in enumerate(PARTS)
+    ]
+    rows += [row(part, part, 0.0, seeds, condition=MEAN) for part in PARTS]
+    sources = tuple(SourceFacts(name, 30, 30, 8, 8, 240, "0" * 64, "folds") for name in PARTS)
+    return Experiment(
+        kind, "va-audio", "About.", "0", sources, ("mood_1",), tuple(range(seeds)), 5, 10, 5, "screened", "", tuple(rows)
+    )  # fmt: skip
+
+
+def latex_tables(text: str) -> list[str]:
+    return [f"% \\usepackage{part}" for part in text.split("% \\usepackage")[1:]]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("seeds", [1, 3])
+def test_every_table_has_the_deviation_over_seeds_or_why_there_is_none(kind: str, seeds: int) -> None:
+    made = experiment(kind, seeds)
+    table = score_table(made)
+    scored = table.filter(pl.col("condition") != MEAN)
+    assert (scored["seeds"] == seeds).all()
+    assert scored["sd_over_seeds"].null_count() == (0 if seeds > 1 else scored.height)
+    assert set(scored["why_no_sd"]) == ({None} if seeds > 1 else {"one seed"})
+    grid = experiment_grids(made)[-1]
+    cells = [line[grid.columns.index("SD over seeds")] for line in grid.rows[: scored.height]]
+    assert cells[0] == ("± .005" if seeds > 1 else "– (one seed)")
+    assert len(set(cells)) == (1 if seeds == 1 else scored.height)
+
+
+@pytest.mark.parametrize("seeds", [1, 3])
+def test_a_transfer_is_a_matrix_in_every_file(tmp_path: Path, seeds: int) -> None:
+    made = experiment(seeds=seeds)
+    write_experiment(made, tmp_path)
+    matrix, scores = tables_in((tmp_path / "table.md").read_text(encoding="utf-8"))
+    assert matrix[0] == ["trained on", *(f"tested on {part}" for part in PARTS)]
+    assert [line[0] for line in matrix[1:]] == [*PARTS, "all others", SHUFFLED, "ceiling"]
+    deviation = " ± .016" if seeds > 1 else ""
+    assert matrix[2][2] == f".16{deviation} [.11, .21]"
+    assert matrix[-1][1] == ".90 [.85, .95]"
+    assert len(scores) == len(made.rows) + 1
+    table = pl.read_csv(tmp_path / "matrix.csv")
+    assert table["trained_on"].to_list() == [*PARTS, "all others", SHUFFLED]
+    second = table.row(1, named=True)
+    assert second[f"tested on {PARTS[1]}"] == pytest.approx(0.16)
+    assert second[f"tested on {PARTS[1]}, low"] == pytest.approx(0.11)
+    assert second[f"tested on {PARTS[1]}, sd_over_seeds"] == (pytest.approx(0.016) if seeds > 1 else None)
+    assert matrix_table(made).height == 5
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("seeds", [1, 3])
+def test_latex_is_balanced_escaped_and_says_what_plus_minus_means(
+    tmp_path: Path, kind: str, seeds: int
+) -> None:
+    made = experiment(kind, seeds)
+    write_experiment(made, tmp_path)
+    text = (tmp_path / "table.tex").read_text(encoding="utf-8")
+    grids = experiment_grids(made)
+    tables = latex_tables(text)
+    assert len(tables) == len(grids) == (2 if kind == "transfer" else 1)
+    for grid, table in zip(grids, tables, strict=True):
+        assert check_latex(table, len(grid.columns)) == len(grid.rows)
+        assert "\\toprule" in table
+        assert "A\\_1 \\& co" in table
+        says = (
+            "$\\pm$ is the standard deviation of the score over 3 seeds"
+            if seeds > 1
+            else "One seed, so there is no"
+        )
+        assert says in table
+    labels = re.findall(r"\\label\{([^}]*)\}", text)
+    assert len(set(labels)) == len(tables)
+    assert all(ord(letter) < 128 for letter in text), (
+        "pdfLaTeX knows no other letters without further packages"
+    )
+    assert (tmp_path / "matrix.csv").is_file() == (kind == "transfer")
+
+
+def test_the_deviation_over_seeds_is_that_of_the_scores_of_the_seeds() -> None:
+    rng = np.random.default_rng(0)
+    truth = rng.normal(size=40)
+    columns = [truth + rng.normal(size=40) for _ in range(4)]
+    spread = _over_seeds(Repeats("pearson", truth, columns))
+    assert spread.value == pytest.approx(np.std([np.corrcoef(truth, c)[0, 1] for c in columns], ddof=1))
+    assert dict(spread.counts) == {"seeds": 4}
+    alone = _over_seeds(Repeats("pearson", truth, columns[:1]))
+    assert (alone.value, alone.why_missing) == (None, "one seed")
