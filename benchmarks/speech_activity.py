@@ -63,9 +63,11 @@ def main() -> None:
     beds = [np.resize(decode(clips[at], RATE), len(voice)) for at, voice in zip(order, voices, strict=True)]
     hiss = [stream(0, "hiss", at).normal(size=len(voice)) for at, voice in enumerate(voices)]
     _row("speech alone", voices)
-    for name, others, decibels in (("noise", hiss, 10), ("music", beds, 10), ("music", beds, 0)):
+    backgrounds: list[tuple[str, Sequence[npt.NDArray[np.floating]], float]]
+    backgrounds = [("noise", hiss, 10), ("music", beds, 10), ("music", beds, 0)]
+    for name, others, decibels in backgrounds:
         mixed = [_mixed(voice, other, decibels) for voice, other in zip(voices, others, strict=True)]
-        _row(f"speech with {name} {decibels} dB below", mixed)
+        _row(f"speech with {name} {decibels:g} dB below", mixed)
     _row("music", [decode(clip, RATE) for clip in clips])
 
 

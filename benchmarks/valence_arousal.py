@@ -82,7 +82,7 @@ def _by_system(result: Trained) -> None:
         for (question,), part in rows.group_by("question", maintain_order=True):
             size = part["mean_error"].abs()
             print(
-                f"{question}: mean error of a left-out system {size.mean():.2f} on average, {size.max():.2f} at most"
+                f"{question!s}: mean error of a left-out system {size.mean():.2f} on average, {size.max():.2f} at most"
             )
 
 
