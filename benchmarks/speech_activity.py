@@ -61,13 +61,15 @@ def main() -> None:
     voices = list(_voices())
     order = stream(0, "beds").permutation(len(clips))[: len(voices)]
     beds = [np.resize(decode(clips[at], RATE), len(voice)) for at, voice in zip(order, voices, strict=True)]
-    hiss = [stream(0, "hiss", at).normal(size=len(voice)) for at, voice in enumerate(voices)]
+    hiss = [
+        stream(0, "hiss", at).normal(size=len(voice)).astype(np.float32) for at, voice in enumerate(voices)
+    ]
     _row("speech alone", voices)
-    backgrounds: list[tuple[str, Sequence[npt.NDArray[np.floating]], float]]
-    backgrounds = [("noise", hiss, 10), ("music", beds, 10), ("music", beds, 0)]
-    for name, others, decibels in backgrounds:
+    mixtures: list[tuple[str, list[Array], float]]
+    mixtures = [("noise", hiss, 10), ("music", beds, 10), ("music", beds, 0)]
+    for name, others, decibels in mixtures:
         mixed = [_mixed(voice, other, decibels) for voice, other in zip(voices, others, strict=True)]
-        _row(f"speech with {name} {decibels:g} dB below", mixed)
+        _row(f"speech with {name} {decibels} dB below", mixed)
     _row("music", [decode(clip, RATE) for clip in clips])
 
 
@@ -92,7 +94,7 @@ def _voices() -> Iterator[Array]:
                         yield decode(path, RATE)
 
 
-def _mixed(voice: Array, other: npt.NDArray[np.floating], decibels: float) -> Array:
+def _mixed(voice: Array, other: Array, decibels: float) -> Array:
     gain = np.sqrt(np.mean(voice**2) / max(float(np.mean(other**2)), 1e-9)) * 10 ** (-decibels / 20)
     return np.asarray(voice + gain * other, np.float32)
 

@@ -79,10 +79,11 @@ def _by_system(result: Trained) -> None:
         )
         with pl.Config(tbl_rows=40, tbl_hide_dataframe_shape=True, tbl_hide_column_data_types=True):
             print(f"each system left out, labels of {side}:", rows.sort("question", "system"), flush=True)
-        for (question,), part in rows.group_by("question", maintain_order=True):
+        for question in rows["question"].unique(maintain_order=True):
+            part = rows.filter(pl.col("question") == question)
             size = part["mean_error"].abs()
             print(
-                f"{question!s}: mean error of a left-out system {size.mean():.2f} on average, {size.max():.2f} at most"
+                f"{question}: mean error of a left-out system {size.mean():.2f} on average, {size.max():.2f} at most"
             )
 
 

@@ -15,7 +15,14 @@ import numpy as np
 import pytest
 
 from heartfelt.errors import DamagedError
-from heartfelt.models.conversion.readers import read_checkpoint, read_hdf5, read_safetensors, read_torch
+from heartfelt.models.conversion.readers import (
+    read_checkpoint,
+    read_hdf5,
+    read_lists,
+    read_safetensors,
+    read_support_vectors,
+    read_torch,
+)
 
 pytestmark = pytest.mark.slow  # they load libraries that take seconds
 
@@ -219,3 +226,48 @@ def test_an_hdf5_file_of_weights() -> None:
 def test_other_hdf5_files_are_refused(content: bytes, why: str) -> None:
     with pytest.raises(DamagedError, match=why):
         read_hdf5(content)
+
+
+SUPPORT = b"""svm_type epsilon_svr
+kernel_type rbf
+gamma 0.05
+total_sv 2
+rho -1.5
+SV
+-2 1:0.5 3:0.25
+1e1 2:-1
+"""
+
+
+def test_support_vectors_are_read_with_gaps_as_zero() -> None:
+    facts, table = read_support_vectors(SUPPORT)
+    assert facts == {"gamma": 0.05, "rho": -1.5}
+    assert table.tolist() == [[-2, 0.5, 0, 0.25], [10, 0, -1, 0]]
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (SUPPORT.replace(b"rbf", b"linear"), "Gaussian kernels"),
+        (SUPPORT.replace(b"total_sv 2", b"total_sv 3"), "2 support vectors where 3"),
+        (SUPPORT.replace(b"rho -1.5\n", b""), "rho"),
+        (SUPPORT.replace(b"3:0.25", b"3:x"), "could not convert"),
+        (b"", "cannot be read"),
+    ],
+)
+def test_other_support_vectors_are_refused(content: bytes, why: str) -> None:
+    with pytest.raises(DamagedError, match=why):
+        read_support_vectors(content)
+
+
+def test_lists_are_read_from_a_pickle_that_holds_nothing_else() -> None:
+    lists = {"low": [0.5, 1.0], "high": [2.0]}
+    assert {name: values.tolist() for name, values in read_lists(pickle.dumps(lists)).items()} == lists
+    for content in (
+        pickle.dumps({"low": Path("x")}),
+        pickle.dumps([1.0]),
+        pickle.dumps({"low": "text"}),
+        b"\x80",
+    ):
+        with pytest.raises(DamagedError):
+            read_lists(content)

@@ -20,4 +20,4 @@ def answers(model: Model) -> Tensors:
     if model.name == "silero-vad":
         return {"speech": speech_activity.probabilities(sound(100_000), model=model)}
     heard = notes.keys(sound(100_000, notes.RATE), model=model)
-    return {"sounding": heard.sounding[::20], "beginning": heard.beginning[::20]}
+    return {"sounding": heard.sounding[::40], "beginning": heard.beginning[::40]}
