@@ -484,6 +484,28 @@ def test_offline_the_default_says_what_to_copy(
     assert kind.default in caught.value.problem
 
 
+@pytest.mark.parametrize("name", ["hpsv2", "imagereward", "aesthetic", "audiobox-aesthetics"])
+def test_what_the_hub_cache_holds_is_used_by_its_name(
+    name: str, written: dict[str, Path], folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Offline, with the commit as identity, and the numbers of the folder."""
+    kind, commit = PREDICTORS[name], "0123456789abcdef0123456789abcdef01234567"
+    assert issubclass(kind, HubScores)
+    stored = tmp_path / f"models--{kind.default.replace('/', '--')}"
+    (stored / "refs").mkdir(parents=True)
+    (stored / "refs" / "main").write_text(commit)
+    shutil.copytree(written[name], stored / "snapshots" / commit)
+    for module in ("constants", "file_download", "_snapshot_download"):
+        monkeypatch.setattr(f"huggingface_hub.{module}.HF_HUB_CACHE", str(tmp_path), raising=False)
+    options = {"processor": str(written[name])} if "processor" in kind.options else {}
+    by_name, by_folder = predictor_from(name, options), predictor_for(name, written)
+    assert isinstance(by_name, HubScores)
+    assert by_name.identity.startswith(f"{name} {kind.default}@{commit}")
+    assert by_name.info.version == commit
+    case = case_of(by_folder, folder)
+    assert answers(by_name, case) == answers(by_folder, case)
+
+
 @pytest.mark.parametrize("name", ["utmos", "scoreq", "nisqa"])
 def test_weights_that_are_on_no_hub_are_asked_for(name: str) -> None:
     with pytest.raises(InputError, match="needs its weights") as caught:
