@@ -39,12 +39,12 @@ EXTRAS: Mapping[str, tuple[str, ...]] = {
     "pandas": ("pandas", "pyarrow"),
     "postgres": ("psycopg",),
     "transformers": ("torch", "transformers"),
+    "nisqa": ("torchmetrics", "librosa"),
     "finetune": ("accelerate", "peft", "safetensors"),
     "generate": ("accelerate", "diffusers"),
     "ray": ("ray",),
     "hub": ("huggingface_hub",),
     "ner": ("presidio_analyzer",),
-    "nisqa": ("torchmetrics", "librosa"),
 }
 INCLUDES: Mapping[str, tuple[str, ...]] = {
     "all": ("serve", "predict", "tables"),

@@ -1,8 +1,8 @@
 """What predictors share whose weights are a folder, a file or a name on the hub: loading, the device, what identifies them.
 
-Scores of such a model are numbers about a media file, some of them given a text. A question about files that is named by a score
-gets it as it is. For others a score with two ends is moved linearly onto a scale with limits, any other is a ``score``; which of
-several scores answers is said by the question's id or axis, else by the option ``score``.
+Scores of such a model are numbers about a media file, some of them given a text. A score with two ends is moved linearly onto a
+scale with limits, any other is a ``score``. Which of several scores answers a question is said by the question's id or axis,
+else by the option ``score``.
 """
 
 from __future__ import annotations
@@ -14,14 +14,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
-import numpy as np
-
 from heartfelt.errors import InputError, suggestion
 from heartfelt.models.checkpoint import Checkpoint
 from heartfelt.models.hub import transformers_library
 from heartfelt.predictors.predictor import Ask, Case, Prediction, Predictor, PredictorInfo
+from heartfelt.predictors.speech_mos import on_scale
 from heartfelt.predictors.store import Recent
-from heartfelt.study.scale import Categories, FreeText, Numeric, Tags
+from heartfelt.study.scale import Categories, FreeText, Tags
 
 
 class HubModel(Predictor):
@@ -109,7 +108,8 @@ class HubScores(HubModel):
 
     def file_asks(self) -> Sequence[Ask]:
         """A question for every score."""
-        asks = [Ask.number(name, text=about) for name, about in self.scores.items()]
+        low, high = self.ends or (None, None)
+        asks = [Ask.number(name, low, high, text=about) for name, about in self.scores.items()]
         if not self.needs_prompt:
             return asks
         return [Ask(ask.question, ask.scale, ask.text, ask.words, {"matches": "prompt"}) for ask in asks]
@@ -135,23 +135,10 @@ class HubScores(HubModel):
             return Prediction.failed(f"{self.name} gives a number, and this question is answered with words")
         names = {name.casefold(): name for name in self.scores}
         score = next((names[name.casefold()] for name in ask.names if name.casefold() in names), self.score)
-        value, note = scores.values[score], "; ".join(scores.notes) or None
-        if ask.question == score and isinstance(ask.scale, Numeric) and ask.scale.bounds() is None:
-            return Prediction(value=value, note=note)
-        if self.ends is None:
-            return Prediction(score=value, note=note)
-        bounds = ask.scale.bounds()
-        if ask.scale.labels() or bounds is None:
-            return Prediction.failed(
-                f"{self.name} gives a number between two ends, and this question has another kind of answer"
-            )
-        notes = list(scores.notes)
-        if bounds != self.ends:
-            notes.append("moved linearly from {:g} to {:g} onto {:g} to {:g}".format(*self.ends, *bounds))
-        moved = float(np.interp(value, self.ends, bounds))
-        if not self.ends[0] <= value <= self.ends[1]:
-            notes.append(f"held at the end of the scale (the model gave {value:.3f})")
-        return Prediction(value=moved, note="; ".join(notes) or None)
+        value = scores.values[score]
+        if self.ends is not None:
+            return on_scale(value, ask, scores.notes, ends=self.ends, name=self.name)
+        return Prediction(score=value, note="; ".join(scores.notes) or None)
 
 
 def prompt_of(case: Case, ask: Ask) -> str | None:

@@ -71,18 +71,25 @@ class SpeechMos(Predictor):
         return judge(samples, model=self._model)
 
 
-def on_scale(score: float, ask: Ask, warnings: Sequence[str] = ()) -> Prediction:
-    """A score from 1 to 5 as a value on the question's scale."""
+def on_scale(
+    score: float,
+    ask: Ask,
+    warnings: Sequence[str] = (),
+    *,
+    ends: tuple[float, float] = (LOWEST, HIGHEST),
+    name: str = "speech-mos",
+) -> Prediction:
+    """A score between two ends as a value on the question's scale."""
     bounds = ask.scale.bounds()
     if ask.scale.labels() or bounds is None:
         return Prediction.failed(
-            "speech-mos gives a number between two ends, and this question has another kind of answer"
+            f"{name} gives a number between two ends, and this question has another kind of answer"
         )
     low, high = bounds
     notes = list(warnings)
-    if (low, high) != (LOWEST, HIGHEST):
-        notes.append(f"moved linearly from 1 to 5 onto {low:g} to {high:g}")
-    value = low + (score - LOWEST) / (HIGHEST - LOWEST) * (high - low)
+    if (low, high) != ends:
+        notes.append(f"moved linearly from {ends[0]:g} to {ends[1]:g} onto {low:g} to {high:g}")
+    value = low + (score - ends[0]) / (ends[1] - ends[0]) * (high - low)
     if not low <= value <= high:
         notes.append(f"held at the end of the scale (the model gave {score:.3f})")
         value = min(max(value, low), high)
