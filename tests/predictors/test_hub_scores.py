@@ -358,9 +358,7 @@ def test_without_a_prompt_there_is_no_answer(name: str, written: dict[str, Path]
     predictor = predictor_for(name, written)
     result = predictor.predict([case_of(predictor, folder, prompt=None)])[0][0]
     assert "the text it was made from" in str(result.problem)
-    two = {
-        predictor.predict([case_of(predictor, folder, prompt=text)])[0][0].score for text in ("a boat", "b")
-    }
+    two = {answers(predictor, case_of(predictor, folder, prompt=text))[name] for text in ("a boat", "b")}
     assert len(two) == 2
 
 
@@ -386,6 +384,17 @@ def test_a_question_picks_its_score_and_scale(written: dict[str, Path], folder: 
     assert chosen.predict([Case("a", asks[1:2], media)])[0][0].value == quality.value
     with pytest.raises(InputError, match="no score 'loud'"):
         predictor_from(f"audiobox-aesthetics[score=loud]:{written['audiobox-aesthetics']}")
+
+
+def test_a_score_beyond_its_ends_is_held_there_with_a_note(tmp_path: Path) -> None:
+    predictor = predictor_from(f"scoreq:{write_tiny('scoreq', tmp_path / 'scoreq')}")
+    assert isinstance(predictor, HubScores)
+    soundfile.write(tmp_path / "loud.wav", np.full(16_000, 6.5), 16_000, subtype="FLOAT")
+    asks = (*predictor.file_asks(), Ask("quality", Points(type="points", points=7), "", "How good is it?"))
+    own, held = predictor.predict([Case("loud.wav", asks, Media(tmp_path / "loud.wav"))])[0]
+    assert (own.value, held.value) == (5, 7)
+    for prediction in (own, held):
+        assert "held at the end of the scale (the model gave 7.500)" in str(prediction.note)
 
 
 def test_a_long_clip_is_the_mean_of_its_windows(written: dict[str, Path], tmp_path: Path) -> None:
@@ -473,6 +482,28 @@ def test_offline_the_default_says_what_to_copy(
     with pytest.raises(HeartfeltError, match="HEARTFELT_OFFLINE is set") as caught:
         predictor_from(name)
     assert kind.default in caught.value.problem
+
+
+@pytest.mark.parametrize("name", ["hpsv2", "imagereward", "aesthetic", "audiobox-aesthetics"])
+def test_what_the_hub_cache_holds_is_used_by_its_name(
+    name: str, written: dict[str, Path], folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Offline, with the commit as identity, and the numbers of the folder."""
+    kind, commit = PREDICTORS[name], "0123456789abcdef0123456789abcdef01234567"
+    assert issubclass(kind, HubScores)
+    stored = tmp_path / f"models--{kind.default.replace('/', '--')}"
+    (stored / "refs").mkdir(parents=True)
+    (stored / "refs" / "main").write_text(commit)
+    shutil.copytree(written[name], stored / "snapshots" / commit)
+    for module in ("constants", "file_download", "_snapshot_download"):
+        monkeypatch.setattr(f"huggingface_hub.{module}.HF_HUB_CACHE", str(tmp_path), raising=False)
+    options = {"processor": str(written[name])} if "processor" in kind.options else {}
+    by_name, by_folder = predictor_from(name, options), predictor_for(name, written)
+    assert isinstance(by_name, HubScores)
+    assert by_name.identity.startswith(f"{name} {kind.default}@{commit}")
+    assert by_name.info.version == commit
+    case = case_of(by_folder, folder)
+    assert answers(by_name, case) == answers(by_folder, case)
 
 
 @pytest.mark.parametrize("name", ["utmos", "scoreq", "nisqa"])
