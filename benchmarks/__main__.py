@@ -27,6 +27,7 @@ ONLY_IF_NAMED = {
     "reliability_coverage",
     "score_intervals",
     "screening",
+    "set_distances",
     "tastes",
     "text_coverage",
     "valence_arousal",
