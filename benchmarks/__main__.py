@@ -28,6 +28,7 @@ ONLY_IF_NAMED = {
     "reliability_coverage",
     "score_intervals",
     "screening",
+    "set_distances",
     "speech_activity",
     "tastes",
     "text_coverage",

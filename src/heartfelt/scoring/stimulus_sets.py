@@ -50,9 +50,9 @@ class Embedded:
     def without(self, hashes: Iterable[str]) -> tuple[Embedded, tuple[str, ...]]:
         """The set less files with this content, and their names."""
         gone = set(hashes)
-        kept = [place for place, digest in enumerate(self.hashes) if digest not in gone]
-        names, hashes = (tuple(column[place] for place in kept) for column in (self.names, self.hashes))
-        part = Embedded(names, hashes, self.rows[kept])
+        places = [place for place, digest in enumerate(self.hashes) if digest not in gone]
+        names, hashes = (tuple(column[place] for place in places) for column in (self.names, self.hashes))
+        part = Embedded(names, hashes, self.rows[places])
         return part, tuple(
             name for name, digest in zip(self.names, self.hashes, strict=True) if digest in gone
         )

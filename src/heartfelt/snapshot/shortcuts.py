@@ -52,7 +52,7 @@ class Shortcuts:
 
     def distances(self, embedding: str, **options: Any) -> Distances:
         """``heartfelt.distances`` of this snapshot's systems."""
-        from heartfelt.api import distances
+        from heartfelt.scoring.distance_function import distances
 
         return distances(self, embedding, **options)
 

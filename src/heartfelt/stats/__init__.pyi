@@ -72,6 +72,8 @@ from .reliability.icc import icc
 from .reliability.spearman_brown import raters_needed, reliability_with
 from .reliability.split_half import split_half
 from .resample import bootstrap, bootstrap_difference, bootstrap_metric
+from .set_distance import frechet_distance, kernel_distance
+from .system_ceiling import system_ceiling
 
 __all__ = [
     "Estimate",
@@ -111,6 +113,7 @@ __all__ = [
     "first_choices",
     "fleiss_kappa",
     "fleiss_kappa_counts",
+    "frechet_distance",
     "games_howell",
     "gwet_ac1",
     "gwet_ac2",
@@ -118,6 +121,7 @@ __all__ = [
     "icc",
     "jackknife_metric",
     "kendall",
+    "kernel_distance",
     "leave_one_out",
     "macro_f1",
     "mae",
@@ -155,6 +159,7 @@ __all__ = [
     "spearman",
     "split_half",
     "strength_ceiling",
+    "system_ceiling",
     "thurstone",
     "transitivity",
     "tukey",

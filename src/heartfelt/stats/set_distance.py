@@ -44,6 +44,8 @@ Correction: TypeAlias = Literal["jackknife", "extrapolation", "none"]
 Kernel: TypeAlias = Literal["gaussian", "cubic"]
 
 GROUPS = 50
+PER_DIMENSION: dict[Correction, int] = {"jackknife": 1, "extrapolation": 5}
+"""How many stimuli (or groups) per dimension an interval takes: with fewer the corrected distance is still biased."""
 FEWEST, LEAST = 10, 4
 """Stimuli (or groups) in the smaller set from which there is an interval, and a distance at all."""
 PARTS = (1, 2, 3, 4)
@@ -98,7 +100,7 @@ def frechet_distance(
         sets.fewest,
         sets.counts["dimensions"],
     )
-    if fewest <= size:
+    if fewest <= size * PER_DIMENSION[correction]:
         what = "groups of stimuli" if groups is not None else "stimuli"
         return plain.without_interval(
             f"{fewest:,} {what} in {size:,} dimensions: a bias remains that no correction removes"
