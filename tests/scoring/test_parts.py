@@ -16,10 +16,13 @@ from heartfelt.benchmark.stacking import stacks_of, with_stacks
 from heartfelt.media.probe import probe_stimuli
 from heartfelt.scoring import ScoreOptions, Scores, score, truth_of
 from heartfelt.scoring.by_part import thirds
-from heartfelt.scoring.parts import part_and_rest
+from heartfelt.scoring.leaderboard import ScoredRun, boards_of
+from heartfelt.scoring.parts import Parts
 from heartfelt.serialization import from_json
+from heartfelt.site.boards import _without_oracles
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.snapshot import Source
+from heartfelt.stats.part_and_rest import part_and_rest
 from tests.scoring import made
 
 FEW = ScoreOptions(resamples=100)
@@ -303,3 +306,15 @@ def test_prompts_stay_in_one_fold(numbers: tuple[Snapshot, dict[str, float]]) ->
     first = next(stacks_of(scores, scores.tasks[0], prompted.stimuli))
     assert first.unit == "stimuli (by prompt)"
     assert first.result.stack.counts["clusters"] == 16
+
+
+def test_boards_join_the_parts_of_runs_and_hide_those_of_hidden_labels(
+    numbers: tuple[Snapshot, dict[str, float]], biased: Scores
+) -> None:
+    other = score(numbers[0], predicted(numbers[1], seed=9), FEW)
+    runs = [ScoredRun("one", biased, biased.rows), ScoredRun("two", other, other.rows)]
+    (board,) = boards_of(runs)
+    assert {row.model for row in board.scores.parts.worth} == {"m (one)", "m (two)"}
+    assert {row.model for row in board.scores.parts.errors} == {"m (one)", "m (two)"}
+    # By part, statistics of hidden labels would be of few items each.
+    assert _without_oracles(biased).parts == Parts()
