@@ -58,7 +58,7 @@ def recipe_rows() -> list[str]:
 def test_the_table_of_recipes_is_that_of_the_recipes() -> None:
     table = "\n".join(recipe_rows())
     assert table in text_of("training.md"), f"docs/training.md should have this table:\n{table}"
-    assert f"the leading {COMPONENTS} components unless the recipe says otherwise" in joined("training.md")
+    assert f"the leading {COMPONENTS} components)" in joined("training.md")
 
 
 def test_the_page_of_the_shipped_head_says_what_it_was_made_from() -> None:
