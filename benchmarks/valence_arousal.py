@@ -83,7 +83,7 @@ def _by_system(result: Trained) -> None:
             part = rows.filter(pl.col("question") == question)
             size = part["mean_error"].abs()
             print(
-                f"{question}: mean error of a left-out system {size.mean():.2f} on average, {size.max():.2f} at most"
+                f"{question}: mean error of a left-out system {float(size.to_numpy().mean()):.2f} on average, {float(size.to_numpy().max()):.2f} at most"
             )
 
 
