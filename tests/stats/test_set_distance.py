@@ -64,6 +64,15 @@ def test_fewer_stimuli_than_dimensions_have_an_exact_distance_and_no_interval() 
     assert "12 stimuli in 40 dimensions" in (corrected.why_no_interval or "")
 
 
+def test_the_extrapolation_has_an_interval_only_where_it_removes_the_bias() -> None:
+    x, y = two_sets(40, 40, 12)
+    assert "40 stimuli in 12 dimensions" in (
+        frechet_distance(x, y, correction="extrapolation").why_no_interval or ""
+    )
+    assert frechet_distance(x, y).low is not None
+    assert frechet_distance(*two_sets(40, 40, 4), correction="extrapolation").low is not None
+
+
 def test_normal_distributions_with_diagonal_covariances() -> None:
     x, _ = two_sets(50)
     whitened = linalg.solve_triangular(

@@ -103,7 +103,7 @@ def frechet_distance(
     if fewest <= size * PER_DIMENSION[correction]:
         what = "groups of stimuli" if groups is not None else "stimuli"
         return plain.without_interval(
-            f"{fewest:,} {what} in {size:,} dimensions: a bias remains that no correction removes"
+            f"{fewest:,} {what} in {size:,} dimensions: too few for the correction to remove all bias"
         )
     return _with_interval(plain, sets, errors, units, confidence)
 
