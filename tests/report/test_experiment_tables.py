@@ -95,12 +95,13 @@ def test_a_transfer_is_a_matrix_in_every_file(tmp_path: Path, seeds: int) -> Non
     assert matrix[-1][1] == ".90 [.85, .95]"
     assert len(scores) == len(made.rows) + 1
     table = pl.read_csv(tmp_path / "matrix.csv")
-    assert table["trained_on"].to_list() == [*PARTS, "all others", SHUFFLED]
+    assert table["trained_on"].to_list() == [*PARTS, "all others", SHUFFLED, "ceiling"]
+    assert table.row(-1, named=True)[f"tested on {PARTS[2]}, high"] == pytest.approx(0.95)
     second = table.row(1, named=True)
     assert second[f"tested on {PARTS[1]}"] == pytest.approx(0.16)
     assert second[f"tested on {PARTS[1]}, low"] == pytest.approx(0.11)
     assert second[f"tested on {PARTS[1]}, sd_over_seeds"] == (pytest.approx(0.016) if seeds > 1 else None)
-    assert matrix_table(made).height == 5
+    assert matrix_table(made).height == 6
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import polars as pl
 
 from heartfelt.experiments.results import MEAN, MODE, Experiment, ScoreRow
@@ -43,28 +45,36 @@ def score_table(experiment: Experiment) -> pl.DataFrame:
 
 
 def matrix_table(experiment: Experiment) -> pl.DataFrame:
-    """A transfer's matrix: a row for what was trained on and each question, four columns for each part tested on."""
+    """A transfer's matrix: a row for what was trained on, and one for the ceiling; four columns for each part tested on."""
     rows = []
-    for question, trained, row_of in _matrix_rows(experiment):
-        cells = {
-            f"{TESTED} {part}{end}": value
-            for part in _parts(experiment)
-            for end, value in _cells_of(row_of.get(part)).items()
-        }
-        rows.append({"question": question, "trained_on": trained, **cells})
+    for question in experiment.questions:
+        for trained, row_of in _matrix_rows(experiment, question):
+            cells = {
+                part: (row_of[part].score, row_of[part].over_seeds.value)
+                for part in _parts(experiment)
+                if part in row_of
+            }
+            rows.append(_matrix_line(experiment, question, trained, cells))
+        tops = {part: (top, None) for part, top in _ceilings(experiment, question).items()}
+        rows.append(_matrix_line(experiment, question, CEILING, tops))
     return pl.from_dicts(rows, infer_schema_length=None)
 
 
-def _cells_of(row: ScoreRow | None) -> dict[str, float | str | None]:
-    score = None if row is None else row.score
-    seeds = _seed_cells(None if row is None else row.over_seeds)
-    cells = {**numbers(score, "value"), "sd_over_seeds": seeds["sd_over_seeds"]}
-    return {"" if name == "value" else f", {name}": value for name, value in cells.items()}
+def _matrix_line(
+    experiment: Experiment,
+    question: str,
+    trained: str,
+    cells: Mapping[str, tuple[Estimate, float | None]],
+) -> dict[str, str | float | int | None]:
+    line: dict[str, str | float | int | None] = {"question": question, "trained_on": trained}
+    for part in _parts(experiment):
+        score, deviation = cells.get(part, (None, None))
+        name = f"{TESTED} {part}"
+        line |= {**numbers(score, name, prefix=f"{name}, "), f"{name}, sd_over_seeds": deviation}
+    return line
 
 
-def _seed_cells(over_seeds: Estimate | None) -> dict[str, float | str | int | None]:
-    if over_seeds is None:
-        return {"sd_over_seeds": None, "seeds": None, "why_no_sd": "not part of the experiment"}
+def _seed_cells(over_seeds: Estimate) -> dict[str, float | str | int | None]:
     seeds = over_seeds.counts.get("seeds")
     return {"sd_over_seeds": over_seeds.value, "seeds": seeds, "why_no_sd": over_seeds.why_missing}
 
@@ -109,10 +119,9 @@ def _matrix_grids(experiment: Experiment) -> tuple[Grid, ...]:
     for place, question in enumerate(experiment.questions, 1):
         rows = [
             (trained, *(_matrix_cell(row_of.get(part)) for part in parts))
-            for name, trained, row_of in _matrix_rows(experiment)
-            if name == question
+            for trained, row_of in _matrix_rows(experiment, question)
         ]
-        tops = {row.tested_on: row.ceiling for row in experiment.rows if row.question == question}
+        tops = _ceilings(experiment, question)
         rows.append((CEILING, *(_cell(tops[part]) for part in parts)))
         columns = (TRAINED, *(f"{TESTED} {part}" for part in parts))
         caption = f"Transfer of {question}: {first}, trained on rows, tested on columns"
@@ -124,13 +133,17 @@ def _parts(experiment: Experiment) -> list[str]:
     return [source.name for source in experiment.sources]
 
 
-def _matrix_rows(experiment: Experiment) -> list[tuple[str, str, dict[str, ScoreRow]]]:
-    """Question, what was trained on, and the row of each part that it was tested on."""
-    matrix: dict[tuple[str, str], dict[str, ScoreRow]] = {}
+def _ceilings(experiment: Experiment, question: str) -> dict[str, Estimate]:
+    return {row.tested_on: row.ceiling for row in experiment.rows if row.question == question}
+
+
+def _matrix_rows(experiment: Experiment, question: str) -> list[tuple[str, dict[str, ScoreRow]]]:
+    """What was trained on, and the row of each part that it was tested on."""
+    matrix: dict[str, dict[str, ScoreRow]] = {}
     for row in experiment.rows:
-        if row.condition not in (MEAN, MODE):
-            matrix.setdefault((row.question, row.trained_on), {})[row.tested_on] = row
-    return [(question, trained, row_of) for (question, trained), row_of in matrix.items()]
+        if row.question == question and row.condition not in (MEAN, MODE):
+            matrix.setdefault(row.trained_on, {})[row.tested_on] = row
+    return list(matrix.items())
 
 
 def _matrix_cell(row: ScoreRow | None) -> str:
