@@ -24,16 +24,6 @@ from heartfelt.publishing.papers.facts import (
     title_of,
 )
 from heartfelt.publishing.papers.licences import Licence
-from heartfelt.report.markup import (
-    Grid,
-    bullets,
-    grid_markdown,
-    heading,
-    markdown,
-    paragraphs,
-    plain,
-    yaml_text,
-)
 from heartfelt.publishing.papers.provenance import file_licences, provenance_grid
 from heartfelt.publishing.papers.tables import (
     anonymisation_grid,
@@ -48,6 +38,16 @@ from heartfelt.publishing.papers.tables import (
 )
 from heartfelt.publishing.release import Release
 from heartfelt.report.charts import Chart, Charts
+from heartfelt.report.markup import (
+    Grid,
+    bullets,
+    grid_markdown,
+    heading,
+    markdown,
+    paragraphs,
+    plain,
+    yaml_text,
+)
 from heartfelt.study.model import say
 from heartfelt.wording import listed, number, plural
 

@@ -17,8 +17,8 @@ from heartfelt.files import write_text
 from heartfelt.formats.delimited import csv_text
 from heartfelt.publishing.columns import UNDESCRIBED
 from heartfelt.publishing.papers.facts import by_layout, published_tables, question_words, title_of
-from heartfelt.report.markup import Grid, code, grid_markdown, heading, markdown, plain
 from heartfelt.publishing.release import PublishedColumn, Release
+from heartfelt.report.markup import Grid, code, grid_markdown, heading, markdown, plain
 from heartfelt.study import Study
 from heartfelt.study.answer import Scale
 from heartfelt.study.model import say

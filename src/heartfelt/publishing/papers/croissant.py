@@ -31,11 +31,11 @@ from heartfelt.publishing.papers.facts import (
     stated,
     title_of,
 )
-from heartfelt.report.markup import plain
 from heartfelt.publishing.papers.provenance import origin_sentences
 from heartfelt.publishing.papers.tables import reliability_grid
 from heartfelt.publishing.record import sentences
 from heartfelt.publishing.release import PublishedFile, Release
+from heartfelt.report.markup import plain
 from heartfelt.report.tables import cell_text
 from heartfelt.serialization import Json
 from heartfelt.study.model import say

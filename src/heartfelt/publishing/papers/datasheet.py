@@ -25,10 +25,10 @@ from heartfelt.publishing.papers.facts import (
     stimuli_words,
     title_of,
 )
-from heartfelt.report.markup import heading, paragraphs
 from heartfelt.publishing.papers.provenance import file_licences, origin_sentences
 from heartfelt.publishing.release import Release
 from heartfelt.publishing.splits import parts_of, placement, split_of
+from heartfelt.report.markup import heading, paragraphs
 from heartfelt.snapshot.snapshot import SPLIT
 from heartfelt.wording import listed, number, plural
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from heartfelt.analysis.methods_section import Paragraph, methods_section, references
 from heartfelt.publishing.papers.citation import citation_line
 from heartfelt.publishing.papers.facts import NOT_STATED, rater_facts, size_words, steps_words, title_of
-from heartfelt.report.markup import bullets, heading, markdown
 from heartfelt.publishing.release import Release
+from heartfelt.report.markup import bullets, heading, markdown
 
 NO_ANALYSIS = "The published ratings were not analysed."
 

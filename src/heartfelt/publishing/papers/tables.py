@@ -14,9 +14,9 @@ from heartfelt.analysis import Analysis
 from heartfelt.analysis.results import Agreement, Ceilings, Level
 from heartfelt.files import write_text
 from heartfelt.publishing.papers.facts import counts_words, left_out, method_words, rater_facts
-from heartfelt.report.markup import Grid, grid_latex, grid_markdown
 from heartfelt.publishing.release import Release
 from heartfelt.publishing.splits import assignment_hash, parts_of, placement, split_of
+from heartfelt.report.markup import Grid, grid_latex, grid_markdown
 from heartfelt.report.naming import MANY_QUESTIONS, coefficient, reliability_parts, system_names, why_missing
 from heartfelt.report.tables import CellValue
 from heartfelt.snapshot.snapshot import SPLIT

@@ -16,13 +16,13 @@ from heartfelt.publishing.papers.datasheet import datasheet_file
 from heartfelt.publishing.papers.details import not_stated
 from heartfelt.publishing.papers.facts import holders_of, licence_of, title_of
 from heartfelt.publishing.papers.licences import licence_file
-from heartfelt.report.markup import plain
 from heartfelt.publishing.papers.methods import methods_file
 from heartfelt.publishing.papers.provenance import file_licences, origin_sentences
 from heartfelt.publishing.papers.tables import write_tables
 from heartfelt.publishing.release import Release
 from heartfelt.report.analysis import charts_of
 from heartfelt.report.charts import Charts
+from heartfelt.report.markup import plain
 from heartfelt.serialization import write_json
 from heartfelt.study.norms import norms_of
 from heartfelt.wording import listed
