@@ -81,9 +81,9 @@ def _by_system(result: Trained) -> None:
             print(f"each system left out, labels of {side}:", rows.sort("question", "system"), flush=True)
         for question in rows["question"].unique(maintain_order=True):
             part = rows.filter(pl.col("question") == question)
-            size = part["mean_error"].abs()
+            size = part["mean_error"].abs().to_numpy()
             print(
-                f"{question}: mean error of a left-out system {float(size.to_numpy().mean()):.2f} on average, {float(size.to_numpy().max()):.2f} at most"
+                f"{question}: mean error of a left-out system {np.mean(size):.2f} on average, {np.max(size):.2f} at most"
             )
 
 

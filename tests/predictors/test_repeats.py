@@ -313,7 +313,7 @@ def test_self_consistency_recovers_the_truth_and_its_intervals_cover() -> None:
         truth = generator.normal(0, np.sqrt(3), 30)
         noise = generator.normal(0, 1, (30, 4))
         found = self_consistency(
-            repeats_of(lambda item, repeat: {"value": truth[item] + noise[item, repeat]}, 30, 4)  # noqa: B023
+            repeats_of(lambda item, repeat: {"value": truth[item] + noise[item, repeat]}, 30, 4)  # noqa: B023  # called at once
         )["q"]
         pair = (found.between_items, found.repeat_sd)
         for place, (estimate, true) in enumerate(zip(pair, (0.75, 1.0), strict=True)):

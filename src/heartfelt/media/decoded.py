@@ -160,7 +160,7 @@ class DecodedStore:
 _store: DecodedStore | None = None
 
 
-def kept() -> DecodedStore | None:
+def open_store() -> DecodedStore | None:
     """The store that is open, if one is."""
     return _store
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from heartfelt.errors import InputError, suggestion
 from heartfelt.files import write_bytes
-from heartfelt.media.decoded import kept
+from heartfelt.media.decoded import open_store
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -66,7 +66,7 @@ def decode_image(source: Path | str | bytes, *, name: str | None = None, least: 
     name = name or ("The image sent" if isinstance(source, bytes) else str(source))
     if not isinstance(source, bytes) and not Path(source).is_file():
         raise InputError(f"There is no image at {name}.", "Check the path, and that the media were fetched.")
-    store = kept()
+    store = open_store()
     pixels = None if store is None else store.image(source, least)
     if pixels is not None:
         return Image.fromarray(pixels)

@@ -25,7 +25,7 @@ import numpy.typing as npt
 
 from heartfelt.errors import InputError
 from heartfelt.media.containers import what_is_missing
-from heartfelt.media.decoded import kept
+from heartfelt.media.decoded import open_store
 
 Samples: TypeAlias = npt.NDArray[np.float32]
 Source: TypeAlias = Path | str | bytes
@@ -59,7 +59,7 @@ def open_sound(source: Source, *, whole: bool = True) -> Iterator[Any]:
             missing = what_is_missing(raw)
         if missing:
             raise InputError(f"{_name(source)} is cut off: {missing}.", _REFETCH)
-        store = kept() if whole else None
+        store = open_store() if whole else None
         held = None if store is None else store.sound(source)
         if held is None and store is not None:
             with _opened(source) as file, suppress(soundfile.LibsndfileError):

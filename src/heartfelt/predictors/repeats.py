@@ -78,8 +78,10 @@ def combined(answers: Sequence[Prediction], ask: Ask) -> Prediction:
             problem = f"{len(failed)} of {len(failed) + len(usable)} repeats failed, most often: {problem}"
         return replace((failed or list(answers))[0], problem=problem)
     none = [answer for answer in usable if answer.answer == NONE]
-    kept = none if 2 * len(none) > len(usable) else [each for each in usable if each.answer != NONE] or none
-    made = _of_tags(kept) if isinstance(ask.scale, Tags) and not none else _of_answers(kept, ask)
+    agreeing = (
+        none if 2 * len(none) > len(usable) else [each for each in usable if each.answer != NONE] or none
+    )
+    made = _of_tags(agreeing) if isinstance(ask.scale, Tags) and not none else _of_answers(agreeing, ask)
     if made.problem is not None:
         return made
     how = f"{len(usable)} of {len(answers)} repeats"
@@ -131,12 +133,12 @@ def _of_tags(answers: Sequence[Prediction]) -> Prediction:
     sets = [frozenset((answer.answer or "").split(";")) - {""} for answer in answers]
     counts = Counter(tag for tags in sets for tag in tags)
     order = dict.fromkeys(tag for answer in answers for tag in (answer.answer or "").split(";") if tag)
-    kept = [tag for tag in order if 2 * counts[tag] > len(sets)]
-    if not kept:
+    frequent = [tag for tag in order if 2 * counts[tag] > len(sets)]
+    if not frequent:
         return Prediction(problem="no tag is in more than half of the repeats", call=answers[0].call)
     shares = {tag: count / len(sets) for tag, count in sorted(counts.items())}
-    same = sum(tags == frozenset(kept) for tags in sets) / len(sets)
-    return replace(answers[0], answer=";".join(kept), shares=shares, agreement=same)
+    same = sum(tags == frozenset(frequent) for tags in sets) / len(sets)
+    return replace(answers[0], answer=";".join(frequent), shares=shares, agreement=same)
 
 
 def _of_sets(answers: Sequence[Prediction]) -> dict[str, Any]:

@@ -149,18 +149,10 @@ def _snapshot_files(snapshot: Snapshot, stimuli: pl.DataFrame) -> Files:
 
 def embedding_from(spec: str) -> Embedding:
     """An embedding as it is named: ``NAME``, or ``NAME:ARGUMENT`` of those that take one."""
-    name, _, argument = spec.partition(":")
-    chosen: Callable[..., Embedding] = EMBEDDINGS[name]
-    if argument:
-        try:
-            embedding = chosen(argument)
-        except TypeError:
-            raise InputError(f"The embedding '{name}' takes no argument.", f"Write '{name}'.") from None
-    else:
-        embedding = chosen()
+    embedding = EMBEDDINGS[spec]()
     if embedding.uses_text:
         raise InputError(
-            f"The embedding '{name}' also embeds the text a stimulus was made from.",
+            f"The embedding '{spec}' also embeds the text a stimulus was made from.",
             "Distances compare media alone; use another embedding.",
         )
     return embedding

@@ -239,14 +239,16 @@ def _homes(folder: Path, file: str) -> list[Path]:
 
 def _repeats(folder: Path) -> dict[tuple[str, str, str], tuple[str, ...]]:
     """What each repeat of an item answered, in words."""
-    said: dict[tuple[str, str, str], list[str]] = defaultdict(list)
+    answers_of: dict[tuple[str, str, str], list[str]] = defaultdict(list)
     for home in _homes(folder, REPEATS):
         for row in pl.read_parquet(home / REPEATS).iter_rows(named=True):
             number = row["value"] if row["value"] is not None else row["score"]
             text = row["answer"] or ("–" if number is None else f"{number:.4g}")
             problem = None if row["problem"] is None else f"failed: {without_secrets(row['problem'])}"
-            said[row["model"], row["stimulus"], row["question"]].append(problem or row["members"] or text)
-    return {item: tuple(answers) for item, answers in said.items()}
+            answers_of[row["model"], row["stimulus"], row["question"]].append(
+                problem or row["members"] or text
+            )
+    return {item: tuple(texts) for item, texts in answers_of.items()}
 
 
 def _model(home: Path) -> str:
