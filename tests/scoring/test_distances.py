@@ -188,6 +188,18 @@ def test_what_is_left_out_is_in_the_ledger(systems: Path) -> None:
     }  # fmt: skip
 
 
+def test_stimuli_without_a_system_are_in_the_ledger(systems: Path) -> None:
+    snapshot = study(systems)
+    nobody = pl.when(pl.col("stimulus") == "mid/003.wav").then(None).otherwise(pl.col("system"))
+    tables = {"stimuli": snapshot.stimuli.with_columns(nobody.alias("system")), "ratings": snapshot.ratings}
+    source = Source("tables", "sets", media_root=systems)
+    result = heartfelt.distances(
+        Snapshot.build(snapshot.study, **tables, source=source), "digits-one", metrics=["kad"]
+    )
+    assert result.ledger.select("stimulus", "reason").rows() == [("mid/003.wav", "it has no system")]
+    assert {row.system: row.stimuli for row in result.systems}["mid"] == 29
+
+
 def test_windows_of_a_file_are_one_stimulus(tmp_path: Path) -> None:
     rng = np.random.default_rng(8)
     for name in ("A", "B", "long", "short"):

@@ -163,6 +163,9 @@ def distances(
     if outside is not None:
         check_media(embedding, outside, f"the reference set {options.reference}")
     ledger = Ledger()
+    if isinstance(source, Snapshot):
+        for name in source.stimuli.filter(pl.col("system").is_null())["stimulus"]:
+            ledger.add(name, "it has no system")
     sets = {name: embed_files(part, embedding, ledger, progress, cache) for name, part in files.items()}
     reference = (
         embed_files(outside, embedding, ledger, progress, cache) if outside is not None else sets.get(chosen)
