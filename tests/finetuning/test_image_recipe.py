@@ -114,6 +114,9 @@ def test_interrupted_training_ends_in_the_same_weights_and_the_folder_answers_al
     told = table.filter(pl.col("file").str.ends_with(sorted(names[:2])[0])).sort("question")
     np.testing.assert_allclose(told["value"], mine["value"], atol=1e-5)
     assert told["answer"].drop_nulls().is_in(["awe", "contentment", "fear", "sadness"]).all()
+    _check_interval(
+        whole, tested.filter(pl.col("question") == "valence"), told.filter(pl.col("question") == "valence")
+    )
 
     root = snapshot.source.media_root
     assert root is not None
@@ -142,6 +145,20 @@ def test_interrupted_training_ends_in_the_same_weights_and_the_folder_answers_al
     assert old.saw(example.content)
     ours, theirs = (model.of_files([example])["valence"] for model in (before, old))
     assert ours.tolist() == theirs.tolist()
+
+
+def _check_interval(made: FineTuned, tested: pl.DataFrame, told: pl.DataFrame) -> None:
+    """SOURCE: the order statistic of split conformal prediction, by hand; clipped to the scale."""
+    (target,) = (target for target in made.data.targets if target.question == "valence")
+    label = {example.stimulus: target.values[at] for at, example in enumerate(made.data.examples)}
+    errors = sorted(
+        abs(value - label[name]) for name, value in tested.select("stimulus", "value").iter_rows()
+    )
+    half = errors[min(int(np.ceil((len(errors) + 1) * 0.9)), len(errors)) - 1]
+    row = told.row(0, named=True)
+    assert row["confidence"] == 0.9
+    assert row["low"] == pytest.approx(max(0.0, row["value"] - half), abs=1e-6)
+    assert row["high"] == pytest.approx(min(1.0, row["value"] + half), abs=1e-6)
 
 
 def _as_layout_1(folder: Path) -> None:

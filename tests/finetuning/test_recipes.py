@@ -19,6 +19,7 @@ from heartfelt.errors import HeartfeltError, InputError
 from heartfelt.files import whole_folder
 from heartfelt.finetuning import FineTuned, FineTuneOptions, fine_tune
 from heartfelt.formats.format import read_with
+from heartfelt.media.audio import write_audio
 from heartfelt.predictors import cases, predictor_from
 from heartfelt.snapshot import Snapshot
 from tests.finetuning.studies import RATE, tones
@@ -240,6 +241,12 @@ def test_the_command_on_the_challenge_files_writes_the_answer_file(models: Path,
     assert told["ok"].to_list() == [True, True, False, False]
     assert "broken.wav" in told["problem"][2]
     assert "has no prompt" in answered_everywhere(files, out, asked)["problem"][0]
+    write_audio(release / "silent.wav", np.zeros(8_000, np.float32), 8_000)
+    silent = answered_everywhere(
+        [release / "silent.wav"], out, asked, ("--prompt", prompt), {"prompt": prompt}
+    )
+    assert silent["flag"].to_list() == ["silent", "silent"]
+    assert "meaningless" in silent["warning"][0]
     former = ["predict", "trained", *map(str, files), "--model", str(out), "--json", "--prompt", prompt]
     good, bad = json.loads(CliRunner().invoke(app, former).stdout)
     assert good["values"] == dict(told.head(2).select("question", "value").iter_rows())

@@ -100,6 +100,11 @@ def predict(
     study: Path | str | None = None,
     prompt: Any = None,
     reference: Path | str | None = None,
+    budget: float | str | Budget | None = None,
+    repeats: int = 1,
+    at_once: int | None = None,
+    batch: int | None = None,
+    timeout: float | None = None,
     progress: Progress | None = None,
 ) -> pl.DataFrame:
     """Predict what people would answer, for media files or for the items of a study.
@@ -120,6 +125,14 @@ def predict(
         Of files: the text they were made from, or are to be compared with.
     reference : path, optional
         Of files: the undistorted original, or a folder with an original of the same name for every file.
+    budget : number, str or Budget, optional
+        What requests to a hosted model may cost, such as 5, or ``2000000tokens``.
+    repeats : int
+        How often servers and functions are asked each question; the answers are combined.
+    at_once, batch : int, optional
+        Batches under way at the same time, and stimuli in a batch; the model's own choice if left out.
+    timeout : float, optional
+        Seconds a stimulus may take at each attempt.
     progress : callable, optional
         Called with what is being done, the steps done and the steps in all.
 
@@ -137,8 +150,12 @@ def predict(
     """
     import polars as pl
 
+    from heartfelt.predictors import RunOptions
+    from heartfelt.predictors.budgets import read_budget
     from heartfelt.screening import Panel
 
+    limit = None if budget is None else read_budget(budget)
+    asking = RunOptions(at_once, batch, timeout=timeout, budget=limit, repeats=repeats)
     if isinstance(source, Snapshot | Panel):
         from heartfelt.labels import labels
         from heartfelt.predictors import cases, predictor_from, run
@@ -146,10 +163,12 @@ def predict(
         snapshot = snapshot_of(source)
         items = snapshot.items.select("stimulus", "question")
         if questions is not None:
-            items = items.filter(pl.col("question").is_in(list(questions)))
+            chosen = [snapshot.study.question(name).id for name in questions]
+            items = items.filter(pl.col("question").is_in(chosen))
         with predictor_from(model) as predictor:
             predictor.learn(snapshot, labels(snapshot).table)
-            return run(predictor, cases(snapshot, items=items), folder, progress=progress).table
+            asked = cases(snapshot, items=items, compares=predictor.compares)
+            return run(predictor, asked, folder, asking, progress).table
 
     from heartfelt.predictors.media_files import FileOptions, predict_files
 
@@ -159,6 +178,7 @@ def predict(
         prompt=prompt,
         reference=None if reference is None else Path(reference),
         folder=None if folder is None else Path(folder),
+        run=asking,
     )
     return predict_files(source, model, options, progress).table
 

@@ -246,12 +246,7 @@ def _asking(predictor: Predictor, options: RunOptions, home: Path | None, runs: 
 
 def model_info(predictor: Predictor, done: Run) -> ModelInfo:
     """What is known about the model that answered: its spec, name, version and hash, and the confidence of its intervals."""
-    from heartfelt.predictors.trained.predictor import TrainedPredictor
-
-    info, claimed = predictor.info, None
-    if isinstance(predictor, TrainedPredictor):
-        claims = {output.confidence for output in predictor.model.outputs}
-        claimed = claims.pop() if len(claims) == 1 else None
+    info, claimed = predictor.info, predictor.interval_confidence
     version, hashed = info.version, info.hash
     if version is None and hashed is None:
         named = re.search(r"version (?!by name|unknown)([^\s,;]+)|@([0-9a-f]{7,64})\b", done.identity)

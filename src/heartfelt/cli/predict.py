@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from heartfelt.cli.asking import AtOnce, Batch, Timeout
+from heartfelt.cli.asking import AtOnce, Batch, BudgetOption, Repeats, Timeout
 from heartfelt.cli.command import Out, TrainedFolder, app, err, progress_bar, read_source, say
 from heartfelt.files import must_be_free
 from heartfelt.serialization import dumps
@@ -63,9 +63,12 @@ def predict(
     at_once: AtOnce = None,
     batch: Batch = None,
     timeout: Timeout = None,
+    budget: BudgetOption = None,
+    repeats: Repeats = 1,
     earlier: Annotated[str | None, typer.Option(hidden=True)] = None,
 ) -> None:
     """Predict what people would answer about sound files or images: any built-in, trained or fine-tuned model."""
+    from heartfelt.predictors.budgets import read_budget
     from heartfelt.predictors.media_files import FileOptions, predict_files, read_prompts
     from heartfelt.predictors.running import RunOptions
 
@@ -75,7 +78,13 @@ def predict(
         prompt=prompt if prompts is None else read_prompts(prompts),
         reference=reference,
         folder=out,
-        run=RunOptions(at_once, batch, timeout=timeout),
+        run=RunOptions(
+            at_once,
+            batch,
+            timeout=timeout,
+            budget=None if budget is None else read_budget(budget),
+            repeats=repeats,
+        ),
     )
     with progress_bar("predicting") as report:
         table = predict_files(files, model, options, report).table

@@ -22,7 +22,7 @@ from heartfelt.finetuning.answering import answers_for
 from heartfelt.finetuning.engine import Fitted
 from heartfelt.finetuning.recipe import FineTuneRecipe, recipe_named
 from heartfelt.finetuning.task import Example, Output, Task
-from heartfelt.predictors.finetuned import MODEL_LOADERS, Answered, damaged
+from heartfelt.predictors.finetuned import MODEL_LOADERS, Answered, ErrorInterval, damaged
 from heartfelt.predictors.predictor import Case
 from heartfelt.predictors.trained.folder import (
     FINE_TUNED,
@@ -75,6 +75,8 @@ class ModelFacts:
     notes: tuple[str, ...] = ()
     labels: str = field(default="", metadata={"omit": True})
     """Whose answers the labels are, in a sentence."""
+    intervals: Mapping[str, ErrorInterval] = field(default_factory=dict, metadata={"omit": True})
+    """By question answered with numbers, how far predictions were off on stimuli that were not trained on."""
 
 
 def save_weights(task: Task, path: Path) -> None:
@@ -170,6 +172,7 @@ class LoadedModel:
         self.hash = facts.core.weights_hash
         self.media = recipe_named(facts.core.recipe).media
         self.answered: tuple[Answered, ...] = facts.outputs
+        self.intervals = facts.intervals
         self._trained_on = frozenset(trained_on)
 
     def saw(self, content: str) -> bool:

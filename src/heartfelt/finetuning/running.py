@@ -18,6 +18,7 @@ from heartfelt.finetuning.checkpoints import Checkpoints, RunIdentity
 from heartfelt.finetuning.data import TrainingData, gather_data, gather_folds
 from heartfelt.finetuning.engine import Engine, Fitted
 from heartfelt.finetuning.folder import ModelFacts, PartScore, write_model_files
+from heartfelt.finetuning.intervals import error_intervals
 from heartfelt.finetuning.parts import VALIDATION
 from heartfelt.finetuning.recipe import FineTuneRecipe, Settings, recipe_named, settings_of
 from heartfelt.finetuning.task import Output, Task
@@ -159,6 +160,7 @@ def fine_tune(
     scored, rows = _scored(data, predictions, name, options.seed)
     plain = settings.model_dump(mode="json")
     facts = _facts(name, options, plain, data, engine.task, fitted, rows)
+    facts = replace(facts, intervals=error_intervals(data, predictions))
     is_main = bool(engine.accelerator.is_main_process)
     return FineTuned(engine.task, data, facts, predictions, scored, is_main)
 

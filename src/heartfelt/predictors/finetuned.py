@@ -8,8 +8,9 @@ trained on. That package comes later in the import order, so it is looked up by 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
@@ -17,7 +18,9 @@ import numpy as np
 import numpy.typing as npt
 
 from heartfelt.errors import DamagedError, HeartfeltError
-from heartfelt.predictors.predictor import Ask, Case, Prediction, Predictor, PredictorInfo
+from heartfelt.media.probe import AUDIO
+from heartfelt.models.mel import RATE, is_silent
+from heartfelt.predictors.predictor import Ask, Case, Media, Prediction, Predictor, PredictorInfo
 from heartfelt.predictors.trained.folder import FINE_TUNED, model_kind, require_kind
 from heartfelt.registry import Registry
 
@@ -27,8 +30,19 @@ if TYPE_CHECKING:
     from heartfelt.labels import Benchmark
     from heartfelt.snapshot import Snapshot
 
+SILENT = "the clip is silent; its prediction is meaningless"
 TRAINED_ON = "the model was trained on this stimulus: what it predicts says nothing about new ones"
 _Floats: TypeAlias = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorInterval:
+    """How far predictions of a question reach to each side to hold this share of labels of stimuli like the scored ones."""
+
+    half_width: float
+    confidence: float
+    stimuli: int
+    """How many scored stimuli it rests on."""
 
 
 class Answered(Protocol):
@@ -64,6 +78,8 @@ class FineTunedModel(Protocol):
     media: str
     """``audio`` or ``image``; empty where it reads both."""
     answered: tuple[Answered, ...]
+    intervals: Mapping[str, ErrorInterval]
+    """By question; empty in models of earlier versions, and where too few stimuli were scored."""
 
     def saw(self, content: str) -> bool:
         """Whether a file with this SHA-256 was trained on."""
@@ -122,6 +138,12 @@ class FineTunedPredictor(Predictor):
         """The hash of the weights and of what prepares the stimuli."""
         return f"fine-tuned {self.model.hash}{self._fields and f' fields {self._fields}'}"
 
+    @property
+    def interval_confidence(self) -> float | None:
+        """That of the model's intervals, where it has some."""
+        claims = {interval.confidence for interval in self.model.intervals.values()}
+        return claims.pop() if len(claims) == 1 else None
+
     def file_asks(self) -> Sequence[Ask]:
         """What the model was trained to predict."""
         from heartfelt.study.scale import Categories, Category
@@ -171,12 +193,16 @@ class FineTunedPredictor(Predictor):
         if own is None:
             return Prediction.failed(f"the model predicts {', '.join(known)}, not '{ask.question}'")
         notes = [f"the model's {own.question}"] if own.question != ask.question else []
-        seen = self.model.saw(case.media_file.hash)
-        flag = "trained on" if seen else None
-        note = "; ".join([*notes, *([TRAINED_ON] if seen else [])]) or None
+        seen, silent = self.model.saw(case.media_file.hash), _is_silent(case.media_file)
+        flag = "trained on" if seen else "silent" if silent else None
+        note = "; ".join([*notes, *([TRAINED_ON] if seen else []), *([SILENT] if silent else [])]) or None
         row = answers[own.question][at]
         if not own.categories:
-            return Prediction(onto(float(row), own.bounds, ask.scale.bounds()), note=note, flag=flag)
+            ends = (float(row), *self._bounds(own, float(row), flag))
+            value, low, high = (
+                None if end is None else onto(end, own.bounds, ask.scale.bounds()) for end in ends
+            )
+            return Prediction(value, low=low, high=high, note=note, flag=flag)
         shares = {name: float(share) for name, share in zip(own.categories, row, strict=True)}
         asked = ask.scale.codes()
         if set(asked) != set(shares):
@@ -185,6 +211,27 @@ class FineTunedPredictor(Predictor):
             )
         best = max(shares, key=shares.__getitem__)
         return Prediction(asked[best], answer=best, shares=shares, note=note, flag=flag)
+
+    def _bounds(self, output: Answered, value: float, flag: str | None) -> tuple[float | None, float | None]:
+        """The prediction interval on the model's scale; the whole scale where there is nothing to hear."""
+        interval = self.model.intervals.get(output.question)
+        if interval is None:
+            return None, None
+        low, high = output.bounds or (-math.inf, math.inf)
+        if flag == "silent" and output.bounds is not None:
+            return low, high
+        return max(low, min(value, high) - interval.half_width), min(
+            high, max(value, low) + interval.half_width
+        )
+
+
+def _is_silent(media: Media) -> bool:
+    """Whether a sound file has nothing to hear; images have no such thing."""
+    if media.path.suffix.lower() not in AUDIO:
+        return False
+    from heartfelt.media.sound import decode
+
+    return is_silent(float(np.abs(decode(media.path, RATE)).max(initial=0.0)))
 
 
 def _read_again(folder: Path, spec: str, label: str) -> FineTunedPredictor:
