@@ -7,5 +7,5 @@ that has none yet; ``stats`` works on plain arrays.
 
 from lazy_loader import attach_stub
 
-__version__ = "0.8.4"
+__version__ = "0.8.5"
 __getattr__, __dir__, __all__ = attach_stub(__name__, __file__)
