@@ -10,7 +10,7 @@ import sys
 import tempfile
 
 PLAIN_LETTERS = str.maketrans(
-    {"…": "...", "×": "x", "±": "+/-", "≤": "<=", "≥": ">=", "•": "*", "→": "->"}
+    {"…": "...", "×": "x", "±": "+/-", "≤": "<=", "≥": ">=", "•": "*", "→": "->", "é": "e"}
     | dict.fromkeys("–—−·━╸╺", "-")
     | dict.fromkeys("“”", '"')
     | dict.fromkeys("‘’", "'")

@@ -45,7 +45,7 @@ FORMER_PREDICT: Mapping[str, tuple[str, ...]] = {
     "valence-arousal": (),
     "trained": (),
     "speech-quality": ("--model", "speech-mos"),
-    "tags": ("--model", "music-tags"),
+    "tags": ("--model", "music-tags[top=50,least=0]"),
 }
 """Former commands below ``predict``, with the model that each stands for."""
 REMOVED_IN = "0.9"
@@ -56,13 +56,10 @@ def _former_predict(words: list[str]) -> list[str]:
     command, *rest = words
     model = FORMER_PREDICT[command]
     print(
-        f"heartfelt predict {command} FILE… is now heartfelt {' '.join(('predict FILE…', *model))};"
+        f"heartfelt predict {command} FILE… is now heartfelt {' '.join(('predict FILE…', *model)).partition('[')[0]};"
         f" the old spelling will be removed in {REMOVED_IN}.",
         file=sys.stderr,
     )
-    if "--most" in rest:
-        at = rest.index("--most")
-        model, rest = ("--model", f"music-tags[top={rest[at + 1]}]"), rest[:at] + rest[at + 2 :]
     return ["predict", *rest, *model, "--earlier", command]
 
 

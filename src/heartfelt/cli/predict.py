@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from heartfelt.stats.estimate import Estimate
 
 _Row = Mapping[str, Any]
-_MAX_SHARES = 5
-"""Tags or categories named in a line."""
 
 
 @app.command()
@@ -66,6 +64,7 @@ def predict(
     budget: BudgetOption = None,
     repeats: Repeats = 1,
     earlier: Annotated[str | None, typer.Option(hidden=True)] = None,
+    most: Annotated[int, typer.Option(hidden=True, min=1)] = 5,
 ) -> None:
     """Predict what people would answer about sound files or images: any built-in, trained or fine-tuned model."""
     from heartfelt.predictors.budgets import read_budget
@@ -96,7 +95,7 @@ def predict(
     elif as_json:
         print(dumps([row for rows in by_file.values() for row in rows]))
     for rows in () if as_json else by_file.values():
-        _show(rows)
+        _show(rows, most)
     if out is not None and not as_json:
         say(f"Predictions: {out / 'predictions.csv'}")
     _exit_by([any(row["ok"] for row in rows) for rows in by_file.values()])
@@ -111,13 +110,13 @@ def _rows(table: pl.DataFrame) -> Iterator[_Row]:
         }
 
 
-def _show(rows: Sequence[_Row]) -> None:
-    """The answers about one file: a line with all of them, then what to know about them."""
+def _show(rows: Sequence[_Row], most: int) -> None:
+    """The answers about one file: a line with all of them (of tags the ``most`` probable), then what to know about them."""
     answered = [row for row in rows if row["ok"]]
     if answered:
         flags = list(dict.fromkeys(row["flag"] for row in answered if row.get("flag")))
         say(
-            f"{rows[0]['file']}: {', '.join(map(_answer, answered))}"
+            f"{rows[0]['file']}: {', '.join(_answer(row, most) for row in answered)}"
             + (f" ({'; '.join(flags)})" if flags else "")
         )
         say(
@@ -133,10 +132,10 @@ def _show(rows: Sequence[_Row]) -> None:
         err.print(f"{place}{problem}", markup=False, soft_wrap=True)
 
 
-def _answer(row: _Row) -> str:
+def _answer(row: _Row, most: int) -> str:
     """A question with its answer in a few words."""
     if "shares" in row and len(row["shares"]) > 1:
-        top = sorted(row["shares"].items(), key=lambda pair: -pair[1])[:_MAX_SHARES]
+        top = sorted(row["shares"].items(), key=lambda pair: -pair[1])[:most]
         return f"{row['question']}: {', '.join(f'{name} {percent(share)}' for name, share in top)}"
     if "answer" in row:
         return f"{row['question']} {row['answer']}"
