@@ -156,6 +156,8 @@ class File(Predictor):
         """Whether the columns of numbers are metrics: no column is called as predictions or as a question are."""
         if "metrics" in self._named or "negate" in self._named:
             return True
+        if self._column("stimulus") is None and "system" not in self._header:
+            return False  # that nothing names the stimuli is said first
         if self._is_log or self.compares or self._column("question") or is_about_traces(self._header, asks):
             return False
         if {"value", "score", "answer"} & set(self._named) or {"shares", *OF_SETS} & set(self._header):
