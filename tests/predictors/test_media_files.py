@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from heartfelt.errors import HeartfeltError, InputError, UnknownNameError
 from heartfelt.predictors import PREDICTORS, Ask, Case, Prediction, Predictor, predict_files
 from heartfelt.predictors.media_files import expanded
 from heartfelt.predictors.valence_arousal import SHIPPED
+from heartfelt.predictors.valence_arousal import predict as former_predict
 from heartfelt.streams import stream
 from tests.predictors.file_answers import answered_everywhere
 
@@ -133,13 +135,30 @@ def test_former_commands_work_and_say_their_new_spelling(tmp_path: Path) -> None
     for words in (["valence-arousal", clip], ["valence-arousal", clip, "--model", str(SHIPPED)]):
         done = CliRunner().invoke(app, ["predict", *words, "--json"])
         (former,) = json.loads(done.stdout)
-        assert former["valence"]["value"] == value["value"]
+        assert former["valence"]["value"] == round(value["value"], 4)
         assert set(former) == {"file", "valence", "arousal", "level", "seconds", "flag", "warnings"}
         assert (former["level"], former["seconds"]) == (0.9, 4.0)
         assert "is now heartfelt predict FILE…" in done.stderr
     gone = CliRunner().invoke(app, ["predict", "valence-arousal", str(tmp_path / "gone.wav"), "--json"])
     assert gone.exit_code == 2
     assert set(json.loads(gone.stdout)[0]) == {"file", "problem", "fix"}
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("musicnn")
+def test_the_former_function_gives_what_it_gave(tmp_path: Path) -> None:
+    write_tone(tmp_path / "long.wav", 23.0)
+    (tmp_path / "text.wav").write_text("no sound")
+    with pytest.warns(DeprecationWarning, match=re.escape("heartfelt.predict(files)")):
+        tone, text = former_predict([tmp_path])
+    table = heartfelt.predict(tmp_path / "long.wav")
+    assert tone.values["valence"]["value"] == round(table["value"][0], 4)
+    assert [point["start"] for point in tone.curve] == [0.0, 10.0]
+    assert tone.curve[1]["arousal"] == round(json.loads(table["samples"][1])[1], 4)
+    assert (tone.seconds, tone.level, tone.flag) == (23.0, 0.9, "unlike training")
+    assert len(tone.warnings) == 1
+    assert not text.ok
+    assert set(text.to_json()) == {"file", "problem", "fix"}
 
 
 @pytest.mark.slow

@@ -171,6 +171,7 @@ def _exit_by(answered: Sequence[bool]) -> None:
 def _earlier_json(command: str, rows: Sequence[_Row]) -> dict[str, Any]:
     """What version 0.8 printed for a file under one of the four former commands."""
     from heartfelt.media.sound import SoundFile
+    from heartfelt.predictors.valence_arousal.earlier import FilePrediction
 
     path, problems = rows[0]["file"], _problems(rows)
     if len(rows) == sum(map(len, problems.values())):
@@ -190,17 +191,7 @@ def _earlier_json(command: str, rows: Sequence[_Row]) -> dict[str, Any]:
         shares = rows[0].get("shares") or {row["question"]: row["value"] for row in rows if row["ok"]}
         values = {name: {"value": value} for name, value in shares.items()}
         return {"file": path, "seconds": seconds, "values": values, "warnings": warnings}
-    return {
-        "file": path,
-        **{
-            row["question"]: {name: row[name] for name in ("value", "low", "high", "spread") if name in row}
-            for row in rows
-        },
-        "level": rows[0].get("confidence"),
-        "seconds": seconds,
-        "flag": rows[0].get("flag"),
-        "warnings": warnings,
-    }
+    return FilePrediction.of(rows).to_json()
 
 
 def _trained(folder: Path | None) -> TrainedModel | None:
