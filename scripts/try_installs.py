@@ -431,7 +431,7 @@ def _try_all(demo: Path | None, scratch: Path) -> None:
     if demo is not None:
         compare_demos(demo, scratch / "demo")
     _said("the wheel made the demo")
-    program = "import json; from heartfelt.cli.needs import NEEDS; print(json.dumps(NEEDS))"
+    program = "import json; from heartfelt.cli.needs import *; print(json.dumps(NEEDS | DEFAULT_MODEL_NEEDS))"
     wanted = list(steps(json.loads(_output([str(everything.python), "-c", program], scratch))))
     pages = {page: scratch / Path(page).stem for page in PAGES}
     for folder in pages.values():

@@ -50,6 +50,8 @@ NEEDS = {
     ),
 }
 """The extra by command; commands that are not here run on the base install."""
+DEFAULT_MODEL_NEEDS = {"predict": "predict"}
+"""The extra of commands that ask a built-in model unless another is named, which is checked when the model is made."""
 
 
 def commands_of(app: typer.Typer, prefix: str = "") -> Iterator[tuple[str, CommandInfo]]:
