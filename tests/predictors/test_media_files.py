@@ -232,6 +232,7 @@ def test_references_are_found_by_name(pictures: Path, tmp_path: Path) -> None:
         ("valence-arousal", "There are no sound files in .*, but 3 images"),
         ("human", "'human' must be told what to answer"),
         ("no-such-model", "No predictor is called 'no-such-model'"),
+        ("models/no-such-folder", "no folder or file 'models/no-such-folder'"),
     ],
 )
 def test_what_cannot_be_asked_is_refused_in_words(model: str, problem: str, pictures: Path) -> None:

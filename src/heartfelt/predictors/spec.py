@@ -55,6 +55,11 @@ def parse_spec(text: str) -> Spec:
         return Spec("trained", spec, label)
     if name not in PREDICTORS and _FUNCTION.fullmatch(spec):
         return Spec("call", spec, label)
+    if name not in PREDICTORS and ("/" in name or "\\" in name):
+        raise InputError(
+            f"There is no folder or file '{spec}'.",
+            "Give the folder of a trained model, a file of predictions, or a predictor's name.",
+        )
     options: dict[str, str] = {}
     for part in (parts["options"] or "").split(","):
         key, equals, value = part.partition("=")
