@@ -70,6 +70,7 @@ def predict(
     from heartfelt.predictors.budgets import read_budget
     from heartfelt.predictors.media_files import FileOptions, predict_files, read_prompts
     from heartfelt.predictors.running import RunOptions
+    from heartfelt.predictors.valence_arousal.earlier import file_predictions
 
     options = FileOptions(
         questions=tuple(question or ()),
@@ -90,7 +91,9 @@ def predict(
     by_file: dict[str, list[_Row]] = {}
     for row in _rows(table):
         by_file.setdefault(row["file"], []).append(row)
-    if as_json and earlier is not None:
+    if as_json and earlier == "valence-arousal":
+        print(dumps([prediction.to_json() for prediction in file_predictions(table)]))
+    elif as_json and earlier is not None:
         print(dumps([_earlier_json(earlier, rows) for rows in by_file.values()]))
     elif as_json:
         print(dumps([row for rows in by_file.values() for row in rows]))
@@ -169,9 +172,8 @@ def _exit_by(answered: Sequence[bool]) -> None:
 
 
 def _earlier_json(command: str, rows: Sequence[_Row]) -> dict[str, Any]:
-    """What version 0.8 printed for a file under one of the four former commands."""
+    """What version 0.8 printed for a file under ``trained``, ``speech-quality`` or ``tags``."""
     from heartfelt.media.sound import SoundFile
-    from heartfelt.predictors.valence_arousal.earlier import FilePrediction
 
     path, problems = rows[0]["file"], _problems(rows)
     if len(rows) == sum(map(len, problems.values())):
@@ -187,11 +189,9 @@ def _earlier_json(command: str, rows: Sequence[_Row]) -> dict[str, Any]:
         }
     seconds = round(SoundFile.of(path).seconds, 3)
     warnings = list(dict.fromkeys(row["warning"] for row in rows if "warning" in row))
-    if command in ("speech-quality", "tags"):
-        shares = rows[0].get("shares") or {row["question"]: row["value"] for row in rows if row["ok"]}
-        values = {name: {"value": value} for name, value in shares.items()}
-        return {"file": path, "seconds": seconds, "values": values, "warnings": warnings}
-    return FilePrediction.of(rows).to_json()
+    shares = rows[0].get("shares") or {row["question"]: row["value"] for row in rows if row["ok"]}
+    values = {name: {"value": value} for name, value in shares.items()}
+    return {"file": path, "seconds": seconds, "values": values, "warnings": warnings}
 
 
 def _trained(folder: Path | None) -> TrainedModel | None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
@@ -18,7 +17,7 @@ from heartfelt.errors import InputError, suggestion
 from heartfelt.models.checkpoint import Checkpoint
 from heartfelt.models.devices import checked_device
 from heartfelt.models.hub import transformers_library
-from heartfelt.predictors.metrics import Score, on_scale
+from heartfelt.predictors.metrics import Measured, Score, on_scale
 from heartfelt.predictors.predictor import Ask, Case, Prediction, Predictor, PredictorInfo
 from heartfelt.predictors.store import Recent
 from heartfelt.study.scale import Categories, FreeText, Tags
@@ -75,14 +74,6 @@ class HubModel(Predictor):
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Scores:
-    """What a model says of a media file."""
-
-    values: Mapping[str, float]
-    notes: tuple[str, ...] = ()
-
-
 class HubScores(HubModel):
     """A model that gives numbers about a media file."""
 
@@ -101,10 +92,10 @@ class HubScores(HubModel):
                 f"{self.name} has no score '{self.score}'.", suggestion(self.score, self.scores, "Scores")
             )
         super().__init__(where, options)
-        self._cached: Recent[Scores] = Recent()
+        self._cached: Recent[Measured] = Recent()
 
     @abstractmethod
-    def measure(self, content: bytes, prompt: str) -> Scores:
+    def measure(self, content: bytes, prompt: str) -> Measured:
         """The scores of a media file; ``prompt`` is empty where none is needed."""
 
     def file_asks(self) -> Sequence[Ask]:
@@ -128,18 +119,18 @@ class HubScores(HubModel):
             answers.append(self._answer(ask, self._cached.get(key, partial(self._measured, case, prompt))))
         return answers
 
-    def _measured(self, case: Case, prompt: str) -> Scores:
+    def _measured(self, case: Case, prompt: str) -> Measured:
         return self.measure(case.media_file.content, prompt)
 
-    def _answer(self, ask: Ask, scores: Scores) -> Prediction:
+    def _answer(self, ask: Ask, measured: Measured) -> Prediction:
         if isinstance(ask.scale, FreeText | Tags | Categories):
             return Prediction.failed(f"{self.name} gives a number, and this question is answered with words")
         names = {name.casefold(): name for name in self.scores}
         score = next((names[name.casefold()] for name in ask.names if name.casefold() in names), self.score)
-        value = scores.values[score]
+        value = measured.scores[score]
         if self.ends is not None:
-            return on_scale(value, Score(self.scores[score], *self.ends), ask, self.name, scores.notes)
-        return Prediction(score=value, note="; ".join(scores.notes) or None)
+            return on_scale(value, Score(self.scores[score], *self.ends), ask, self.name, measured.warnings)
+        return Prediction(score=value, note="; ".join(measured.warnings) or None)
 
 
 def prompt_of(case: Case, ask: Ask) -> str | None:

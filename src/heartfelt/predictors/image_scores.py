@@ -28,7 +28,8 @@ from heartfelt.models.checkpoint import (
 )
 from heartfelt.models.hub import identity_of, loaded_from, model_of
 from heartfelt.predictors.contrastive import image_vector, text_vector, unit
-from heartfelt.predictors.hub_model import HubModel, HubScores, Scores, checkpoint_identity
+from heartfelt.predictors.hub_model import HubModel, HubScores, checkpoint_identity
+from heartfelt.predictors.metrics import Measured
 from heartfelt.predictors.predictor import PREDICTORS
 
 _TOKENIZERS = ("tokenizer.json", "vocab.json", "vocab.txt", "tokenizer_config.json")
@@ -78,12 +79,12 @@ class _Preference(_ImageScores):
     _tokenize: Any
     _scale: float
 
-    def measure(self, content: bytes, prompt: str) -> Scores:
+    def measure(self, content: bytes, prompt: str) -> Measured:
         """The cosine of image and prompt, times the model's scale."""
         longest = int(self._model.config.text_config.max_position_embeddings)
         words, remark = text_vector(self._model, self._tokenize, prompt, longest)
         cosine = float(unit(words) @ unit(image_vector(self._model, self._prepare, content)))
-        return Scores({self.name: self._scale * cosine}, (remark,) if remark else ())
+        return Measured({self.name: self._scale * cosine}, (remark,) if remark else ())
 
 
 @PREDICTORS.register("pickscore")
@@ -165,7 +166,7 @@ class ImageReward(_ImageScores):
         self._prepare = _prepared(library, image.config.image_size)
         self._identity = self._with_processor(where, checkpoint_identity(where, checkpoint))
 
-    def measure(self, content: bytes, prompt: str) -> Scores:
+    def measure(self, content: bytes, prompt: str) -> Measured:
         """The reward, standardised as published."""
         import torch
 
@@ -185,7 +186,7 @@ class ImageReward(_ImageScores):
                 encoder_attention_mask=torch.ones(seen.shape[:-1], dtype=torch.long, device=self.device),
             ).last_hidden_state
             reward = float(self._head(read[:, 0, :]))
-        return Scores({self.name: (reward - self._MEAN) / self._SD}, notes)
+        return Measured({self.name: (reward - self._MEAN) / self._SD}, notes)
 
 
 @PREDICTORS.register("aesthetic")
@@ -227,7 +228,7 @@ class Aesthetic(_ImageScores):
         self._prepare = _prepared(library, config.image_size)
         self._identity = checkpoint_identity(where, checkpoint)
 
-    def measure(self, content: bytes, prompt: str) -> Scores:
+    def measure(self, content: bytes, prompt: str) -> Measured:
         """What the linear layers make of the unit vector."""
         import torch
 
@@ -236,7 +237,7 @@ class Aesthetic(_ImageScores):
         with torch.inference_mode():
             vector = self._model(pixel_values=pixels.to(self.device)).image_embeds
             value = float(self._head(vector / vector.norm(dim=-1, keepdim=True)))
-        return Scores({self.name: value})
+        return Measured({self.name: value})
 
 
 def _prepared(library: Any, size: int) -> Any:

@@ -35,7 +35,8 @@ from heartfelt.models.checkpoint import (
     speech_of_fairseq,
 )
 from heartfelt.models.mel import RATE, no_sound
-from heartfelt.predictors.hub_model import HubModel, HubScores, Scores, checkpoint_identity
+from heartfelt.predictors.hub_model import HubModel, HubScores, checkpoint_identity
+from heartfelt.predictors.metrics import Measured
 from heartfelt.predictors.predictor import PREDICTORS
 
 Samples = npt.NDArray[np.float32]
@@ -61,7 +62,7 @@ class _SoundScores(HubScores):
         """The sound as the model needs it, and its rate."""
         return decode(content, RATE), RATE
 
-    def measure(self, content: bytes, prompt: str) -> Scores:
+    def measure(self, content: bytes, prompt: str) -> Measured:
         """The mean over the windows of a clip, weighted by their length."""
         del prompt
         samples, rate = self.samples_of(content)
@@ -75,7 +76,7 @@ class _SoundScores(HubScores):
         total = sum(size for size, _ in parts)
         mean = {name: sum(size * values[name] for size, values in parts) / total for name in self.scores}
         notes = (f"the mean of {len(parts)} windows",) if len(parts) > 1 else ()
-        return Scores(mean, notes)
+        return Measured(mean, notes)
 
     def _windows(self, samples: Samples, rate: int) -> Iterator[Samples]:
         """One after the other; a rest that is too short to judge is left out."""

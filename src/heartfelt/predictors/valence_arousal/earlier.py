@@ -11,11 +11,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import polars as pl
+
 from heartfelt.media.sound import SoundFile
 from heartfelt.predictors.media_files import predict_files
 from heartfelt.predictors.trained.model import TrainedModel
 from heartfelt.predictors.trained.predictor import OUT_OF_FOLD, TrainedPredictor
 from heartfelt.progress import Progress
+from heartfelt.serialization import Json
 
 _VALUES = ("value", "low", "high", "spread")
 
@@ -41,8 +44,9 @@ class FilePrediction:
         return self.problem is None
 
     @classmethod
-    def of(cls, rows: Sequence[Mapping[str, Any]]) -> FilePrediction:
+    def of(cls, table: pl.DataFrame) -> FilePrediction:
         """From the rows of one file in ``FILE_PREDICTIONS``."""
+        rows = list(table.iter_rows(named=True))
         first = rows[0]
         if not first["ok"]:
             return cls(file=first["file"], problem=first["problem"], fix="")
@@ -63,11 +67,11 @@ class FilePrediction:
             flag=first.get("flag"),
         )
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Json]:
         """A plain object for strict JSON."""
         if not self.ok:
             return {"file": self.file, "problem": self.problem, "fix": self.fix}
-        out: dict[str, Any] = {
+        out: dict[str, Json] = {
             "file": self.file,
             **{name: dict(value) for name, value in self.values.items()},
         }
@@ -80,11 +84,7 @@ class FilePrediction:
 
 def _curve(rows: Sequence[Mapping[str, Any]]) -> tuple[Mapping[str, float], ...]:
     """A point for every window of a longer file, by when it begins."""
-    samples = {
-        row["question"]: json.loads(row["samples"]) if isinstance(row["samples"], str) else row["samples"]
-        for row in rows
-        if row.get("samples")
-    }
+    samples = {row["question"]: json.loads(row["samples"]) for row in rows if row["samples"]}
     if not samples:
         return ()
     step, middle = 1.0 / rows[0]["rate"], rows[0]["start"]
@@ -102,7 +102,9 @@ def predict(
 ) -> list[FilePrediction]:
     """Predict every file, in order; a folder stands for the sound files in it. A file that fails has an entry too."""
     predictor = "valence-arousal" if model is None else TrainedPredictor(model)
-    by_file: dict[str, list[dict[str, Any]]] = {}
-    for row in predict_files(files, predictor, progress=progress).table.iter_rows(named=True):
-        by_file.setdefault(row["file"], []).append(row)
-    return [FilePrediction.of(rows) for rows in by_file.values()]
+    return file_predictions(predict_files(files, predictor, progress=progress).table)
+
+
+def file_predictions(table: pl.DataFrame) -> list[FilePrediction]:
+    """An entry for every file of a table under ``FILE_PREDICTIONS``, in order."""
+    return [FilePrediction.of(rows) for _, rows in table.group_by("file", maintain_order=True)]
