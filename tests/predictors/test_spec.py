@@ -23,6 +23,18 @@ def test_names_arguments_and_options() -> None:
     assert parse_spec("file:C:\\data\\x.csv").argument == "C:\\data\\x.csv"
 
 
+def test_options_may_come_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    spec = parse_spec("chat[seed=1]:m@http://[::1]:80/v1[temperature=.5, input_price=1]")
+    assert (spec.name, spec.argument) == ("chat", "m@http://[::1]:80/v1")
+    assert spec.options == {"seed": "1", "temperature": ".5", "input_price": "1"}
+    assert parse_spec("versa.jsonl[metrics=utmos]").options == {"metrics": "utmos"}
+    assert parse_spec("endpoint:http://[::1]").argument == "http://[::1]"
+    assert parse_spec("endpoint:http://x/?a[b]=c").argument == "http://x/?a[b]=c"
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "seed[a=1]").mkdir()
+    assert parse_spec("trained:seed[a=1]").argument == "seed[a=1]"
+
+
 def test_a_predictor_knows_what_it_was_asked_for_with() -> None:
     assert predictor_from("constant:3").spec == "constant:3"
     assert predictor_from("human", {"seed": "4"}).identity.startswith("human any seed 4")
@@ -43,6 +55,7 @@ def test_a_predictor_knows_what_it_was_asked_for_with() -> None:
         ("sham:3", "takes no argument", "Ask for 'sham'."),
         ("sham[x=1]", "has no option 'x'", "Options: none."),
         ("human[sede=1]", "has no option 'sede'", "Did you mean 'seed'?"),
+        ("human:any[sede=1]", "has no option 'sede'", "Did you mean 'seed'?"),
         ("human[seed]", "'seed' in 'human[seed]' is not an option.", "option=value"),
         ("human[seed=x]", "The seed 'x' is not a whole number.", "such as 0"),
         ("endpoint", "The endpoint has no address.", "endpoint:http://"),

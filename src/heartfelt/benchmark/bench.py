@@ -179,7 +179,7 @@ def bench(
     scores = with_stacks(scores, truth)
     ledgers = {**earlier.ledgers, **{each.model: each.ledger for each in runs}}
     unusable = [
-        f"{table.height:,} entries of {model} could not be used; ledger.csv says why."
+        f"{plural(table.height, 'entry', 'entries')} of {model} could not be used; ledger.csv says why."
         for model, table in ledgers.items()
         if table.height
     ]

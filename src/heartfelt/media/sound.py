@@ -274,7 +274,7 @@ def _binary(source: Path | bytes) -> BinaryIO:
 
 
 def _name(source: Source) -> str:
-    return "The audio sent" if isinstance(source, bytes) else str(source)
+    return "The sound" if isinstance(source, bytes) else str(source)
 
 
 def _head(source: Path | bytes) -> bytes:

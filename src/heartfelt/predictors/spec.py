@@ -17,6 +17,7 @@ from heartfelt.extras import require_extra
 from heartfelt.predictors.predictor import PREDICTORS, Predictor
 
 _SPEC = re.compile(r"(?P<name>[^:\[\]]+)(?:\[(?P<options>[^\]]*)\])?(?::(?P<argument>.*))?", re.DOTALL)
+_OPTIONS_LAST = re.compile(r"(?P<argument>.+)\[(?P<options>\s*[A-Za-z_]\w*\s*=[^\[\]]*)\]", re.DOTALL)
 _LABEL = re.compile(r"(?P<label>[^:\[\]=]+)=(?P<spec>.+)", re.DOTALL)
 _FILE = re.compile(
     r"(?P<argument>[^\[\]]+\.(?:csv|tsv|txt|json|jsonl|ndjson|parquet|pq|eval))(?:\[(?P<options>[^\]]*)\])?",
@@ -43,7 +44,7 @@ class Spec:
 def parse_spec(text: str) -> Spec:
     """Read ``NAME[option=value,…]:ARG``; what is no known name is a trained model's folder, or ``module:function``.
 
-    The path of a file of predictions may stand for ``file:PATH``, with options after it: ``versa.jsonl[metrics=utmos]``.
+    The path of a file of predictions may stand for ``file:PATH``. Options may also come last: ``versa.jsonl[metrics=utmos]``.
     """
     label, spec = _labelled(text.strip())
     spec = _file_named(spec) or spec
@@ -60,8 +61,13 @@ def parse_spec(text: str) -> Spec:
             f"There is no folder or file '{spec}'.",
             "Give the folder of a trained model, a file of predictions, or a predictor's name.",
         )
+    listed = (parts["options"] or "").split(",")
+    last = _OPTIONS_LAST.fullmatch(argument)
+    if last is not None and not Path(argument).exists():
+        argument = last["argument"].strip()
+        listed += last["options"].split(",")
     options: dict[str, str] = {}
-    for part in (parts["options"] or "").split(","):
+    for part in listed:
         key, equals, value = part.partition("=")
         if part.strip() and not equals:
             raise InputError(

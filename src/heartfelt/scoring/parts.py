@@ -31,6 +31,7 @@ from heartfelt.stats.inference.posthoc import holm
 from heartfelt.stats.part_and_rest import part_and_rest
 from heartfelt.stats.stacking import StackResult
 from heartfelt.stats.triples import Floats, Ints
+from heartfelt.wording import interval, p_value
 
 Flags: TypeAlias = npt.NDArray[np.bool_]
 OMIT = {"omit": True}
@@ -178,13 +179,11 @@ class Parts:
             words = [f"worth {row.words}"]
             # The slope of scores that are not on the scale has no meaning of its own.
             if held is not None and held.over_stimuli.slope.value is not None and held.of != ON_LINE:
-                words.append(f"calibration slope {held.over_stimuli.slope:.2f}")
-                words.append(f"bias {held.over_stimuli.bias:+.2f}")
+                words.append(f"calibration slope {interval(held.over_stimuli.slope, 2)}")
+                words.append(f"bias {interval(held.over_stimuli.bias, 2)}")
             worst = self.worst(task, row.model)
             if worst is not None:
-                words.append(
-                    f"fails most where {worst.column} is {worst.value} (p = {worst.p_adjusted:.2g}, Holm)"
-                )
+                words.append(f"fails most where {worst.column} is {worst.value} ({p_value(worst.p_adjusted)}, Holm)")
             lines.append(f"{row.model}: {'; '.join(words)}.")
         lines += [sentence for row in self.stacks if row.task == task and (sentence := stack_words(row))]
         return lines
@@ -200,9 +199,8 @@ def stack_words(row: Stack) -> str:
         return ""
     verdict = "beats" if row.gains else "does not beat"
     return (
-        f"Combining the models {verdict} the best of them for other {row.unit}: {difference.value:+.3f} in correlation"
-        + (f" [{difference.low:.3f}, {difference.high:.3f}]" if difference.low is not None else "")
-        + "."
+        f"Combining the models {verdict} the best of them for other {row.unit}: the correlation changes by"
+        f" {interval(difference, 3)}."
     )
 
 
