@@ -183,7 +183,9 @@ class Parts:
                 words.append(f"bias {interval(held.over_stimuli.bias, 2)}")
             worst = self.worst(task, row.model)
             if worst is not None:
-                words.append(f"fails most where {worst.column} is {worst.value} ({p_value(worst.p_adjusted)}, Holm)")
+                words.append(
+                    f"fails most where {worst.column} is {worst.value} ({p_value(worst.p_adjusted)}, Holm)"
+                )
             lines.append(f"{row.model}: {'; '.join(words)}.")
         lines += [sentence for row in self.stacks if row.task == task and (sentence := stack_words(row))]
         return lines
