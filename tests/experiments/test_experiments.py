@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
@@ -222,6 +223,75 @@ def test_a_mix_adds_nested_shares_and_no_copies_of_test_stimuli(tmp_path: Path) 
     assert "near-duplicate of the test stimulus first: A_003x.wav" in made.ledger["reason"][0]
     with pytest.raises(InputError, match="120%"):
         plan_mix(setup, [120])
+
+
+def with_prompts(snapshot: Snapshot, prompts: int, start: int = 0) -> Snapshot:
+    """The same study, its stimuli made from so many prompts in turn."""
+    place = pl.int_range(pl.len()).over("system") % prompts + start
+    stimuli = snapshot.stimuli.with_columns(("Prompt " + place.cast(pl.String)).alias("prompt"))
+    return Snapshot.build(snapshot.study, stimuli=stimuli, ratings=snapshot.ratings, source=snapshot.source)
+
+
+def assert_no_prompt_is_trained_on_and_tested(setup: Setup, cells: Iterable[Cell]) -> None:
+    prompts = np.array(
+        [value for each in setup.pool.materials for value in each.snapshot.stimuli["prompt"].to_list()]
+    )
+    for cell in cells:
+        assert not set(prompts[cell.train]) & set(prompts[cell.test]), cell.name
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("by", ["system", "source"])
+def test_no_experiment_trains_on_the_prompt_of_a_test_stimulus(tmp_path: Path, by: str) -> None:
+    """Neither that another system answered nor that another study used."""
+    if by == "system":
+        setup = setup_of(tmp_path, with_prompts(study(tmp_path / "media", systems="ABC"), 12), by="system")
+    else:
+        first = with_prompts(study(tmp_path / "first"), 12)
+        setup = setup_of(tmp_path, first, with_prompts(study(tmp_path / "second", seed=2), 12, start=6))
+    assert {fact.folds.split(":")[0] for fact in setup.pool.facts} == {"Folds are by prompt"}
+    for plan in (plan_transfer(setup), plan_mix(setup, [50, 100])):
+        cells = [cell for condition in plan.conditions for own in condition.cells.values() for cell in own]
+        assert_no_prompt_is_trained_on_and_tested(setup, cells)
+        assert all(cell.train.size > 9 for cell in cells)
+        # Every stimulus of the tested part is tested once.
+        for condition in plan.conditions:
+            tested = np.sort(np.concatenate([cell.test for cell in condition.cells[0]]))
+            assert np.array_equal(tested, setup.pool.rows(condition.tested_on))
+        reasons = plan.removed.ledger["reason"]
+        assert reasons.str.contains("is in the group of the test stimulus").all()
+        assert [note for note in plan.removed.notes if "did not train models" in note] == plan.removed.notes
+    about = plan_transfer(setup).about
+    assert (
+        "across sources all stimuli of the training source but those of the tested groups were used" in about
+    )
+    made = run_plan(setup, plan_transfer(setup), tmp_path / "out")
+    assert value_of(made.rows[0].pearson) > 0.8
+    assert any("did not train models that were tested on their group" in note for note in made.notes)
+
+
+@pytest.mark.slow
+def test_numbers_are_not_the_same_group_in_two_studies(tmp_path: Path) -> None:
+    first, second = (
+        with_prompts(study(tmp_path / name, seed=seed), 12) for name, seed in (("first", 1), ("second", 2))
+    )
+    numbered = [
+        Snapshot.build(
+            each.study,
+            stimuli=each.stimuli.with_columns(pl.col("prompt").str.strip_prefix("Prompt ")),
+            ratings=each.ratings,
+            source=each.source,
+        )
+        for each in (first, second)
+    ]
+    plan = plan_transfer(setup_of(tmp_path, *numbered))
+    assert plan.removed.ledger.height == 0
+    assert [len(condition.cells[0]) for condition in plan.conditions if not condition.baseline] == [
+        3,
+        3,
+        1,
+        1,
+    ]
 
 
 @pytest.mark.slow

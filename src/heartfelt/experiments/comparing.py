@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from itertools import combinations
 
 import numpy as np
 
 from heartfelt.errors import InputError, suggestion
 from heartfelt.experiments.cells import Cell
-from heartfelt.experiments.design import Condition, Removed, crossed, shuffled_condition
+from heartfelt.experiments.design import Condition, Removed, crossed, outer_folds, shuffled_condition
+from heartfelt.experiments.pool import Pool
 from heartfelt.experiments.results import SHUFFLED
 from heartfelt.experiments.running import Plan, Setup, single_part
 from heartfelt.streams import stream
@@ -146,9 +148,13 @@ def plan_transfer(setup: Setup) -> Plan:
         name = f"{SHUFFLED}: {part}"
         cells = crossed(pool, part, options, removed, name, shuffled=True)
         conditions.append(Condition(name, cells, SHUFFLED, part, baseline=True))
+    folded = any(
+        _share_groups(pool, pool.rows(one), pool.rows(other)) for one, other in combinations(pool.parts, 2)
+    )
     about = (
         "Rows were trained on one source and tested on another. Within a source the test stimuli were left out by cross-validation;"
-        " across sources all stimuli of the training source were used. Differences are from training within the tested source."
+        f" across sources all stimuli of the training source{' but those of the tested groups' if folded else ''} were used."
+        " Differences are from training within the tested source."
     )
     diagonal = tuple(arrow(part, part) for part in pool.parts)
     return Plan("transfer", about, tuple(conditions), removed, mean_of=diagonal)
@@ -160,12 +166,25 @@ def arrow(trained: str, tested: str) -> str:
 
 
 def _across(setup: Setup, removed: Removed, trained: str, names: Sequence[str], tested: str) -> Condition:
-    pool = setup.pool
+    """One fit tested on all of a part; where the parts share groups, a fit for each fold, without the groups of the fold."""
+    pool, options = setup.pool, setup.options
     test = pool.rows(tested)
     train = np.sort(np.concatenate([pool.labelled(pool.rows(name)) for name in names]))
-    clean = removed.clean(train, test)
     name = arrow(trained, tested)
-    cells: Mapping[int, tuple[Cell, ...]] = {
-        seed: (Cell(f"{name} · seed {seed}", clean, test, seed, {}),) for seed in setup.options.seeds
-    }
+    cells: dict[int, tuple[Cell, ...]] = {}
+    for seed in options.seeds:
+        words = f"{name} · seed {seed}"
+        if _share_groups(pool, train, test):
+            cells[seed] = tuple(
+                Cell(f"{words} · fold {place + 1}", removed.clean(train, part), part, seed, {})
+                for place, part in enumerate(outer_folds(pool, test, options.folds, seed))
+            )
+        else:
+            cells[seed] = (Cell(words, removed.clean(train, test), test, seed, {}),)
     return Condition(name, cells, trained, tested, reference=arrow(tested, tested))
+
+
+def _share_groups(pool: Pool, train: Ints, test: Ints) -> bool:
+    """Whether stimuli of both, not nearly the same, are of one group."""
+    shared = np.isin(pool.groups[train], pool.groups[test])
+    return bool((shared & ~np.isin(pool.alike[train], pool.alike[test])).any())

@@ -1,10 +1,10 @@
 """What all experiments share: options, folds, clean training parts, and scores of conditions.
 
-A condition is tested on stimuli that its fits never saw: outer folds keep whole groups (``heartfelt.training.grouping``), and a
-training stimulus that is a near-duplicate of a test stimulus is removed from that training part, with a row in the ledger. Test
-parts decide nothing. A condition's score is the mean over seeds of the correlation of its out-of-fold predictions with the
-labels, or the share of categories that are right; intervals resample clusters of stimuli, the same in every condition, so that
-differences are paired.
+A condition is tested on stimuli that its fits never saw: outer folds keep whole groups (``heartfelt.training.grouping``), and
+training stimuli of other parts that are in the group of a test stimulus, or nearly the same, are removed from that training part,
+with a row in the ledger. Test parts decide nothing. A condition's score is the mean over seeds of the correlation of its
+out-of-fold predictions with the labels, or the share of categories that are right; intervals resample clusters of stimuli, the
+same in every condition, so that differences are paired.
 
 Correlations are of predictions less the mean of the labels they were trained on. Folds with high labels leave a low mean to train
 on, so that the predictions of a model that knows nothing would correlate negatively with the labels of all folds together.
@@ -28,6 +28,7 @@ from heartfelt.stats.repeated import RESAMPLES, Repeats, bootstrap_repeats, boot
 from heartfelt.tables import LEDGER
 from heartfelt.training.fitting import Floats, Ints, folds
 from heartfelt.training.grouping import AUTO
+from heartfelt.wording import plural
 
 STAGE = "experiment"
 RATERS = ("screened", "everyone")
@@ -97,39 +98,57 @@ class Condition:
 
 
 class Removed:
-    """Training stimuli that were removed because a test stimulus is nearly the same."""
+    """Training stimuli that were removed because they are nearly the same as a test stimulus, or of its group."""
 
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
         self._reasons: dict[tuple[int, int], int] = {}
 
     def clean(self, train: Ints, test: Ints) -> Ints:
-        """The training rows without those that are nearly the same as a test row."""
-        alike = self._pool.alike
-        first = {int(group): int(row) for row, group in zip(test[::-1], alike[test][::-1], strict=True)}
-        matched = np.isin(alike[train], alike[test])
+        """The training rows without those in the group of a test row; near-duplicates are of one group."""
+        pool = self._pool
+        matched = np.isin(pool.groups[train], pool.groups[test])
+        same_group, same_content = _first(pool.groups, test), _first(pool.alike, test)
         for row in train[matched]:
-            pair = (int(row), first[int(alike[row])])
-            self._reasons[pair] = self._reasons.get(pair, 0) + 1
+            other = same_content.get(int(pool.alike[row]), same_group[int(pool.groups[row])])
+            self._reasons[int(row), other] = self._reasons.get((int(row), other), 0) + 1
         return train[~matched]
 
     @property
     def ledger(self) -> pl.DataFrame:
         """A row for each removed stimulus and what it resembles."""
         pool = self._pool
-        rows = [
-            (
-                "stimulus",
-                None,
-                pool.stimuli[row],
-                None,
-                f"{pool.name_of(row)} is a near-duplicate of the test stimulus {pool.name_of(other)}:"
-                f" removed from {times} training parts",
-                STAGE,
-            )
-            for (row, other), times in sorted(self._reasons.items())
-        ]
+        rows = []
+        for (row, other), times in sorted(self._reasons.items()):
+            alike = pool.alike[row] == pool.alike[other]
+            why = "is a near-duplicate of" if alike else "is in the group of"
+            reason = f"{pool.name_of(row)} {why} the test stimulus {pool.name_of(other)}: removed from {times} training parts"
+            rows.append(("stimulus", None, pool.stimuli[row], None, reason, STAGE))
         return pl.DataFrame(rows, schema=dict.fromkeys(LEDGER.names, pl.String), orient="row")
+
+    @property
+    def notes(self) -> list[str]:
+        """How many were removed, in words."""
+        alike = self._pool.alike
+        copies = sum(alike[row] == alike[other] for row, other in self._reasons)
+        grouped = {row for row, other in self._reasons if alike[row] != alike[other]}
+        out = []
+        if copies:
+            out.append(
+                f"{plural(int(copies), 'pair')} of near-duplicates: the training stimulus was removed wherever the other was"
+                " tested (ledger.csv)."
+            )
+        if grouped:
+            out.append(
+                f"{plural(len(grouped), 'stimulus', 'stimuli')} of other parts did not train models that were tested on their"
+                " group (ledger.csv)."
+            )
+        return out
+
+
+def _first(numbers: Ints, rows: Ints) -> dict[int, int]:
+    """By number, the first of the rows that has it."""
+    return {int(number): int(row) for row, number in zip(rows[::-1], numbers[rows][::-1], strict=True)}
 
 
 def outer_folds(pool: Pool, rows: Ints, count: int, seed: int) -> list[Ints]:

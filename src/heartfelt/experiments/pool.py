@@ -123,7 +123,7 @@ def pool_of(
     own = np.concatenate([material.grouping.groups + offsets[at] for at, material in enumerate(materials)])
     first = {int(group): at for at, group in reversed(list(enumerate(own)))}
     ties = [(at, first[int(group)]) for at, group in enumerate(own)]
-    groups = connected(own.size, [*ties, *enumerate(alike.tolist())])
+    groups = connected(own.size, [*ties, *enumerate(alike.tolist()), *_same_names(materials, offsets)])
     split = {
         name: replace(materials[0], split=columns[0]).part(name) if by else materials[at]
         for at, name in enumerate(parts)
@@ -387,6 +387,23 @@ def _fingerprints(material: Material) -> Sequence[Bits | None]:
     if snapshot.study.media not in ("audio", "speech") or material.recipe.embedding or root is None:
         return picture_hashes(snapshot, facts)
     return [sound_hash(*read_samples(inside(root, str(name), "stimuli"))) for name in facts["path"].to_list()]
+
+
+def _same_names(materials: Sequence[Material], offsets: Ints) -> list[tuple[int, int]]:
+    """Rows of several sources whose group has the same name in the same column, such as a prompt that two studies used.
+
+    Bare numbers name nothing beyond their own source.
+    """
+    first: dict[tuple[str, str], int] = {}
+    ties = []
+    for material, start in zip(materials, offsets.tolist(), strict=False):
+        by, table = material.grouping.by, _stimuli(material)
+        if by not in table.columns:
+            continue
+        for at, value in enumerate(table[by].cast(pl.String).to_list(), start):
+            if value is not None and any(letter.isalpha() for letter in value):
+                ties.append((first.setdefault((by, value.strip().casefold()), at), at))
+    return ties
 
 
 def _close_across(first: Material, second: Material) -> list[tuple[int, int]]:

@@ -21,7 +21,6 @@ from heartfelt.predictors.trained.feature_cache import FeatureCache
 from heartfelt.progress import Progress
 from heartfelt.snapshot import Snapshot
 from heartfelt.training.material import RECIPES, gather
-from heartfelt.wording import plural
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -167,13 +166,7 @@ def experiment_of(
     for question in setup.pool.questions:
         rows += [row for row in scored if row.question == question]
         rows += [scorer.mean_row(known[name], question) for name in plan.mean_of]
-    removed = plan.removed.ledger
-    notes = [*setup.pool.notes, *plan.notes]
-    if removed.height:
-        notes.append(
-            f"{plural(removed.height, 'pair')} of near-duplicates: the training stimulus was removed wherever the other was"
-            " tested (ledger.csv)."
-        )
+    notes = [*setup.pool.notes, *plan.notes, *plan.removed.notes]
     compared = [condition for condition in plan.conditions if not condition.baseline]
     return Experiment(
         plan.kind,
@@ -193,7 +186,7 @@ def experiment_of(
         tried,
         selections,
         tuple(notes),
-        removed,
+        plan.removed.ledger,
     )
 
 
