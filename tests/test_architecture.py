@@ -284,6 +284,7 @@ def test_joins_of_tables_keep_an_order() -> None:
     assert not found, "name maintain_order:\n" + "\n".join(found)
 
 
+@pytest.mark.slow
 def test_results_that_leave_a_package_are_typed() -> None:
     """No function or class that another package imports has a ``dict[str, Any]`` in its signature or its fields."""
     exported: dict[str, set[str]] = defaultdict(set)

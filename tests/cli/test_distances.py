@@ -21,6 +21,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_distances_of_a_folder(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = folder / "out"
     command = [
@@ -89,6 +90,7 @@ def test_mistakes_are_two_lines(
     assert not (folder / "out").exists()
 
 
+@pytest.mark.slow
 def test_pictures_that_cannot_be_read_are_left_out(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -89,6 +89,7 @@ def long_and_loud(path: Path) -> float:
     return 1 + 8 * min(1.0, float(np.abs(np.concatenate(list(SoundFile.of(path).samples()))).mean()))
 
 
+@pytest.mark.slow
 def test_a_bench_of_several_models_decodes_every_file_once(tmp_path: Path, opened: Counter[int]) -> None:
     data = snapshot(tmp_path / "s", 6)
     for place, path in enumerate(sorted((tmp_path / "s" / "media").iterdir())):

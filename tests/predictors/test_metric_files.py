@@ -131,6 +131,7 @@ def test_metrics_are_chosen_reversed_and_labelled(data: Snapshot, tmp_path: Path
         bench(data, [f"{path}[metrics=utmos]", f"file[metrics=utmos+mcd]:{path}"], FEW)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", ["csv", "tsv", "parquet", "json"])
 def test_a_wide_table_of_metrics_works_likewise(ending: str, data: Snapshot, tmp_path: Path) -> None:
     table = pl.DataFrame(
@@ -229,6 +230,7 @@ def test_a_file_that_is_not_there_is_named_as_a_file() -> None:
         predictor_from("nowhere.jsonl")
 
 
+@pytest.mark.slow
 def test_of_a_pair_the_lower_number_wins_where_lower_is_better(tmp_path: Path) -> None:
     """Raters' preferences follow a planted strength: a distance that falls with it must choose as a quality that grows with it."""
     judged, truth = arena(prompts=4)

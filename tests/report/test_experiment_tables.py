@@ -83,6 +83,7 @@ def test_every_table_has_the_deviation_over_seeds_or_why_there_is_none(kind: str
     assert len(set(cells)) == (1 if seeds == 1 else scored.height)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seeds", [1, 3])
 def test_a_transfer_is_a_matrix_in_every_file(tmp_path: Path, seeds: int) -> None:
     made = experiment(seeds=seeds)
@@ -104,6 +105,7 @@ def test_a_transfer_is_a_matrix_in_every_file(tmp_path: Path, seeds: int) -> Non
     assert matrix_table(made).height == 6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("seeds", [1, 3])
 def test_latex_is_balanced_escaped_and_says_what_plus_minus_means(

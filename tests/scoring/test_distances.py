@@ -117,6 +117,7 @@ def test_a_folder_of_systems_needs_no_ratings(systems: Path) -> None:
     assert kad.distance.value == pytest.approx(kernel_distance(x, y).value, rel=1e-4)
 
 
+@pytest.mark.slow
 def test_closeness_goes_with_peoples_means_beside_a_ceiling(systems: Path, tmp_path: Path) -> None:
     reference = systems.parent / "reference"
     result = heartfelt.distances(study(systems), "digits-one", reference=reference, metrics=["fad", "kid"])
@@ -155,6 +156,7 @@ def test_a_system_may_be_the_reference(systems: Path) -> None:
     assert pick(result, "fad").systems == 3
 
 
+@pytest.mark.slow
 def test_stimuli_of_one_prompt_are_left_out_together(systems: Path) -> None:
     snapshot = study(systems, prompts=True)
     grouped = heartfelt.distances(snapshot, "digits-one")

@@ -127,6 +127,7 @@ def test_failures_make_a_model_worth_less(numbers: tuple[Snapshot, dict[str, flo
     assert half.value < full.value / 2
 
 
+@pytest.mark.slow
 def test_yes_or_no_and_categories() -> None:
     snapshot, chance = made.chances(stimuli=150, raters=5)
     rows = [
@@ -185,6 +186,7 @@ def sounds(folder: Path, numbers: tuple[Snapshot, dict[str, float]], loudest: fl
     )
 
 
+@pytest.mark.slow
 def test_errors_by_loudness_and_length_are_measured(
     tmp_path: Path, numbers: tuple[Snapshot, dict[str, float]], monkeypatch: pytest.MonkeyPatch
 ) -> None:

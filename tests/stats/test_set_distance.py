@@ -92,6 +92,7 @@ def test_the_correction_is_the_jackknife_of_both_sets() -> None:
     assert value(frechet_distance(x, y)) == pytest.approx(expected, rel=1e-8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("size", "n"), [(4, 30), (12, 40)])
 def test_corrections_take_out_the_bias(size: int, n: int) -> None:
     names: tuple[Correction, ...] = ("none", "extrapolation", "jackknife")

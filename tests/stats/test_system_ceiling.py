@@ -30,6 +30,7 @@ def panel(rng: np.random.Generator, true: Floats, raters: int, noise: float) -> 
     return means, (means - rated) / (raters - 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("metric", "systems", "raters", "noise"),
     [("pearson", 5, 20, 0.6), ("spearman", 6, 20, 0.6), ("kendall", 5, 25, 0.6), ("pearson", 12, 25, 1.0)],

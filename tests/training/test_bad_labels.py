@@ -79,6 +79,7 @@ def test_a_question_with_few_labels_is_left_out(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("missing", [NAN, None, INF])
 def test_missing_labels_are_counted_wherever_the_result_is_shown(
     tmp_path: Path, missing: float | None, monkeypatch: pytest.MonkeyPatch
@@ -131,6 +132,7 @@ def test_copies_of_a_file_with_contradictory_labels_are_told(tmp_path: Path) -> 
     assert "clipaa.wav (2) and clipab.wav (8)" in note
 
 
+@pytest.mark.slow
 def test_a_clip_alone_in_its_cell_tells_nothing_within_cells(tmp_path: Path) -> None:
     names = [f"S{at}" for at in range(12)]
     trained = fit(labelled(tmp_path / "alone", values(24), systems=names), tmp_path)
@@ -161,6 +163,7 @@ def test_within_cells_is_what_it_is_without_the_lone_clips(tmp_path: Path) -> No
     assert score.rmse.value == pytest.approx(np.sqrt(np.mean((apart[0] - apart[1]) ** 2)), abs=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("raters", "n", "words"),
     [
