@@ -149,7 +149,8 @@ def plan_transfer(setup: Setup) -> Plan:
         cells = crossed(pool, part, options, removed, name, shuffled=True)
         conditions.append(Condition(name, cells, SHUFFLED, part, baseline=True))
     folded = any(
-        _share_groups(pool, pool.rows(one), pool.rows(other)) for one, other in combinations(pool.parts, 2)
+        _share_groups(pool, pool.rows(first), pool.rows(second))
+        for first, second in combinations(pool.parts, 2)
     )
     about = (
         "Rows were trained on one source and tested on another. Within a source the test stimuli were left out by cross-validation;"
