@@ -286,12 +286,25 @@ def test_numbers_are_not_the_same_group_in_two_studies(tmp_path: Path) -> None:
     ]
     plan = plan_transfer(setup_of(tmp_path, *numbered))
     assert plan.removed.ledger.height == 0
-    assert [len(condition.cells[0]) for condition in plan.conditions if not condition.baseline] == [
-        3,
-        3,
-        1,
-        1,
-    ]
+    folds = [len(condition.cells[0]) for condition in plan.conditions if not condition.baseline]
+    assert folds == [3, 3, 1, 1]
+
+
+@pytest.mark.slow
+def test_numbered_names_of_one_prompt_are_one_group_in_two_studies(tmp_path: Path) -> None:
+    """A column that is different for every stimulus is grouped by its names without their last numbers, across studies too."""
+    words = [chr(ord("A") + at) * 3 for at in range(12)]
+    made = []
+    for seed, name in ((1, "first"), (2, "second")):
+        plain = study(tmp_path / name, seed=seed)
+        prompts = [f"{words[at % 12]} {100 * seed + at}" for at in range(plain.stimuli.height - 2)]
+        stimuli = plain.stimuli.with_columns(pl.Series("theme", [*prompts, None, None]))
+        made.append(Snapshot.build(plain.study, stimuli=stimuli, ratings=plain.ratings, source=plain.source))
+    setup = setup_of(tmp_path, *made)
+    groups = setup.pool.groups
+    assert [groups[at] for at in range(58)] == [groups[60 + at] for at in range(58)]
+    assert len({*groups[:58].tolist()}) == 12
+    assert len({*groups[[58, 59, 118, 119]].tolist()}) == 4
 
 
 @pytest.mark.slow

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import combinations
 
 import numpy as np
 
 from heartfelt.errors import InputError, suggestion
 from heartfelt.experiments.cells import Cell
-from heartfelt.experiments.design import Condition, Removed, crossed, outer_folds, shuffled_condition
+from heartfelt.experiments.design import Condition, Removed, crossed, shuffled_condition
 from heartfelt.experiments.pool import Pool
 from heartfelt.experiments.results import SHUFFLED
 from heartfelt.experiments.running import Plan, Setup, single_part
@@ -134,24 +133,23 @@ def plan_transfer(setup: Setup) -> Plan:
         Condition(arrow(part, part), crossed(pool, part, options, removed, arrow(part, part)), part, part)
         for part in pool.parts
     ]
-    origins: dict[str, Sequence[str]] = {part: (part,) for part in pool.parts}
-    for trained, names in origins.items():
-        conditions += [
-            _across(setup, removed, trained, names, part) for part in pool.parts if part not in names
-        ]
+    across = [
+        _across(setup, removed, trained, [trained], part)
+        for trained in pool.parts
+        for part in pool.parts
+        if part != trained
+    ]
     if len(pool.parts) > 2:
-        conditions += [
+        across += [
             _across(setup, removed, "all others", [name for name in pool.parts if name != part], part)
             for part in pool.parts
         ]
+    conditions += across
     for part in pool.parts:
         name = f"{SHUFFLED}: {part}"
         cells = crossed(pool, part, options, removed, name, shuffled=True)
         conditions.append(Condition(name, cells, SHUFFLED, part, baseline=True))
-    folded = any(
-        _share_groups(pool, pool.rows(first), pool.rows(second))
-        for first, second in combinations(pool.parts, 2)
-    )
+    folded = any(len(cells) > 1 for condition in across for cells in condition.cells.values())
     about = (
         "Rows were trained on one source and tested on another. Within a source the test stimuli were left out by cross-validation;"
         f" across sources all stimuli of the training source{' but those of the tested groups' if folded else ''} were used."
@@ -172,16 +170,12 @@ def _across(setup: Setup, removed: Removed, trained: str, names: Sequence[str], 
     test = pool.rows(tested)
     train = np.sort(np.concatenate([pool.labelled(pool.rows(name)) for name in names]))
     name = arrow(trained, tested)
-    cells: dict[int, tuple[Cell, ...]] = {}
-    for seed in options.seeds:
-        words = f"{name} · seed {seed}"
-        if _share_groups(pool, train, test):
-            cells[seed] = tuple(
-                Cell(f"{words} · fold {place + 1}", removed.clean(train, part), part, seed, {})
-                for place, part in enumerate(outer_folds(pool, test, options.folds, seed))
-            )
-        else:
-            cells[seed] = (Cell(words, removed.clean(train, test), test, seed, {}),)
+    if _share_groups(pool, train, test):
+        extra = dict.fromkeys(options.seeds, train)
+        cells = crossed(pool, tested, options, removed, name, extra=extra, own=False)
+    else:
+        clean = removed.clean(train, test)
+        cells = {seed: (Cell(f"{name} · seed {seed}", clean, test, seed, {}),) for seed in options.seeds}
     return Condition(name, cells, trained, tested, reference=arrow(tested, tested))
 
 

@@ -173,15 +173,19 @@ def crossed(
     *,
     settings: Mapping[str, str] | None = None,
     extra: Mapping[int, Ints] | None = None,
+    own: bool = True,
     shuffled: bool = False,
 ) -> dict[int, tuple[Cell, ...]]:
-    """The cells of cross-validation within a part, for every seed; ``extra`` rows join every training part of a seed."""
+    """The cells of cross-validation within a part, for every seed.
+
+    ``extra`` rows join every training part of a seed; without ``own`` they are all of it.
+    """
     rows = pool.rows(part)
     out: dict[int, tuple[Cell, ...]] = {}
     for seed in options.seeds:
         cells = []
         for place, test in enumerate(outer_folds(pool, rows, options.folds, seed)):
-            train = np.setdiff1d(rows, test)
+            train = np.setdiff1d(rows, test) if own else rows[:0]
             if extra is not None:
                 train = np.concatenate([train, extra[seed]])
             words = f"{name} · seed {seed} · fold {place + 1}"

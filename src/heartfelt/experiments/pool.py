@@ -30,7 +30,7 @@ from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.noise_ceiling import ceiling
 from heartfelt.training.evaluating import ceilings
 from heartfelt.training.fitting import Floats, Ints
-from heartfelt.training.grouping import connected, near_duplicates
+from heartfelt.training.grouping import FILE_NAME, connected, first_of_group, near_duplicates
 from heartfelt.training.material import Material, answers_of, picture_hashes
 from heartfelt.training.targets import CategoryTarget, Target
 from heartfelt.wording import listed
@@ -121,9 +121,8 @@ def pool_of(
     alike = _alike(materials)
     offsets = np.concatenate([[0], np.cumsum([len(material.stimuli) for material in materials])])
     own = np.concatenate([material.grouping.groups + offsets[at] for at, material in enumerate(materials)])
-    first = {int(group): at for at, group in reversed(list(enumerate(own)))}
-    ties = [(at, first[int(group)]) for at, group in enumerate(own)]
-    groups = connected(own.size, [*ties, *enumerate(alike.tolist()), *_same_names(materials, offsets)])
+    ties = [*enumerate(first_of_group(own).tolist()), *enumerate(alike.tolist()), *_same_names(materials)]
+    groups = connected(own.size, ties)
     split = {
         name: replace(materials[0], split=columns[0]).part(name) if by else materials[at]
         for at, name in enumerate(parts)
@@ -389,21 +388,22 @@ def _fingerprints(material: Material) -> Sequence[Bits | None]:
     return [sound_hash(*read_samples(inside(root, str(name), "stimuli"))) for name in facts["path"].to_list()]
 
 
-def _same_names(materials: Sequence[Material], offsets: Ints) -> list[tuple[int, int]]:
+def _same_names(materials: Sequence[Material]) -> list[tuple[int, int]]:
     """Rows of several sources whose group has the same name in the same column, such as a prompt that two studies used.
 
-    Bare numbers name nothing beyond their own source.
+    Bare numbers and file names name nothing beyond their own source.
     """
+    named = [
+        (material.grouping.by, name.strip().casefold())
+        for material in materials
+        for name in material.grouping.names or [""] * len(material.stimuli)
+    ]
     first: dict[tuple[str, str], int] = {}
-    ties = []
-    for material, start in zip(materials, offsets.tolist(), strict=False):
-        by, table = material.grouping.by, _stimuli(material)
-        if by not in table.columns:
-            continue
-        for at, value in enumerate(table[by].cast(pl.String).to_list(), start):
-            if value is not None and any(letter.isalpha() for letter in value):
-                ties.append((first.setdefault((by, value.strip().casefold()), at), at))
-    return ties
+    return [
+        (first.setdefault(group, at), at)
+        for at, group in enumerate(named)
+        if group[0] != FILE_NAME and any(letter.isalpha() for letter in group[1])
+    ]
 
 
 def _close_across(first: Material, second: Material) -> list[tuple[int, int]]:

@@ -37,6 +37,8 @@ LEAST_GROUPS = 10
 _LARGEST_SHARE = 1 / 3
 _NUMBERED = re.compile(r"^(?P<stem>.*?\D)[\s_.\-]*\(?\d+\)?$")
 _MOST_STIMULI = 20_000
+_ALONE = "\x00"
+"""What the name of a group of one begins with, where the column has no value."""
 _BLOCK = 512
 
 
@@ -52,6 +54,8 @@ class Grouping:
     """Stimuli that are a near-duplicate of an earlier one."""
     chosen: bool = False
     """Whether it was requested rather than detected."""
+    names: tuple[str, ...] = ()
+    """What the column calls each stimulus's group; empty for a stimulus without a value, and none where no grouping is known."""
 
     @property
     def count(self) -> int:
@@ -112,15 +116,20 @@ def grouping_of(
     ``cosine`` is that of near-duplicates in the embedding; ``by`` is a column, ``auto``, or ``none`` for near-duplicates only.
     """
     label, values = _named(stimuli, by) or ("", [f"{at}" for at in range(stimuli.height)])
+    names = tuple("" if value.startswith(_ALONE) else value for value in values) if label else ()
     own = np.unique(np.array(values, dtype=str), return_inverse=True)[1].astype(np.int64)
     alike = near_duplicates(contents, embedding, cosine, hashes)
     duplicates = int(alike.size - np.unique(alike).size)
     if duplicates:
         # Groups that share a near-duplicate are one: stimuli are tied to the first of their group and to their original.
-        first = {int(group): at for at, group in reversed(list(enumerate(own)))}
-        ties = [(at, first[int(group)]) for at, group in enumerate(own)]
-        own = connected(own.size, [*ties, *enumerate(alike.tolist())])
-    return Grouping(own, label, duplicates, by != AUTO)
+        own = connected(own.size, [*enumerate(first_of_group(own).tolist()), *enumerate(alike.tolist())])
+    return Grouping(own, label, duplicates, by != AUTO, names)
+
+
+def first_of_group(groups: Ints) -> Ints:
+    """For each thing, the first that is in its group."""
+    _, first, group = np.unique(groups, return_index=True, return_inverse=True)
+    return np.asarray(first[group], dtype=np.int64)
 
 
 def connected(size: int, ties: Iterable[tuple[int, int]]) -> Ints:
@@ -130,10 +139,7 @@ def connected(size: int, ties: Iterable[tuple[int, int]]) -> Ints:
 
     first, second = np.array([*ties, (0, 0)], dtype=np.int64).T
     graph = coo_array((np.ones(first.size), (first, second)), shape=(size, size))
-    _, lowest, component = np.unique(
-        connected_components(graph, directed=False)[1], return_index=True, return_inverse=True
-    )
-    return np.asarray(lowest[component], dtype=np.int64)
+    return first_of_group(connected_components(graph, directed=False)[1].astype(np.int64))
 
 
 def _named(stimuli: pl.DataFrame, by: str) -> tuple[str, list[str]] | None:
@@ -161,7 +167,7 @@ def _named(stimuli: pl.DataFrame, by: str) -> tuple[str, list[str]] | None:
 
 def _values(stimuli: pl.DataFrame, column: str) -> list[str]:
     """A column as text; a stimulus without a value is a group of its own."""
-    alone = pl.concat_str(pl.lit("\x00"), pl.col("stimulus").cast(pl.String))
+    alone = pl.concat_str(pl.lit(_ALONE), pl.col("stimulus").cast(pl.String))
     return list(stimuli.select(pl.col(column).cast(pl.String).fill_null(alone)).to_series())
 
 

@@ -202,7 +202,7 @@ class Material:
             )
 
         def of(values: tuple[Any, ...]) -> tuple[Any, ...]:
-            return tuple(values[place] for place in at)
+            return tuple(values[place] for place in at) if values else ()
 
         return replace(
             self,
@@ -212,7 +212,7 @@ class Material:
             system=of(self.system),
             intent=of(self.intent),
             targets=tuple(target.part(at) for target in self.targets),
-            grouping=replace(self.grouping, groups=self.grouping.at(at)),
+            grouping=replace(self.grouping, groups=self.grouping.at(at), names=of(self.grouping.names)),
             split=of(self.split),
         )
 
