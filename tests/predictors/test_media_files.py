@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -87,6 +88,29 @@ def test_every_file_of_a_list_has_a_row_missing_ones_too(pictures: Path) -> None
         f"the media file is missing: {pictures / 'gone.png'}",
         "the media file is missing: nowhere/light.png",
     ]
+
+
+def test_a_link_to_nothing_in_a_folder_has_its_row(pictures: Path) -> None:
+    """As anything else has that is named like a medium and is no folder."""
+    (pictures / "broken.png").unlink()
+    (pictures / "moved.png").symlink_to(pictures / "gone.png")
+    (pictures / "round.png").symlink_to("round.png")
+    os.mkfifo(pictures / "pipe.png")
+    (pictures / "folder.png").mkdir()
+    table = heartfelt.predict(pictures, Brightness())
+    missing = {
+        name: f"the media file is missing: {pictures / name}"
+        for name in ("moved.png", "pipe.png", "round.png")
+    }
+    assert (
+        dict(
+            table.filter(~pl.col("ok"))
+            .select(pl.col("file").str.split("/").list.last(), "problem")
+            .iter_rows()
+        )
+        == missing
+    )
+    assert table["ok"].sum() == 2
 
 
 @pytest.mark.slow

@@ -190,6 +190,16 @@ def test_what_is_left_out_is_in_the_ledger(systems: Path) -> None:
     }  # fmt: skip
 
 
+def test_links_to_nothing_in_a_folder_are_in_the_ledger(systems: Path) -> None:
+    (systems / "near" / "moved.wav").symlink_to(systems / "gone.wav")
+    (systems / "lost").mkdir()
+    (systems / "lost" / "only.wav").symlink_to(systems / "gone.wav")
+    result = heartfelt.distances(systems, "digits-one", metrics=["kad"])
+    reasons = dict(result.ledger.select("stimulus", "reason").iter_rows())
+    assert reasons["near/moved.wav"] == reasons["lost/only.wav"] == "its media file is not available"
+    assert {row.system: row.stimuli for row in result.systems}["near"] == 30
+
+
 def test_stimuli_without_a_system_are_in_the_ledger(systems: Path) -> None:
     snapshot = study(systems)
     nobody = pl.when(pl.col("stimulus") == "mid/003.wav").then(None).otherwise(pl.col("system"))

@@ -157,7 +157,7 @@ def outer_folds(pool: Pool, rows: Ints, count: int, seed: int) -> list[Ints]:
     have = np.unique(groups).size
     if have < count:
         raise InputError(
-            f"{have} groups of stimuli cannot be put into {count} folds.",
+            f"{plural(have, 'group')} of stimuli cannot be put into {count} folds.",
             "Group by a column with more values (--group), use --group none, or fewer --folds.",
         )
     plan = folds(groups, count, seed, "outer")

@@ -20,6 +20,7 @@ from heartfelt.errors import InputError, suggestion
 from heartfelt.training.fitting import Ints, folds
 from heartfelt.training.grouping import Grouping
 from heartfelt.training.material import TRAIN
+from heartfelt.wording import plural
 
 VALIDATION, TEST = "validation", "test"
 _VALIDATION_NAMES = ("dev", "val", "valid", "validation", "development")
@@ -56,7 +57,7 @@ class Fold:
         have = np.unique(groups).size
         if have < self.count:
             raise InputError(
-                f"{have} groups of stimuli cannot be put into {self.count} folds.",
+                f"{plural(have, 'group')} of stimuli cannot be put into {self.count} folds.",
                 "Group by a column with more values (--group), use --group none, or fewer --folds.",
             )
         return np.asarray(folds(groups, self.count, seed, "finetune", "folds") == self.number - 1)

@@ -130,7 +130,7 @@ def expanded(files: object, kinds: Sequence[str] = ("audio",)) -> Iterator[Path]
             yield path
             continue
         inside = sorted(
-            file for file in path.rglob("*") if file.suffix.lower() in suffixes and file.is_file()
+            file for file in path.rglob("*") if file.suffix.lower() in suffixes and not file.is_dir()
         )
         if not inside:
             raise InputError(*_nothing_inside(path, wanted))

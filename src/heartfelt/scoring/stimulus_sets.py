@@ -122,11 +122,13 @@ def reference_files(path: Path, progress: Progress | None = None, read: Reader =
 
 
 def media_files(folder: Path, prefix: str) -> Files:
-    """The sound files and images below a folder, by path."""
-    paths = sorted(
-        path for path in folder.rglob("*") if path.suffix.lower() in AUDIO | IMAGES and path.is_file()
-    )
-    return {(Path(prefix) / path.relative_to(folder)).as_posix(): path for path in paths}
+    """The sound files and images below a folder, by path; none for a link to nothing."""
+    named = sorted(path for path in folder.rglob("*") if path.suffix.lower() in AUDIO | IMAGES)
+    return {
+        (Path(prefix) / path.relative_to(folder)).as_posix(): path if path.is_file() else None
+        for path in named
+        if not path.is_dir()
+    }
 
 
 def _existing(path: Path) -> Path:
