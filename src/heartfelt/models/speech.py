@@ -1,15 +1,16 @@
 """How good speech sounds, on scales from 1 to 5: DNSMOS, DistillMOS, PLCMOS and AECMOS.
 
 DNSMOS answers as listeners of P.835 and P.808 tests would: ``sig`` is the speech itself, ``bak`` the background, ``ovrl``
-everything together (P.835); ``p808`` everything together as a P.808 listener rates it. Windows of 9.01 s, one second apart, as in
-the package; a shorter clip is repeated. DistillMOS gives one score, distilled from a large self-supervised network. Windows of
-7.68 s spread evenly, at most a second apart, as in the package; a shorter clip is followed by silence. A clip's score is
-the mean over its windows. Personalised DNSMOS has a network and curves of its own and counts other voices as background.
+everything together (P.835); ``p808`` everything together as a P.808 listener rates it. Windows of 9.01 s, one second apart, without
+those that the package leaves out; a shorter clip is repeated. DistillMOS gives one score, distilled from a large self-supervised
+network. Windows of 7.68 s spread evenly, at most a second apart, as in the package; a shorter clip is followed by silence. A clip's
+score is the mean over its windows. Personalised DNSMOS has a network and curves of its own and counts other voices as background.
 
 PLCMOS judges what concealed packet losses left of speech, as the mean of fifteen simulated raters, who are drawn once and for all
-(the package draws new ones for every clip, which moves its score in the second decimal). A clip of up to twenty seconds is one
-window, as in the package; a longer one has windows of twenty seconds, ten apart. AECMOS compares speech after echo
-cancellation with the far-end signal and the microphone's; of longer clips it takes the first twenty seconds, as in the package.
+(the package draws new ones for every clip, which moves its score in the second decimal). A clip of up to two minutes is judged
+whole, as any is in the package: its score depends on the length. A longer one has windows of two minutes spread evenly, at most a
+minute apart. AECMOS compares speech after echo cancellation with the far-end signal and the microphone's; of longer clips it takes
+the first twenty seconds, as in the package.
 
 Conventions: samples are mono float32 at 16,000 Hz.
 
@@ -22,6 +23,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, partial
+from itertools import pairwise
 from math import ceil, log
 
 import numpy as np
@@ -48,9 +50,11 @@ _PERSONAL_FITS = {
     "pdnsmos-bak": (-0.04976499, 0.44276479, -0.1644611, 0.96883132),
     "pdnsmos-ovrl": (-0.00533021, 0.005101, 1.18058466, -0.11236046),
 }
+_DISTILLMOS_WINDOW, _PLCMOS_WINDOW = 122_880, 120 * RATE
+_DNSMOS_SECONDS, _DNSMOS_WINDOW = 9.01, 144_160
 _N_FFT, _HOP = 320, 160
-_WHOLE = 20 * RATE
-"""The samples that PLCMOS and AECMOS look at in one go."""
+_ECHO_WHOLE = 20 * RATE
+"""The samples that AECMOS looks at."""
 _PACKET_FFT, _RATERS = 512, 15
 TALKS = ("far-end", "near-end", "double")
 """Who speaks while an echo is cancelled, as AECMOS can be told."""
@@ -98,13 +102,13 @@ class Judge:
     def __call__(self, samples: Array, *, model: Model | None = None) -> SpeechQuality:
         """The quality of mono speech at 16 kHz."""
         samples, warnings = checked_speech(samples)
-        samples = self.lengthen(samples)
-        windows = self.windows(len(samples))
-        return self.of_windows(windows.cut(samples), windows.warnings, warnings, model=model)
+        lengthened = self.lengthen(samples)
+        windows = self.windows(len(lengthened), len(samples))
+        return self.of_windows(windows.cut(lengthened), windows.warnings, warnings, model=model)
 
-    def windows(self, frames: int) -> Windows:
-        """Where to look in a clip of this many samples."""
-        return spread(self.starts(frames), self.window)
+    def windows(self, frames: int, recorded: int | None = None) -> Windows:
+        """Where to look in a clip of this many samples, of which the first ``recorded`` were not added to lengthen it."""
+        return spread(self.starts(frames), self.window, frames if recorded is None else recorded)
 
     def of_windows(
         self, windows: Iterable[Array], *warnings: tuple[str, ...], model: Model | None = None
@@ -131,24 +135,36 @@ def checked_speech(samples: Array) -> tuple[Array, tuple[str, ...]]:
     return samples, tuple(warnings)
 
 
-def spread(starts: list[int], length: int) -> Windows:
-    """The windows to look at: all, or :data:`MOST_WINDOWS` of them spread evenly, with a warning."""
+def spread(starts: list[int], length: int, frames: int) -> Windows:
+    """The windows to look at: all, with a warning of two seconds or more in none, or :data:`MOST_WINDOWS` spread evenly."""
     if len(starts) <= MOST_WINDOWS:
-        return Windows(tuple(starts), length)
+        unheard = frames - sum(
+            min(start + length, following) - start
+            for start, following in pairwise([*(min(start, frames) for start in starts), frames])
+        )
+        warning = (
+            f"as in the package, {unheard / RATE:.1f} of {frames / RATE:.1f} s are in none of its windows"
+        )
+        return Windows(tuple(starts), length, (warning,) if unheard >= 2 * RATE else ())
     chosen = np.linspace(0, len(starts) - 1, MOST_WINDOWS).round().astype(int)
     warning = f"a long clip: judged on {MOST_WINDOWS} windows spread evenly over it"
     return Windows(tuple(starts[i] for i in chosen), length, (warning,))
 
 
 def _repeated(samples: Array) -> Array:
-    while len(samples) < 144_160:
+    while len(samples) < _DNSMOS_WINDOW:
         samples = np.concatenate([samples, samples])
     return samples
 
 
 def _dnsmos_starts(frames: int) -> list[int]:
-    # The package counts whole seconds, so that the last window may end up to a second before the clip does.
-    return [number * RATE for number in range(int(frames // RATE - 144_160 / RATE) + 1)]
+    # The package counts whole seconds, so that the last window may end up to two seconds before the clip does. Its product of seconds
+    # and rate is not exact: windows that are a sample short for that (those after 7 to 23 s, 119 to 122 s, …) are left out.
+    ends = {
+        number * RATE: int((number + _DNSMOS_SECONDS) * RATE)
+        for number in range(int(frames // RATE - _DNSMOS_SECONDS) + 1)
+    }
+    return [start for start, end in ends.items() if end - start == _DNSMOS_WINDOW]
 
 
 def _p835_scores(fits: Mapping[str, tuple[float, ...]], model: Model, window: Array) -> dict[str, float]:
@@ -172,9 +188,10 @@ def _decibels(samples: Array, n_fft: int, hop: int, bands: int) -> Array:
     return scaled
 
 
-def _distillmos_starts(frames: int) -> list[int]:
-    over = frames - 122_880
-    return [int(place * over) for place in np.linspace(0, 1, ceil(over / RATE) + 1)]
+def _even_starts(length: int, apart: int, frames: int) -> list[int]:
+    """Windows from the beginning to the end of a clip, evenly spread and at most ``apart``."""
+    over = max(frames - length, 0)
+    return [int(place * over) for place in np.linspace(0, 1, ceil(over / apart) + 1)]
 
 
 def _distillmos_scores(model: Model, window: Array) -> dict[str, float]:
@@ -191,10 +208,6 @@ def spectrogram(window: Array) -> Array:
     magnitude = np.maximum(np.abs(spectrum), np.float32(1e-12))
     compressed = spectrum * magnitude ** np.float32(0.3 - 1.0)
     return np.stack([compressed.real, compressed.imag]).astype(np.float32)
-
-
-def _plcmos_starts(frames: int) -> list[int]:
-    return list(range(0, max(frames - _WHOLE, 0) + 1, _WHOLE // 2))
 
 
 def _plcmos_scores(model: Model, window: Array) -> dict[str, float]:
@@ -240,7 +253,7 @@ def aecmos(
     processed, warnings = checked_speech(processed)
     signals = [checked_speech(samples)[0] for samples in (far_end, microphone)] + [processed]
     shortest = min(len(samples) for samples in signals)
-    if shortest > _WHOLE:
+    if shortest > _ECHO_WHOLE:
         warnings = (*warnings, "a long clip: judged on its first 20 s")
     if max(len(samples) for samples in signals) - shortest > RATE:
         warnings = (
@@ -248,7 +261,7 @@ def aecmos(
             "the three signals differ by more than a second; judged on the length of the shortest",
         )
     bands = [
-        _decibels(samples[: min(shortest, _WHOLE)], _ECHO_FFT + 1, _ECHO_FFT // 2, _ECHO_BANDS)
+        _decibels(samples[: min(shortest, _ECHO_WHOLE)], _ECHO_FFT + 1, _ECHO_FFT // 2, _ECHO_BANDS)
         for samples in signals
     ]
     if talk:
@@ -272,7 +285,7 @@ dnsmos = Judge(
         "ovrl": "DNSMOS: overall, P.835",
         "p808": "DNSMOS: overall, P.808",
     },
-    144_160,
+    _DNSMOS_WINDOW,
     _repeated,
     _dnsmos_starts,
     _dnsmos_scores,
@@ -280,9 +293,9 @@ dnsmos = Judge(
 distillmos = Judge(
     "distillmos",
     {"distillmos": "DistillMOS: overall quality"},
-    122_880,
-    lambda samples: np.pad(samples, (0, max(0, 122_880 - len(samples)))),
-    _distillmos_starts,
+    _DISTILLMOS_WINDOW,
+    lambda samples: np.pad(samples, (0, max(0, _DISTILLMOS_WINDOW - len(samples)))),
+    partial(_even_starts, _DISTILLMOS_WINDOW, RATE),
     _distillmos_scores,
 )
 pdnsmos = Judge(
@@ -292,7 +305,7 @@ pdnsmos = Judge(
         "pdnsmos-sig": "personalised DNSMOS: the speech, P.835",
         "pdnsmos-bak": "personalised DNSMOS: the background, other voices included, P.835",
     },
-    144_160,
+    _DNSMOS_WINDOW,
     _repeated,
     _dnsmos_starts,
     partial(_p835_scores, _PERSONAL_FITS),
@@ -300,9 +313,9 @@ pdnsmos = Judge(
 plcmos = Judge(
     "plcmos",
     {"plcmos": "PLCMOS: overall, after packet loss concealment"},
-    _WHOLE,
+    _PLCMOS_WINDOW,
     lambda samples: samples,
-    _plcmos_starts,
+    partial(_even_starts, _PLCMOS_WINDOW, _PLCMOS_WINDOW // 2),
     _plcmos_scores,
 )
 JUDGES = {judge.model: judge for judge in (dnsmos, distillmos, pdnsmos, plcmos)}

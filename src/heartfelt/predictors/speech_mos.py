@@ -41,6 +41,7 @@ class SpeechMos(MetricPredictor):
     )
     limits = "It judges the quality of speech, not what is said or felt; on music its numbers mean nothing."
     media_kinds = ("audio",)
+    revision = 2
     options: ClassVar[Mapping[str, str]] = _OPTIONS
     scores: ClassVar[Mapping[str, Score]] = {
         name: Score(judge.scales[name], LOWEST, HIGHEST) for name, judge in JUDGES.items()
