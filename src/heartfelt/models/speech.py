@@ -158,7 +158,7 @@ def _repeated(samples: Array) -> Array:
 
 
 def _dnsmos_starts(frames: int) -> list[int]:
-    # The package counts whole seconds, so that the last window may end up to two seconds before the clip does. Its product of seconds
+    # The package counts whole seconds, so the last window may end up to two seconds before the clip does. Its product of seconds
     # and rate is not exact: windows that are a sample short for that (those after 7 to 23 s, 119 to 122 s, …) are left out.
     ends = {
         number * RATE: int((number + _DNSMOS_SECONDS) * RATE)
