@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
-from collections.abc import Mapping, Sequence
+import shutil
+import sys
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +22,7 @@ import heartfelt
 from heartfelt.cli.app import app
 from heartfelt.errors import HeartfeltError, InputError, UnknownNameError
 from heartfelt.predictors import PREDICTORS, Ask, Case, Prediction, Predictor, predict_files
-from heartfelt.predictors.media_files import expanded
+from heartfelt.predictors.folders import find_files
 from heartfelt.predictors.valence_arousal import SHIPPED
 from heartfelt.predictors.valence_arousal import predict as former_predict
 from heartfelt.streams import stream
@@ -275,10 +278,101 @@ def test_folders_stand_for_their_files(tmp_path: Path) -> None:
     (tmp_path / "sub").mkdir()
     for name in ("b.wav", "sub/a.MP3", "c.png", "notes.txt"):
         (tmp_path / name).write_bytes(b"x")
-    assert list(expanded([tmp_path])) == [tmp_path / "b.wav", tmp_path / "sub" / "a.MP3"]
-    assert list(expanded(tmp_path, ("image",))) == [tmp_path / "c.png"]
-    assert len(list(expanded([tmp_path], ()))) == 3
-    assert list(expanded(["gone.wav"])) == [Path("gone.wav")]
+    assert named([tmp_path]) == [tmp_path / "b.wav", tmp_path / "sub" / "a.MP3"]
+    assert named(tmp_path, ("image",)) == [tmp_path / "c.png"]
+    assert len(named([tmp_path], ())) == 3
+    assert named(["gone.wav"]) == [Path("gone.wav")]
+
+
+def named(files: object, kinds: Sequence[str] = ("audio",)) -> list[Path]:
+    return [file.path for file in find_files(files, kinds)]
+
+
+def problems(files: object, relative_to: Path) -> dict[str, str]:
+    """What ``predict`` says about files it cannot answer."""
+    failed = heartfelt.predict(files, Brightness()).filter(~pl.col("ok"))
+    return {
+        name.removeprefix(f"{relative_to}/"): problem
+        for name, problem in failed.select("file", "problem").iter_rows()
+    }
+
+
+def test_linked_folders_are_looked_into_once(pictures: Path, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (pictures / "light.png").rename(elsewhere / "light.png")
+    (pictures / "linked").symlink_to(elsewhere)
+    (pictures / "again").symlink_to(elsewhere)
+    (pictures / "around").symlink_to(pictures)
+    (pictures / "a-link").symlink_to(pictures / "sub")
+    (pictures / "sub").mkdir()
+    (pictures / "dark.png").rename(pictures / "sub" / "dark.png")
+    assert named(pictures, ("image",)) == [
+        pictures / name for name in ("again/light.png", "broken.png", "sub/dark.png")
+    ]
+
+
+def test_a_folder_that_cannot_be_opened_has_its_row(pictures: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (pictures / "locked").mkdir()
+    really = Path.iterdir
+
+    def refused(folder: Path) -> Iterator[Path]:
+        if folder.name == "locked":
+            raise PermissionError(errno.EACCES, "Permission denied", str(folder))
+        return really(folder)
+
+    monkeypatch.setattr(Path, "iterdir", refused)
+    assert problems(pictures, pictures)["locked"] == "the folder cannot be opened: Permission denied"
+    assert problems([pictures / "dark.png", pictures / "locked"], pictures)["locked"].startswith("the folder")
+
+
+def test_a_file_that_may_not_be_looked_at_has_its_row(
+    pictures: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    really = Path.stat
+
+    def refused(path: Path, *, follow_symlinks: bool = True) -> os.stat_result:
+        if path.name == "dark.png":
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return really(path, follow_symlinks=follow_symlinks)
+
+    monkeypatch.setattr(Path, "stat", refused)
+    for files in (pictures, [pictures / "dark.png"]):
+        assert problems(files, pictures)["dark.png"] == "the file cannot be opened: Permission denied"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems refuse such names")
+def test_names_that_are_not_utf8_have_their_rows(pictures: Path, tmp_path: Path) -> None:
+    strange = os.fsencode(pictures) + b"/caf\xe9"
+    Path(os.fsdecode(strange)).mkdir()
+    shutil.copy(pictures / "dark.png", os.fsdecode(strange + b"/dark.png"))
+    shutil.copy(pictures / "dark.png", os.fsdecode(strange + b".png"))
+    reason = "its name is not UTF-8; rename the file, or the folder it is in"
+    expected = {"caf\\xe9/dark.png": reason, "caf\\xe9.png": reason}
+    assert problems(pictures, pictures).items() >= expected.items()
+    assert problems([os.fsdecode(strange + b".png")], pictures) == {"caf\\xe9.png": reason}
+    heartfelt.predict(pictures, Brightness(), folder=tmp_path / "out")
+    assert reason in (tmp_path / "out" / "predictions.csv").read_text()
+
+
+def test_an_empty_folder_among_others_and_impossible_names_have_their_rows(
+    pictures: Path, tmp_path: Path
+) -> None:
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    found = problems([pictures, empty, "x" * 300 + ".png", "nul\0.png"], pictures)
+    assert found[str(empty)] == f"There are no images in {empty}."
+    assert found["x" * 300 + ".png"] == "the file cannot be opened: File name too long"
+    assert found["nul\0.png"] == "no file can have this name"
+
+
+@pytest.mark.parametrize(
+    ("model", "name"), [("pitch", "song.m4a"), ("pitch", "film.MP4"), ("brisque", "photo.heic")]
+)
+def test_media_in_formats_that_cannot_be_read_have_their_rows(model: str, name: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_bytes(b"\0\0\0\x18ftypmp42\0\0\0\0")
+    table = heartfelt.predict(tmp_path, model, questions=["median"] if model == "pitch" else None)
+    assert table.select("file", "ok").row(0) == (str(tmp_path / name), False)
 
 
 def test_every_predictor_that_knows_its_questions_says_what_it_reads() -> None:

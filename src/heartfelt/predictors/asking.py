@@ -130,6 +130,9 @@ class Work:
         """The case with what needs no asking settled: missing media, and answers from the cache."""
         count, predictor = len(case.asks), self.predictor
         open_case = _Open(case, [None] * count, [0] * count)
+        if case.problem is not None:
+            open_case.settled = [Prediction.failed(case.problem)] * count
+            return open_case
         if not predictor.needs_media:
             return open_case
         missing = [part for part in case.parts if part.media is None]

@@ -1,28 +1,27 @@
 """Predictions for media files that belong to no study: one way for every predictor, one row for every file and question.
 
 What is asked is what the predictor answers by itself (``Predictor.file_asks``), the questions of a study, or how well a file
-matches a text. A folder stands for the files in it that the predictor can read. A file that cannot be answered has its rows too,
-with the reason.
+matches a text. A folder stands for the files in it of the kinds that the predictor reads. A file that cannot be answered has its
+rows too, with the reason.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from glob import escape
 from pathlib import Path
 
 import polars as pl
 
 from heartfelt.errors import InputError, UnknownNameError, suggestion
-from heartfelt.media.probe import AUDIO, IMAGES
+from heartfelt.predictors.folders import SUFFIXES, FoundFile, find_files
 from heartfelt.predictors.predictor import Ask, Case, Media, Predictor
 from heartfelt.predictors.running import Run, RunOptions, run
 from heartfelt.predictors.spec import PredictorLike, predictor_from
 from heartfelt.progress import Progress
 from heartfelt.tables import Column, Contract
 
-_SUFFIXES = {"audio": AUDIO, "image": IMAGES}
-_KIND_WORDS = {"audio": "sound files", "image": "images"}
 PROMPT = "prompt"
 """The question how well a file matches a text."""
 
@@ -103,52 +102,13 @@ def predict_files(
     options = options or FileOptions()
     predictor = predictor_from(model)
     with predictor:
-        paths = list(dict.fromkeys(expanded(files, predictor.media_kinds)))
-        if not paths:
+        found = find_files(files, predictor.media_kinds)
+        if not found:
             raise InputError("There are no files to predict.", "Give media files, or folders of them.")
         asks = _asks(predictor, options)
-        cases = [_case(path, asks, options, predictor) for path in paths]
+        cases = [_case(file, asks, options, predictor) for file in found]
         result = run(predictor, cases, options.folder, options.run, progress)
         return FileRun(_table(result, predictor), result)
-
-
-def expanded(files: object, kinds: Sequence[str] = ("audio",)) -> Iterator[Path]:
-    """The files meant; a folder stands for the files of these kinds below it, in order."""
-    several = [files] if isinstance(files, str | Path) else files
-    if isinstance(several, Mapping | bytes | type) or not isinstance(several, Iterable):
-        raise InputError(
-            f"Nothing can be predicted for a value of type '{type(files).__name__}'.",
-            "Give media files, a folder, a list of them, or a snapshot: heartfelt.read(...).",
-        )
-    wanted = tuple(kinds) or tuple(_SUFFIXES)
-    suffixes = frozenset().union(*(_SUFFIXES[kind] for kind in wanted))
-    for name in several:
-        if not isinstance(name, str | Path):
-            raise InputError(f"{name!r:.80} is not the path of a file or folder.", "Give paths.")
-        path = Path(name)
-        if not path.is_dir():
-            yield path
-            continue
-        inside = sorted(
-            file for file in path.rglob("*") if file.suffix.lower() in suffixes and not file.is_dir()
-        )
-        if not inside:
-            raise InputError(*_nothing_inside(path, wanted))
-        yield from inside
-
-
-def _nothing_inside(folder: Path, kinds: Sequence[str]) -> tuple[str, str]:
-    """A folder without files that a predictor reads: the problem, and what can be done."""
-    words = " or ".join(_KIND_WORDS[kind] for kind in kinds)
-    for kind, suffixes in _SUFFIXES.items():
-        count = sum(file.suffix.lower() in suffixes for file in folder.rglob("*")) if kind not in kinds else 0
-        if count:
-            return (
-                f"There are no {words} in {folder}, but {count:,} {_KIND_WORDS[kind]}.",
-                f"Name a model that reads {_KIND_WORDS[kind]}.",
-            )
-    endings = sorted(suffix for kind in kinds for suffix in _SUFFIXES[kind])
-    return f"There are no {words} in {folder}.", f"File endings that are read: {', '.join(endings)}."
 
 
 def _asks(predictor: Predictor, options: FileOptions) -> tuple[Ask, ...]:
@@ -189,15 +149,18 @@ def _study_asks(source: Path | str) -> tuple[Ask, ...]:
     return tuple(ask_of(study, question) for question in asked)
 
 
-def _case(path: Path, asks: Sequence[Ask], options: FileOptions, predictor: Predictor) -> Case:
+def _case(file: FoundFile, asks: Sequence[Ask], options: FileOptions, predictor: Predictor) -> Case:
     """A file with what is asked about it."""
-    kind = "image" if path.suffix.lower() in IMAGES else "audio"
+    path = file.path
+    kind = "image" if path.suffix.lower() in SUFFIXES["image"] else "audio"
     prompt = _by_file(options.prompt, path)
     own_asks = tuple(_about_file(ask, kind, prompt) for ask in asks)
+    if file.problem is not None:
+        return Case(file.name, own_asks, prompt=prompt, problem=file.problem)
     media = Media(path) if path.is_file() else None
     facts = {} if media is not None else {"path": str(path)}
     reference = None if options.reference is None else _reference(options.reference, path, predictor)
-    return Case(str(path), own_asks, media, prompt=prompt, facts=facts, reference=reference)
+    return Case(file.name, own_asks, media, prompt=prompt, facts=facts, reference=reference)
 
 
 def _about_file(ask: Ask, kind: str, prompt: str | None) -> Ask:
@@ -223,10 +186,10 @@ def _reference(reference: Path, path: Path, predictor: Predictor) -> Media | Non
         raise InputError(
             f"There is no file or folder {reference}.", "Give the original, or a folder of originals."
         )
-    kinds = predictor.media_kinds or tuple(_SUFFIXES)
-    suffixes = frozenset().union(*(_SUFFIXES[kind] for kind in kinds))
+    kinds = predictor.media_kinds or tuple(SUFFIXES)
+    suffixes = frozenset().union(*(SUFFIXES[kind] for kind in kinds))
     same = reference / path.name
-    originals = [same] if same.is_file() else sorted(reference.glob(f"{path.stem}.*"))
+    originals = [same] if same.is_file() else sorted(reference.glob(f"{escape(path.stem)}.*"))
     return next((Media(file) for file in originals if file.suffix.lower() in suffixes), None)
 
 

@@ -191,6 +191,8 @@ class Case:
     """The undistorted original that the stimulus is compared with, for predictors that need one; None where none is known."""
     repeat: int = 0
     """Which repeat of the questions this is, counted from 0: a predictor whose answers vary is asked anew for each."""
+    problem: str | None = None
+    """Why nothing can be asked about it; None where that is not known beforehand."""
 
     @property
     def media_file(self) -> Media:

@@ -1,0 +1,154 @@
+"""The media files that paths and folders stand for, every one of them named: what cannot be asked about has the reason.
+
+A folder stands for the files below it whose endings are those of the kinds wanted, linked folders included, each folder once. Media
+in formats that cannot be read, links to nothing, folders that cannot be opened and names that are not UTF-8 are found too.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from heartfelt.errors import InputError
+from heartfelt.media.probe import AUDIO, IMAGES
+
+SUFFIXES = {
+    "audio": AUDIO
+    | {
+        ".aac",
+        ".ac3",
+        ".aifc",
+        ".amr",
+        ".ape",
+        ".m4a",
+        ".m4b",
+        ".mka",
+        ".mp2",
+        ".mpc",
+        ".oga",
+        ".rf64",
+        ".snd",
+    }
+    | {".spx", ".tta", ".voc", ".wma", ".wv"}
+    | {".avi", ".m4v", ".mkv", ".mov", ".mp4", ".mpeg", ".mpg", ".ogv", ".webm", ".wmv"},
+    "image": IMAGES | {".avif", ".heic", ".heif", ".jfif", ".jp2", ".jxl", ".svg"},
+}
+"""The endings of files that are named, by kind, films among those with sound; not every one of these can be read."""
+KIND_WORDS = {"audio": "sound files", "image": "images"}
+
+
+@dataclass(frozen=True, slots=True)
+class FoundFile:
+    """A file to ask about."""
+
+    path: Path
+    problem: str | None = None
+    """Why nothing can be asked about it."""
+
+    @property
+    def name(self) -> str:
+        """The path as text; what is not UTF-8 in it is written as bytes."""
+        return os.fsencode(self.path).decode("utf-8", "backslashreplace")
+
+
+def find_files(files: object, kinds: Sequence[str] = ("audio",)) -> list[FoundFile]:
+    """What was named, in order, each file once; a folder stands for the files of these kinds below it, in order."""
+    several = [files] if isinstance(files, str | Path) else files
+    if isinstance(several, Mapping | bytes | type) or not isinstance(several, Iterable):
+        raise InputError(
+            f"Nothing can be predicted for a value of type '{type(files).__name__}'.",
+            "Give media files, a folder, a list of them, or a snapshot: heartfelt.read(...).",
+        )
+    wanted = tuple(kinds) or tuple(SUFFIXES)
+    found: dict[str, FoundFile] = {}
+    empty: list[tuple[str, str]] = []
+    for name in several:
+        if not isinstance(name, str | Path):
+            raise InputError(f"{name!r:.80} is not the path of a file or folder.", "Give paths.")
+        inside = list(_meant(Path(name), wanted))
+        if not inside:
+            problem, fix = _nothing_inside(Path(name), wanted)
+            empty.append((problem, fix))
+            inside = [FoundFile(Path(name), problem)]
+        for file in inside:
+            found.setdefault(file.name, file)
+    if empty and len(empty) == len(found):
+        raise InputError(*empty[0])
+    return list(found.values())
+
+
+def _meant(path: Path, kinds: Sequence[str]) -> Iterator[FoundFile]:
+    """The file itself, or the files below a folder."""
+    if _is_folder(path):
+        suffixes = frozenset().union(*(SUFFIXES[kind] for kind in kinds))
+        yield from sorted(_below(path, suffixes), key=lambda file: file.path)
+    else:
+        yield FoundFile(path, _problem(path))
+
+
+def _below(folder: Path, suffixes: frozenset[str]) -> Iterator[FoundFile]:
+    """The files with these endings; links to folders are followed last, to those that have not been looked into."""
+    seen: set[str] = set()
+    folders, links = [folder], list[Path]()
+    while folders or links:
+        inner = folders.pop() if folders else links.pop(0)
+        if (real := os.path.realpath(inner)) in seen:
+            continue
+        seen.add(real)
+        try:
+            paths = sorted(inner.iterdir())
+        except OSError as error:
+            yield FoundFile(inner, f"the folder cannot be opened: {error.strerror}")
+            continue
+        for path in paths:
+            if _is_folder(path):
+                (links if path.is_symlink() else folders).append(path)
+            elif path.suffix.lower() in suffixes:
+                yield FoundFile(path, _problem(path))
+
+
+def _is_folder(path: Path) -> bool:
+    """Whether it is known to be a folder; what may not be looked at is not."""
+    try:
+        return path.is_dir()
+    except OSError:
+        return False
+
+
+def _problem(path: Path) -> str | None:
+    """Why nothing can be asked about a file, as far as its path tells; one that is not there is missing."""
+    try:
+        str(path).encode()
+        path.stat()
+    except UnicodeEncodeError:
+        return "its name is not UTF-8; rename the file, or the folder it is in"
+    except OSError as error:
+        absent = error.errno in {errno.ENOENT, errno.ENOTDIR, errno.ELOOP}
+        return None if absent else f"the file cannot be opened: {error.strerror}"
+    except ValueError:
+        return "no file can have this name"
+    return None
+
+
+def _nothing_inside(folder: Path, kinds: Sequence[str]) -> tuple[str, str]:
+    """A folder without files that a predictor reads: the problem, and what can be done."""
+    words = " or ".join(KIND_WORDS[kind] for kind in kinds)
+    others = frozenset().union(*SUFFIXES.values())
+    counts = Counter(
+        kind
+        for file in _below(folder, others)
+        for kind, suffixes in SUFFIXES.items()
+        if kind not in kinds and file.path.suffix.lower() in suffixes
+    )
+    where = FoundFile(folder).name
+    for kind, count in counts.items():
+        return (
+            f"There are no {words} in {where}, but {count:,} {KIND_WORDS[kind]}.",
+            f"Name a model that reads {KIND_WORDS[kind]}.",
+        )
+    endings = sorted(suffix for kind in kinds for suffix in {"audio": AUDIO, "image": IMAGES}[kind])
+    return f"There are no {words} in {where}.", f"File endings that are read: {', '.join(endings)}."
