@@ -573,4 +573,4 @@ def test_silence_and_broken_files_are_problems_of_their_own(
     cases.append(Case("a.wav", asks, Media(folder / "a.wav")))
     table = run(predictor, cases, tmp_path / "out").table
     assert table["ok"].to_list() == [False, False, True]
-    assert "The clip lasts 0.01 s" in table["problem"][0]
+    assert "The clip lasts 0.006 s; utmos needs at least 0.1 s" in table["problem"][0]

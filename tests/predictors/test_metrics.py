@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import pickle
+import re
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 import numpy.typing as npt
@@ -11,11 +13,12 @@ import pytest
 import soundfile
 from PIL import Image
 
+import heartfelt
 from heartfelt.errors import HeartfeltError, InputError
 from heartfelt.make.generators.speech import render_voice
 from heartfelt.media.sound import resample
 from heartfelt.models import Model
-from heartfelt.models.speech import JUDGES, aecmos, plcmos
+from heartfelt.models.speech import aecmos, plcmos
 from heartfelt.predictors import PREDICTORS, Ask, Case, Media, Prediction, Predictor, predictor_from, run
 from heartfelt.predictors.against_reference import aligned
 from heartfelt.predictors.metrics import Score, on_scale
@@ -293,10 +296,70 @@ def test_plcmos_hears_lost_packets_and_says_the_same_twice(pulled: Pulled) -> No
     assert scores[1] == scores[2]
 
 
-@pytest.mark.parametrize(
-    ("seconds", "starts"), [(3, [0]), (20, [0]), (29.9, [0]), (30, [0, 10]), (45, [0, 10, 20])]
-)
-def test_plcmos_judges_a_clip_whole_up_to_twenty_seconds(seconds: float, starts: list[int]) -> None:
-    windows = JUDGES["plcmos"].windows(int(seconds * RATE))
-    assert [start / RATE for start in windows.starts] == starts
-    assert windows.length == 20 * RATE
+DOUBTED = ("pitch", "speech-activity", "notes", "music-tags", "speech-mos:plcmos", "speech-mos:dnsmos")
+
+
+def answers(spec: str, files: list[Path]) -> list[dict[str, str | float | None]]:
+    """The rows about the first question, in the order of the files."""
+    predictor = predictor_from(spec)
+    question = predictor.file_asks()[0].question
+    return list(heartfelt.predict(files, predictor, questions=[question]).iter_rows(named=True))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("spec", DOUBTED)
+def test_sound_too_short_to_measure_has_a_reason(
+    spec: str,
+    pulled: Pulled,  # noqa: F811  # a fixture taken in by name
+    tmp_path: Path,
+) -> None:
+    networks = getattr(predictor_from(spec), "_networks", None)
+    for network in networks.names if networks else ():
+        pulled(network)
+    lengths = (1, 2, 10, 100, 400, 700, 1_600, 8_000)
+    files = [stored(tmp_path / f"{n:05}.wav", voice()[8_000 : 8_000 + n]).path for n in lengths]
+    for length, row in zip(lengths, answers(spec, files), strict=True):
+        if not row["ok"]:
+            assert re.search(
+                r"needs at least 0\.\d+ s|no note sounds|nothing has a pitch", str(row["problem"])
+            )
+        elif length < RATE // 20:
+            assert "the clip lasts" in str(row["warning"])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("spec", DOUBTED)
+def test_notes_say_what_is_doubtful_about_a_file(
+    spec: str,
+    pulled: Pulled,  # noqa: F811  # a fixture taken in by name
+    tmp_path: Path,
+) -> None:
+    networks = getattr(predictor_from(spec), "_networks", None)
+    for network in networks.names if networks else ():
+        pulled(network)
+    clip = voice(5)[::4]
+    soundfile.write(tmp_path / "opposite.wav", np.stack([clip, -clip], 1), 4_000)
+    soundfile.write(tmp_path / "fine.wav", np.stack([voice(5), voice(5)], 1), RATE)
+    opposite, fine = answers(spec, [tmp_path / "opposite.wav", tmp_path / "fine.wav"])
+    note = str(opposite["warning"] or opposite["problem"])
+    assert "only the loudest channel was used" in note
+    assert ("4,000 samples per second" in note) == (spec != "pitch")
+    assert "channel" not in str(fine["warning"])
+    assert "samples per second" not in str(fine["warning"])
+
+
+def test_references_are_doubted_too(tmp_path: Path) -> None:
+    clip = voice(3, 8_000)
+    soundfile.write(tmp_path / "copy.wav", np.stack([clip, -clip], 1), 8_000)
+    table = heartfelt.predict(
+        tmp_path / "copy.wav", "stoi:stoi", reference=stored(tmp_path / "clean.wav", clip, 8_000).path
+    )
+    (note,) = table["warning"]
+    assert note.startswith("the channels cancel each other")
+    assert "the reference: the file has 8,000 samples per second" in note
+
+
+@pytest.mark.parametrize("frames", [0, 1, 1_599])
+def test_what_is_too_short_for_plcmos_is_refused_before_its_network_is_asked(frames: int) -> None:
+    with pytest.raises(InputError, match=r"needs at least 0\.1 s|no sound"):
+        plcmos(np.zeros(frames, np.float32), model=cast("Model", None))

@@ -147,9 +147,7 @@ def test_yes_or_no_asks_for_what_the_question_is_called() -> None:
 
 def test_names_are_no_numbers() -> None:
     for scale in (Numeric(type="numeric"), Points(type="points", points=5)):
-        assert "names what an image shows (Beagle 0.6)" in (
-            answer_labels([DOG], Ask("q", scale, "")).problem or ""
-        )
+        assert "names what there is (Beagle 0.6)" in (answer_labels([DOG], Ask("q", scale, "")).problem or "")
 
 
 def test_a_text_lists_the_names() -> None:

@@ -18,6 +18,8 @@ Floats = npt.NDArray[np.float64]
 LOWEST, HIGHEST = 60.0, 800.0
 """The range of pitch that is looked for, in hertz: speech and most singing."""
 _HOP_SECONDS, _WINDOW_SECONDS = 0.01, 0.032
+SHORTEST_SECONDS = 0.05
+"""A frame: a window and the longest lag."""
 _DIP, _RANGE = 0.15, 40.0
 _FRAMES_AT_ONCE = 512
 

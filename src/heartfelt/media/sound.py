@@ -97,11 +97,28 @@ def read_samples(source: Source) -> tuple[Samples, int]:
 
 def decode(source: Source, rate: int) -> Samples:
     """Decode a file, or its bytes, to one channel at ``rate``; raise with the reason where it is not a complete clip."""
+    return decode_with_doubts(source, rate)[0]
+
+
+def decode_with_doubts(source: Source, rate: int, needed: int = 0) -> tuple[Samples, tuple[str, ...]]:
+    """What :func:`decode` gives, and what is doubtful about the file where ``needed`` samples per second are expected."""
     with open_sound(source) as file:
         # float32 holds sums of 16-bit numbers exactly: scaled after the sum, they give the same bits in far less time.
         frames = _read_frames(source, file, "int16" if file.subtype == "PCM_16" else "float32")
         own_rate = int(file.samplerate)
-    return resample(_one_channel(source, frames, loudest_if_cancelling([frames])), own_rate, rate)
+    channel = loudest_if_cancelling([frames])
+    doubts = file_doubts(own_rate, needed, cancels=channel is not None)
+    return resample(_one_channel(source, frames, channel), own_rate, rate), doubts
+
+
+def file_doubts(rate: int, needed: int, *, cancels: bool) -> tuple[str, ...]:
+    """What is doubtful about a file with this rate, and with channels that cancel each other or do not."""
+    out = [CANCELS] if cancels else []
+    if rate < needed:
+        out.append(
+            f"the file has {rate:,} samples per second, so nothing above {rate // 2:,} Hz is in it; {needed:,} are expected"
+        )
+    return tuple(out)
 
 
 def resample(samples: Samples, rate: int, to_rate: int) -> Samples:

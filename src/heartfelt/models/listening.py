@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from heartfelt.errors import InputError
-from heartfelt.media.sound import CANCELS, SoundFile, decode
+from heartfelt.media.sound import SoundFile, decode, file_doubts
 from heartfelt.models import musicnn
 from heartfelt.models.loading import load_model
 from heartfelt.models.mel import RATE
@@ -82,13 +82,7 @@ def speech_quality(
 
 def _warnings(sound: SoundFile) -> tuple[str, ...]:
     """Doubts about the file itself."""
-    out = [] if sound.channel is None else [CANCELS]
-    if sound.rate < RATE:
-        out.append(
-            f"the file has {sound.rate:,} samples per second; the models were made for {RATE:,}, and nothing above "
-            f"{sound.rate // 2:,} Hz is in it"
-        )
-    return tuple(out)
+    return file_doubts(sound.rate, RATE, cancels=sound.channel is not None)
 
 
 def _reported(sound: SoundFile, progress: Progress | None) -> Iterator[npt.NDArray[np.float32]]:

@@ -47,6 +47,17 @@ def no_sound() -> InputError:
     return InputError("There is no sound (0 samples).", "Give a clip with sound in it.")
 
 
+def need_length(samples: Array, rate: int, seconds: float, method: str) -> None:
+    """Raise where a clip is shorter than what a method needs."""
+    if not len(samples):
+        raise no_sound()
+    if len(samples) < seconds * rate:
+        raise InputError(
+            f"The clip lasts {len(samples) / rate:.3f} s; {method} needs at least {seconds:g} s.",
+            "Give a longer clip.",
+        )
+
+
 def is_silent(peak: float) -> bool:
     """Whether a clip whose largest sample is ``peak`` is silent."""
     return peak < _SILENCE

@@ -25,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from heartfelt.models.loading import load_model
-from heartfelt.models.mel import mono, no_sound
+from heartfelt.models.mel import mono, need_length
 from heartfelt.models.model import Model
 
 Array = npt.NDArray[np.float32]
@@ -35,6 +35,8 @@ RATE = 22_050
 FRAME_RATE = 86
 _HOP, _WINDOW, _OVERLAP = 256, 43_844, 30
 _LOWEST, _SHORTEST = 21, 11
+_SHORTEST_SECONDS = 0.1
+"""Clips below this have too few frames."""
 SOUNDS, BEGINS = 0.3, 0.5
 MEASURES = {
     "density": "notes that begin per second",
@@ -90,8 +92,7 @@ class Keys:
 def keys(samples: Array, *, model: Model | None = None) -> Keys:
     """Which keys sound and begin in a mono clip at 22.05 kHz."""
     samples, loaded = mono(samples), model or load_model("basic-pitch")
-    if not len(samples):
-        raise no_sound()
+    need_length(samples, RATE, _SHORTEST_SECONDS, "Basic Pitch")
     cut, step = _OVERLAP // 2, _WINDOW - _OVERLAP * _HOP
     padded = np.pad(samples, (cut * _HOP, 0))
     starts = range(0, len(padded), step)

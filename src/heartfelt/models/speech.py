@@ -31,7 +31,7 @@ import numpy.typing as npt
 
 from heartfelt.errors import InputError
 from heartfelt.models.loading import load_model
-from heartfelt.models.mel import RATE, is_silent, mel_power, mono, no_sound
+from heartfelt.models.mel import RATE, is_silent, mel_power, mono, need_length
 from heartfelt.models.model import Model
 from heartfelt.streams import stream
 
@@ -52,6 +52,8 @@ _PERSONAL_FITS = {
 }
 _DISTILLMOS_WINDOW, _PLCMOS_WINDOW = 122_880, 120 * RATE
 _DNSMOS_SECONDS, _DNSMOS_WINDOW = 9.01, 144_160
+_PLCMOS_SHORTEST = 0.1
+"""Seconds below which its network has too few frames."""
 _N_FFT, _HOP = 320, 160
 _ECHO_WHOLE = 20 * RATE
 """The samples that AECMOS looks at."""
@@ -98,10 +100,12 @@ class Judge:
     """Where windows begin in a clip of this many samples."""
     scores: Callable[[Model, Array], Mapping[str, float]]
     """The scores of one window."""
+    shortest: float = 0.0
+    """Seconds that a clip must last."""
 
     def __call__(self, samples: Array, *, model: Model | None = None) -> SpeechQuality:
         """The quality of mono speech at 16 kHz."""
-        samples, warnings = checked_speech(samples)
+        samples, warnings = checked_speech(samples, self.shortest)
         lengthened = self.lengthen(samples)
         windows = self.windows(len(lengthened), len(samples))
         return self.of_windows(windows.cut(lengthened), windows.warnings, warnings, model=model)
@@ -120,11 +124,10 @@ class Judge:
         return SpeechQuality(means, len(rows), sum(reversed(warnings), ()))
 
 
-def checked_speech(samples: Array) -> tuple[Array, tuple[str, ...]]:
-    """The samples as float32, and what is doubtful about them; raise where there is nothing to judge."""
+def checked_speech(samples: Array, shortest: float = 0.0) -> tuple[Array, tuple[str, ...]]:
+    """The samples as float32, and what is doubtful about them; raise where there are none or less than so many seconds."""
     samples = mono(samples)
-    if samples.size == 0:
-        raise no_sound()
+    need_length(samples, RATE, shortest, "the network")
     warnings = []
     if is_silent(float(np.abs(samples).max())):
         warnings.append("the clip is silent; the score is meaningless")
@@ -317,5 +320,6 @@ plcmos = Judge(
     lambda samples: samples,
     partial(_even_starts, _PLCMOS_WINDOW, _PLCMOS_WINDOW // 2),
     _plcmos_scores,
+    _PLCMOS_SHORTEST,
 )
 JUDGES = {judge.model: judge for judge in (dnsmos, distillmos, pdnsmos, plcmos)}

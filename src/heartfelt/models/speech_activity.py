@@ -26,7 +26,8 @@ FRAME, _CONTEXT = 512, 64
 _BLOCK = 512
 """Frames per call of the network, which keeps memory flat; their number does not change the result."""
 BEGIN, END = 0.5, 0.35
-_SILENCE, _SHORTEST, _PAD = round(0.1 * RATE), round(0.25 * RATE), round(0.03 * RATE)
+SHORTEST_SECONDS = 0.25
+_SILENCE, _SHORTEST, _PAD = round(0.1 * RATE), round(SHORTEST_SECONDS * RATE), round(0.03 * RATE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from heartfelt.errors import InputError
 from heartfelt.media.intelligibility import RATE as STOI_RATE
 from heartfelt.media.intelligibility import stoi
-from heartfelt.media.sound import decode
+from heartfelt.media.sound import decode_with_doubts
 from heartfelt.predictors.metrics import Measured, MetricPredictor, Score
 from heartfelt.predictors.predictor import PREDICTORS, Case
 
@@ -24,6 +24,8 @@ Array = npt.NDArray[np.float32]
 
 FARTHEST_SECONDS, _ALIKE = 1.0, 0.3
 _UNEQUAL_SECONDS, _UNEQUAL_SHARE = 0.5, 0.1
+_LOWEST_RATE = 32_000
+"""Samples per second that hold what can be told of music."""
 NO_REFERENCE = (
     "no reference is known; name it in a column 'reference' of the stimuli (a stimulus, or a file that is there), or give files "
     "their originals with --reference"
@@ -44,9 +46,13 @@ class ReferenceMetric(MetricPredictor):
         if case.reference is None:
             return Measured({}, (NO_REFERENCE,))
         rate = self.rate(score)
-        original, copy = (decode(media.content, rate) for media in (case.reference, case.media_file))
+        needed = min(rate, _LOWEST_RATE)
+        (original, its_doubts), (copy, doubts) = (
+            decode_with_doubts(media.content, rate, needed) for media in (case.reference, case.media_file)
+        )
         original, copy, warnings = aligned(original, copy, rate)
-        return Measured({score: self.compared(original, copy, score)}, warnings)
+        notes = (*doubts, *(f"the reference: {doubt}" for doubt in its_doubts), *warnings)
+        return Measured({score: self.compared(original, copy, score)}, notes)
 
     def rate(self, score: str) -> int:
         """Samples per second at which two sounds are compared."""

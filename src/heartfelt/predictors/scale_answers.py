@@ -138,7 +138,7 @@ def answer_labels(
             return _yes_no(ranked, ask, note)
         case _:
             return Prediction.failed(
-                f"it names what an image shows ({_seen(ranked)}), and this question has a {_kind(scale)}"
+                f"it names what there is ({_seen(ranked)}), and this question has a {_kind(scale)}"
             )
 
 

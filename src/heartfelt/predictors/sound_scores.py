@@ -24,7 +24,13 @@ import numpy.typing as npt
 
 from heartfelt.errors import InputError, MissingPartError
 from heartfelt.extras import install_command
-from heartfelt.media.sound import decode, read_samples, to_one_channel
+from heartfelt.media.sound import (
+    decode_with_doubts,
+    file_doubts,
+    loudest_if_cancelling,
+    read_samples,
+    to_one_channel,
+)
 from heartfelt.models import load_model
 from heartfelt.models.checkpoint import (
     Checkpoint,
@@ -34,7 +40,7 @@ from heartfelt.models.checkpoint import (
     open_checkpoint,
     speech_of_fairseq,
 )
-from heartfelt.models.mel import RATE, no_sound
+from heartfelt.models.mel import RATE, is_silent, need_length
 from heartfelt.predictors.hub_model import HubModel, HubScores, checkpoint_identity
 from heartfelt.predictors.metrics import Measured
 from heartfelt.predictors.predictor import PREDICTORS
@@ -58,25 +64,26 @@ class _SoundScores(HubScores):
     def hear(self, samples: Samples, rate: int) -> Mapping[str, float]:
         """The scores of one window."""
 
-    def samples_of(self, content: bytes) -> tuple[Samples, int]:
-        """The sound as the model needs it, and its rate."""
-        return decode(content, RATE), RATE
+    def samples_of(self, content: bytes) -> tuple[Samples, int, tuple[str, ...]]:
+        """The sound as the model needs it, its rate, and what is doubtful about the file."""
+        samples, doubts = decode_with_doubts(content, RATE, RATE)
+        return samples, RATE, doubts
 
     def measure(self, content: bytes, prompt: str) -> Measured:
         """The mean over the windows of a clip, weighted by their length."""
         del prompt
-        samples, rate = self.samples_of(content)
-        if not len(samples):
-            raise no_sound()
-        if len(samples) < self.shortest * rate:
-            raise InputError(
-                f"The clip lasts {len(samples) / rate:.2f} s.", f"{self.name} needs {self.shortest:g} s."
-            )
+        samples, rate, doubts = self.samples_of(content)
+        need_length(samples, rate, self.shortest, self.name)
         parts = [(len(window), self.hear(window, rate)) for window in self._windows(samples, rate)]
         total = sum(size for size, _ in parts)
         mean = {name: sum(size * values[name] for size, values in parts) / total for name in self.scores}
         notes = (f"the mean of {len(parts)} windows",) if len(parts) > 1 else ()
-        return Measured(mean, notes)
+        silent = (
+            ("the clip is silent; the score is meaningless",)
+            if is_silent(float(np.abs(samples).max()))
+            else ()
+        )
+        return Measured(mean, (*doubts, *silent, *notes))
 
     def _windows(self, samples: Samples, rate: int) -> Iterator[Samples]:
         """One after the other; a rest that is too short to judge is left out."""
@@ -317,10 +324,11 @@ class Nisqa(_SoundScores):
         self._network = filled(network, checkpoint.state)
         self._identity = checkpoint_identity(where, checkpoint)
 
-    def samples_of(self, content: bytes) -> tuple[Samples, int]:
+    def samples_of(self, content: bytes) -> tuple[Samples, int, tuple[str, ...]]:
         """One channel at the file's own rate."""
         samples, rate = read_samples(content)
-        return to_one_channel(samples), rate
+        cancels = loudest_if_cancelling([samples]) is not None
+        return to_one_channel(samples), rate, file_doubts(rate, RATE, cancels=cancels)
 
     def hear(self, samples: Samples, rate: int) -> Mapping[str, float]:
         """The five scores of a window."""

@@ -8,15 +8,19 @@ from typing import ClassVar
 import numpy as np
 
 from heartfelt.errors import InputError, suggestion
+from heartfelt.media.pitch import SHORTEST_SECONDS as PITCH_SECONDS
 from heartfelt.media.pitch import pitch_track
-from heartfelt.media.sound import decode
+from heartfelt.media.sound import decode_with_doubts
 from heartfelt.models import musicnn, notes
-from heartfelt.models.mel import RATE, no_sound
-from heartfelt.models.speech_activity import speech_activity
+from heartfelt.models.mel import RATE, need_length
+from heartfelt.models.speech_activity import SHORTEST_SECONDS, speech_activity
 from heartfelt.predictors.metrics import Measured, MeasuringPredictor, MetricPredictor, Score
 from heartfelt.predictors.predictor import PREDICTORS, Ask, Case, Prediction
 from heartfelt.predictors.scale_answers import Label, answer_labels, tags_ask
 from heartfelt.predictors.spec import number_option
+
+_SPEECH_RATE = 8_000
+"""Samples per second in which speech is heard as well as in more."""
 
 
 class SoundMetric(MetricPredictor):
@@ -48,8 +52,10 @@ class SpeechActivity(SoundMetric):
     def measure(self, case: Case, score: str) -> Measured:
         """The stretches of speech, added up."""
         del score
-        speech = speech_activity(decode(case.media_file.content, RATE), model=self.network())
-        return Measured({"share": speech.share, "seconds": speech.spoken})
+        samples, doubts = decode_with_doubts(case.media_file.content, RATE, _SPEECH_RATE)
+        need_length(samples, RATE, SHORTEST_SECONDS, "speech that counts")
+        speech = speech_activity(samples, model=self.network())
+        return Measured({"share": speech.share, "seconds": speech.spoken}, doubts)
 
 
 @PREDICTORS.register("notes")
@@ -68,10 +74,10 @@ class Notes(SoundMetric):
         from heartfelt.predictors.trained.sound_features import key_fits
 
         del score
-        heard = notes.keys(decode(case.media_file.content, notes.RATE), model=self.network())
-        measures = heard.measures(key_fits)
+        samples, doubts = decode_with_doubts(case.media_file.content, notes.RATE, RATE)
+        measures = notes.keys(samples, model=self.network()).measures(key_fits)
         silent = () if measures["polyphony"] is not None else ("no note sounds",)
-        return Measured(measures, silent)
+        return Measured(measures, doubts + silent)
 
 
 @PREDICTORS.register("pitch")
@@ -92,21 +98,22 @@ class Pitch(SoundMetric):
     def measure(self, case: Case, score: str) -> Measured:
         """The statistics of the pitch every 10 ms."""
         del score
-        samples = decode(case.media_file.content, RATE)
-        if not len(samples):
-            raise no_sound()
+        samples, doubts = decode_with_doubts(case.media_file.content, RATE)
+        need_length(samples, RATE, PITCH_SECONDS, "a pitch")
         track = pitch_track(samples, RATE)
         voiced = track[np.isfinite(track)]
-        share = len(voiced) / len(track) if len(track) else 0.0
+        share = len(voiced) / len(track)
         if not len(voiced):
-            return Measured({"median": None, "range": None, "voiced": share}, ("nothing has a pitch",))
+            return Measured(
+                {"median": None, "range": None, "voiced": share}, (*doubts, "nothing has a pitch")
+            )
         low, high = np.percentile(voiced, [5, 95])
         semitones = 12 * float(np.log2(high / low))
-        return Measured({"median": float(np.median(voiced)), "range": semitones, "voiced": share})
+        return Measured({"median": float(np.median(voiced)), "range": semitones, "voiced": share}, doubts)
 
 
 @PREDICTORS.register("music-tags")
-class MusicTags(MeasuringPredictor[Sequence[Label]]):
+class MusicTags(MeasuringPredictor[tuple[Sequence[Label], str | None]]):
     """Tags of music with their probabilities."""
 
     name = "music-tags"
@@ -142,9 +149,11 @@ class MusicTags(MeasuringPredictor[Sequence[Label]]):
 
     def predict_case(self, case: Case) -> Sequence[Prediction]:
         """The likely tags on the scale of every question."""
-        labels = self._seen.get(case.media_file.hash, lambda: self._heard(case.media_file.content))
-        return [answer_labels(labels, ask, least=self.least, most=self.top) for ask in case.asks]
+        labels, note = self._seen.get(case.media_file.hash, lambda: self._heard(case.media_file.content))
+        return [answer_labels(labels, ask, least=self.least, most=self.top, note=note) for ask in case.asks]
 
-    def _heard(self, content: bytes) -> Sequence[Label]:
-        features = musicnn.embed(decode(content, RATE), model=self.network())
-        return [Label(tag, share) for tag, share in features.mean_tags().items()]
+    def _heard(self, content: bytes) -> tuple[Sequence[Label], str | None]:
+        samples, doubts = decode_with_doubts(content, RATE, RATE)
+        features = musicnn.embed(samples, model=self.network())
+        labels = [Label(tag, share) for tag, share in features.mean_tags().items()]
+        return labels, "; ".join(doubts + features.warnings) or None

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from heartfelt.errors import InputError
-from heartfelt.media.sound import decode
+from heartfelt.media.sound import decode_with_doubts
 from heartfelt.models.mel import RATE
 from heartfelt.models.speech import TALKS, aecmos, distillmos, dnsmos, pdnsmos, plcmos
 from heartfelt.predictors.metrics import Measured, MetricPredictor, Score
@@ -74,8 +74,9 @@ class SpeechMos(MetricPredictor):
     def measure(self, case: Case, score: str) -> Measured:
         """Every score of the network behind this one."""
         judge = JUDGES[score]
-        quality = judge(decode(case.media_file.content, RATE), model=self.network(judge.model))
-        return Measured(quality.scores, quality.warnings)
+        samples, doubts = decode_with_doubts(case.media_file.content, RATE, RATE)
+        quality = judge(samples, model=self.network(judge.model))
+        return Measured(quality.scores, doubts + quality.warnings)
 
 
 class EchoMos(MetricPredictor):
@@ -116,7 +117,7 @@ class EchoMos(MetricPredictor):
         del ask
         try:
             return " ".join(media.hash for media in self._others(case))
-        except InputError:
+        except (InputError, OSError):
             return ""
 
     def key(self, case: Case, score: str) -> str:
@@ -127,9 +128,12 @@ class EchoMos(MetricPredictor):
     def measure(self, case: Case, score: str) -> Measured:
         """Both scores."""
         del score
-        signals = [decode(media.content, RATE) for media in (case.media_file, *self._others(case))]
-        quality = aecmos(*signals, talk=self.talk, model=self.network())
-        return Measured(quality.scores, quality.warnings)
+        files = (case.media_file, *self._others(case))
+        (processed, *others), doubts = zip(
+            *(decode_with_doubts(file.content, RATE, RATE) for file in files), strict=True
+        )
+        quality = aecmos(processed, *others, talk=self.talk, model=self.network())
+        return Measured(quality.scores, (*dict.fromkeys(sum(doubts, ())), *quality.warnings))
 
     def _others(self, case: Case) -> tuple[Media, Media]:
         """What the loudspeaker played, and what the microphone recorded."""
