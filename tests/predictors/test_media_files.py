@@ -234,8 +234,35 @@ def test_the_questions_of_a_study_are_asked(pictures: Path) -> None:
     assert dict(table.select("question", "value").iter_rows()) == {"valence": 2.0, "arousal": 7.0}
     one = heartfelt.predict(pictures / "dark.png", guess, study="aimoclips", questions=["arousal"])
     assert one["question"].to_list() == ["arousal"]
+    again = heartfelt.predict(pictures / "dark.png", guess, study="aimoclips", questions=["arousal"] * 2)
+    assert again["question"].to_list() == ["arousal"]
     with pytest.raises(UnknownNameError, match="no question 'arousl'"):
         heartfelt.predict(pictures / "dark.png", guess, study="aimoclips", questions=["arousl"])
+
+
+@pytest.mark.parametrize(
+    ("study", "name", "media"),
+    [
+        ("aimoclips", "dark.png", "image"),
+        ("aimoclips", "song.wav", "audio"),
+        ("emolia-dim", "voice.wav", "speech"),
+        ("emolia-dim", "dark.png", "image"),
+    ],
+)
+def test_a_file_is_shown_as_what_it_is_whatever_the_study_is_about(
+    pictures: Path, study: str, name: str, media: str
+) -> None:
+    """A study of music can be asked about images; a study of speech knows that its sound files are speech."""
+    seen: list[str] = []
+
+    def look(asks: Sequence[Ask]) -> list[Prediction]:
+        seen.extend(ask.about["media"] for ask in asks)
+        return [Prediction.failed("only looking")] * len(asks)
+
+    write_tone(pictures / "song.wav", 0.1)
+    write_tone(pictures / "voice.wav", 0.1)
+    heartfelt.predict(pictures / name, look, study=study)
+    assert set(seen) == {media}
 
 
 def test_references_are_found_by_name(pictures: Path, tmp_path: Path) -> None:

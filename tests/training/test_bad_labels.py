@@ -169,6 +169,7 @@ def test_within_cells_is_what_it_is_without_the_lone_clips(tmp_path: Path) -> No
     [
         (0, None, "labels are published means; the number of raters is not stated"),
         (0, 9, "labels are published means of 9 answers (median); the number of raters is not stated"),
+        (0, 0, "labels are published means; the number of raters is not stated"),
         (3, None, "rated by 3 of 3 raters (policy `none`, 90 of 90 ratings)"),
     ],
 )

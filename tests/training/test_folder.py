@@ -74,6 +74,26 @@ def test_a_head_has_the_layout(trained: Trained, tmp_path: Path) -> None:
     assert set(first["predicted"]) == {"valence"}
 
 
+def test_a_folder_without_its_training_stimuli_is_refused(trained: Trained, tmp_path: Path) -> None:
+    """Without them, what it was trained on would be predicted as if it were new."""
+    folder = trained.model.write(tmp_path / "model")
+    (folder / TRAINING_STIMULI).unlink()
+    with pytest.raises(DamagedError, match=f"{TRAINING_STIMULI} is missing"):
+        load_trained(folder)
+
+
+@pytest.mark.parametrize("key", ["half_width", "level", "slope", "bounds"])
+def test_a_number_that_is_gone_is_told_when_the_folder_is_read(
+    trained: Trained, tmp_path: Path, key: str
+) -> None:
+    folder = trained.model.write(tmp_path / "model")
+    manifest = json.loads((folder / MODEL).read_text())
+    manifest["outputs"][0][key] = [1.0, None] if key == "bounds" else None
+    (folder / MODEL).write_text(json.dumps(manifest))
+    with pytest.raises(DamagedError, match=r"model\.json lacks a number about 'valence'"):
+        load_trained(folder)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_graph_answers_as_the_head_does(trained: Trained, tmp_path: Path, kind: str) -> None:
     """Every kind of head, with a scale whose ends single precision does not hold."""

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from heartfelt.errors import InputError
 from heartfelt.media.probe import AUDIO, IMAGES
+from heartfelt.wording import plural
 
 SUFFIXES = {
     "audio": AUDIO
@@ -38,7 +39,8 @@ SUFFIXES = {
     "image": IMAGES | {".avif", ".heic", ".heif", ".jfif", ".jp2", ".jxl", ".svg"},
 }
 """The endings of files that are named, by kind, films among those with sound; not every one of these can be read."""
-KIND_WORDS = {"audio": "sound files", "image": "images"}
+_NUMBERED = {"audio": ("sound file", "sound files"), "image": ("image", "images")}
+KIND_WORDS = {kind: words for kind, (_, words) in _NUMBERED.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +149,7 @@ def _nothing_inside(folder: Path, kinds: Sequence[str]) -> tuple[str, str]:
     where = FoundFile(folder).name
     for kind, count in counts.items():
         return (
-            f"There are no {words} in {where}, but {count:,} {KIND_WORDS[kind]}.",
+            f"There are no {words} in {where}, but {plural(count, *_NUMBERED[kind])}.",
             f"Name a model that reads {KIND_WORDS[kind]}.",
         )
     endings = sorted(suffix for kind in kinds for suffix in {"audio": AUDIO, "image": IMAGES}[kind])

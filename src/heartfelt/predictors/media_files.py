@@ -130,7 +130,7 @@ def _asks(predictor: Predictor, options: FileOptions) -> tuple[Ask, ...]:
             raise UnknownNameError(
                 f"There is no question '{name}' to ask.", suggestion(name, known, "Questions")
             )
-    return tuple(known[name] for name in options.questions) or asks
+    return tuple(known[name] for name in dict.fromkeys(options.questions)) or asks
 
 
 def _study_asks(source: Path | str) -> tuple[Ask, ...]:
@@ -165,7 +165,9 @@ def _case(file: FoundFile, asks: Sequence[Ask], options: FileOptions, predictor:
 
 def _about_file(ask: Ask, kind: str, prompt: str | None) -> Ask:
     """The question with the medium of the file, and with its prompt where the fit to that is asked."""
-    ask = replace(ask, about={"media": kind, **ask.about})
+    # A study's stimuli may be of another kind than the file; speech is a kind of audio.
+    stated = ask.about.get("media", kind)
+    ask = replace(ask, about={**ask.about, "media": kind if "image" in (stated, kind) else stated})
     if ask.about.get("matches") == PROMPT and prompt is not None:
         ask = replace(ask, text=prompt, shown=prompt)
     return ask

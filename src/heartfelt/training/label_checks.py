@@ -162,7 +162,7 @@ def label_words(source: Snapshot, panel: Panel, questions: Sequence[str]) -> str
     if counts.ratings:
         return f"labels are {counts.ratings:,} answers; the source does not say whose they are, or how many people answered"
     means = source.means.filter(asked)
-    numbers = means["n"].drop_nulls() if "n" in means.columns else pl.Series([], dtype=pl.Int64)
+    numbers = means.filter(pl.col("n") > 0)["n"] if "n" in means.columns else pl.Series([], dtype=pl.Int64)
     if not numbers.len():
         return "labels are published means; the number of raters is not stated"
     median = float(np.median(numbers.to_numpy()))

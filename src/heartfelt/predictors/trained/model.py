@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -312,14 +313,19 @@ def _read(folder: Path, stored: Mapping[str, Any]) -> TrainedModel:
     manifest.core.check_files(folder)
     arrays = stored_arrays((folder / WEIGHTS).read_bytes())
     stimuli = folder / TRAINING_STIMULI
-    rows = json.loads(stimuli.read_text(encoding="utf-8")) if stimuli.is_file() else {}
+    if not stimuli.is_file():
+        raise DamagedError(
+            f"{stimuli} is missing: stimuli that the model was trained on could not be told from others.",
+            RESTORE,
+        )
+    rows = json.loads(stimuli.read_text(encoding="utf-8"))
     domain = {key.partition("/")[2]: array for key, array in arrays.items() if key.startswith(f"{DOMAIN}/")}
     core = manifest.core
     return TrainedModel(
         core.name,
         core.recipe,
         manifest.embedding,
-        _with_arrays(manifest.outputs, arrays),
+        _with_arrays(manifest.outputs, arrays, folder),
         manifest.facts,
         from_json(dict[str, OutOfFold], rows),
         hash=core.weights_hash,
@@ -338,7 +344,7 @@ def _read_old(folder: Path, stored: Mapping[str, Any]) -> TrainedModel:
         str(stored["name"]),
         str(stored["recipe"]),
         str(stored["embedding"]),
-        _with_arrays(from_json(tuple[Output, ...], stored["outputs"]), old.arrays),
+        _with_arrays(from_json(tuple[Output, ...], stored["outputs"]), old.arrays, folder),
         facts,
         from_json(dict[str, OutOfFold], old.left_out),
         hash=str(stored["weights"]),
@@ -347,7 +353,13 @@ def _read_old(folder: Path, stored: Mapping[str, Any]) -> TrainedModel:
     )
 
 
-def _with_arrays(outputs: tuple[Output, ...], arrays: Mapping[str, Floats]) -> tuple[Output, ...]:
+def _with_arrays(
+    outputs: tuple[Output, ...], arrays: Mapping[str, Floats], folder: Path
+) -> tuple[Output, ...]:
+    for output in outputs:
+        numbers = (output.half_width, output.confidence, output.slope, *(output.bounds or ()))
+        if not all(isinstance(number, float | int) and math.isfinite(number) for number in numbers):
+            raise DamagedError(f"{folder / MODEL} lacks a number about '{output.question}'.", RESTORE)
     return tuple(replace(output, head=output.head.with_arrays(output.question, arrays)) for output in outputs)
 
 
