@@ -276,6 +276,10 @@ def test_references_are_found_by_name(pictures: Path, tmp_path: Path) -> None:
     one = heartfelt.predict(pictures, Nearness(), reference=originals / "dark.jpeg", prompt="x")
     assert set(one["value"]) == {9.0}
     assert set(one["warning"]) == {"x"}
+    (originals / "dark.gif").write_bytes(b"")
+    (originals / "dark.txt").write_text("no picture")
+    (problem,) = heartfelt.predict(pictures / "dark.png", Nearness(), reference=originals)["problem"]
+    assert problem.startswith("several references are named like it: dark.gif and dark.jpeg;")
     with pytest.raises(InputError, match="no file or folder"):
         heartfelt.predict(pictures, Nearness(), reference=tmp_path / "gone")
 

@@ -363,3 +363,24 @@ def test_references_are_doubted_too(tmp_path: Path) -> None:
 def test_what_is_too_short_for_plcmos_is_refused_before_its_network_is_asked(frames: int) -> None:
     with pytest.raises(InputError, match=r"needs at least 0\.1 s|no sound"):
         plcmos(np.zeros(frames, np.float32), model=cast("Model", None))
+
+
+@pytest.mark.parametrize("spec", ["stoi:stoi", "stoi:estoi", "visqol:audio", "visqol:speech"])
+def test_nothing_is_compared_with_a_reference_that_is_silent_or_broken(spec: str, tmp_path: Path) -> None:
+    if spec.startswith("visqol"):
+        pytest.importorskip("visqol")
+    clip = stored(tmp_path / "clip.wav", voice()).path
+    silent = stored(tmp_path / "silent.wav", np.zeros(3 * RATE, np.float32)).path
+    (tmp_path / "broken.wav").write_text("no sound")
+    problems = [
+        heartfelt.predict(clip, spec, reference=reference)["problem"][0]
+        for reference in (silent, tmp_path / "broken.wav")
+    ]
+    assert problems == [
+        f"{silent}, the reference, is silent: nothing can be compared with it.",
+        f"{tmp_path / 'broken.wav'}, the reference: The sound cannot be read as audio: it holds text, beginning 'no sound'.",
+    ]
+    (row,) = heartfelt.predict(silent, spec, reference=clip).iter_rows(named=True)
+    assert (row["value"], row["warning"]) == (0.0, "the clip is silent") or row[
+        "problem"
+    ] == "the clip is silent"

@@ -17,8 +17,9 @@ from heartfelt.errors import InputError
 from heartfelt.media.intelligibility import RATE as STOI_RATE
 from heartfelt.media.intelligibility import stoi
 from heartfelt.media.sound import decode_with_doubts
+from heartfelt.models.mel import is_silent
 from heartfelt.predictors.metrics import Measured, MetricPredictor, Score
-from heartfelt.predictors.predictor import PREDICTORS, Case
+from heartfelt.predictors.predictor import PREDICTORS, Case, Media
 
 Array = npt.NDArray[np.float32]
 
@@ -46,13 +47,33 @@ class ReferenceMetric(MetricPredictor):
         if case.reference is None:
             return Measured({}, (NO_REFERENCE,))
         rate = self.rate(score)
-        needed = min(rate, _LOWEST_RATE)
-        (original, its_doubts), (copy, doubts) = (
-            decode_with_doubts(media.content, rate, needed) for media in (case.reference, case.media_file)
-        )
+        copy, doubts = decode_with_doubts(case.media_file.content, rate, min(rate, _LOWEST_RATE))
+        original, its_doubts = self._original(case.reference, rate)
         original, copy, warnings = aligned(original, copy, rate)
-        notes = (*doubts, *(f"the reference: {doubt}" for doubt in its_doubts), *warnings)
-        return Measured({score: self.compared(original, copy, score)}, notes)
+        silent = ("the clip is silent",) if is_silent(float(np.abs(copy).max(initial=0.0))) else ()
+        with np.errstate(invalid="ignore", divide="ignore"):
+            value = self.compared(original, copy, score)
+        if not np.isfinite(value):
+            return Measured({score: None}, silent)
+        notes = (*doubts, *silent, *(f"the reference: {doubt}" for doubt in its_doubts), *warnings)
+        return Measured({score: value}, notes)
+
+    def _original(self, reference: Media, rate: int) -> tuple[Array, tuple[str, ...]]:
+        """The reference, and what is doubtful about it; an error that says so where it cannot be used."""
+        try:
+            original, doubts = decode_with_doubts(reference.content, rate, min(rate, _LOWEST_RATE))
+        except InputError as error:
+            raise InputError(f"{reference.path}, the reference: {error.problem}", error.fix) from error
+        except OSError as error:
+            raise InputError(
+                f"{reference.path}, the reference, cannot be read: {error.strerror}.", "Check the file."
+            ) from error
+        if is_silent(float(np.abs(original).max(initial=0.0))):
+            raise InputError(
+                f"{reference.path}, the reference, is silent: nothing can be compared with it.",
+                "Give the undistorted original.",
+            )
+        return original, doubts
 
     def rate(self, score: str) -> int:
         """Samples per second at which two sounds are compared."""

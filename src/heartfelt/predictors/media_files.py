@@ -21,6 +21,7 @@ from heartfelt.predictors.running import Run, RunOptions, run
 from heartfelt.predictors.spec import PredictorLike, predictor_from
 from heartfelt.progress import Progress
 from heartfelt.tables import Column, Contract
+from heartfelt.wording import listed
 
 PROMPT = "prompt"
 """The question how well a file matches a text."""
@@ -159,7 +160,12 @@ def _case(file: FoundFile, asks: Sequence[Ask], options: FileOptions, predictor:
         return Case(file.name, own_asks, prompt=prompt, problem=file.problem)
     media = Media(path) if path.is_file() else None
     facts = {} if media is not None else {"path": str(path)}
-    reference = None if options.reference is None else _reference(options.reference, path, predictor)
+    originals = [] if options.reference is None else _originals(options.reference, path, predictor)
+    if len(originals) > 1:
+        names = listed([original.name for original in originals])
+        problem = f"several references are named like it: {names}; leave one of them in {options.reference}"
+        return Case(file.name, own_asks, prompt=prompt, problem=problem)
+    reference = Media(originals[0]) if originals else None
     return Case(file.name, own_asks, media, prompt=prompt, facts=facts, reference=reference)
 
 
@@ -180,10 +186,10 @@ def _by_file(prompt: str | Mapping[str, str] | None, path: Path) -> str | None:
     return next((prompt[name] for name in (str(path), path.name, path.stem) if name in prompt), None)
 
 
-def _reference(reference: Path, path: Path, predictor: Predictor) -> Media | None:
-    """The original of a file: one for all, or that of the same name in a folder."""
+def _originals(reference: Path, path: Path, predictor: Predictor) -> list[Path]:
+    """What may be the original of a file: one for all, or those of the same name in a folder."""
     if reference.is_file():
-        return Media(reference)
+        return [reference]
     if not reference.is_dir():
         raise InputError(
             f"There is no file or folder {reference}.", "Give the original, or a folder of originals."
@@ -192,7 +198,7 @@ def _reference(reference: Path, path: Path, predictor: Predictor) -> Media | Non
     suffixes = frozenset().union(*(SUFFIXES[kind] for kind in kinds))
     same = reference / path.name
     originals = [same] if same.is_file() else sorted(reference.glob(f"{escape(path.stem)}.*"))
-    return next((Media(file) for file in originals if file.suffix.lower() in suffixes), None)
+    return [file for file in originals if file.suffix.lower() in suffixes]
 
 
 def read_prompts(path: Path) -> dict[str, str]:
