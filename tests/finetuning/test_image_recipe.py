@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 import pytest
 import torch
+from PIL import Image
 
 import heartfelt
 from heartfelt.benchmark import BenchOptions, bench
@@ -109,6 +110,10 @@ def test_interrupted_training_ends_in_the_same_weights_and_the_folder_answers_al
     (files / "broken.png").write_bytes(b"no picture")
     table = answered_everywhere(files, folder, ("emotion", "valence", "arousal"))
     assert table["ok"].sum() == 6
+    Image.new("RGB", (64, 64), "navy").save(tmp_path / "blank.png")
+    blank = answered_everywhere([tmp_path / "blank.png"], folder, ("emotion", "valence", "arousal"))
+    assert set(blank["flag"]) == {"blank"}
+    assert "one colour" in blank["warning"][0]
     assert "broken.png" in table.filter(~pl.col("ok"))["problem"][0]
     mine = tested.filter(pl.col("stimulus") == sorted(names[:2])[0]).sort("question")
     told = table.filter(pl.col("file").str.ends_with(sorted(names[:2])[0])).sort("question")

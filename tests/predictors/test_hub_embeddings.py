@@ -16,8 +16,9 @@ from typer.testing import CliRunner
 from heartfelt.cli.app import app
 from heartfelt.errors import HeartfeltError, InputError
 from heartfelt.labels import labels
+from heartfelt.media.sound import CANCELS
 from heartfelt.predictors import cases, predictor_from, run
-from heartfelt.predictors.trained.embeddings import EMBEDDINGS, Embedding
+from heartfelt.predictors.trained.embeddings import EMBEDDINGS, SILENT, Embedding
 from heartfelt.predictors.trained.model import load_trained
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.snapshot import Source
@@ -56,6 +57,19 @@ def embedding(kind: str, home: Path) -> Embedding:
 
 def medium(kind: str, home: Path, name: str = "a") -> Path:
     return home / f"{name}.{'png' if kind == 'clip' else 'wav'}"
+
+
+@pytest.mark.parametrize("kind", ["clap", "mert"])
+def test_what_is_doubtful_about_a_sound_is_said(kind: str, home: Path, tmp_path: Path) -> None:
+    soundfile.write(tmp_path / "silent.wav", np.zeros((4_000, 2)), 8_000)
+    samples = tone(0.1, 8_000 * 4)
+    soundfile.write(tmp_path / "opposite.wav", np.stack([samples, -samples], 1), 8_000)
+    silent, opposite = (embedding(kind, home).of(tmp_path / f"{name}.wav") for name in ("silent", "opposite"))
+    assert SILENT in silent.warnings
+    assert silent.too_short
+    assert opposite.warnings[0] == CANCELS
+    assert "8,000 samples per second" in opposite.warnings[1]
+    assert not opposite.too_short
 
 
 @every_kind

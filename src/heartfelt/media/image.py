@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 
 SUFFIXES = {".png": "PNG", ".jpg": "JPEG", ".jpeg": "JPEG", ".webp": "WEBP"}
 _OPENING = threading.Lock()
+_SMALL = 32
+"""Pixels of the shorter side below which an image shows too little."""
+_ONE_COLOUR = 2
+"""Steps of 255 by which the pixels of one colour may differ, as in a JPEG."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -95,6 +99,27 @@ def decode_image(source: Path | str | bytes, *, name: str | None = None, least: 
     raise InputError(
         f"{name} cannot be read as an image: {problem}.", "Replace it with a complete PNG, JPEG or WebP file."
     )
+
+
+def image_doubts(source: Path | str | bytes) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Flags for an image that can be decoded but shows nothing, and what to know about it, in words."""
+    from PIL import Image
+
+    with _OPENING, Image.open(io.BytesIO(source) if isinstance(source, bytes) else source) as image:
+        width, height = image.size
+        # Cameras add a preview or a second view to a JPEG; of those the first is the picture.
+        frames = 1 if image.format == "MPO" else getattr(image, "n_frames", 1)
+    flags, words = [], []
+    pixels = np.asarray(decode_image(source, least=_SMALL))
+    if int(np.ptp(pixels, axis=(0, 1)).max()) <= _ONE_COLOUR:
+        flags.append("blank")
+        words.append("the image has one colour; its prediction is meaningless")
+    if min(width, height) < _SMALL:
+        flags.append("too small")
+        words.append(f"the image has {width} x {height} pixels, too few to show what people see")
+    if frames > 1:
+        words.append(f"only the first of {frames} frames or pages was looked at")
+    return tuple(flags), tuple(words)
 
 
 def thumbnail(source: Path | str | bytes, side: int = 128) -> bytes:

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from heartfelt.errors import DamagedError, HeartfeltError
-from heartfelt.media.probe import AUDIO
+from heartfelt.media.probe import AUDIO, IMAGES
 from heartfelt.models.mel import RATE, is_silent
 from heartfelt.predictors.predictor import Ask, Case, Media, Prediction, Predictor, PredictorInfo
 from heartfelt.predictors.trained.folder import FINE_TUNED, model_kind, require_kind
@@ -193,9 +193,9 @@ class FineTunedPredictor(Predictor):
         if own is None:
             return Prediction.failed(f"the model predicts {', '.join(known)}, not '{ask.question}'")
         notes = [f"the model's {own.question}"] if own.question != ask.question else []
-        seen, silent = self.model.saw(case.media_file.hash), _is_silent(case.media_file)
-        flag = "trained on" if seen else "silent" if silent else None
-        note = "; ".join([*notes, *([TRAINED_ON] if seen else []), *([SILENT] if silent else [])]) or None
+        seen, (flags, doubts) = self.model.saw(case.media_file.hash), _doubts(case.media_file)
+        flag = "trained on" if seen else "; ".join(flags) or None
+        note = "; ".join([*notes, *([TRAINED_ON] if seen else []), *doubts]) or None
         row = answers[own.question][at]
         if not own.categories:
             ends = (float(row), *self._bounds(own, float(row), flag))
@@ -213,25 +213,30 @@ class FineTunedPredictor(Predictor):
         return Prediction(asked[best], answer=best, shares=shares, note=note, flag=flag)
 
     def _bounds(self, output: Answered, value: float, flag: str | None) -> tuple[float | None, float | None]:
-        """The prediction interval on the model's scale; the whole scale where there is nothing to hear."""
+        """The prediction interval on the model's scale; the whole scale where there is nothing to hear or see."""
         interval = self.model.intervals.get(output.question)
         if interval is None:
             return None, None
         low, high = output.bounds or (-math.inf, math.inf)
-        if flag == "silent" and output.bounds is not None:
+        if flag not in (None, "trained on") and output.bounds is not None:
             return low, high
         return max(low, min(value, high) - interval.half_width), min(
             high, max(value, low) + interval.half_width
         )
 
 
-def _is_silent(media: Media) -> bool:
-    """Whether a sound file has nothing to hear; images have no such thing."""
+def _doubts(media: Media) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Flags for a file with nothing to hear or see, and what to know about it."""
+    if media.path.suffix.lower() in IMAGES:
+        from heartfelt.media.image import image_doubts
+
+        return image_doubts(media.path)
     if media.path.suffix.lower() not in AUDIO:
-        return False
+        return (), ()
     from heartfelt.media.sound import decode
 
-    return is_silent(float(np.abs(decode(media.path, RATE)).max(initial=0.0)))
+    silent = is_silent(float(np.abs(decode(media.path, RATE)).max(initial=0.0)))
+    return (("silent",), (SILENT,)) if silent else ((), ())
 
 
 def _read_again(folder: Path, spec: str, label: str) -> FineTunedPredictor:

@@ -168,7 +168,7 @@ class Music(Embedding):
             at += len(samples) / clip.rate
             peak = max(peak, float(np.abs(samples).max(initial=0.0)))
             speech.append(self._is_speech(samples, clip.rate))
-        doubts = _doubts(clip.rate, at, peak)
+        doubts = sound_doubts(clip.rate, at, peak)
         if speech and np.mean(speech) >= 0.5:
             doubts = (*doubts, SPEECH)
         return Features(
@@ -383,7 +383,8 @@ def windows(blocks: Iterator[Array], rate: int) -> Iterator[Array]:
         yield held
 
 
-def _doubts(rate: int, seconds: float, peak: float) -> tuple[str, ...]:
+def sound_doubts(rate: int, seconds: float, peak: float) -> tuple[str, ...]:
+    """What is doubtful about a sound file, in words that flags are read from."""
     out = []
     if peak < _QUIET:
         out.append(SILENT)

@@ -21,7 +21,15 @@ import numpy as np
 from heartfelt.errors import InputError
 from heartfelt.media.sound import CANCELS, SoundFile, resample
 from heartfelt.models.checkpoint import checkpoint_path, filled, open_checkpoint
-from heartfelt.predictors.trained.embeddings import EMBEDDINGS, Array, Block, Embedding, Features, windows
+from heartfelt.predictors.trained.embeddings import (
+    EMBEDDINGS,
+    Array,
+    Block,
+    Embedding,
+    Features,
+    sound_doubts,
+    windows,
+)
 
 _LOADING = Lock()
 
@@ -96,15 +104,18 @@ class _SoundEmbedding(HubEmbedding):
         """One row per window of the file."""
         del text
         clip = SoundFile.of(path)
-        rows, starts, at = [], [], 0.0
+        rows, starts, at, peak = [], [], 0.0, 0.0
         for samples in windows(clip.samples(), clip.rate):
             rows.append(self.row(resample(samples, clip.rate, self.model.rate)))
             starts.append(at)
             at += len(samples) / clip.rate
+            peak = max(peak, float(np.abs(samples).max(initial=0.0)))
         if not rows:
             raise InputError(f"{path} holds no sound.", "Check the file.")
-        warnings = () if clip.channel is None else (CANCELS,)
-        return Features(np.stack(rows), np.asarray(starts), at, warnings)
+        doubts = sound_doubts(clip.rate, at, peak)
+        return Features(
+            np.stack(rows), np.asarray(starts), at, doubts if clip.channel is None else (CANCELS, *doubts)
+        )
 
 
 class Clap(_SoundEmbedding):

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from heartfelt.errors import HeartfeltError, InputError
+from heartfelt.media.image import image_doubts
 from heartfelt.predictors.finetuned import FineTunedPredictor, is_fine_tuned, onto
 from heartfelt.predictors.predictor import PREDICTORS, Ask, Case, Prediction, Predictor, PredictorInfo
 from heartfelt.predictors.trained.domain import Place
@@ -104,7 +105,7 @@ class TrainedPredictor(Predictor):
             return [Prediction.failed(f"{error.problem} {error.fix}")] * len(case.asks)
         left_out = self.model.out_of_fold_of(digest, case.stimulus, case.system, case.intent)
         values = {} if left_out is None else left_out.values
-        doubt = doubt_of(self.model, features)
+        doubt = doubt_of(self.model, features, case.media_file.path)
         return [
             failed if output is None else answer_of(ask, output, features, doubt, values.get(output.question))
             for ask, output, failed in zip(case.asks, outputs, unknown, strict=True)
@@ -120,12 +121,16 @@ class Doubt:
     words: tuple[str, ...] = ()
 
 
-def doubt_of(model: TrainedModel, features: Features) -> Doubt:
-    """Whether a stimulus is silent, too short, or unlike what the model was trained on."""
+def doubt_of(model: TrainedModel, features: Features, path: Path) -> Doubt:
+    """Whether a stimulus is silent, too short, blank, too small, or unlike what the model was trained on."""
     place = model.place(features)
     flags = ["silent"] if SILENT in features.warnings else []
     flags += ["too short"] if features.too_short else []
     words = features.warnings
+    if model.look().media == "image":
+        shown, seen = image_doubts(path)
+        flags += shown
+        words += seen
     if (place.foreign or SPEECH in words) and not flags:
         flags = ["unlike training"]
         kind = {"audio": "music", "image": "pictures"}.get(model.look().media, "stimuli")
