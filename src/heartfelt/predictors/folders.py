@@ -66,7 +66,7 @@ def find_files(files: object, kinds: Sequence[str] = ("audio",)) -> list[FoundFi
             "Give media files, a folder, a list of them, or a snapshot: heartfelt.read(...).",
         )
     wanted = tuple(kinds) or tuple(SUFFIXES)
-    found: dict[str, FoundFile] = {}
+    by_name: dict[str, FoundFile] = {}
     empty: list[tuple[str, str]] = []
     for name in several:
         if not isinstance(name, str | Path):
@@ -77,10 +77,10 @@ def find_files(files: object, kinds: Sequence[str] = ("audio",)) -> list[FoundFi
             empty.append((problem, fix))
             inside = [FoundFile(Path(name), problem)]
         for file in inside:
-            found.setdefault(file.name, file)
-    if empty and len(empty) == len(found):
+            by_name.setdefault(file.name, file)
+    if empty and len(empty) == len(by_name):
         raise InputError(*empty[0])
-    return list(found.values())
+    return list(by_name.values())
 
 
 def _meant(path: Path, kinds: Sequence[str]) -> Iterator[FoundFile]:

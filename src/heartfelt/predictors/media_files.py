@@ -103,11 +103,11 @@ def predict_files(
     options = options or FileOptions()
     predictor = predictor_from(model)
     with predictor:
-        found = find_files(files, predictor.media_kinds)
-        if not found:
+        named = find_files(files, predictor.media_kinds)
+        if not named:
             raise InputError("There are no files to predict.", "Give media files, or folders of them.")
         asks = _asks(predictor, options)
-        cases = [_case(file, asks, options, predictor) for file in found]
+        cases = [_case(file, asks, options, predictor) for file in named]
         result = run(predictor, cases, options.folder, options.run, progress)
         return FileRun(_table(result, predictor), result)
 
