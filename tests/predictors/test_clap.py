@@ -76,6 +76,20 @@ def test_the_score_is_the_librarys_cosine(clap: Clap, tiny: Path, tmp_path: Path
     assert all(each.value is None and each.problem is None for each in result)
 
 
+def test_what_is_doubtful_about_a_sound_is_said(clap: Clap, tmp_path: Path) -> None:
+    soundfile.write(tmp_path / "silent.wav", np.zeros(RATE), RATE)
+    samples = clip(tmp_path, 1.0)[1]
+    soundfile.write(tmp_path / "opposite.wav", np.stack([samples, -samples], 1), RATE // 2)
+    ask = Ask("fits", YES, "a calm song", about=ABOUT)
+    silent, opposite, fine = (
+        asked(clap, Media(tmp_path / f"{name}.wav"), ask)[0] for name in ("silent", "opposite", "a")
+    )
+    assert (silent.score is not None, silent.note) == (True, "the clip is silent; the score is meaningless")
+    assert "only the loudest channel was used" in (opposite.note or "")
+    assert "4,000 samples per second" in (opposite.note or "")
+    assert fine.note is None
+
+
 def test_categories_get_the_librarys_softmax(clap: Clap, tiny: Path, tmp_path: Path) -> None:
     media, samples = clip(tmp_path, 1.0)
     scale = Categories(type="categories", categories=["joy", "grief", "calm"])

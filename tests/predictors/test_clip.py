@@ -70,6 +70,17 @@ def test_the_score_is_the_librarys_cosine(clip: Clip, tiny: Path, tmp_path: Path
     assert abs(logits[0] - logits[1]) > 1e-3
 
 
+def test_an_image_that_shows_nothing_has_a_note(clip: Clip, tmp_path: Path) -> None:
+    Image.new("RGB", (64, 64), "navy").save(tmp_path / "navy.png")
+    ask = Ask("fits", YesNo(type="yes-no"), "a calm sea", about={"media": "image"})
+    blank, fine = (
+        clip.predict([Case("s", (ask,), Media(path))])[0][0]
+        for path in (tmp_path / "navy.png", picture(tmp_path))
+    )
+    assert "one colour" in (blank.note or "")
+    assert fine.note is None
+
+
 def test_eight_emotions_get_the_librarys_softmax(clip: Clip, tiny: Path, tmp_path: Path) -> None:
     path = picture(tmp_path)
     logits, _ = library_logits(tiny, path, [f"An image that evokes {name}." for name in MIKELS])

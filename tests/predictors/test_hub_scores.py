@@ -562,6 +562,31 @@ def test_pictures_are_scored_against_raters(written: dict[str, Path], tmp_path: 
     assert table["score"].n_unique() == 16
 
 
+def test_what_is_doubtful_about_a_file_is_said(written: dict[str, Path], tmp_path: Path) -> None:
+    """Silence, channels that cancel each other and a low rate; one colour and frames that are not looked at."""
+    samples = np.sin(np.arange(8_000) * 0.3)
+    soundfile.write(tmp_path / "silent.wav", np.zeros(16_000), 16_000)
+    soundfile.write(tmp_path / "opposite.wav", np.stack([samples, -samples], 1), 8_000)
+    grey, black = (Image.new("RGB", (64, 64), colour) for colour in ("grey", "black"))
+    grey.save(tmp_path / "grey.png")
+    grey.save(tmp_path / "frames.gif", save_all=True, append_images=[black])
+    expected = {
+        "silent.wav": ["the clip is silent"],
+        "opposite.wav": ["only the loudest channel was used", "8,000 samples per second"],
+        "grey.png": ["the image has one colour"],
+        "frames.gif": ["only the first of 2 frames"],
+    }
+    for name in written:
+        predictor = predictor_for(name, written)
+        for file, words in expected.items():
+            if (Path(file).suffix == ".wav") != (predictor.media_kinds == ("audio",)):
+                continue
+            case = Case(file, tuple(predictor.file_asks()), Media(tmp_path / file), prompt=PROMPT)
+            answer = predictor.predict([case])[0][0]
+            note = answer.note or answer.problem or ""
+            assert [word for word in words if word not in note] == [], (name, file, note)
+
+
 def test_silence_and_broken_files_are_problems_of_their_own(
     written: dict[str, Path], folder: Path, tmp_path: Path
 ) -> None:

@@ -63,6 +63,12 @@ def is_silent(peak: float) -> bool:
     return peak < _SILENCE
 
 
+def silence_doubts(samples: Array) -> tuple[str, ...]:
+    """What to know about the score of a silent clip; nothing about any other."""
+    silent = is_silent(float(np.abs(samples).max(initial=0.0)))
+    return ("the clip is silent; the score is meaningless",) if silent else ()
+
+
 @cache
 def mel_filters(rate: int, n_fft: int, bands: int) -> Array:
     """Triangles from 0 Hz to half the rate, ``(bands, n_fft // 2 + 1)``."""

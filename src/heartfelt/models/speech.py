@@ -31,7 +31,7 @@ import numpy.typing as npt
 
 from heartfelt.errors import InputError
 from heartfelt.models.loading import load_model
-from heartfelt.models.mel import RATE, is_silent, mel_power, mono, need_length
+from heartfelt.models.mel import RATE, mel_power, mono, need_length, silence_doubts
 from heartfelt.models.model import Model
 from heartfelt.streams import stream
 
@@ -128,9 +128,7 @@ def checked_speech(samples: Array, shortest: float = 0.0) -> tuple[Array, tuple[
     """The samples as float32, and what is doubtful about them; raise where there are none or less than so many seconds."""
     samples = mono(samples)
     need_length(samples, RATE, shortest, "the network")
-    warnings = []
-    if is_silent(float(np.abs(samples).max())):
-        warnings.append("the clip is silent; the score is meaningless")
+    warnings = [*silence_doubts(samples)]
     if samples.size < RATE:
         warnings.append(
             f"the clip lasts {samples.size / RATE:.2f} s; scores of less than a second are unreliable"

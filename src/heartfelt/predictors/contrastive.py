@@ -22,15 +22,17 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from heartfelt.errors import InputError
-from heartfelt.media.image import decode_image
-from heartfelt.media.sound import decode
+from heartfelt.media.image import decode_image, image_doubts
+from heartfelt.media.sound import decode, decode_with_doubts
 from heartfelt.models.hub import identity_of, loaded_from, model_of
+from heartfelt.models.mel import RATE, silence_doubts
 from heartfelt.predictors.hub_model import HubModel
 from heartfelt.predictors.predictor import PREDICTORS, Ask, Case, Prediction
 from heartfelt.predictors.spec import number_option
@@ -56,7 +58,7 @@ class Matcher(HubModel):
     def __init__(self, where: str, options: Mapping[str, str]) -> None:
         super().__init__(where, options)
         self._texts: Recent[tuple[Vector, str | None]] = Recent()
-        self._media: Recent[Vector] = Recent()
+        self._media: Recent[tuple[Vector, tuple[str, ...]]] = Recent()
 
     def _load(self, library: Any, where: str) -> None:
         self._model: Any = model_of(where, getattr(library, self.model_class)).to(self.device)
@@ -83,11 +85,21 @@ class Matcher(HubModel):
     def embed_media(self, content: bytes) -> Vector:
         """The vector of a media file's content."""
 
+    @abstractmethod
+    def doubts_about(self, content: bytes) -> tuple[str, ...]:
+        """What is doubtful about a media file's content."""
+
     def predict_case(self, case: Case) -> Sequence[Prediction]:
         """Embed the media once and match it with every question's texts."""
         content = case.media_file.content
-        vector = self._media.get(case.media_file.hash, lambda: unit(self.embed_media(content)))
-        return [self._answer(ask, vector) for ask in case.asks]
+        vector, doubts = self._media.get(
+            case.media_file.hash, lambda: (unit(self.embed_media(content)), self.doubts_about(content))
+        )
+        answers = [self._answer(ask, vector) for ask in case.asks]
+        return [
+            replace(answer, note="; ".join(filter(None, (answer.note, *doubts))) or None)
+            for answer in answers
+        ]
 
     def _embedded(self, text: str) -> tuple[Vector, str | None]:
         vector, remark = self.embed_text(text)
@@ -149,6 +161,11 @@ class Clap(Matcher):
         """The mean of the windows' unit vectors."""
         return self.embed_samples(decode(content, self.rate))
 
+    def doubts_about(self, content: bytes) -> tuple[str, ...]:
+        """Channels that cancel each other, a low rate, silence."""
+        samples, doubts = decode_with_doubts(content, RATE, min(self.rate, RATE))
+        return (*doubts, *silence_doubts(samples))
+
     @property
     def rate(self) -> int:
         """Samples per second that the model was made for."""
@@ -194,6 +211,10 @@ class Clip(Matcher):
     def embed_media(self, content: bytes) -> Vector:
         """The image's vector."""
         return image_vector(self._model, self._prepare, content)
+
+    def doubts_about(self, content: bytes) -> tuple[str, ...]:
+        """One colour, too few pixels, more frames than one."""
+        return image_doubts(content)[1]
 
 
 def image_vector(model: Any, prepare: Any, content: bytes) -> Vector:

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
 from heartfelt.errors import InputError, suggestion
+from heartfelt.media.image import image_doubts
 from heartfelt.models.checkpoint import Checkpoint
 from heartfelt.models.devices import checked_device
 from heartfelt.models.hub import transformers_library
@@ -120,7 +122,11 @@ class HubScores(HubModel):
         return answers
 
     def _measured(self, case: Case, prompt: str) -> Measured:
-        return self.measure(case.media_file.content, prompt)
+        content = case.media_file.content
+        measured = self.measure(content, prompt)
+        if self.media_kinds != ("image",):
+            return measured
+        return replace(measured, warnings=(*measured.warnings, *image_doubts(content)[1]))
 
     def _answer(self, ask: Ask, measured: Measured) -> Prediction:
         if isinstance(ask.scale, FreeText | Tags | Categories):

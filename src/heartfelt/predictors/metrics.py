@@ -186,9 +186,10 @@ class Brisque(MetricPredictor):
 
     def measure(self, case: Case, score: str) -> Measured:
         """The score of the image."""
-        from heartfelt.media.image import decode_image
+        from heartfelt.media.image import decode_image, image_doubts
         from heartfelt.models.brisque import brisque
 
         del score
-        image = decode_image(case.media_file.content, name=case.media_file.path.name)
-        return Measured({"brisque": brisque(image, model=self.network())})
+        content = case.media_file.content
+        image = decode_image(content, name=case.media_file.path.name)
+        return Measured({"brisque": brisque(image, model=self.network())}, image_doubts(content)[1])

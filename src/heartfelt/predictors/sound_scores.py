@@ -40,7 +40,7 @@ from heartfelt.models.checkpoint import (
     open_checkpoint,
     speech_of_fairseq,
 )
-from heartfelt.models.mel import RATE, is_silent, need_length
+from heartfelt.models.mel import RATE, need_length, silence_doubts
 from heartfelt.predictors.hub_model import HubModel, HubScores, checkpoint_identity
 from heartfelt.predictors.metrics import Measured
 from heartfelt.predictors.predictor import PREDICTORS
@@ -78,12 +78,7 @@ class _SoundScores(HubScores):
         total = sum(size for size, _ in parts)
         mean = {name: sum(size * values[name] for size, values in parts) / total for name in self.scores}
         notes = (f"the mean of {len(parts)} windows",) if len(parts) > 1 else ()
-        silent = (
-            ("the clip is silent; the score is meaningless",)
-            if is_silent(float(np.abs(samples).max()))
-            else ()
-        )
-        return Measured(mean, (*doubts, *silent, *notes))
+        return Measured(mean, (*doubts, *silence_doubts(samples), *notes))
 
     def _windows(self, samples: Samples, rate: int) -> Iterator[Samples]:
         """One after the other; a rest that is too short to judge is left out."""
