@@ -413,6 +413,14 @@ def test_every_predictor_that_knows_its_questions_says_what_it_reads() -> None:
             assert kind.media_kinds, name
 
 
+def test_a_score_is_not_shown_as_an_answer_on_the_scale(tmp_path: Path) -> None:
+    clip = str(write_tone(tmp_path / "tone.wav", 1.0))
+    shown = CliRunner().invoke(app, ["predict", clip, "--model", "pitch", "--study", "aimoclips"])
+    assert "valence 440.11 (score, not on the scale)" in " ".join(shown.stdout.split())
+    own = CliRunner().invoke(app, ["predict", clip, "--model", "pitch:median"])
+    assert own.stdout.strip().endswith("median 440.11")
+
+
 def test_one_file_named_twice_has_its_rows_once(pictures: Path) -> None:
     done = predict_files([pictures / "dark.png", pictures], Brightness())
     assert done.table.height == 3

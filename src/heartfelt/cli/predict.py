@@ -142,9 +142,10 @@ def _answer(row: _Row, most: int) -> str:
         return f"{row['question']}: {', '.join(f'{name} {percent(share)}' for name, share in top)}"
     if "answer" in row:
         return f"{row['question']} {row['answer']}"
+    if "value" not in row:
+        return f"{row['question']} {row['score']:.2f} (score, not on the scale)"
     bounds = f" [{row['low']:.2f}, {row['high']:.2f}]" if "low" in row and "high" in row else ""
-    number = row.get("value", row.get("score"))
-    return f"{row['question']} {number:.2f}{bounds}"
+    return f"{row['question']} {row['value']:.2f}{bounds}"
 
 
 def _show_windows(rows: Sequence[_Row]) -> None:
