@@ -562,6 +562,14 @@ def test_pictures_are_scored_against_raters(written: dict[str, Path], tmp_path: 
     assert table["score"].n_unique() == 16
 
 
+@pytest.mark.parametrize("name", ["", "clip.wav"])
+def test_scoreq_names_the_file_it_needs(name: str, tmp_path: Path) -> None:
+    (tmp_path / "clip.wav").write_bytes(b"")
+    with pytest.raises(InputError, match="is not an ONNX file") as refused:
+        predictor_from(f"scoreq:{tmp_path / name}").file_asks()
+    assert "adapt_nr_telephone.onnx" in refused.value.fix
+
+
 def test_what_is_doubtful_about_a_file_is_said(written: dict[str, Path], tmp_path: Path) -> None:
     """Silence, channels that cancel each other and a low rate; one colour and frames that are not looked at."""
     samples = np.sin(np.arange(8_000) * 0.3)

@@ -51,7 +51,7 @@ def loaded_from(
     if config and folder.is_dir() and not (folder / "config.json").is_file():
         raise InputError(
             f"{where} holds no model: it has no config.json.",
-            "Give a folder written by save_pretrained, or a name on the hub such as 'laion/clap-htsat-unfused'.",
+            "Give a folder written by save_pretrained, or a name on the hub (OWNER/NAME).",
         )
     if not folder.exists() and (where.startswith((".", "/", "~")) or where.count("/") > 1):
         raise InputError(

@@ -17,6 +17,7 @@ from __future__ import annotations
 import warnings
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -262,6 +263,8 @@ class Scoreq(_SoundScores):
 
     def _load(self, library: Any, where: str) -> None:
         del library
+        if Path(where).suffix.lower() != ".onnx":
+            raise InputError(f"{where} is not an ONNX file.", f"Write scoreq:FILE. {self.weights}")
         self._model = load_model(where)
         self._identity = self._model.identity
 
