@@ -37,6 +37,7 @@ class ReferenceMetric(MetricPredictor):
     """Compares a sound with its reference."""
 
     media_kinds = ("audio",)
+    revision = 2
     needs_reference = True
 
     def __init__(self, argument: str, options: Mapping[str, str]) -> None:
