@@ -17,7 +17,7 @@ from heartfelt.predictors.budgets import read_budget
 from heartfelt.predictors.calls import Budget
 from heartfelt.snapshot import Snapshot
 from tests.predictors.servers import Reply, Served, serving
-from tests.predictors.studies import snapshot
+from tests.predictors.studies import STUDY, snapshot
 
 pytestmark = pytest.mark.server
 
@@ -86,6 +86,54 @@ def test_a_later_run_with_a_larger_budget_asks_just_the_rest(
         bench = heartfelt.bench(data, models, questions=["valence"], folder=tmp_path / "out", budget=budget)
         assert len(served.requests) == requests
     assert not bench.predictions["problem"].drop_nulls().len()
+
+
+def test_a_budget_of_files_counts_earlier_runs_of_the_folder(served: Served, tmp_path: Path) -> None:
+    model = chat(served, "one").removeprefix("one=")
+    snapshot(tmp_path / "files", 4)
+    clips, study = tmp_path / "files" / "media", tmp_path / "study.yaml"
+    study.write_text(STUDY, encoding="utf-8")
+    for limit, requests in ((2, 2), (2, 2), (3, 3), (99, 4)):
+        heartfelt.predict(
+            clips, model, study=study, questions=["valence"], folder=tmp_path / "out", budget=limit
+        )
+        assert len(served.requests) == requests
+
+
+def test_prices_given_later_hold_for_what_was_asked_before(
+    served: Served, data: Snapshot, tmp_path: Path
+) -> None:
+    for options, budget in (("", None), ("input_price=1000,output_price=0,timeout=9", 5)):
+        model = chat(served, "one", f"temperature=0{options and ','}{options}")
+        heartfelt.bench(
+            data, model, questions=["valence"], folder=tmp_path / "out", budget=budget, cache=False
+        )
+    assert len(served.requests) == 6, "6 requests at a price of 1 leave nothing of 5"
+
+
+def test_a_budget_is_for_all_parts_of_a_bench(
+    served: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parts = []
+    for name in ("first", "second"):
+        made = snapshot(tmp_path / name, 6)
+        study = made.study.model_copy(update={"name": name})
+        tables = {"stimuli": made.stimuli, "ratings": made.ratings}
+        parts.append(Snapshot.build(study, **tables, source=made.source))
+    monkeypatch.setattr("heartfelt.cli.bench.read_parts", lambda *_: parts)
+    command = [
+        "bench",
+        str(tmp_path / "first"),
+        "-p",
+        chat(served, "one"),
+        "--no-cache",
+        "--resamples",
+        "100",
+    ]
+    command += ["--question", "valence", "--out", str(tmp_path / "out"), "--budget"]
+    for limit, requests in ((8, 8), (8, 8), (10, 10)):
+        assert main([*command, str(limit)]) == 0
+        assert len(served.requests) == requests
 
 
 def test_a_budget_that_cannot_be_checked_is_refused_before_anything_is_asked(

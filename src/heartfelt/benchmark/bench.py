@@ -20,7 +20,7 @@ from heartfelt.errors import HeartfeltError, InputError
 from heartfelt.labels import Benchmark, labels
 from heartfelt.media.decoded import keep_decoded
 from heartfelt.predictors import Predictor, Run, RunOptions, cases, predictor_from, run
-from heartfelt.predictors.budgets import applies_to, with_earlier
+from heartfelt.predictors.budgets import applies_to, with_other_runs
 from heartfelt.predictors.metric_files import LOWER, LOWER_IS_BETTER
 from heartfelt.predictors.repeats import self_consistency
 from heartfelt.predictors.spec import PredictorLike
@@ -239,9 +239,9 @@ def _asking(predictor: Predictor, options: RunOptions, home: Path | None, runs: 
     if budget is None or not applies_to(budget, predictor):
         return replace(options, budget=None)
     if home is not None:
-        return replace(options, budget=with_earlier(budget, home, home.parent))
+        return replace(options, budget=with_other_runs(budget, home.parent, home, predictor))
     spent = sum(budget.taken_by(done.usage) for done in runs if done.usage is not None)
-    return replace(options, budget=replace(budget, spent=spent))
+    return replace(options, budget=replace(budget, spent=budget.spent + spent))
 
 
 def model_info(predictor: Predictor, done: Run) -> ModelInfo:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -111,9 +112,10 @@ def bench(
 ) -> None:
     """Ask predictors about everything that was rated, and score them against the labels and their ceiling."""
     from heartfelt.benchmark import BenchOptions
+    from heartfelt.benchmark.earlier import RUNS
     from heartfelt.formats.format import system_scores
     from heartfelt.predictors import RunOptions, user_cache
-    from heartfelt.predictors.budgets import read_budget
+    from heartfelt.predictors.budgets import read_budget, with_other_runs
     from heartfelt.predictors.spec import check_extras
     from heartfelt.report.bench.write import run_bench
     from heartfelt.scoring import ScoreOptions, Selection
@@ -132,6 +134,7 @@ def bench(
         systems_from="the scored clips" if systems is None else f"the file {systems.name}",
         interval_confidence=interval_confidence,
     )
+    allowance = None if budget is None else read_budget(budget)
     asking = RunOptions(
         at_once,
         batch,
@@ -139,7 +142,6 @@ def bench(
         cache=user_cache() if cache else None,
         engine=engine,
         engine_options=engine_options(engine, address, workers, cpus, gpus, send_media),
-        budget=None if budget is None else read_budget(budget),
         repeats=repeats,
     )
     notes: tuple[str, ...] = ()
@@ -152,10 +154,13 @@ def bench(
             sources += [_benchmark(source, policy)]
         else:
             sources += [_screened(each, policy) for each in read_parts(source, format, map, as_, report)]
-        results = [
-            run_bench(each, model, out if len(sources) == 1 else out / each.study.name, options, report)
-            for each in sources
-        ]
+        results = []
+        for each in sources:
+            target = out if len(sources) == 1 else out / each.study.name
+            # One budget for all parts: each counts what is spent on the others, its own runs are counted by the bench.
+            left = None if allowance is None else with_other_runs(allowance, out, target / RUNS)
+            part_options = replace(options, run=replace(asking, budget=left))
+            results.append(run_bench(each, model, target, part_options, report))
     for result in results:
         _show(result)
     for result in results:

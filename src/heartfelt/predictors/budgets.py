@@ -45,23 +45,46 @@ def applies_to(budget: Budget | None, predictor: Predictor) -> bool:
     return True
 
 
-def with_earlier(budget: Budget, home: Path, runs: Path) -> Budget:
-    """The budget with what was spent in every run below ``runs``, and with the dearest case of the run in ``home``."""
+def with_calls(budget: Budget, calls: Iterable[tuple[str, Call]]) -> Budget:
+    """The budget with what earlier requests of a run took, given as (stimulus, call), and with the dearest of its cases.
+
+    Where the server did not count some of them, the price of a case is to be learnt again.
+    """
     cases: dict[tuple[str, int], float] = defaultdict(float)
-    for stimulus, call in calls_in(home):
-        cases[stimulus, call.repeat] += budget.of(call) or 0.0
-    dearest = max(cases.values(), default=None)
-    return replace(budget, spent=spent(budget, calls_below(runs)), dearest=dearest)
+    counted = True
+    for stimulus, call in calls:
+        if call.metered and not call.cached:
+            amount = budget.of(call)
+            cases[stimulus, call.repeat] += amount or 0.0
+            counted = counted and amount is not None
+    dearest = max(cases.values(), default=None) if counted else None
+    return replace(budget, spent=budget.spent + sum(cases.values()), dearest=dearest)
 
 
-def spent(budget: Budget, calls: Iterable[Call]) -> float:
-    """What requests took of a budget."""
-    return sum(budget.of(call) or 0.0 for call in calls)
+def with_other_runs(budget: Budget, folder: Path, home: Path, predictor: Predictor | None = None) -> Budget:
+    """The budget with what every run below ``folder`` took, except those in ``home`` or below it.
+
+    Requests that were made to the predictor's model before its prices were given count at these prices.
+    """
+    model = getattr(predictor, "model", None)
+    total = budget.spent
+    for call in calls_below(folder, without=home):
+        amount = budget.of(call)
+        if amount is None and predictor is not None and call.requested_model == model:
+            amount = predictor.cost(call.input_tokens, call.output_tokens)
+        total += amount or 0.0
+    return replace(budget, spent=total)
 
 
-def calls_below(runs: Path) -> list[Call]:
-    """Every request that the runs below a folder have made, by their journals."""
-    return [call for home in sorted(runs.glob("*")) for _, call in calls_in(home)]
+def calls_below(folder: Path, *, without: Path | None = None) -> list[Call]:
+    """Every request that the runs below a folder have made, by their journals, except those in ``without`` or below it."""
+    homes = (path.parent for path in sorted(folder.rglob(JOURNAL)))
+    return [
+        call
+        for home in homes
+        if without is None or not home.is_relative_to(without)
+        for _, call in calls_in(home)
+    ]
 
 
 def calls_in(home: Path) -> list[tuple[str, Call]]:

@@ -127,6 +127,11 @@ def calls_table(calls: Iterable[tuple[str, Call]]) -> pl.DataFrame:
     return CALLS.check(pl.DataFrame(rows, schema=schema), "calls")
 
 
+def within(limit: float, amount: float) -> bool:
+    """Whether an amount is within a limit; sums of prices such as 0.1 are off by rounding, which is no overspending."""
+    return amount <= limit * (1 + 1e-9)
+
+
 @dataclass(frozen=True, slots=True)
 class Budget:
     """What the requests of a run may cost, or how many tokens they may take, input and output together."""
@@ -182,7 +187,7 @@ class Spending:
             return False
         if self.dearest is None:
             return not self._under_way
-        return self.spent + (self._under_way + cases) * self.dearest <= self.budget.limit
+        return within(self.budget.limit, self.spent + (self._under_way + cases) * self.dearest)
 
     def send(self, cases: int) -> None:
         """Note that so many cases are under way."""

@@ -21,7 +21,7 @@ from heartfelt import clock
 from heartfelt.errors import InputError, Interrupted
 from heartfelt.files import write_bytes, write_text
 from heartfelt.predictors.asking import Outcome, Retry, Work
-from heartfelt.predictors.budgets import applies_to
+from heartfelt.predictors.budgets import applies_to, with_calls
 from heartfelt.predictors.calls import Budget, Call, Spending, Usage, calls_table, usage_of
 from heartfelt.predictors.engines import ENGINES, Engine
 from heartfelt.predictors.predictor import Case, Media, Prediction, Predictor, PredictorInfo
@@ -63,7 +63,10 @@ class RunOptions:
     give_up_after: int | None = 50
     """Stop when this many cases in a row were lost to transient errors, or a server has refused as many and answered none."""
     budget: Budget | None = None
-    """What requests to a hosted model may cost; cases it has no room for are not asked, and a later run asks them."""
+    """What requests to a hosted model may cost, those of earlier runs in the folder included.
+
+    Cases it has no room for are not asked, and a later run asks them.
+    """
     repeats: int = 1
     """How often each question is asked, of a predictor whose answers vary (a server, a function); the answers are combined."""
 
@@ -302,7 +305,7 @@ def _ask(predictor: Predictor, state: _State, options: RunOptions, progress: Pro
     done = lost = answered = 0
     giving_up = False
     spending = (
-        Spending(options.budget)
+        Spending(with_calls(options.budget, state.calls.values()))
         if options.budget is not None and applies_to(options.budget, predictor)
         else None
     )
