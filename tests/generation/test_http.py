@@ -210,3 +210,17 @@ def test_a_key_that_is_not_set_stops_before_anything_is_sent(
     result = made(tmp_path / "s", served.url, attempts=2, retries=1, cost_each=2)
     assert "cannot be reached: Connection refused (2 requests)" in only(result)
     assert (result.cost, result.attempts) == (0.0, 4)
+
+
+@pytest.mark.parametrize("status", [404, 503])
+def test_a_result_that_was_ordered_and_cannot_be_fetched_was_paid_for(status: int, tmp_path: Path) -> None:
+    def behave(asked: Asked, served: Service) -> Reply:
+        return Reply(body=b'{"file": "/gone"}') if asked.method == "POST" else Reply(status, b"no such file")
+
+    with service(behave) as served:
+        result = made(
+            tmp_path / "s", served.url, answer="url", path="file", cost_each=2, retries=0, headers={}
+        )
+        ordered = sum(each.method == "POST" for each in served.asked)
+    assert f"the server answered {status}" in only(result)
+    assert result.cost == 2 * ordered == 4

@@ -107,7 +107,10 @@ class HttpGenerator:
             except TransientError as error:
                 pause = self._retry.wait(prompt.stimulus, attempt, error.after or 0.0)
                 if attempt > self.settings.retries or pause is None or time.monotonic() + pause >= end:
-                    unpaid = error.status is not None or isinstance(error.__context__, httpcore.ConnectError)
+                    # What is fetched was paid for when it was ordered.
+                    unpaid = method == "POST" and (
+                        error.status is not None or isinstance(error.__context__, httpcore.ConnectError)
+                    )
                     problem = NotReached if unpaid else InputError
                     raise problem(f"{error.problem} ({attempt} requests)", error.fix) from error
                 time.sleep(pause)
@@ -117,7 +120,8 @@ class HttpGenerator:
                 "Check the address, and the key in the environment variable that 'headers' names.",
             )
         if not 200 <= response.status <= 299:
-            raise Refused(
+            refused = Refused if method == "POST" else NoStimulus
+            raise refused(
                 response.refusal, "Check 'json' in make.yaml, and whether the service allows this text."
             )
         return response

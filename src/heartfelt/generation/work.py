@@ -101,12 +101,12 @@ class GenerateWork:
         try:
             generator = self._built()
         except HeartfeltError as error:
-            return [Outcome(each, problem=error.problem, stopped=True, note=error.fix) for each in batch]
+            return [_stopped(each, error.problem, error.fix) for each in batch]
         except Exception as error:  # noqa: BLE001 - the edge: a generator that cannot be built stops its system only
             _raise_if_full(error)
             missing = missing_extra(error) if isinstance(error, ModuleNotFoundError) else None
             problem, fix = (missing.problem, missing.fix) if missing else (error_line(error), None)
-            return [Outcome(each, problem=problem, stopped=True, note=fix) for each in batch]
+            return [_stopped(each, problem, fix) for each in batch]
         return list(self._made(generator, batch))
 
     def lost(self, batch: Sequence[Request], times: int) -> list[Outcome]:
@@ -127,7 +127,9 @@ class GenerateWork:
             return self._generator
 
     def _made(self, generator: Generator, batch: Sequence[Request]) -> Iterator[Outcome]:
-        size = min(len(batch), self._limit or len(batch))
+        together = isinstance(generator, BatchGenerator) and getattr(generator, "makes_batches", True)
+        # What is made one by one is also settled one by one: a failure must not make, and pay for, the others again.
+        size = min(len(batch), self._limit or len(batch)) if together else 1
         for start in range(0, len(batch), size):
             yield from self._together(generator, batch[start : start + size])
 
@@ -148,7 +150,7 @@ class GenerateWork:
                     "Correct the generator.",
                 )
         except CannotGenerate as error:
-            yield from (Outcome(each, problem=error.problem, stopped=True, note=error.fix) for each in batch)
+            yield from (_stopped(each, error.problem, error.fix) for each in batch)
         except Exception as error:  # noqa: BLE001 - the edge: traced to its stimulus, whose problem it is
             _raise_if_full(error)
             yield from self._after(error, generator, batch, clock.timer() - begun)
@@ -219,6 +221,11 @@ class GenerateWork:
             revision=revision,
             hardware=f"CPU ({platform.machine()})" if needs else own.hardware,
         )
+
+
+def _stopped(request: Request, problem: str, fix: str | None) -> Outcome:
+    """A generator that cannot work at all: nothing was made, and nothing paid."""
+    return Outcome(request, problem=problem, stopped=True, paid=False, note=fix)
 
 
 def _raise_if_full(error: BaseException | None) -> None:
