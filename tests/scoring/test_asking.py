@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 import heartfelt
@@ -15,6 +17,7 @@ from heartfelt.cli import main
 from heartfelt.errors import InputError
 from heartfelt.predictors.budgets import read_budget
 from heartfelt.predictors.calls import Budget
+from heartfelt.site.viewer.read import read_run_folder
 from heartfelt.snapshot import Snapshot
 from tests.predictors.servers import Reply, Served, serving
 from tests.predictors.studies import STUDY, snapshot
@@ -136,6 +139,51 @@ def test_a_budget_is_for_all_parts_of_a_bench(
         assert len(served.requests) == requests
 
 
+def test_names_that_look_alike_share_no_folder(data: Snapshot, tmp_path: Path) -> None:
+    """Long names that begin alike, names that differ in one sign or in case, and names of no folder."""
+    out = tmp_path / "out"
+    names = ["m" * 130 + "1", "m" * 130 + "2", "a b", "a/b", "A b", "..", "."]
+    numbers = {name: float(1 + place) for place, name in enumerate(names)}
+    models = {name: _constant(number) for name, number in numbers.items()}
+    heartfelt.bench(data, models, questions=["valence"], folder=out)
+    answers = {}
+    for home in (out / "runs").iterdir():
+        table = pl.read_parquet(home / "predictions.parquet")
+        answers[json.loads((home / "run.json").read_text())["model"]] = table["value"].to_list()
+    assert answers == {name: [number] * 6 for name, number in numbers.items()}
+    assert len({home.name.casefold() for home in (out / "runs").iterdir()}) == len(names)
+
+
+def test_folders_of_earlier_versions_go_on(served: Served, data: Snapshot, tmp_path: Path) -> None:
+    model, runs = chat(served, "one"), tmp_path / "out" / "runs"
+    out, asked = tmp_path / "out", ["valence"]
+    heartfelt.bench(data, model, questions=asked, folder=out, cache=False)
+    (home,) = runs.iterdir()
+    home.rename(runs / re.sub(r"[^\w.-]+", "_", model.removeprefix("one="))[:120])
+    heartfelt.bench(data, model, questions=asked, folder=out, cache=False)
+    assert len(served.requests) == 6
+    assert len(list(runs.iterdir())) == 1
+
+
+def _constant(number: float) -> Callable[[str], float]:
+    def always(stimulus: str) -> float:
+        del stimulus
+        return number
+
+    return always
+
+
+def test_a_model_asked_anew_under_its_name_leaves_nothing_of_the_old_one_in_the_viewer(
+    served: Served, data: Snapshot, tmp_path: Path
+) -> None:
+    for options in ("temperature=1,seed=1", "temperature=1,seed=2"):
+        model = chat(served, "one", options)
+        heartfelt.bench(data, model, questions=["valence"], folder=tmp_path / "out", repeats=2, cache=False)
+    view = read_run_folder(tmp_path / "out")
+    assert len(view.exchanges) == 12
+    assert {len(sample.repeats) for sample in view.samples} == {2}
+
+
 def test_a_budget_that_cannot_be_checked_is_refused_before_anything_is_asked(
     served: Served, data: Snapshot
 ) -> None:
@@ -155,10 +203,30 @@ def test_a_server_without_prices_is_asked_at_full_speed_under_a_budget(data: Sna
     assert problems(bench, "sim") == [None] * 6
 
 
-@pytest.mark.parametrize("wrong", ["much", "-3", "1e999", "nan", "5 dollars", ""])
+@pytest.mark.parametrize(
+    "wrong",
+    ["much", "-3", "1e999", "nan", "5 dollars", "", "0,5", "1,50", "1,0000", "1_0_", "2,5tokens", True],
+)
 def test_what_is_no_budget(wrong: str) -> None:
     with pytest.raises(InputError, match="is not a budget"):
         read_budget(wrong)
+
+
+@pytest.mark.parametrize(
+    ("amount", "limit", "unit"),
+    [
+        ("0.5", 0.5, "cost"),
+        (1e-5, 1e-5, "cost"),
+        ("1e-3", 0.001, "cost"),
+        ("1,250.5", 1250.5, "cost"),
+        ("2_000_000 tokens", 2e6, "tokens"),
+        ("2E6token", 2e6, "tokens"),
+        ("8,000tokens", 8000.0, "tokens"),
+        (7, 7.0, "cost"),
+    ],
+)
+def test_what_is_a_budget(amount: str | float, limit: float, unit: str) -> None:
+    assert read_budget(amount) == Budget(limit, unit)  # type: ignore[arg-type]  # one of the two
 
 
 def test_repeats_are_combined_and_their_consistency_is_scored(

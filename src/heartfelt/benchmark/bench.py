@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 import polars as pl
 
-from heartfelt.benchmark.earlier import RUNS, earlier_bench
+from heartfelt.benchmark.earlier import RUNS, earlier_bench, run_folder
 from heartfelt.benchmark.stacking import with_stacks
 from heartfelt.errors import HeartfeltError, InputError
 from heartfelt.labels import Benchmark, labels
@@ -165,10 +165,9 @@ def bench(
     about = dict(earlier.about)
     with _decoded_once(predictors, options):
         for predictor in predictors:
-            name = re.sub(r"[^\w.-]+", "_", predictor.spec)[:120]
             with predictor:
                 predictor.learn(source, known)
-                home = None if options.folder is None else options.folder / RUNS / name
+                home = None if options.folder is None else run_folder(options.folder / RUNS, predictor.spec)
                 asking = _asking(predictor, options.run, home, runs)
                 done = run(predictor, asked[predictor.compares], home, asking, progress)
                 about[done.model] = model_info(predictor, done)

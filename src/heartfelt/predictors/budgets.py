@@ -13,7 +13,11 @@ from heartfelt.predictors.calls import Budget, Call
 from heartfelt.predictors.predictor import Predictor
 from heartfelt.predictors.store import JOURNAL, Journal
 
-_AMOUNT = re.compile(r"(?P<limit>[0-9][0-9_.,eE+]*)\s*(?P<unit>tokens?)?", re.IGNORECASE)
+_AMOUNT = re.compile(
+    r"(?P<limit>(?:\d{1,3}(?:,\d{3})+|\d+(?:_\d+)*)(?:\.\d*)?(?:e[+-]?\d+)?)\s*(?P<unit>tokens?)?",
+    re.IGNORECASE | re.ASCII,
+)
+"""A comma stands between thousands; as a decimal sign it would make 0,5 five."""
 
 
 def read_budget(amount: str | float | Budget) -> Budget:
@@ -21,13 +25,11 @@ def read_budget(amount: str | float | Budget) -> Budget:
     if isinstance(amount, Budget):
         return amount
     parts = _AMOUNT.fullmatch(str(amount).strip())
-    try:
-        limit = float(parts["limit"].replace(",", "").replace("_", "")) if parts else -1.0
-    except ValueError:
-        limit = -1.0
-    if parts is None or not 0 <= limit < float("inf"):
+    limit = float(parts["limit"].replace(",", "").replace("_", "")) if parts else -1.0
+    if parts is None or not limit < float("inf"):
         raise InputError(
-            f"'{amount}' is not a budget.", "Give a cost such as 5, or tokens such as 2000000tokens."
+            f"'{amount}' is not a budget.",
+            "Give a cost such as 0.5, with a decimal point, or tokens such as 2000000tokens.",
         )
     return Budget(limit, "tokens" if parts["unit"] else "cost")
 
