@@ -50,17 +50,23 @@ def applies_to(budget: Budget | None, predictor: Predictor) -> bool:
 def with_calls(budget: Budget, calls: Iterable[tuple[str, Call]]) -> Budget:
     """The budget with what earlier requests of a run took, given as (stimulus, call), and with the dearest of its cases.
 
-    Where the server did not count some of them, the price of a case is to be learnt again.
+    Requests whose answers were lost count like the dearest case. Where the server did not count others, the price of a case is
+    to be learnt again.
     """
     cases: dict[tuple[str, int], float] = defaultdict(float)
-    counted = True
+    lost, counted = 0, True
     for stimulus, call in calls:
-        if call.metered and not call.cached:
-            amount = budget.of(call)
-            cases[stimulus, call.repeat] += amount or 0.0
-            counted = counted and amount is not None
-    dearest = max(cases.values(), default=None) if counted else None
-    return replace(budget, spent=budget.spent + sum(cases.values()), dearest=dearest)
+        if not call.metered or call.cached:
+            continue
+        if call.lost is not None:
+            lost += 1
+            continue
+        amount = budget.of(call)
+        cases[stimulus, call.repeat] += amount or 0.0
+        counted = counted and amount is not None
+    dearest = max(cases.values(), default=None)
+    spent = budget.spent + sum(cases.values()) + lost * (dearest or 0.0)
+    return replace(budget, spent=spent, dearest=dearest if counted else None)
 
 
 def with_other_runs(budget: Budget, folder: Path, home: Path, predictor: Predictor | None = None) -> Budget:
@@ -69,24 +75,22 @@ def with_other_runs(budget: Budget, folder: Path, home: Path, predictor: Predict
     Requests that were made to the predictor's model before its prices were given count at these prices.
     """
     model = getattr(predictor, "model", None)
-    total = budget.spent
-    for call in calls_below(folder, without=home):
-        amount = budget.of(call)
-        if amount is None and predictor is not None and call.requested_model == model:
-            amount = predictor.cost(call.input_tokens, call.output_tokens)
-        total += amount or 0.0
-    return replace(budget, spent=total)
+
+    def priced(call: Call) -> Call:
+        if call.cost is not None or predictor is None or call.requested_model != model:
+            return call
+        return replace(call, cost=predictor.cost(call.input_tokens, call.output_tokens))
+
+    for other in runs_below(folder):
+        if not other.is_relative_to(home):
+            calls = [(stimulus, priced(call)) for stimulus, call in calls_in(other)]
+            budget = replace(with_calls(budget, calls), dearest=None)
+    return budget
 
 
-def calls_below(folder: Path, *, without: Path | None = None) -> list[Call]:
-    """Every request that the runs below a folder have made, by their journals, except those in ``without`` or below it."""
-    homes = (path.parent for path in sorted(folder.rglob(JOURNAL)))
-    return [
-        call
-        for home in homes
-        if without is None or not home.is_relative_to(without)
-        for _, call in calls_in(home)
-    ]
+def runs_below(folder: Path) -> list[Path]:
+    """The folders of all runs below a folder."""
+    return [path.parent for path in sorted(folder.rglob(JOURNAL))]
 
 
 def calls_in(home: Path) -> list[tuple[str, Call]]:

@@ -35,7 +35,7 @@ class Call:
     )
     requested_model: str = _column("the model that was asked for")
     form: str = _column("how the answer was asked for: json_schema, json_object, plain or similarity")
-    status: int = _column("the HTTP status", 200)
+    status: int | None = _column("the HTTP status; missing where no answer came to its end", 200)
     model: str | None = _column("the model as the server names it", None)
     fingerprint: str | None = _column("the server's system fingerprint", None)
     finish_reason: str | None = _column("why the model stopped writing", None)
@@ -52,6 +52,7 @@ class Call:
     cached: bool = _column("whether this run took the answer from the cache", False)
     repeat: int = _column("which repeat of the questions it was for, counted from 0", 0)
     prompt: str | None = _column("what was sent as text, media left out; never a key", None)
+    lost: str | None = _column("why its answer is missing or incomplete, although it may be paid for", None)
 
     @property
     def metered(self) -> bool:
@@ -175,7 +176,7 @@ class Spending:
     """
 
     def __init__(self, budget: Budget) -> None:
-        self.budget, self.spent = budget, budget.spent
+        self.budget, self._counted, self._lost = budget, budget.spent, 0
         self.dearest = budget.dearest
         """What the dearest case took; None before one was paid for."""
         self._under_way = 0
@@ -194,15 +195,22 @@ class Spending:
         self._under_way += cases
 
     def receive(self, calls: Iterable[Call]) -> None:
-        """Note what the requests of one case took."""
+        """Note what the requests of one case took; those whose answers were lost count like the dearest case."""
         self._under_way -= 1
         made = [call for call in calls if not call.cached]
-        amounts = [self.budget.of(call) for call in made]
-        self._uncounted = self._uncounted or None in amounts
-        if made:
-            amount = sum(each or 0.0 for each in amounts)
-            self.spent += amount
-            self.dearest = max(self.dearest or 0.0, amount)
+        amounts = [amount for call in made if (amount := self.budget.of(call)) is not None]
+        self._lost += sum(call.lost is not None for call in made)
+        self._uncounted = self._uncounted or any(
+            self.budget.of(call) is None and call.lost is None for call in made
+        )
+        if amounts:
+            self._counted += sum(amounts)
+            self.dearest = max(self.dearest or 0.0, sum(amounts))
+
+    @property
+    def spent(self) -> float:
+        """What was spent, earlier runs included."""
+        return self._counted + self._lost * (self.dearest or 0.0)
 
     @property
     def reason(self) -> str:

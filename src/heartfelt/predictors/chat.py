@@ -39,7 +39,14 @@ from heartfelt.predictors.chat_form import (
     schema,
 )
 from heartfelt.predictors.chat_sets import combined, orders_of
-from heartfelt.predictors.http import Connections, RemotePredictor, Response, checked_address, secret
+from heartfelt.predictors.http import (
+    Connections,
+    RemotePredictor,
+    Response,
+    UnusableAnswer,
+    checked_address,
+    secret,
+)
 from heartfelt.predictors.predictor import PREDICTORS, Ask, Case, Prediction, PredictorInfo, TransientError
 from heartfelt.predictors.spec import number_option
 from heartfelt.study.answer import Scale
@@ -201,7 +208,7 @@ class Chat(RemotePredictor):
             except TransientError as error:
                 if not answers:
                     raise
-                predictions = [Prediction.later(error.problem, error.after)] * len(asks)
+                predictions = [Prediction.later(error.problem, error.after, error.lost_calls)] * len(asks)
             note = self._note(case, asks)
             for ask, prediction in zip(asks, predictions, strict=True):
                 if note and not prediction.problem:
@@ -219,14 +226,20 @@ class Chat(RemotePredictor):
 
     def _compared(self, case: Case, asks: Sequence[Ask]) -> Sequence[Prediction]:
         """The questions about a set, in every order it is shown in; what one order gave is not asked and paid for twice."""
-        orders, made = orders_of(case), []
+        orders = orders_of(case)
+        made: list[Sequence[Prediction]] = []
         keys = [
             f"{case.stimulus}\x1f{asks[0].question}\x1f{asks[0].shown}\x1f{place}\x1f{case.repeat}"
             for place in range(len(orders))
         ]
         for key, order in zip(keys, orders, strict=True):
             if key not in self._answered:
-                self._answered[key] = self._group(replace(case, members=order), asks)
+                try:
+                    self._answered[key] = self._group(replace(case, members=order), asks)
+                except TransientError as error:
+                    paid = (call for given in made for prediction in given for call in prediction.calls)
+                    error.lost_calls = (*dict.fromkeys(paid), *error.lost_calls)
+                    raise
             made.append(self._answered[key])
         for key in keys:
             del self._answered[key]
@@ -239,9 +252,12 @@ class Chat(RemotePredictor):
         content = self._message(case, asks)
         problem = ""
         for form in self._forms:
-            response, call = self._sent(case, asks, content, form)
-            if response.status == 400 and self._adapts(response.text):
+            try:
                 response, call = self._sent(case, asks, content, form)
+                if response.status == 400 and self._adapts(response.text):
+                    response, call = self._sent(case, asks, content, form)
+            except UnusableAnswer as error:
+                return [Prediction(problem=error.problem, call=error.call)] * len(asks)
             if response.status == 200:
                 self._forms = (form,)
                 return self._read(response.text, call, asks, case.members)
@@ -309,16 +325,23 @@ class Chat(RemotePredictor):
         request = self._request(case, asks, content, form)
         body = json.dumps(request).encode()
         at, begun = clock.now().isoformat(timespec="microseconds"), clock.timer()
-        response = self.connections.post(body)
-        seconds = round(clock.timer() - begun, 6)
         digest = hashlib.sha256(body).hexdigest()
         name = hashlib.sha256(f"{digest} {at}".encode()).hexdigest()[:16]
         questions = tuple(ask.question for ask in asks)
         prompt = in_words(request["messages"])
-        call = Call(
-            name, digest, at, questions, self.model, form, response.status, seconds=seconds, prompt=prompt
-        )
-        return response, call
+        call = Call(name, digest, at, questions, self.model, form, None, prompt=prompt)
+        try:
+            response = self.connections.post(body)
+        except TransientError as error:
+            if error.begun:
+                seconds = round(clock.timer() - begun, 6)
+                error.lost_calls = (replace(call, seconds=seconds, lost=error.problem),)
+            raise
+        except UnusableAnswer as error:
+            seconds = round(clock.timer() - begun, 6)
+            error.call = replace(call, seconds=seconds, lost=error.problem)
+            raise
+        return response, replace(call, status=response.status, seconds=round(clock.timer() - begun, 6))
 
     def _read(
         self, text: str, call: Call, asks: Sequence[Ask], shown: Sequence[Case]

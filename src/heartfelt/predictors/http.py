@@ -121,14 +121,16 @@ class Connections:
         self._sockets.deadline.at = time.monotonic() + seconds
         try:
             answer, body = self._exchanged(method, url, content)
-        except (httpcore.TimeoutException, TimeoutError):
-            raise TransientError(f"the server did not answer within {round(seconds, 2):g} s") from None
+        except (httpcore.TimeoutException, TimeoutError) as error:
+            late = f"the server did not answer within {round(seconds, 2):g} s"
+            raise TransientError(late, begun=not isinstance(error, httpcore.ConnectTimeout)) from None
         except (httpcore.NetworkError, httpcore.ProtocolError, OSError, UnicodeError) as error:
-            raise TransientError(_broken(error)) from None
+            problem = _broken(error)
+            raise TransientError(problem, begun=problem.startswith(CUT_OFF)) from None
         headers = {name.lower(): self._clean(value).decode("latin-1") for name, value in answer.headers}
         body = self._clean(_decompressed(body, headers.get(b"content-encoding", ""), self._longest))
         if answer.status < 300 and _ends_early(body, headers):
-            raise TransientError(f"{CUT_OFF}: its JSON has no end")
+            raise TransientError(f"{CUT_OFF}: its JSON has no end", begun=True)
         kind = headers.get(b"content-type", "").partition(";")[0].strip().lower()
         response = Response(answer.status, body, headers.get(b"location"), kind)
         if is_transient(answer.status):
@@ -292,7 +294,7 @@ def _decompressed(body: bytes, encoding: str, longest: int) -> bytes:
     if len(out) > longest:
         raise _too_long(longest)
     if not unpacker.eof:
-        raise TransientError(f"{CUT_OFF}: it is compressed with {name} and has no end")
+        raise TransientError(f"{CUT_OFF}: it is compressed with {name} and has no end", begun=True)
     return out
 
 

@@ -211,9 +211,8 @@ class _State:
             self.entries[item] = new[self.keys[item]] = Entry(prediction, before + attempts, seconds)
             self.asked += attempts
             self.last_problem = prediction.problem or self.last_problem
-            for call in (prediction.call, prediction.second_call):
-                if call is not None:
-                    self.calls[call.id] = (case.stimulus, call)
+            for call in prediction.calls:
+                self.calls[call.id] = (case.stimulus, call)
         self.cached += outcome.from_cache
         if self.journal is not None:
             self.journal.add(case.stimulus, new, seconds)
@@ -357,9 +356,7 @@ def _ask(predictor: Predictor, state: _State, options: RunOptions, progress: Pro
 
 def _calls(outcome: Outcome) -> list[Call]:
     """The requests a case was answered from, each once."""
-    calls = [
-        call for made in outcome.predictions for call in (made.call, made.second_call) if call is not None
-    ]
+    calls = [call for prediction in outcome.predictions for call in prediction.calls]
     return list({call.id: call for call in calls if call.metered}.values())
 
 
