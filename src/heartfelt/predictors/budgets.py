@@ -65,8 +65,10 @@ def with_calls(budget: Budget, calls: Iterable[tuple[str, Call]]) -> Budget:
         cases[stimulus, call.repeat] += amount or 0.0
         counted = counted and amount is not None
     dearest = max(cases.values(), default=None)
-    spent = budget.spent + sum(cases.values()) + lost * (dearest or 0.0)
-    return replace(budget, spent=spent, dearest=dearest if counted else None)
+    spent = budget.spent + sum(cases.values())
+    if dearest is not None:
+        spent, lost = spent + lost * dearest, 0
+    return replace(budget, spent=spent, lost=budget.lost + lost, dearest=dearest if counted else None)
 
 
 def with_other_runs(budget: Budget, folder: Path, home: Path, predictor: Predictor | None = None) -> Budget:

@@ -141,6 +141,8 @@ class Budget:
     unit: Literal["cost", "tokens"] = "cost"
     spent: float = 0.0
     """What was spent on the same work before this run."""
+    lost: int = 0
+    """Requests before this run whose answers were lost, while nothing was known yet of what a case takes."""
     dearest: float | None = None
     """The most a case took before this run; None where none was asked."""
 
@@ -176,7 +178,7 @@ class Spending:
     """
 
     def __init__(self, budget: Budget) -> None:
-        self.budget, self._counted, self._lost = budget, budget.spent, 0
+        self.budget, self._counted, self._lost = budget, budget.spent, budget.lost
         self.dearest = budget.dearest
         """What the dearest case took; None before one was paid for."""
         self._under_way = 0

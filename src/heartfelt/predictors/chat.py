@@ -40,11 +40,14 @@ from heartfelt.predictors.chat_form import (
 )
 from heartfelt.predictors.chat_sets import combined, orders_of
 from heartfelt.predictors.http import (
+    CUT_OFF,
     Connections,
     RemotePredictor,
     Response,
     UnusableAnswer,
     checked_address,
+    ends_early,
+    is_transient,
     secret,
 )
 from heartfelt.predictors.predictor import PREDICTORS, Ask, Case, Prediction, PredictorInfo, TransientError
@@ -54,6 +57,10 @@ from heartfelt.study.scale import Categories, FreeText, Numeric, Ordered, Points
 
 FORMS = ("json_schema", "json_object", "plain")
 KEYS = ("HEARTFELT_CHAT_KEY", "OPENAI_API_KEY")
+_LIMIT_REACHED = frozenset(
+    {"length", "max_tokens", "max_output_tokens", "model_length", "model_context_window_exceeded"}
+)
+"""What servers give as the reason why an answer ended, where it met a limit."""
 _REFUSALS = frozenset({400, 406, 415, 422, 501})
 """What a server may answer to a form it does not know."""
 _SPECIMENS: dict[str, Scale] = {
@@ -348,14 +355,23 @@ class Chat(RemotePredictor):
     ) -> Sequence[Prediction]:
         completion = completion_of(text)
         if completion is None:
-            call = replace(call, completion=text)
-            problem = f"the server's answer is not a chat completion: '{shortened(text)}'"
-            return [Prediction(problem=problem, call=call)] * len(asks)
+            problem = _unusable(text)
+            return [Prediction(problem=problem, call=replace(call, completion=text, lost=problem))] * len(
+                asks
+            )
         call = replace(call, completion=completion.content, **completion.recorded)
         call = replace(call, cost=self.cost(call.input_tokens, call.output_tokens))
-        if completion.refusal or call.finish_reason == "content_filter":
+        finish_reason = (call.finish_reason or "").casefold()
+        if completion.error is not None and completion.content is None:
+            problem = f"the server answered with an error: {completion.error}"
+            call = replace(call, completion=text, lost=problem if call.input_tokens is None else None)
+            if completion.status is not None and is_transient(completion.status):
+                error = TransientError(problem, status=completion.status)
+                error.lost_calls = () if call.input_tokens is None else (call,)
+                raise error
+        elif completion.refusal or finish_reason == "content_filter":
             problem = f"the model refused: {shortened(completion.refusal or 'content filter')}"
-        elif call.finish_reason in {"length", "max_tokens"}:
+        elif finish_reason in _LIMIT_REACHED:
             problem = self._cut_off(call.output_tokens)
         elif completion.content is not None and completion.content.strip():
             given = (
@@ -389,6 +405,15 @@ class Chat(RemotePredictor):
         if not self.prices or input_tokens is None or output_tokens is None:
             return None
         return (self.prices[0] * input_tokens + self.prices[1] * output_tokens) / 1e6
+
+
+def _unusable(text: str) -> str:
+    """Why a server's answer that is no chat completion cannot be read."""
+    if not text.strip():
+        return "the server answered 200 with nothing"
+    if ends_early(text):
+        return f"{CUT_OFF}: its JSON has no end"
+    return f"the server's answer is not a chat completion: '{shortened(text)}'"
 
 
 def _digest(parts: Sequence[Any]) -> str:

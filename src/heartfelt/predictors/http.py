@@ -68,7 +68,7 @@ class Response:
         """The body as text, whatever it holds; of a redirect, where it points to."""
         if 300 <= self.status <= 399:
             return f"redirects are not followed; it points to {self.location or 'nowhere'}"
-        return self.body.decode("utf-8", "replace")
+        return self.body.decode("utf-8-sig", "replace")
 
     @property
     def refusal(self) -> str:
@@ -324,8 +324,13 @@ def _broken(error: Exception) -> str:
 def _ends_early(body: bytes, headers: Mapping[bytes, str]) -> bool:
     """Whether JSON whose length the server did not state ends before it is complete."""
     framed = b"content-length" in headers or "chunked" in headers.get(b"transfer-encoding", "").lower()
-    text = body.decode("utf-8", "replace").strip()
-    if framed or not text.startswith(("{", "[")):
+    return not framed and ends_early(body.decode("utf-8-sig", "replace"))
+
+
+def ends_early(text: str) -> bool:
+    """Whether a text is the beginning of a JSON object or list."""
+    text = text.strip()
+    if not text.startswith(("{", "[")):
         return False
     try:
         json.loads(text)
