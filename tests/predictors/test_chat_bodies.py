@@ -6,6 +6,7 @@ Every request that may be paid for is on record and counts for a budget, whether
 from __future__ import annotations
 
 import json
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,9 @@ import numpy as np
 import pytest
 import soundfile
 
+from heartfelt.errors import Interrupted
 from heartfelt.predictors import Ask, Case, Media, Retry, Run, RunOptions, predictor_from, run
+from heartfelt.predictors.asking import next_from
 from heartfelt.predictors.budgets import calls_in
 from heartfelt.predictors.calls import Budget
 from heartfelt.study.scale import YesNo
@@ -261,3 +264,33 @@ def test_a_failure_in_a_batch_does_not_pay_for_the_others_again(clip: Path) -> N
     assert done.table["ok"].all()
     assert len(served.requests) == 5
     assert done.table["attempts"].to_list() == [1, 1, 2, 1]
+
+
+def test_what_is_under_way_at_ctrl_c_is_still_recorded(
+    clip: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Three requests are at the server when the run is interrupted: their answers are paid for, and kept."""
+    from heartfelt.predictors import engines
+
+    reached, interrupted = threading.Barrier(4), threading.Event()
+    waits: list[float | None] = []
+
+    def behave(request: dict[str, Any], count: int) -> Reply:
+        del request, count
+        reached.wait(10)
+        interrupted.wait(10)
+        return Reply(body=body())
+
+    def pressed(box: Any, seconds: float | None = None) -> Any:
+        """The first wait for an answer meets Ctrl-C."""
+        if not waits:
+            waits.append(seconds)
+            reached.wait(10)
+            interrupted.set()
+            raise KeyboardInterrupt
+        return next_from(box, seconds)
+
+    monkeypatch.setattr(engines, "next_from", pressed)
+    with pytest.raises(Interrupted, match="kept: 3 of 9 questions answered"):
+        asked(behave, clips(clip, 9), tmp_path, at_once=3, budget=None)
+    assert [call.cost for _, call in calls_in(tmp_path)] == [1.0] * 3

@@ -34,6 +34,7 @@ from heartfelt.make.prompts import Generator, Media, Prompt
 from heartfelt.models.devices import checked_device
 from heartfelt.predictors.asking import error_line, shortened
 
+_GRACE = 15.0
 _NO_SPACE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 
@@ -91,6 +92,11 @@ class GenerateWork:
     def __setstate__(self, state: tuple[Any, ...]) -> None:
         self.kind, self.settings, self.expected, self.device, self.keep_failed = state
         self._generator, self._limit, self._building = None, None, threading.Lock()
+
+    @property
+    def grace(self) -> float:
+        """Seconds that requests which are paid for are given to end when a run is interrupted."""
+        return _GRACE if self.kind.where == "network" and self.settings.cost_each else 0.0
 
     def on(self, device: str) -> GenerateWork:
         """The same work on another device."""
