@@ -271,3 +271,22 @@ def test_making_stimuli_takes_the_same_budget(tmp_path: Path, capsys: pytest.Cap
     for amount, words in (("much", "'much' is not a budget."), ("5tokens", "'5tokens' counts tokens")):
         assert main(["make", str(tmp_path), "--budget", amount]) == 2
         assert words in capsys.readouterr().err
+
+
+def test_requests_without_counts_are_named_on_screen(
+    data: Snapshot, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def behave(request: dict[str, Any], count: int) -> Reply:
+        made = json.loads(reply(request, count).body)
+        if len(server.requests) > 4:
+            del made["usage"]
+        return Reply(body=json.dumps(made).encode())
+
+    with serving(behave) as server:
+        source = data.write(tmp_path / "snapshot")
+        command = ["bench", str(source), "-p", chat(server, "one"), "--question", "valence", "--no-cache"]
+        command += ["--resamples", "100", "--at-once", "1", "--out", str(tmp_path / "out")]
+        assert main(command) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "one: 6 requests (2 without token counts, which the sums leave out), 4,000 input" in shown
+    assert "The sums leave out requests without counts." in (tmp_path / "out" / "report.html").read_text()

@@ -26,7 +26,7 @@ from heartfelt.cli.asking import (
 )
 from heartfelt.cli.command import Format, Layout, Map, Policy, app, out, progress_bar, read_parts, say
 from heartfelt.errors import InputError
-from heartfelt.wording import plural
+from heartfelt.wording import money, plural
 
 if TYPE_CHECKING:
     from heartfelt.benchmark import Bench
@@ -193,10 +193,12 @@ def _show(result: Bench) -> None:
     show_scores(result.scores)
     for model, info in result.scores.about.items():
         if (usage := info.usage) is not None:
-            cost = "" if usage.cost is None else f", cost {usage.cost:,.4g}"
-            cost += "" if usage.cost_per_item is None else f" ({usage.cost_per_item:,.4g} per item)"
+            cost = "" if usage.cost is None else f", cost {money(usage.cost)}"
+            cost += "" if usage.cost_per_item is None else f" ({money(usage.cost_per_item)} per item)"
             tokens = f"{usage.input_tokens:,} input and {usage.output_tokens:,} output tokens"
-            say(f"{model}: {plural(usage.requests, 'request')}, {tokens}{cost}.")
+            uncounted = usage.without_counts
+            lacking = f" ({uncounted:,} without token counts, which the sums leave out)" if uncounted else ""
+            say(f"{model}: {plural(usage.requests, 'request')}{lacking}, {tokens}{cost}.")
         for question, held in info.consistency.items():
             say(f"{model}, {question}: {held.words}.")
     not_asked = result.predictions.filter(pl.col("problem").str.starts_with("not asked"))

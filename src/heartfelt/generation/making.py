@@ -45,6 +45,7 @@ from heartfelt.predictors.calls import within
 from heartfelt.predictors.engines import ENGINES
 from heartfelt.progress import Progress
 from heartfelt.serialization import write_json
+from heartfelt.wording import money
 
 FAILED_FOLDER = "make-failed"
 _LIBRARIES = ("torch", "transformers", "diffusers", "accelerate")
@@ -122,8 +123,8 @@ def check_budget(states: Sequence[SystemState], options: MakeOptions, *, spent: 
     )
     if least and not within(options.budget, spent + least):
         raise InputError(
-            f"The stimuli still to make cost at least {least:,.2f}, and {spent:,.2f} was spent: over the budget"
-            f" of {options.budget:,.2f}.",
+            f"The stimuli still to make cost at least {money(least, 2)}, and {money(spent, 2)} was spent: over the budget"
+            f" of {money(options.budget, 2)}.",
             "Raise --budget, or make fewer with --limit or --system.",
         )
 
@@ -257,7 +258,7 @@ class _Runner:
             batch = requests[start : start + size]
             committed = self.spent + price * (run.under_way + len(batch))
             if self.options.budget is not None and price and not within(self.options.budget, committed):
-                run.stopped = run.stopped or f"the budget of {self.options.budget:,.2f} is spent"
+                run.stopped = run.stopped or f"the budget of {money(self.options.budget, 2)} is spent"
             if run.stopped is not None:
                 return
             run.under_way += len(batch)

@@ -14,6 +14,7 @@ import polars as pl
 
 from heartfelt.errors import InputError
 from heartfelt.tables import Column, Contract
+from heartfelt.wording import money
 
 SIMILARITY = "similarity"
 """The form of a request to a server that answers a text and a file with a number."""
@@ -167,7 +168,7 @@ class Budget:
 
     def words(self, amount: float) -> str:
         """An amount of the budget's unit in words."""
-        return f"{amount:,.0f} tokens" if self.unit == "tokens" else f"{amount:,.4g}"
+        return f"{amount:,.0f} tokens" if self.unit == "tokens" else money(amount)
 
 
 class Spending:
