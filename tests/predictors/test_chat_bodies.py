@@ -222,6 +222,27 @@ def test_an_answer_that_comes_too_late_is_on_record(clip: Path) -> None:
     assert done.calls["lost"].to_list() == ["the server did not answer within 0.1 s"]
 
 
+def test_requests_of_a_case_that_is_waited_for_no_longer_are_on_record(pair: Case, tmp_path: Path) -> None:
+    """The first order was answered and is paid for; the second is at the server when the time for the case is over."""
+    first, over = iter([Reply(body=chosen("A"))]), threading.Event()
+
+    def behave(request: dict[str, Any], count: int) -> Reply:
+        del request, count
+        if (answered := next(first, None)) is not None:
+            return answered
+        over.wait(10)
+        return Reply(body=chosen("A"))
+
+    with serving(behave) as served, predictor_from(spec(served.url)) as chat:
+        done = run(chat, [pair], tmp_path, RunOptions(retry=Retry(retries=0), timeout=0.3))
+        over.set()
+    assert done.table["problem"].to_list() == ["no answer within 0.3 s"]
+    assert done.calls is not None
+    assert done.calls.sort("at")["lost"].to_list() == [None, "no answer within 0.3 s"]
+    assert done.usage is not None
+    assert (done.usage.requests, done.usage.without_counts, done.usage.cost) == (2, 1, 1.0)
+
+
 def test_what_was_never_sent_is_not_on_record(clip: Path) -> None:
     with serving() as served:
         url = served.url

@@ -76,6 +76,16 @@ class Outcome:
     """Which repeat of the questions it is."""
 
 
+class _TooLate(TimeoutError):
+    """A case that is waited for no longer, with its requests so far."""
+
+    def __init__(self, problem: str, lost_calls: tuple[Call, ...]) -> None:
+        super().__init__(problem)
+        self.lost_calls = tuple(
+            replace(call, lost=problem) if call.input_tokens is None else call for call in lost_calls
+        )
+
+
 @dataclass(slots=True)
 class _Open:
     """A case with the questions that are still open."""
@@ -176,7 +186,9 @@ class Work:
         except Exception as error:  # noqa: BLE001  # the edge: one case's failure is its prediction's problem
             if len(cases) > 1:
                 return [answer for each in open_cases for answer in self._ask([each])]
-            return [[Prediction.failed(error_line(error))] * len(cases[0].asks)]
+            lost_calls = error.lost_calls if isinstance(error, _TooLate) else ()
+            failed = Prediction(problem=error_line(error), lost_calls=lost_calls)
+            return [[failed] * len(cases[0].asks)]
         for place, (case, given) in enumerate(zip(cases, answers, strict=True)):
             if len(given) != len(case.asks):
                 wrong = f"the predictor gave {len(given)} answers to {len(case.asks)} questions"
@@ -195,12 +207,15 @@ class Work:
             except BaseException as error:  # noqa: BLE001  # raised again where it is waited for
                 box.put(error)
 
-        threading.Thread(target=ask, daemon=True).start()
+        thread = threading.Thread(target=ask, daemon=True)
+        thread.start()
         limit = self.timeout * len(cases)
         try:
             answer = next_from(box, limit)
         except queue.Empty:
-            raise TimeoutError(f"no answer within {limit:g} s") from None
+            raise _TooLate(
+                f"no answer within {limit:g} s", self.predictor.calls_under_way(thread.ident)
+            ) from None
         if isinstance(answer, BaseException):
             raise answer
         return answer

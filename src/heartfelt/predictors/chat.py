@@ -10,6 +10,7 @@ import hashlib
 import json
 import operator
 import os
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
@@ -105,6 +106,8 @@ class Chat(RemotePredictor):
     def __init__(self, argument: str, options: Mapping[str, str]) -> None:
         self._answered: dict[str, Sequence[Prediction]] = {}
         """The answers to one order of a pair while the other is open."""
+        self._under_way: dict[int, dict[str, Call]] = {}
+        """The requests of the case that each thread is at work on, by id."""
         self._digested: tuple[tuple[Ask, ...], str] = ((), "")
         """The last questions a request was hashed for, and the hash."""
         self.model, self._url = _parsed(argument)
@@ -205,6 +208,21 @@ class Chat(RemotePredictor):
 
         There is one request per case, and one more for each text that raters were shown with some of the questions.
         """
+        thread = threading.get_ident()
+        self._under_way[thread] = {}
+        try:
+            return self._answers(case)
+        finally:
+            self._under_way.pop(thread, None)
+
+    def calls_under_way(self, thread: int | None) -> tuple[Call, ...]:
+        """The requests about the case that a thread is at work on."""
+        return tuple(self._under_way.get(thread or 0, {}).values())
+
+    def _note_call(self, call: Call) -> None:
+        self._under_way.get(threading.get_ident(), {})[call.id] = call
+
+    def _answers(self, case: Case) -> Sequence[Prediction]:
         answers: dict[str, Prediction] = {}
         wanted = {ask.question for ask in case.asks}
         for asks in groups(case.all_asks) if self.together else [(ask,) for ask in case.all_asks]:
@@ -337,6 +355,7 @@ class Chat(RemotePredictor):
         questions = tuple(ask.question for ask in asks)
         prompt = in_words(request["messages"])
         call = Call(name, digest, at, questions, self.model, form, None, prompt=prompt)
+        self._note_call(call)
         try:
             response = self.connections.post(body)
         except TransientError as error:
@@ -348,6 +367,8 @@ class Chat(RemotePredictor):
             seconds = round(clock.timer() - begun, 6)
             error.call = replace(call, seconds=seconds, lost=error.problem)
             raise
+        if response.status != 200:
+            self._under_way.get(threading.get_ident(), {}).pop(call.id, None)
         return response, replace(call, status=response.status, seconds=round(clock.timer() - begun, 6))
 
     def _read(
@@ -361,6 +382,7 @@ class Chat(RemotePredictor):
             )
         call = replace(call, completion=completion.content, **completion.recorded)
         call = replace(call, cost=self.cost(call.input_tokens, call.output_tokens))
+        self._note_call(call)
         finish_reason = (call.finish_reason or "").casefold()
         if completion.error is not None and completion.content is None:
             problem = f"the server answered with an error: {completion.error}"

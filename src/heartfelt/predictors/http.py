@@ -108,6 +108,7 @@ class Connections:
         self._context = ssl.create_default_context()
         self._idle: list[httpcore.HTTPConnection] = []
         """Connections nobody uses; taken and returned by any thread."""
+        self._closed = False
 
     def post(self, content: bytes) -> Response:
         """Send ``content`` and return what comes back; raise where the same request may be answered differently later."""
@@ -156,8 +157,10 @@ class Connections:
         except BaseException:  # the connection is in an unknown state; raised again
             connection.close()
             raise
-        if connection.is_idle():
+        if connection.is_idle() and not self._closed:
             self._idle.append(connection)
+        else:
+            connection.close()
         return response, body
 
     def _unused(self) -> httpcore.HTTPConnection | None:
@@ -174,7 +177,8 @@ class Connections:
         return content
 
     def close(self) -> None:
-        """Close every connection."""
+        """Close every connection; one that is still in use is closed when it is returned."""
+        self._closed = True
         while self._idle:
             self._idle.pop().close()
 

@@ -415,6 +415,11 @@ class Predictor(ABC):
         del input_tokens, output_tokens
         return None
 
+    def calls_under_way(self, thread: int | None) -> tuple[Call, ...]:
+        """The requests about the case that a thread is at work on, which may be paid for, if it is waited for no longer."""
+        del thread
+        return ()
+
     def file_asks(self) -> Sequence[Ask]:
         """The questions it answers about files that belong to no study; empty where it must be told what is asked."""
         return ()
