@@ -263,6 +263,21 @@ def chosen(letter: str) -> bytes:
     return body(json.dumps({"q1": {"reason": "so it sounds", "answer": letter}}))
 
 
+def test_the_order_of_a_pair_that_was_paid_for_is_not_asked_again(pair: Case, tmp_path: Path) -> None:
+    """The server was down for the second order: a later run asks that one alone."""
+    answers = iter([Reply(body=chosen("A")), Reply(503, b"down"), Reply(body=chosen("B"))])
+    with serving(lambda *_: next(answers)) as served:
+        for ok in (False, True):
+            with predictor_from(spec(served.url)) as chat:
+                done = run(chat, [pair], tmp_path, RunOptions(retry=Retry(retries=0), budget=Budget(2)))
+            assert done.table["ok"].to_list() == [ok]
+    assert len(served.requests) == 3
+    assert json.loads(done.table["members"][0]) == {"a": 1.0, "b": 0.0}
+    assert done.calls is not None
+    assert (done.calls.height, done.calls["cost"].to_list()) == (2, [1.0, 1.0])
+    assert done.calls["id"].n_unique() == 2
+
+
 @pytest.mark.parametrize("second", [Reply(503, b"busy"), Reply(422, b"no"), Reply(body=chosen("maybe"))])
 def test_both_orders_of_a_pair_stay_on_record_when_one_fails(
     second: Reply, pair: Case, tmp_path: Path

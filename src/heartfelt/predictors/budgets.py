@@ -58,10 +58,10 @@ def with_calls(budget: Budget, calls: Iterable[tuple[str, Call]]) -> Budget:
     for stimulus, call in calls:
         if not call.metered or call.cached:
             continue
-        if call.lost is not None:
+        amount = budget.of(call)
+        if amount is None and call.lost is not None:
             lost += 1
             continue
-        amount = budget.of(call)
         cases[stimulus, call.repeat] += amount or 0.0
         counted = counted and amount is not None
     dearest = max(cases.values(), default=None)

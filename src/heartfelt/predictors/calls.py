@@ -202,10 +202,9 @@ class Spending:
         self._under_way -= 1
         made = [call for call in calls if not call.cached]
         amounts = [amount for call in made if (amount := self.budget.of(call)) is not None]
-        self._lost += sum(call.lost is not None for call in made)
-        self._uncounted = self._uncounted or any(
-            self.budget.of(call) is None and call.lost is None for call in made
-        )
+        uncounted = [call for call in made if self.budget.of(call) is None]
+        self._lost += sum(call.lost is not None for call in uncounted)
+        self._uncounted = self._uncounted or any(call.lost is None for call in uncounted)
         if amounts:
             self._counted += sum(amounts)
             self.dearest = max(self.dearest or 0.0, sum(amounts))

@@ -32,6 +32,7 @@ from heartfelt.predictors.chat_form import (
     SYSTEM,
     UNCLOSED,
     completion_of,
+    completion_text,
     groups,
     in_words,
     known_facts,
@@ -108,6 +109,8 @@ class Chat(RemotePredictor):
         """The answers to one order of a pair while the other is open."""
         self._under_way: dict[int, dict[str, Call]] = {}
         """The requests of the case that each thread is at work on, by id."""
+        self._paid: dict[tuple[str, int], Call] = {}
+        """Requests of an earlier run whose answers are still to be used, by the hash of what was sent and the repeat."""
         self._digested: tuple[tuple[Ask, ...], str] = ((), "")
         """The last questions a request was hashed for, and the hash."""
         self.model, self._url = _parsed(argument)
@@ -214,6 +217,10 @@ class Chat(RemotePredictor):
             return self._answers(case)
         finally:
             self._under_way.pop(thread, None)
+
+    def reuse(self, calls: Sequence[Call]) -> None:
+        """Take the answers of these requests instead of sending them again."""
+        self._paid = {(call.request, call.repeat): call for call in calls if call.completion is not None}
 
     def calls_under_way(self, thread: int | None) -> tuple[Call, ...]:
         """The requests about the case that a thread is at work on."""
@@ -351,6 +358,8 @@ class Chat(RemotePredictor):
         body = json.dumps(request).encode()
         at, begun = clock.now().isoformat(timespec="microseconds"), clock.timer()
         digest = hashlib.sha256(body).hexdigest()
+        if (paid := self._paid.pop((digest, case.repeat), None)) is not None:
+            return Response(200, completion_text(paid).encode()), paid
         name = hashlib.sha256(f"{digest} {at}".encode()).hexdigest()[:16]
         questions = tuple(ask.question for ask in asks)
         prompt = in_words(request["messages"])
@@ -386,7 +395,7 @@ class Chat(RemotePredictor):
         finish_reason = (call.finish_reason or "").casefold()
         if completion.error is not None and completion.content is None:
             problem = f"the server answered with an error: {completion.error}"
-            call = replace(call, completion=text, lost=problem if call.input_tokens is None else None)
+            call = replace(call, completion=text, lost=problem)
             if completion.status is not None and is_transient(completion.status):
                 error = TransientError(problem, status=completion.status)
                 error.lost_calls = () if call.input_tokens is None else (call,)

@@ -29,6 +29,7 @@ from heartfelt.errors import InputError
 from heartfelt.media.image import decode_image
 from heartfelt.media.sound import read_samples
 from heartfelt.predictors.asking import shortened
+from heartfelt.predictors.calls import Call
 from heartfelt.predictors.chat_sets import LETTERS, of_members, set_allowed, set_answer, set_values
 from heartfelt.predictors.predictor import Ask, Case, Media, Prediction
 from heartfelt.predictors.texts import answer_names
@@ -397,6 +398,26 @@ def completion_of(text: str) -> Completion | None:
     }
     refusal = _text(message.get("refusal")) or refused
     return Completion(content=written, refusal=refusal, error=error, status=status, recorded=recorded)
+
+
+def completion_text(call: Call) -> str:
+    """The server's answer to a request, as far as it is on record; :func:`completion_of` reads it."""
+    usage = {
+        "prompt_tokens": call.input_tokens,
+        "completion_tokens": call.output_tokens,
+        "prompt_tokens_details": {"cached_tokens": call.cached_tokens},
+        "completion_tokens_details": {"reasoning_tokens": call.reasoning_tokens},
+    }
+    message = {"content": call.completion, "reasoning": call.reasoning}
+    choice = {"message": message, "finish_reason": call.finish_reason}
+    return json.dumps(
+        {
+            "choices": [choice],
+            "usage": usage,
+            "model": call.model,
+            "system_fingerprint": call.fingerprint,
+        }
+    )
 
 
 def _tokens(usage: Mapping[str, Any]) -> dict[str, int | None]:

@@ -415,6 +415,10 @@ class Predictor(ABC):
         del input_tokens, output_tokens
         return None
 
+    def reuse(self, calls: Sequence[Call]) -> None:
+        """Take the answers of these requests, which were paid for and not used yet, instead of sending them again."""
+        del calls
+
     def calls_under_way(self, thread: int | None) -> tuple[Call, ...]:
         """The requests about the case that a thread is at work on, which may be paid for, if it is waited for no longer."""
         del thread

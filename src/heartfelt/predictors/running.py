@@ -119,6 +119,7 @@ def run(
         )
     predictor.expect(cases)
     state = _State(predictor, cases, None if folder is None else Journal(folder), options.repeats)
+    predictor.reuse(state.unused_calls)
     begun = clock.timer()
     try:
         if folder is not None and state.todo:
@@ -200,6 +201,12 @@ class _State:
     def answered(self) -> int:
         """How many items have a prediction."""
         return sum(entry.prediction.problem is None for entry in self.entries.values())
+
+    @property
+    def unused_calls(self) -> list[Call]:
+        """Requests of failed items that were answered and paid for, while others of the same item were not answered."""
+        failed = (entry.prediction for entry in self.entries.values() if entry.prediction.problem is not None)
+        return [call for prediction in failed for call in prediction.lost_calls if call.lost is None]
 
     def add(self, case: Case, outcome: Outcome) -> None:
         """Take in the outcome of a case."""
