@@ -273,6 +273,14 @@ def test_making_stimuli_takes_the_same_budget(tmp_path: Path, capsys: pytest.Cap
         assert words in capsys.readouterr().err
 
 
+def test_repeats_that_a_budget_had_no_room_for_are_named(served: Served, data: Snapshot) -> None:
+    model = chat(served, "one", "input_price=1000,output_price=0,temperature=1")
+    bench = heartfelt.bench(data, model, questions=["valence"], repeats=3, budget=8, cache=False)
+    assert problems(bench, "one") == [None] * 6
+    reason = "not asked: the budget has no room for another request (8 of 8 spent)"
+    assert f"one: 6 answered items lack 10 repeats ({reason})." in bench.scores.notes
+
+
 def test_requests_without_counts_are_named_on_screen(
     data: Snapshot, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

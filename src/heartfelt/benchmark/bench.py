@@ -22,7 +22,7 @@ from heartfelt.media.decoded import keep_decoded
 from heartfelt.predictors import Predictor, Run, RunOptions, cases, predictor_from, run
 from heartfelt.predictors.budgets import applies_to, with_other_runs
 from heartfelt.predictors.metric_files import LOWER, LOWER_IS_BETTER
-from heartfelt.predictors.repeats import self_consistency
+from heartfelt.predictors.repeats import NOT_ASKED, self_consistency
 from heartfelt.predictors.spec import PredictorLike
 from heartfelt.predictors.task import ask_of
 from heartfelt.progress import Progress
@@ -185,6 +185,7 @@ def bench(
     lower = [model for model, info in about.items() if info.display_name.endswith(LOWER)]
     directions = (LOWER_IS_BETTER.format(listed(lower)),) if lower else ()
     ledger = pl.concat([scores.ledger, *ledgers.values()], how="diagonal")
+    notes = (*notes, *_unasked_repeats(runs))
     scores = replace(scores, notes=(*notes, *directions, *unusable, *scores.notes), ledger=ledger)
     result = Bench(scores, predictions, tuple(runs), options.folder)
     silent = tuple(f"{model} answered nothing: {reason}" for model, reason in result.failed.items())
@@ -228,6 +229,21 @@ def _asking_notes(
             f"Repeats of {listed(cold)} were at temperature 0 and show only how far the server's answers vary by themselves."
             " Set a temperature, as in chat[temperature=1]."
         )
+
+
+def _unasked_repeats(runs: Sequence[Run]) -> Iterator[str]:
+    """Items whose answers rest on fewer repeats than were wanted, because a run came to an early end."""
+    for done in runs:
+        if done.repeated is None:
+            continue
+        rest = done.repeated.filter(pl.col("problem").str.starts_with(NOT_ASKED))
+        rest = rest.join(done.table.filter("ok"), on=["stimulus", "question"], how="semi")
+        if rest.height:
+            items = rest.select("stimulus", "question").n_unique()
+            yield (
+                f"{done.model}: {plural(items, 'answered item')} {'lacks' if items == 1 else 'lack'} {plural(rest.height, 'repeat')}"
+                f" ({rest['problem'][0]})."
+            )
 
 
 def _asking(predictor: Predictor, options: RunOptions, home: Path | None, runs: Sequence[Run]) -> RunOptions:
