@@ -240,10 +240,8 @@ def _unasked_repeats(runs: Sequence[Run]) -> Iterator[str]:
         rest = rest.join(done.table.filter("ok"), on=["stimulus", "question"], how="semi")
         if rest.height:
             items = rest.select("stimulus", "question").n_unique()
-            yield (
-                f"{done.model}: {plural(items, 'answered item')} {'lacks' if items == 1 else 'lack'} {plural(rest.height, 'repeat')}"
-                f" ({rest['problem'][0]})."
-            )
+            lacking = f"{plural(items, 'answered item')} {'lacks' if items == 1 else 'lack'}"
+            yield f"{done.model}: {lacking} {plural(rest.height, 'repeat')} ({rest['problem'][0]})."
 
 
 def _asking(predictor: Predictor, options: RunOptions, home: Path | None, runs: Sequence[Run]) -> RunOptions:
