@@ -19,6 +19,7 @@ from heartfelt.predictors import Ask, Case, Media, Retry, Run, RunOptions, predi
 from heartfelt.predictors.asking import next_from
 from heartfelt.predictors.budgets import calls_in
 from heartfelt.predictors.calls import Budget
+from heartfelt.site.viewer.read import read_run_folder
 from heartfelt.study.scale import YesNo
 from heartfelt.study.set_scale import Choice
 from tests.predictors.hostile import answer, hostile
@@ -201,6 +202,7 @@ def test_a_body_that_breaks_off_is_on_record_beside_the_answer_that_came_later(
     assert done.calls is not None
     assert done.calls["lost"].to_list() == done.table["problem"].to_list() * 2
     assert done.calls["status"].to_list() == [None, None]
+    assert {each.lost for each in read_run_folder(tmp_path).exchanges.values()} == set(done.table["problem"])
     assert done.usage is not None
     assert (done.usage.requests, done.usage.without_counts) == (2, 2)
     # It is read again from the journal, and counts like the dearest case once that is known.

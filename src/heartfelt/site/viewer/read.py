@@ -61,6 +61,8 @@ class Exchange:
     """How many questions were asked in it; each of their samples names it."""
     repeat: int = 0
     """Which repeat of the questions it was for, counted from 0."""
+    lost: str | None = None
+    """Why its answer is missing or incomplete."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,6 +229,7 @@ def _exchanges(
                 cost=row.get("cost"),
                 questions=max(1, len(str(row["questions"] or "").split())),
                 repeat=row.get("repeat") or 0,
+                lost=None if row.get("lost") is None else without_secrets(str(row["lost"])),
             )
             for question in str(row["questions"] or "").split():
                 by_item[model, row["stimulus"], question].append(row["id"])
