@@ -294,10 +294,19 @@ def test_both_orders_of_a_pair_stay_on_record_when_one_fails(
     assert len(served.requests) == (3 if second.status == 503 else 2)
 
 
+@pytest.mark.parametrize("limit", [1, 3])
+def test_a_budget_is_kept_whatever_the_batch(limit: int, clip: Path) -> None:
+    done, served = asked(body(), clips(clip, 8), batch=4, budget=Budget(limit))
+    assert len(served.requests) == limit == done.counts["answered"]
+
+
 def test_a_failure_in_a_batch_does_not_pay_for_the_others_again(clip: Path) -> None:
     count = iter(range(99))
     done, served = asked(
-        lambda *_: Reply(503, b"busy") if next(count) == 2 else Reply(body=body()), clips(clip, 4), batch=4
+        lambda *_: Reply(503, b"busy") if next(count) == 2 else Reply(body=body()),
+        clips(clip, 4),
+        batch=4,
+        budget=None,
     )
     assert done.table["ok"].all()
     assert len(served.requests) == 5

@@ -237,7 +237,8 @@ def _unasked_repeats(runs: Sequence[Run]) -> Iterator[str]:
         if done.repeated is None:
             continue
         rest = done.repeated.filter(pl.col("problem").str.starts_with(NOT_ASKED))
-        rest = rest.join(done.table.filter("ok"), on=["stimulus", "question"], how="semi")
+        answered = done.table.filter("ok")
+        rest = rest.join(answered, on=["stimulus", "question"], how="semi", maintain_order="left")
         if rest.height:
             items = rest.select("stimulus", "question").n_unique()
             lacking = f"{plural(items, 'answered item')} {'lacks' if items == 1 else 'lack'}"

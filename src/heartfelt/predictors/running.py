@@ -315,7 +315,8 @@ def _ask(predictor: Predictor, state: _State, options: RunOptions, progress: Pro
         if options.budget is not None and applies_to(options.budget, predictor)
         else None
     )
-    size = options.batch or predictor.batch
+    # Under a budget each case is sent by itself: a batch of unknown price, or one for which there is not room, would not be.
+    size = 1 if spending is not None else options.batch or predictor.batch
     batches = deque(state.todo[start : start + size] for start in range(0, len(state.todo), size))
 
     def sent() -> Iterator[Sequence[Case]]:
