@@ -224,3 +224,20 @@ def test_a_result_that_was_ordered_and_cannot_be_fetched_was_paid_for(status: in
         ordered = sum(each.method == "POST" for each in served.asked)
     assert f"the server answered {status}" in only(result)
     assert result.cost == 2 * ordered == 4
+
+
+@pytest.mark.parametrize(("late", "complete", "cost"), [(1, 2, 8.0), (99, 0, 12.0)])
+def test_every_order_that_a_service_received_is_paid_for(
+    late: int, complete: int, cost: float, tmp_path: Path
+) -> None:
+    """Two clips at 2 an order: an order whose answer was cut off may be charged for like the one that follows."""
+
+    def behave(asked: Asked, served: Service) -> Reply:
+        count = sum(each.body == asked.body for each in served.asked)
+        cut_off = Reply(body=b"RIFF", headers={"content-length": "900"})
+        return Reply(body=clip_of(asked, tmp_path)) if count > late else cut_off
+
+    with service(behave) as served:
+        result = made(tmp_path / "s", served.url, cost_each=2, retries=2, request_timeout=0.2, headers={})
+    assert (result.complete, result.cost) == (complete, cost)
+    assert len(served.asked) == cost / 2

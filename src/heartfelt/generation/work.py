@@ -58,8 +58,8 @@ class Outcome:
     """Whether another attempt would be no use."""
     stopped: bool = False
     """Whether the generator cannot work at all."""
-    paid: bool = True
-    """Whether a service may have charged for it."""
+    paid: int = 1
+    """How many requests a service may have charged for."""
     seconds: float = 0.0
     batch: int = 1
     """How many were made together."""
@@ -162,12 +162,12 @@ class GenerateWork:
             yield from self._after(error, generator, batch, clock.timer() - begun)
         else:
             share = (clock.timer() - begun) / len(batch)
-            facts = self._facts(generator)
+            facts, lost = self._facts(generator), _lost_requests(generator)
             suffix = self.settings.suffix or generator.suffix
             for request, media in zip(batch, results, strict=True):
-                yield replace(
-                    self._examined(request, media, suffix), seconds=share, batch=len(batch), facts=facts
-                )
+                outcome = self._examined(request, media, suffix)
+                paid = outcome.paid + lost
+                yield replace(outcome, paid=paid, seconds=share, batch=len(batch), facts=facts)
 
     def _after(
         self, error: Exception, generator: Generator, batch: Sequence[Request], seconds: float
@@ -189,7 +189,8 @@ class GenerateWork:
                 yield from self._together(generator, [each])
         else:
             final, problem = isinstance(error, NoStimulus), shortened(error_line(error), 400)
-            paid, facts = not isinstance(error, Refused | NotReached), self._facts(generator)
+            paid = _lost_requests(generator) + (not isinstance(error, Refused | NotReached))
+            facts = self._facts(generator)
             yield Outcome(batch[0], None, problem, final, paid=paid, seconds=seconds, facts=facts)
 
     def _examined(self, request: Request, media: Media, suffix: str) -> Outcome:
@@ -229,9 +230,14 @@ class GenerateWork:
         )
 
 
+def _lost_requests(generator: Generator) -> int:
+    """Requests for the last stimulus that a service received and did not answer."""
+    return int(getattr(generator, "lost_requests", 0))
+
+
 def _stopped(request: Request, problem: str, fix: str | None) -> Outcome:
     """A generator that cannot work at all: nothing was made, and nothing paid."""
-    return Outcome(request, problem=problem, stopped=True, paid=False, note=fix)
+    return Outcome(request, problem=problem, stopped=True, paid=0, note=fix)
 
 
 def _raise_if_full(error: BaseException | None) -> None:
