@@ -328,6 +328,7 @@ def test_a_paid_result_that_stops_a_system_is_on_record(tmp_path: Path) -> None:
     assert made(study_in(tmp_path / "t", {"systems": {"A": broken}})).cost == 0.0, "nothing was made"
 
 
+@pytest.mark.slow
 def test_a_failure_among_functions_does_not_make_the_others_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -125,7 +125,7 @@ UNUSABLE: dict[str, tuple[bytes, str]] = {
     "model_length": (body(FORM[:9], "model_length"), "cut off after 100 tokens, by a limit of the server"),
     "error of a choice": (
         json.dumps({"choices": [{"error": {"code": 400, "message": "Too long"}}], "usage": COUNTS}).encode(),
-        "the server's answer is not a chat completion",
+        "the server answered with an error: Too long",
     ),
     "error in place of an answer": (
         json.dumps({"choices": [{"message": {"content": ""}, "error": {"message": "No GPU"}}], "usage": COUNTS}).encode(),
@@ -142,8 +142,8 @@ def test_an_answer_that_cannot_be_used_says_why_and_was_paid_for(name: str, clip
     assert len(served.requests) == 2
     assert done.usage is not None
     assert done.usage.requests == 2
-    counted = name != "error of a choice"
-    assert (done.usage.without_counts, done.usage.cost is not None) == (0 if counted else 2, counted)
+    assert done.usage.without_counts == 0
+    assert done.usage.cost is not None
 
 
 @pytest.mark.parametrize(
@@ -224,6 +224,7 @@ def test_an_answer_that_comes_too_late_is_on_record(clip: Path) -> None:
     assert done.calls["lost"].to_list() == ["the server did not answer within 0.1 s"]
 
 
+@pytest.mark.slow
 def test_requests_of_a_case_that_is_waited_for_no_longer_are_on_record(pair: Case, tmp_path: Path) -> None:
     """The first order was answered and is paid for; the second is at the server when the time for the case is over."""
     first, over = iter([Reply(body=chosen("A"))]), threading.Event()

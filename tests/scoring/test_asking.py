@@ -114,6 +114,7 @@ def test_prices_given_later_hold_for_what_was_asked_before(
     assert len(served.requests) == 6, "6 requests at a price of 1 leave nothing of 5"
 
 
+@pytest.mark.slow
 def test_a_budget_is_for_all_parts_of_a_bench(
     served: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -173,6 +174,7 @@ def _constant(number: float) -> Callable[[str], float]:
     return always
 
 
+@pytest.mark.slow
 def test_a_model_asked_anew_under_its_name_leaves_nothing_of_the_old_one_in_the_viewer(
     served: Served, data: Snapshot, tmp_path: Path
 ) -> None:

@@ -383,7 +383,7 @@ def completion_of(text: str) -> Completion | None:
         return None
     first = choices[0] if isinstance(choices, list) and choices else None
     choice = _mapping(first)
-    if choices and "message" not in choice:
+    if choices and not {"message", "error"} & choice.keys():
         return None
     message = _mapping(choice.get("message"))
     written, reasoned, refused = _written(message.get("content"))
