@@ -295,6 +295,18 @@ def test_both_orders_of_a_pair_stay_on_record_when_one_fails(
     assert len(served.requests) == (3 if second.status == 503 else 2)
 
 
+def test_what_is_in_the_cache_is_answered_though_a_budget_is_spent(clip: Path, tmp_path: Path) -> None:
+    cache = tmp_path / "answers.sqlite"
+    with serving(lambda *_: Reply(body=body())) as served:
+        for folder, budget in (("one", Budget(9)), ("two", Budget(0))):
+            options = RunOptions(cache=cache, budget=budget)
+            with predictor_from(spec(served.url)) as chat:
+                done = run(chat, clips(clip, 3), tmp_path / folder, options)
+            assert done.table["ok"].all()
+    assert len(served.requests) == 1, "the three clips are the same"
+    assert done.counts["cached"] == 3
+
+
 @pytest.mark.parametrize("limit", [1, 3])
 def test_a_budget_is_kept_whatever_the_batch(limit: int, clip: Path) -> None:
     done, served = asked(body(), clips(clip, 8), batch=4, budget=Budget(limit))

@@ -145,6 +145,11 @@ class Work:
             for case in cases
         ]
 
+    def from_cache(self, case: Case) -> Outcome | None:
+        """The outcome of a case that needs no asking; None for any other."""
+        started = self._start(case)
+        return None if started.places else self._outcome(started, 0.0)
+
     def _start(self, case: Case) -> _Open:
         """The case with what needs no asking settled: missing media, and answers from the cache."""
         count, predictor = len(case.asks), self.predictor

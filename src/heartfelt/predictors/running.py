@@ -317,7 +317,11 @@ def _ask(predictor: Predictor, state: _State, options: RunOptions, progress: Pro
     )
     # Under a budget each case is sent by itself: a batch of unknown price, or one for which there is not room, would not be.
     size = 1 if spending is not None else options.batch or predictor.batch
-    batches = deque(state.todo[start : start + size] for start in range(0, len(state.todo), size))
+    # What is in the cache costs nothing, and is taken from there even where nothing is left of a budget.
+    cached = () if spending is None else tuple(filter(None, map(work.from_cache, state.todo)))
+    at_hand = {(outcome.stimulus, outcome.repeat) for outcome in cached}
+    todo = [case for case in state.todo if (case.stimulus, case.repeat) not in at_hand]
+    batches = deque(todo[start : start + size] for start in range(0, len(todo), size))
 
     def sent() -> Iterator[Sequence[Case]]:
         while batches and not giving_up and (spending is None or spending.allows(len(batches[0]))):
@@ -327,6 +331,7 @@ def _ask(predictor: Predictor, state: _State, options: RunOptions, progress: Pro
             yield batch
 
     def outcomes() -> Iterator[Sequence[Outcome]]:
+        yield cached
         while batches and not giving_up and (spending is None or spending.allows(len(batches[0]))):
             if spending is not None and spending.dearest is None:
                 yield work(next(sent()))
@@ -338,7 +343,7 @@ def _ask(predictor: Predictor, state: _State, options: RunOptions, progress: Pro
             for outcome in settled:
                 case = cases.pop((outcome.stimulus, outcome.repeat))
                 state.add(case, outcome)
-                if spending is not None:
+                if spending is not None and (case.stimulus, case.repeat) not in at_hand:
                     spending.receive(_calls(outcome))
                 done += len(case.asks)
                 answered += sum(prediction.problem is None for prediction in outcome.predictions)
