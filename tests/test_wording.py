@@ -8,6 +8,7 @@ from heartfelt.stats.estimate import Estimate
 from heartfelt.wording import (
     interval,
     listed,
+    money,
     number,
     p_value,
     percent,
@@ -91,3 +92,22 @@ from heartfelt.wording import (
 )
 def test_wording(text: str, expected: str) -> None:
     assert text == expected
+
+
+@pytest.mark.parametrize(
+    ("amount", "places", "text"),
+    [
+        (0, 0, "0"),
+        (0, 2, "0.00"),
+        (9.0, 0, "9"),
+        (1.5, 2, "1.50"),
+        (0.002, 2, "0.002"),
+        (0.00001234, 0, "0.00001234"),
+        (9.99996, 0, "10"),
+        (1234.5, 0, "1,234.5"),
+        (20_000, 0, "20,000"),
+        (1_234_567.891, 2, "1,234,567.89"),
+    ],
+)
+def test_money_has_no_powers_of_ten(amount: float, places: int, text: str) -> None:
+    assert money(amount, places) == text

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shutil
 import stat
 import tempfile
@@ -18,6 +19,8 @@ from typing import BinaryIO
 
 from heartfelt.errors import HeartfeltError, InputError
 
+_PLAIN_NAME = re.compile(r"[a-z0-9_](?:[a-z0-9_.-]{0,78}[a-z0-9_-])?")
+_HASHED_NAME = re.compile(r"-[0-9a-f]{10}$")
 PRIVATE_FILE = 0o600
 PRIVATE_FOLDER = 0o700
 
@@ -155,6 +158,19 @@ def sha256_of(path: Path) -> str:
     """The SHA-256 of a file as hexadecimal, read in pieces."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def file_stem(name: str) -> str:
+    """A name for a file or folder on any system: different texts never share one, also where case does not count.
+
+    A text of up to 80 lower-case letters, digits, dots, hyphens and underscores stays as it is; any other is shortened to such
+    characters and ends in the start of its SHA-256.
+    """
+    if _PLAIN_NAME.fullmatch(name) and not _HASHED_NAME.search(name):
+        return name
+    words = re.sub(r"[^A-Za-z0-9_.-]+", "_", name).strip("._-")[:80]
+    digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:10]
+    return f"{words}-{digest}" if words else digest
 
 
 def inside(root: Path, relative: str, where: str) -> Path:

@@ -118,6 +118,14 @@ def percent_interval(estimate: Bounded) -> str:
     return f"{text} [{number(100 * estimate.low, 0)}, {number(100 * estimate.high, 0)}]"
 
 
+def money(amount: float, places: int = 0) -> str:
+    """An amount in any currency: four significant digits, two decimals from 1,000, at least ``places``; no powers of ten."""
+    digits = 2 if amount >= 1_000 else 3 - math.floor(math.log10(amount)) if amount > 0 else 0
+    whole, _, decimals = f"{amount:,.{max(0, digits)}f}".partition(".")
+    decimals = decimals.rstrip("0").ljust(places, "0")
+    return f"{whole}.{decimals}" if decimals else whole
+
+
 def plural(count: int, singular: str, several: str | None = None) -> str:
     """``1 rater``, ``2 raters``."""
     return f"{count:,} {singular if count == 1 else several or singular + 's'}"

@@ -31,7 +31,7 @@ from heartfelt.experiments import (
 from heartfelt.experiments.cells import TIMES, Cell, CellResult
 from heartfelt.experiments.design import Removed, crossed
 from heartfelt.experiments.frozen import FrozenFit
-from heartfelt.experiments.results import MEAN, SHUFFLED, Experiment
+from heartfelt.experiments.results import MATRIX_ROWS, MEAN, SHUFFLED, Experiment
 from heartfelt.experiments.running import Setup
 from heartfelt.report.experiments import write_experiment
 from heartfelt.serialization import read_json, write_json
@@ -493,3 +493,12 @@ def test_what_cannot_be_an_experiment_is_refused(tmp_path: Path) -> None:
     assert alone.pool.notes == ("Every group of 'first' has one stimulus: its folds are by stimulus.",)
     with pytest.raises(InputError, match="2 groups of stimuli cannot be put into 3 folds"):
         plan_ablation(prepare([("first", snapshot)], options(tmp_path, group="system")))
+
+
+@pytest.mark.parametrize("name", MATRIX_ROWS)
+def test_a_source_is_not_called_like_a_row_of_the_matrix(name: str, tmp_path: Path) -> None:
+    """Its scores and those of that row would be one row."""
+    sources = [(name, study(tmp_path / "a", each=12)), ("second", study(tmp_path / "b", each=12, seed=2))]
+    setup = prepare(sources, options(tmp_path))
+    with pytest.raises(InputError, match=f"A source called '{name}' could not be told from the row"):
+        plan_transfer(setup)

@@ -210,3 +210,34 @@ def test_a_key_that_is_not_set_stops_before_anything_is_sent(
     result = made(tmp_path / "s", served.url, attempts=2, retries=1, cost_each=2)
     assert "cannot be reached: Connection refused (2 requests)" in only(result)
     assert (result.cost, result.attempts) == (0.0, 4)
+
+
+@pytest.mark.parametrize("status", [404, 503])
+def test_a_result_that_was_ordered_and_cannot_be_fetched_was_paid_for(status: int, tmp_path: Path) -> None:
+    def behave(asked: Asked, served: Service) -> Reply:
+        return Reply(body=b'{"file": "/gone"}') if asked.method == "POST" else Reply(status, b"no such file")
+
+    with service(behave) as served:
+        result = made(
+            tmp_path / "s", served.url, answer="url", path="file", cost_each=2, retries=0, headers={}
+        )
+        ordered = sum(each.method == "POST" for each in served.asked)
+    assert f"the server answered {status}" in only(result)
+    assert result.cost == 2 * ordered == 4
+
+
+@pytest.mark.parametrize(("late", "complete", "cost"), [(1, 2, 8.0), (99, 0, 12.0)])
+def test_every_order_that_a_service_received_is_paid_for(
+    late: int, complete: int, cost: float, tmp_path: Path
+) -> None:
+    """Two clips at 2 an order: an order whose answer was cut off may be charged for like the one that follows."""
+
+    def behave(asked: Asked, served: Service) -> Reply:
+        count = sum(each.body == asked.body for each in served.asked)
+        cut_off = Reply(body=b"RIFF", headers={"content-length": "900"})
+        return Reply(body=clip_of(asked, tmp_path)) if count > late else cut_off
+
+    with service(behave) as served:
+        result = made(tmp_path / "s", served.url, cost_each=2, retries=2, request_timeout=0.2, headers={})
+    assert (result.complete, result.cost) == (complete, cost)
+    assert len(served.asked) == cost / 2

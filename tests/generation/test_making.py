@@ -14,7 +14,9 @@ from heartfelt.formats.manifest import open_study
 from heartfelt.generation import MakeOptions, forecast_make, load_make, make_study
 from heartfelt.generation.ledger import LEDGER_FILE, read_ledger
 from heartfelt.generation.result import Making
-from tests.generation.tones import CALLS, files_of, study_in
+from heartfelt.make.prompts import Prompt
+from heartfelt.media.audio import Audio
+from tests.generation.tones import CALLS, RATE, files_of, study_in, tone
 
 TONES: dict[str, Any] = {"generator": "tones"}
 
@@ -290,3 +292,56 @@ def test_licences_are_refused_until_they_are_accepted(tmp_path: Path) -> None:
     accept(notices(load_make(folder)))
     assert made(folder).complete == 2
     assert "CC BY-NC 4.0" in (folder / "stimuli.csv").read_text()
+
+
+def test_a_budget_counts_what_every_system_of_the_study_took(tmp_path: Path) -> None:
+    """A run of one system is refused by what the others took, as the forecast says."""
+    paid = {**TONES, "cost_each": 0.5}
+    folder = study_in(tmp_path / "s", {"systems": {"A": paid, "B": paid}})
+    made(folder, systems=("A",))
+    assert not forecast_make(folder, MakeOptions(systems=("B",), budget=1.5)).within_budget
+    with pytest.raises(
+        InputError, match=r"cost at least 1\.00, and 1\.00 was spent: over the budget of 1\.50"
+    ):
+        made(folder, systems=("B",), budget=1.5)
+    assert made(folder, systems=("B",), budget=2).cost == 2
+
+
+def test_a_budget_pays_as_many_prices_as_fit(tmp_path: Path) -> None:
+    """Three times 0.1 is a little more than 0.3 in binary, and within a budget of 0.3 all the same."""
+    paid = {**TONES, "cost_each": 0.1, "batch": 1}
+    calm = [{"id": "calm", "reference": {"valence": 6.0, "arousal": 2.0}}]
+    folder = study_in(tmp_path / "s", {"per_cell": 3, "systems": {"A": paid}}, intents=calm)
+    assert forecast_make(folder, MakeOptions(budget=0.3)).within_budget
+    assert made(folder, budget=0.3).complete == 3
+
+
+def test_a_paid_result_that_stops_a_system_is_on_record(tmp_path: Path) -> None:
+    wrong = {**TONES, "cost_each": 0.5, "batch": 1, "trouble": {"*": "picture"}}
+    folder = study_in(tmp_path / "s", {"systems": {"A": wrong}})
+    result = made(folder)
+    assert result.cost == 0.5
+    (row,) = read_ledger(folder)
+    assert (row.outcome, row.cost) == ("failed", 0.5)
+    assert row.problem.startswith("It makes image; the study's raters get audio.")
+    broken = {**wrong, "trouble": {"*": "stop"}}
+    assert made(study_in(tmp_path / "t", {"systems": {"A": broken}})).cost == 0.0, "nothing was made"
+
+
+@pytest.mark.slow
+def test_a_failure_among_functions_does_not_make_the_others_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+
+    class Maker:
+        def generate(self, prompt: Prompt, seed: int) -> Audio:
+            asked.append(prompt.stimulus)
+            if prompt.stimulus == "A_angry_1":
+                raise RuntimeError("out of credit")
+            return Audio(tone(seed, 0.5), RATE)
+
+    monkeypatch.setattr("tests.generation.tones.Maker", Maker, raising=False)
+    paid = {"generator": "python", "call": "tests.generation.tones:Maker", "batch": 4, "cost_each": 1}
+    folder = study_in(tmp_path / "s", {"systems": {"A": {**paid, "attempts": 1}}})
+    assert made(folder).cost == len(asked) == 2

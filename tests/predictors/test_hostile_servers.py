@@ -71,7 +71,7 @@ HOSTILE: dict[str, tuple[Script, str]] = {
         answer(b"", b"location: /v1", status=b"307 Temporary Redirect"),
         "redirects are not followed; it points to /v1",
     ),
-    "not JSON": (answer(b"{"), "not a chat completion|not JSON"),
+    "half a JSON": (answer(b"{"), "cut off: its JSON has no end|not JSON"),
     "half characters": (answer(b'{"similarity": "\xff\xfe"}'), "not a chat completion|not JSON"),
     "nested without end": (answer(b"[" * 200_000), "not a chat completion|not JSON"),
     "NaN": (answer(b'{"similarity": NaN, "choices": [NaN]}'), "not a chat completion|similarity is nan"),

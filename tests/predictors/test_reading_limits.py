@@ -170,13 +170,15 @@ def test_costs_are_by_the_million_tokens_and_missing_where_a_part_is() -> None:
         (7, 7),
         (-1, None),
         (True, None),
-        ("7", None),
-        (7.0, None),
+        ("7", 7),
+        ("7.0", None),
+        (7.0, 7),
+        (7.5, None),
         (2**53 - 1, 2**53 - 1),
         (2**53, None),
     ],
 )
-def test_token_counts_are_whole_numbers(tokens: Any, read_as: int | None) -> None:
+def test_token_counts_are_whole_numbers_however_written(tokens: Any, read_as: int | None) -> None:
     answers = {
         "choices": [{"message": {"content": "x"}}],
         "usage": {

@@ -234,16 +234,10 @@ def test_a_budget_pays_first_repeats_first_and_a_larger_one_goes_on(tmp_path: Pa
                 chat(served),
                 asked,
                 tmp_path / "run",
-                RunOptions(repeats=3, at_once=1, budget=_with(limit, tmp_path, chat(served))),
+                RunOptions(repeats=3, at_once=1, budget=Budget(limit)),
             )
             assert (len(served.requests), done.table["repeats"].to_list()) == (requests, repeats)
             assert done.table["ok"].all()
-
-
-def _with(limit: float, folder: Path, spec: str) -> Budget:
-    from heartfelt.predictors.budgets import with_earlier
-
-    return with_earlier(Budget(limit), folder / "run", folder)
 
 
 def test_functions_are_told_which_repeat_it_is(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -103,6 +104,36 @@ def test_a_transfer_is_a_matrix_in_every_file(tmp_path: Path, seeds: int) -> Non
     assert second[f"tested on {PARTS[1]}, low"] == pytest.approx(0.11)
     assert second[f"tested on {PARTS[1]}, sd_over_seeds"] == (pytest.approx(0.016) if seeds > 1 else None)
     assert matrix_table(made).height == 6
+
+
+def test_rows_of_the_same_condition_say_where_they_were_tested() -> None:
+    grid = experiment_grids(experiment())[-1]
+    names = [str(line[grid.columns.index("condition")]) for line in grid.rows]
+    assert names[-3:] == [f"{MEAN}: {part}" for part in PARTS]
+    assert len(set(names)) == len(names)
+
+
+def test_the_caption_of_a_matrix_names_the_metric_of_its_question() -> None:
+    made = experiment()
+    moods = [
+        replace(row, question="mood_2", accuracy=row.pearson, macro_f1=row.rmse)
+        for row in made.rows
+        if row.condition != MEAN
+    ]
+    both = replace(made, questions=("mood_1", "mood_2"), rows=(*made.rows, *moods))
+    captions = [grid.caption for grid in experiment_grids(both)]
+    assert captions[0].startswith("Transfer of mood_1: Pearson r, trained")
+    assert captions[1].startswith("Transfer of mood_2: accuracy, trained")
+
+
+@pytest.mark.parametrize("seeds", [1, 3])
+def test_the_matrix_says_why_a_cell_or_its_deviation_is_missing(seeds: int) -> None:
+    made = experiment(seeds=seeds)
+    first = replace(made.rows[0], pearson=Estimate.missing("a fit failed"))
+    table = matrix_table(replace(made, rows=(first, *made.rows[1:])))
+    row, name = table.row(0, named=True), f"tested on {PARTS[0]}"
+    assert (row[name], row[f"{name}, why_missing"]) == (None, "a fit failed")
+    assert row[f"tested on {PARTS[1]}, why_no_sd"] == (None if seeds > 1 else "one seed")
 
 
 @pytest.mark.slow

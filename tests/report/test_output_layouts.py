@@ -96,6 +96,18 @@ def test_answers_become_the_answer_file_of_a_challenge(data: Snapshot, tmp_path:
     assert again.table["value"].to_list() == [4.5, None, 6.0, 7.0]
 
 
+@pytest.mark.parametrize("layout", ["answers", "inspect"])
+def test_models_with_similar_or_long_names_have_files_of_their_own(
+    layout: str, data: Snapshot, tmp_path: Path
+) -> None:
+    names = ["a b", "a/b", "A_B", "n" * 130 + "1", "n" * 130 + "2", "鳥" * 100, "..", "plain"]
+    models = [f"{name}=constant:{place + 1}" for place, name in enumerate(names)]
+    run_bench(data, models, tmp_path / "bench", options(layout, "valence"))
+    files = list((tmp_path / "bench" / layout).iterdir())
+    assert len({file.stem.casefold() for file in files}) == len(names)
+    assert {"plain", "plain.json"} & {file.name for file in files}
+
+
 def test_a_study_without_numbers_has_no_answer_file(data: Snapshot, tmp_path: Path) -> None:
     study = data.study.changed(questions=[data.study.question("mood")])
     ratings = data.ratings.filter(pl.col("question") == "mood")

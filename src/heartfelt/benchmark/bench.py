@@ -14,15 +14,15 @@ from typing import TypeAlias
 
 import polars as pl
 
-from heartfelt.benchmark.earlier import RUNS, earlier_bench
+from heartfelt.benchmark.earlier import RUNS, earlier_bench, run_folder
 from heartfelt.benchmark.stacking import with_stacks
 from heartfelt.errors import HeartfeltError, InputError
 from heartfelt.labels import Benchmark, labels
 from heartfelt.media.decoded import keep_decoded
 from heartfelt.predictors import Predictor, Run, RunOptions, cases, predictor_from, run
-from heartfelt.predictors.budgets import applies_to, with_earlier
+from heartfelt.predictors.budgets import applies_to, with_other_runs
 from heartfelt.predictors.metric_files import LOWER, LOWER_IS_BETTER
-from heartfelt.predictors.repeats import self_consistency
+from heartfelt.predictors.repeats import NOT_ASKED, self_consistency
 from heartfelt.predictors.spec import PredictorLike
 from heartfelt.predictors.task import ask_of
 from heartfelt.progress import Progress
@@ -165,10 +165,9 @@ def bench(
     about = dict(earlier.about)
     with _decoded_once(predictors, options):
         for predictor in predictors:
-            name = re.sub(r"[^\w.-]+", "_", predictor.spec)[:120]
             with predictor:
                 predictor.learn(source, known)
-                home = None if options.folder is None else options.folder / RUNS / name
+                home = None if options.folder is None else run_folder(options.folder / RUNS, predictor.spec)
                 asking = _asking(predictor, options.run, home, runs)
                 done = run(predictor, asked[predictor.compares], home, asking, progress)
                 about[done.model] = model_info(predictor, done)
@@ -186,6 +185,7 @@ def bench(
     lower = [model for model, info in about.items() if info.display_name.endswith(LOWER)]
     directions = (LOWER_IS_BETTER.format(listed(lower)),) if lower else ()
     ledger = pl.concat([scores.ledger, *ledgers.values()], how="diagonal")
+    notes = (*notes, *_unasked_repeats(runs))
     scores = replace(scores, notes=(*notes, *directions, *unusable, *scores.notes), ledger=ledger)
     result = Bench(scores, predictions, tuple(runs), options.folder)
     silent = tuple(f"{model} answered nothing: {reason}" for model, reason in result.failed.items())
@@ -231,6 +231,20 @@ def _asking_notes(
         )
 
 
+def _unasked_repeats(runs: Sequence[Run]) -> Iterator[str]:
+    """Items whose answers rest on fewer repeats than were wanted, because a run came to an early end."""
+    for done in runs:
+        if done.repeated is None:
+            continue
+        rest = done.repeated.filter(pl.col("problem").str.starts_with(NOT_ASKED))
+        answered = done.table.filter("ok")
+        rest = rest.join(answered, on=["stimulus", "question"], how="semi", maintain_order="left")
+        if rest.height:
+            items = rest.select("stimulus", "question").n_unique()
+            lacking = f"{plural(items, 'answered item')} {'lacks' if items == 1 else 'lack'}"
+            yield f"{done.model}: {lacking} {plural(rest.height, 'repeat')} ({rest['problem'][0]})."
+
+
 def _asking(predictor: Predictor, options: RunOptions, home: Path | None, runs: Sequence[Run]) -> RunOptions:
     """How one of the models is asked: once where repeats would be the same, with what the others left of the budget."""
     if not predictor.repeatable:
@@ -239,9 +253,9 @@ def _asking(predictor: Predictor, options: RunOptions, home: Path | None, runs: 
     if budget is None or not applies_to(budget, predictor):
         return replace(options, budget=None)
     if home is not None:
-        return replace(options, budget=with_earlier(budget, home, home.parent))
+        return replace(options, budget=with_other_runs(budget, home.parent, home, predictor))
     spent = sum(budget.taken_by(done.usage) for done in runs if done.usage is not None)
-    return replace(options, budget=replace(budget, spent=spent))
+    return replace(options, budget=replace(budget, spent=budget.spent + spent))
 
 
 def model_info(predictor: Predictor, done: Run) -> ModelInfo:

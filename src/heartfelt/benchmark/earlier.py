@@ -6,6 +6,7 @@ scoring; anything else is refused before a model is asked.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,7 +15,9 @@ from typing import Any
 import polars as pl
 
 from heartfelt.errors import DamagedError, InputError
+from heartfelt.files import file_stem
 from heartfelt.predictors.predictor import PREDICTIONS
+from heartfelt.predictors.store import JOURNAL
 from heartfelt.scoring import ModelInfo, ScoreOptions, Scores
 from heartfelt.serialization import read_json, to_json
 from heartfelt.tables import LEDGER
@@ -69,7 +72,26 @@ def earlier_bench(
             f"{folder / PREDICTED} cannot be read, so {listed(others)} cannot be kept.", fix
         ) from error
     about = {name: info for name, info in scores.about.items() if name in others}
-    return Earlier(predictions=predictions, about=about, ledgers=_ledgers(folder, others))
+    return Earlier(predictions=predictions, about=about, ledgers=_ledgers(folder, about))
+
+
+def run_folder(runs: Path, spec: str) -> Path:
+    """The folder of a model's journal and tables, which no other model has.
+
+    Until 0.8.4 long and similar names could share one: it is still used by the model that was the last to finish in it.
+    """
+    home, shared = runs / file_stem(spec), runs / re.sub(r"[^\w.-]+", "_", spec)[:120]
+    if not home.exists() and shared != home and (shared / JOURNAL).is_file():
+        described = run_summary(shared).get("predictor", {"spec": spec})
+        if described.get("spec") == spec:
+            return shared
+    return home
+
+
+def run_summary(home: Path) -> dict[str, Any]:
+    """What ``run.json`` says of the model that answered in a folder; empty where there is none."""
+    path = home / "run.json"
+    return read_json(path, dict[str, Any]) if path.is_file() else {}
 
 
 def _answered(scores: Scores, model: str) -> bool:
@@ -91,11 +113,13 @@ def _flat(options: Any) -> dict[str, object]:
     return out
 
 
-def _ledgers(folder: Path, models: Sequence[str]) -> dict[str, pl.DataFrame]:
+def _ledgers(folder: Path, about: Mapping[str, ModelInfo]) -> dict[str, pl.DataFrame]:
     ledgers = {}
     for path in sorted((folder / RUNS).glob("*/predictions_ledger.csv")):
-        summary = read_json(path.with_name("run.json"), dict[str, Any])
-        if summary.get("model") in models:
+        summary = run_summary(path.parent)
+        model = about.get(summary.get("model", ""))
+        # A model of that name may have been another one in an earlier run.
+        if model is not None and summary["predictor"]["spec"] == model.spec:
             schema = {column.name: column.dtype for column in LEDGER.columns}
             ledgers[summary["model"]] = pl.read_csv(path, schema_overrides=schema)
     return ledgers

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any, ClassVar
@@ -13,7 +14,7 @@ import polars as pl
 
 from heartfelt import __version__, clock
 from heartfelt.errors import InputError
-from heartfelt.files import write_text
+from heartfelt.files import file_stem, write_text
 from heartfelt.formats.delimited import csv_text
 from heartfelt.labels import Benchmark
 from heartfelt.media.probe import AUDIO, IMAGES
@@ -27,8 +28,16 @@ OFF_SCALE = "off_scale"
 """In the metadata of a score in a log: whether its value is off the question's scale."""
 
 
-def _file_name(model: str) -> str:
-    return re.sub(r"[^\w.-]+", "_", model)[:120]
+def _file_names(models: Sequence[str]) -> dict[str, str]:
+    """A file name for every model: its own name where that is possible and no other's would be the same."""
+    plain = {model: re.sub(r"[^\w.-]+", "_", model) for model in models}
+    counts = Counter(name.casefold() for name in plain.values())
+    return {
+        model: name
+        if counts[name.casefold()] == 1 and name.strip(".") and len(name.encode()) <= 120
+        else file_stem(model)
+        for model, name in plain.items()
+    }
 
 
 def _numeric(source: Snapshot | Benchmark) -> list[str]:
@@ -68,13 +77,14 @@ class AnswersLayout(OutputLayout):
         numbers = predictions.with_columns(number=pl.coalesce("value", "score")).filter(
             pl.col("question").is_in(questions)
         )
+        names = _file_names(scores.models)
         for model in scores.models:
             wide = numbers.filter(pl.col("model") == model).pivot(
                 "question", on_columns=questions, index="stimulus", values="number", maintain_order=True
             )
             complete = pl.all_horizontal(pl.col(questions).is_not_null())
             stem = pl.col("stimulus").map_elements(_without_ending, pl.String)
-            target = folder / self.name / _file_name(model)
+            target = folder / self.name / names[model]
             target.mkdir(parents=True)
             write_text(
                 target / "answer.txt", csv_text(wide.filter(complete).with_columns(stem), header=False)
@@ -116,6 +126,7 @@ class InspectLayout(OutputLayout):
         requests = {} if calls is None else {str(row["id"]): row for row in calls.to_dicts()}
         target = folder / self.name
         target.mkdir()
+        names = _file_names(scores.models)
         for model in scores.models:
             rows = predictions.filter(pl.col("model") == model).to_dicts()
             several = len({row["question"] for row in rows}) > 1
@@ -133,7 +144,7 @@ class InspectLayout(OutputLayout):
                 for row in rows
             ]
             text = json.dumps(_log(scores, model, samples), ensure_ascii=False, indent=1, allow_nan=False)
-            write_text(target / f"{_file_name(model)}.json", text + "\n")
+            write_text(target / f"{names[model]}.json", text + "\n")
         return [target]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -25,7 +26,7 @@ from heartfelt.cli.asking import (
 )
 from heartfelt.cli.command import Format, Layout, Map, Policy, app, out, progress_bar, read_parts, say
 from heartfelt.errors import InputError
-from heartfelt.wording import plural
+from heartfelt.wording import money, plural
 
 if TYPE_CHECKING:
     from heartfelt.benchmark import Bench
@@ -111,9 +112,10 @@ def bench(
 ) -> None:
     """Ask predictors about everything that was rated, and score them against the labels and their ceiling."""
     from heartfelt.benchmark import BenchOptions
+    from heartfelt.benchmark.earlier import RUNS
     from heartfelt.formats.format import system_scores
     from heartfelt.predictors import RunOptions, user_cache
-    from heartfelt.predictors.budgets import read_budget
+    from heartfelt.predictors.budgets import read_budget, with_other_runs
     from heartfelt.predictors.spec import check_extras
     from heartfelt.report.bench.write import run_bench
     from heartfelt.scoring import ScoreOptions, Selection
@@ -132,6 +134,7 @@ def bench(
         systems_from="the scored clips" if systems is None else f"the file {systems.name}",
         interval_confidence=interval_confidence,
     )
+    allowance = None if budget is None else read_budget(budget)
     asking = RunOptions(
         at_once,
         batch,
@@ -139,7 +142,6 @@ def bench(
         cache=user_cache() if cache else None,
         engine=engine,
         engine_options=engine_options(engine, address, workers, cpus, gpus, send_media),
-        budget=None if budget is None else read_budget(budget),
         repeats=repeats,
     )
     notes: tuple[str, ...] = ()
@@ -152,10 +154,13 @@ def bench(
             sources += [_benchmark(source, policy)]
         else:
             sources += [_screened(each, policy) for each in read_parts(source, format, map, as_, report)]
-        results = [
-            run_bench(each, model, out if len(sources) == 1 else out / each.study.name, options, report)
-            for each in sources
-        ]
+        results = []
+        for each in sources:
+            target = out if len(sources) == 1 else out / each.study.name
+            # One budget for all parts: each counts what is spent on the others, its own runs are counted by the bench.
+            left = None if allowance is None else with_other_runs(allowance, out, target / RUNS)
+            part_options = replace(options, run=replace(asking, budget=left))
+            results.append(run_bench(each, model, target, part_options, report))
     for result in results:
         _show(result)
     for result in results:
@@ -188,10 +193,12 @@ def _show(result: Bench) -> None:
     show_scores(result.scores)
     for model, info in result.scores.about.items():
         if (usage := info.usage) is not None:
-            cost = "" if usage.cost is None else f", cost {usage.cost:,.4g}"
-            cost += "" if usage.cost_per_item is None else f" ({usage.cost_per_item:,.4g} per item)"
+            cost = "" if usage.cost is None else f", cost {money(usage.cost)}"
+            cost += "" if usage.cost_per_item is None else f" ({money(usage.cost_per_item)} per item)"
             tokens = f"{usage.input_tokens:,} input and {usage.output_tokens:,} output tokens"
-            say(f"{model}: {plural(usage.requests, 'request')}, {tokens}{cost}.")
+            uncounted = usage.without_counts
+            lacking = f" ({uncounted:,} without token counts, which the sums leave out)" if uncounted else ""
+            say(f"{model}: {plural(usage.requests, 'request')}{lacking}, {tokens}{cost}.")
         for question, held in info.consistency.items():
             say(f"{model}, {question}: {held.words}.")
     not_asked = result.predictions.filter(pl.col("problem").str.starts_with("not asked"))

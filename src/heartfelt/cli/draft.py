@@ -22,7 +22,7 @@ from heartfelt.cli.asking import (
 )
 from heartfelt.cli.command import AsJson, StudyFolder, app, err, out, progress_bar, say
 from heartfelt.serialization import dumps
-from heartfelt.wording import number, percent, plural, share
+from heartfelt.wording import money, number, percent, plural, share
 
 if TYPE_CHECKING:
     from heartfelt.drafts import Drafting, DraftPlan
@@ -116,7 +116,7 @@ def _show_plan(plan: DraftPlan) -> None:
             cost = (
                 "unknown: give input_price and output_price"
                 if each.cost is None
-                else f"about {each.cost:,.4g}"
+                else f"about {money(each.cost)}"
             )
             say(
                 f"    {each.requests:,} requests, about {each.input_tokens:,} input and {each.output_tokens:,} output tokens"
@@ -151,8 +151,9 @@ def _show(result: Drafting) -> None:
             speed = f", {number(1000 * run.seconds / run.stimuli, 1)} ms per stimulus" if run.seconds else ""
             tokens = ""
             if run.requests:
-                tokens = f", {run.requests:,} requests, {run.input_tokens:,} input and {run.output_tokens:,} output tokens"
-                tokens += "" if run.cost is None else f", cost {run.cost:,.4g}"
+                lacking = f" ({run.without_counts:,} without token counts)" if run.without_counts else ""
+                tokens = f", {run.requests:,} requests{lacking}, {run.input_tokens:,} input and {run.output_tokens:,} output tokens"
+                tokens += "" if run.cost is None else f", cost {money(run.cost)}"
             say(f"{run.source}: {run.stimuli:,} stimuli in {run.seconds:,.1f} s{speed}{tokens}")
             if run.limits:
                 say(f"    what it cannot see: {run.limits}")
@@ -167,7 +168,7 @@ def _show(result: Drafting) -> None:
             f" {result.folder / 'drafts_duplicates.csv'}"
         )
     if result.spent is not None:
-        say(f"All drafts of the study have cost {result.spent:,.4g} so far.")
+        say(f"All drafts of the study have cost {money(result.spent)} so far.")
     if result.failed:
         again = (
             " Run the command again to ask for them." if any(run.requests for run in result.drafters) else ""

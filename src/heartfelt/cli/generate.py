@@ -12,7 +12,7 @@ from heartfelt.cli.asking import Address, BudgetOption, Cpus, Gpus, Workers, eng
 from heartfelt.cli.command import AsJson, StudyFolder, app, err, out, progress_bar, say
 from heartfelt.errors import InputError
 from heartfelt.serialization import dumps
-from heartfelt.wording import listed, number, plural
+from heartfelt.wording import listed, money, number, plural
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -144,7 +144,7 @@ def _show_forecast(forecast: Forecast) -> None:
             number(each.complete),
             number(len(each.missing)),
             duration(each.seconds) if each.to_make else "–",
-            "–" if each.cost is None else f"{each.cost:,.2f}",
+            "–" if each.cost is None else money(each.cost, 2),
         )
     out.print(grid)
     for each in forecast.systems:
@@ -161,8 +161,8 @@ def _show_forecast(forecast: Forecast) -> None:
             f"The time of {listed(unknown)} is unknown: 'heartfelt make {forecast.folder} --limit 1' measures it."
         )
     if forecast.cost or forecast.spent:
-        budget = "" if forecast.budget is None else f", of a budget of {forecast.budget:,.2f}"
-        say(f"Cost: {forecast.spent:,.2f} so far, at least {forecast.cost:,.2f} to come{budget}.")
+        budget = "" if forecast.budget is None else f", of a budget of {money(forecast.budget, 2)}"
+        say(f"Cost: {money(forecast.spent, 2)} so far, at least {money(forecast.cost, 2)} to come{budget}.")
         if not forecast.within_budget:
             say("That is over the budget: a run would be refused.")
     say("Nothing was made (--dry-run).")
@@ -212,7 +212,7 @@ def _show(result: Making) -> None:
         say(*(f"{each.system}: {note}." for note in each.notes))
     say(*result.notes)
     if result.cost:
-        say(f"All attempts so far cost {result.cost:,.2f}.")
+        say(f"All attempts so far cost {money(result.cost, 2)}.")
     if any(each.failed for each in result.systems):
         say(
             f"{result.folder / 'make-ledger.csv'} has every attempt. Run the command again to try further seeds."

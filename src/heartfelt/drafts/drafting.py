@@ -25,7 +25,7 @@ from heartfelt.drafts.result import DrafterRun, Drafting
 from heartfelt.drafts.writing import DraftFiles, summary
 from heartfelt.errors import HeartfeltError, InputError
 from heartfelt.formats.manifest import OpenStudy, open_study
-from heartfelt.predictors.budgets import applies_to, calls_below, calls_in, with_earlier
+from heartfelt.predictors.budgets import applies_to, calls_in, runs_below, with_other_runs
 from heartfelt.predictors.calls import Budget, usage_of
 from heartfelt.predictors.draft_values import draft_value
 from heartfelt.predictors.predictor import Ask, Case, Prediction, Predictor
@@ -84,7 +84,8 @@ def draft(
             )
         if options.duplicates and opened.study.media == "image":
             files.write_duplicates(progress)
-        spent = [call.cost for call in calls_below(opened.folder / RUNS) if call.cost is not None]
+        made = [call for home in runs_below(opened.folder / RUNS) for _, call in calls_in(home)]
+        spent = [call.cost for call in made if call.cost is not None]
         return summary(files, assigned, runs, without, sum(spent) if spent else None)
 
 
@@ -146,7 +147,7 @@ def _drafted(
         runs = opened.folder / RUNS
         home = run_folder(runs, drafter, fresh=options.fresh)
         limited = options.budget is not None and applies_to(options.budget, drafter)
-        budget = with_earlier(options.budget, home, runs) if options.budget and limited else None
+        budget = with_other_runs(options.budget, runs, home, drafter) if options.budget and limited else None
         asking = replace(options.asking, budget=budget)
         if options.fresh:
             asking = replace(asking, cache=None)

@@ -10,7 +10,7 @@ from heartfelt.errors import InputError, suggestion
 from heartfelt.experiments.cells import Cell
 from heartfelt.experiments.design import Condition, Removed, crossed, shuffled_condition
 from heartfelt.experiments.pool import Pool
-from heartfelt.experiments.results import SHUFFLED
+from heartfelt.experiments.results import ALL_OTHERS, MATRIX_ROWS, SHUFFLED
 from heartfelt.experiments.running import Plan, Setup, single_part
 from heartfelt.streams import stream
 from heartfelt.training.fitting import Ints
@@ -128,6 +128,12 @@ def plan_transfer(setup: Setup) -> Plan:
             "A transfer needs two sources or more; there is one.",
             "Give two or more sources, or split one with --by COLUMN.",
         )
+    for part in pool.parts:
+        if part in MATRIX_ROWS:
+            raise InputError(
+                f"A source called '{part}' could not be told from the row '{part}' of a transfer's tables.",
+                "Give it another name, as NAME=PATH or in the column that --by names.",
+            )
     removed = Removed(pool)
     conditions = [
         Condition(arrow(part, part), crossed(pool, part, options, removed, arrow(part, part)), part, part)
@@ -141,7 +147,7 @@ def plan_transfer(setup: Setup) -> Plan:
     ]
     if len(pool.parts) > 2:
         across += [
-            _across(setup, removed, "all others", [name for name in pool.parts if name != part], part)
+            _across(setup, removed, ALL_OTHERS, [name for name in pool.parts if name != part], part)
             for part in pool.parts
         ]
     conditions += across

@@ -19,6 +19,9 @@ KINDS = {
 """The experiments, each with what it does."""
 SHUFFLED, MEAN = "shuffled labels", "mean of the training labels"
 MODE = "most frequent training label"
+ALL_OTHERS, CEILING = "all others", "ceiling"
+MATRIX_ROWS = (ALL_OTHERS, SHUFFLED, CEILING, MEAN, MODE)
+"""Rows of a transfer's tables that are no source."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from heartfelt.generation.making import chosen_systems
 from heartfelt.generation.result import MakeOptions
 from heartfelt.generation.state import SystemState, leftover_words, read_record, read_state
 from heartfelt.generation.system_run import survey_words, waiting_words
+from heartfelt.predictors.calls import within
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +73,7 @@ class Forecast:
     @property
     def within_budget(self) -> bool:
         """Whether the first attempts can be paid for."""
-        return self.budget is None or self.spent + self.cost <= self.budget
+        return self.budget is None or not self.cost or within(self.budget, self.spent + self.cost)
 
 
 def forecast_make(folder: Path | str, options: MakeOptions | None = None) -> Forecast:

@@ -14,6 +14,7 @@ import ipaddress
 import json
 import re
 import socket
+import threading
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -57,12 +58,14 @@ class HttpGenerator:
     batch: int = 1
     systems: tuple[str, ...] = ()
     _retry: Retry = field(init=False)
+    _lost: threading.local = field(init=False, default_factory=threading.local)
 
     def __post_init__(self) -> None:
         self._retry = Retry(self.settings.retries, self.settings.wait)
 
     def generate(self, prompt: Prompt, seed: int = 0) -> FileMedia:
         """Ask for the stimulus and fetch it."""
+        self._lost.count = 0
         end = time.monotonic() + self.settings.timeout
         body = json.dumps(_filled(self.settings, prompt, seed), ensure_ascii=False).encode()
         answer = self._asked("POST", self.settings.url, prompt, end, body)
@@ -78,6 +81,11 @@ class HttpGenerator:
                 "Check 'answer' and 'path' in make.yaml.",
             )
         return FileMedia(content, "image" if suffix in _PICTURES else "audio", suffix)
+
+    @property
+    def lost_requests(self) -> int:
+        """Orders of this thread's last stimulus that the service received and did not answer: each may be charged for."""
+        return int(getattr(self._lost, "count", 0))
 
     def generate_many(self, prompts: Any, seeds: Any) -> list[FileMedia]:
         """One after the other; requests run side by side because batches do."""
@@ -105,9 +113,16 @@ class HttpGenerator:
             except UnusableAnswer as error:
                 raise NoStimulus(error.problem, error.fix) from error
             except TransientError as error:
+                lost = method == "POST" and error.begun
+                self._lost.count = self.lost_requests + lost
                 pause = self._retry.wait(prompt.stimulus, attempt, error.after or 0.0)
                 if attempt > self.settings.retries or pause is None or time.monotonic() + pause >= end:
-                    unpaid = error.status is not None or isinstance(error.__context__, httpcore.ConnectError)
+                    # What is fetched was paid for when it was ordered; an order that was lost is counted already.
+                    unpaid = method == "POST" and (
+                        lost
+                        or error.status is not None
+                        or isinstance(error.__context__, httpcore.ConnectError)
+                    )
                     problem = NotReached if unpaid else InputError
                     raise problem(f"{error.problem} ({attempt} requests)", error.fix) from error
                 time.sleep(pause)
@@ -117,7 +132,8 @@ class HttpGenerator:
                 "Check the address, and the key in the environment variable that 'headers' names.",
             )
         if not 200 <= response.status <= 299:
-            raise Refused(
+            refused = Refused if method == "POST" else NoStimulus
+            raise refused(
                 response.refusal, "Check 'json' in make.yaml, and whether the service allows this text."
             )
         return response

@@ -41,9 +41,11 @@ from heartfelt.generation.state import (
 from heartfelt.generation.system_run import SystemRun, survey_words, waiting_words
 from heartfelt.generation.work import GenerateWork, Outcome, Request
 from heartfelt.media.audio import content_hash
+from heartfelt.predictors.calls import within
 from heartfelt.predictors.engines import ENGINES
 from heartfelt.progress import Progress
 from heartfelt.serialization import write_json
+from heartfelt.wording import money
 
 FAILED_FOLDER = "make-failed"
 _LIBRARIES = ("torch", "transformers", "diffusers", "accelerate")
@@ -64,7 +66,7 @@ def make_study(
         record = read_record(plan.folder)
         recover(plan, ledger.rows)
         states = read_state(plan, ledger.rows, record)
-        check_budget(states, options)
+        check_budget(states, options, spent=sum(row.cost for row in ledger.rows))
         settings = {system.settings_hash: system.deciding for system in plan.systems}
         run = RunRecord(started, _versions())
         record = replace(record, heartfelt=__version__, settings={**record.settings, **settings})
@@ -111,19 +113,18 @@ def chosen_systems(plan: MakePlan, names: Sequence[str]) -> MakePlan:
     return replace(plan, systems=tuple(each for each in plan.systems if not names or each.name in names))
 
 
-def check_budget(states: Sequence[SystemState], options: MakeOptions) -> None:
-    """Refuse a run that cannot be paid for even if every first attempt succeeds."""
+def check_budget(states: Sequence[SystemState], options: MakeOptions, *, spent: float) -> None:
+    """Refuse a run that cannot be paid for even if every first attempt succeeds; ``spent`` is that of the whole study."""
     if options.budget is None:
         return
-    spent = sum(row.cost for state in states for row in state.rows)
     least = sum(
         len(state.to_make(options.replace)[: options.limit]) * (state.system.settings.cost_each or 0.0)
         for state in states
     )
-    if least and spent + least > options.budget:
+    if least and not within(options.budget, spent + least):
         raise InputError(
-            f"The stimuli still to make cost at least {least:,.2f}, and {spent:,.2f} was spent: over the budget"
-            f" of {options.budget:,.2f}.",
+            f"The stimuli still to make cost at least {money(least, 2)}, and {money(spent, 2)} was spent: over the budget"
+            f" of {money(options.budget, 2)}.",
             "Raise --budget, or make fewer with --limit or --system.",
         )
 
@@ -256,8 +257,8 @@ class _Runner:
         for start in range(0, len(requests), size):
             batch = requests[start : start + size]
             committed = self.spent + price * (run.under_way + len(batch))
-            if self.options.budget is not None and price and committed > self.options.budget:
-                run.stopped = run.stopped or f"the budget of {self.options.budget:,.2f} is spent"
+            if self.options.budget is not None and price and not within(self.options.budget, committed):
+                run.stopped = run.stopped or f"the budget of {money(self.options.budget, 2)} is spent"
             if run.stopped is not None:
                 return
             run.under_way += len(batch)
@@ -268,6 +269,8 @@ class _Runner:
         run.under_way -= 1
         if outcome.stopped:
             run.stopped = run.stopped or " ".join(filter(None, [outcome.problem, outcome.note]))
+            if outcome.paid:
+                self._add(replace(self._row(run, outcome), problem=run.stopped))
             return
         if outcome.note:
             run.notes.append(outcome.note)

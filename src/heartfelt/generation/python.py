@@ -51,6 +51,11 @@ class PythonGenerator:
         """How many at once."""
         return self.settings.batch
 
+    @property
+    def makes_batches(self) -> bool:
+        """Whether the maker makes several at once itself."""
+        return hasattr(self.maker, "generate_many")
+
     def generate(self, prompt: Prompt, seed: int = 0) -> Media:
         """One stimulus."""
         return self.generate_many([prompt], [seed])[0]

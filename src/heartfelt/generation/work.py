@@ -34,6 +34,7 @@ from heartfelt.make.prompts import Generator, Media, Prompt
 from heartfelt.models.devices import checked_device
 from heartfelt.predictors.asking import error_line, shortened
 
+_GRACE = 15.0
 _NO_SPACE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 
@@ -57,8 +58,8 @@ class Outcome:
     """Whether another attempt would be no use."""
     stopped: bool = False
     """Whether the generator cannot work at all."""
-    paid: bool = True
-    """Whether a service may have charged for it."""
+    paid: int = 1
+    """How many requests a service may have charged for."""
     seconds: float = 0.0
     batch: int = 1
     """How many were made together."""
@@ -92,6 +93,11 @@ class GenerateWork:
         self.kind, self.settings, self.expected, self.device, self.keep_failed = state
         self._generator, self._limit, self._building = None, None, threading.Lock()
 
+    @property
+    def grace(self) -> float:
+        """Seconds that requests which are paid for are given to end when a run is interrupted."""
+        return _GRACE if self.kind.where == "network" and self.settings.cost_each else 0.0
+
     def on(self, device: str) -> GenerateWork:
         """The same work on another device."""
         return GenerateWork(self.kind, self.settings, self.expected, device, self.keep_failed)
@@ -101,12 +107,12 @@ class GenerateWork:
         try:
             generator = self._built()
         except HeartfeltError as error:
-            return [Outcome(each, problem=error.problem, stopped=True, note=error.fix) for each in batch]
+            return [_stopped(each, error.problem, error.fix) for each in batch]
         except Exception as error:  # noqa: BLE001 - the edge: a generator that cannot be built stops its system only
             _raise_if_full(error)
             missing = missing_extra(error) if isinstance(error, ModuleNotFoundError) else None
             problem, fix = (missing.problem, missing.fix) if missing else (error_line(error), None)
-            return [Outcome(each, problem=problem, stopped=True, note=fix) for each in batch]
+            return [_stopped(each, problem, fix) for each in batch]
         return list(self._made(generator, batch))
 
     def lost(self, batch: Sequence[Request], times: int) -> list[Outcome]:
@@ -127,7 +133,9 @@ class GenerateWork:
             return self._generator
 
     def _made(self, generator: Generator, batch: Sequence[Request]) -> Iterator[Outcome]:
-        size = min(len(batch), self._limit or len(batch))
+        together = isinstance(generator, BatchGenerator) and getattr(generator, "makes_batches", True)
+        # What is made one by one is also settled one by one: a failure must not make, and pay for, the others again.
+        size = min(len(batch), self._limit or len(batch)) if together else 1
         for start in range(0, len(batch), size):
             yield from self._together(generator, batch[start : start + size])
 
@@ -148,18 +156,18 @@ class GenerateWork:
                     "Correct the generator.",
                 )
         except CannotGenerate as error:
-            yield from (Outcome(each, problem=error.problem, stopped=True, note=error.fix) for each in batch)
+            yield from (_stopped(each, error.problem, error.fix) for each in batch)
         except Exception as error:  # noqa: BLE001 - the edge: traced to its stimulus, whose problem it is
             _raise_if_full(error)
             yield from self._after(error, generator, batch, clock.timer() - begun)
         else:
             share = (clock.timer() - begun) / len(batch)
-            facts = self._facts(generator)
+            facts, lost = self._facts(generator), _lost_requests(generator)
             suffix = self.settings.suffix or generator.suffix
             for request, media in zip(batch, results, strict=True):
-                yield replace(
-                    self._examined(request, media, suffix), seconds=share, batch=len(batch), facts=facts
-                )
+                outcome = self._examined(request, media, suffix)
+                paid = outcome.paid + lost
+                yield replace(outcome, paid=paid, seconds=share, batch=len(batch), facts=facts)
 
     def _after(
         self, error: Exception, generator: Generator, batch: Sequence[Request], seconds: float
@@ -181,7 +189,8 @@ class GenerateWork:
                 yield from self._together(generator, [each])
         else:
             final, problem = isinstance(error, NoStimulus), shortened(error_line(error), 400)
-            paid, facts = not isinstance(error, Refused | NotReached), self._facts(generator)
+            paid = _lost_requests(generator) + (not isinstance(error, Refused | NotReached))
+            facts = self._facts(generator)
             yield Outcome(batch[0], None, problem, final, paid=paid, seconds=seconds, facts=facts)
 
     def _examined(self, request: Request, media: Media, suffix: str) -> Outcome:
@@ -219,6 +228,16 @@ class GenerateWork:
             revision=revision,
             hardware=f"CPU ({platform.machine()})" if needs else own.hardware,
         )
+
+
+def _lost_requests(generator: Generator) -> int:
+    """Requests for the last stimulus that a service received and did not answer."""
+    return int(getattr(generator, "lost_requests", 0))
+
+
+def _stopped(request: Request, problem: str, fix: str | None) -> Outcome:
+    """A generator that cannot work at all: nothing was made, and nothing paid."""
+    return Outcome(request, problem=problem, stopped=True, paid=0, note=fix)
 
 
 def _raise_if_full(error: BaseException | None) -> None:

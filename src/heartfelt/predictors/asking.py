@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 from heartfelt import clock
 from heartfelt.errors import HeartfeltError, InputError, nearest
 from heartfelt.models.network import PullError
+from heartfelt.predictors.calls import Call
 from heartfelt.predictors.predictor import NO_MEDIA, Ask, Case, Prediction, Predictor, TransientError
 from heartfelt.predictors.store import Cache, cache_key, question_digest
 from heartfelt.streams import stream
@@ -28,6 +29,7 @@ from heartfelt.study.set_scale import TIE
 T = TypeVar("T")
 _TURN = 0.2
 """Seconds between looks at the clock. Some libraries handle Ctrl-C in a way that lets an endless wait continue."""
+_GRACE = 15.0
 LARGEST = 1e100
 """The largest number a prediction may hold: squares and sums of such numbers are still finite."""
 _NUMBERS = ("value", "score", "low", "high", "against", "rate", "start", "answer_sd")
@@ -74,6 +76,16 @@ class Outcome:
     """Which repeat of the questions it is."""
 
 
+class _TooLate(TimeoutError):
+    """A case that is waited for no longer, with its requests so far."""
+
+    def __init__(self, problem: str, lost_calls: tuple[Call, ...]) -> None:
+        super().__init__(problem)
+        self.lost_calls = tuple(
+            replace(call, lost=problem) if call.input_tokens is None else call for call in lost_calls
+        )
+
+
 @dataclass(slots=True)
 class _Open:
     """A case with the questions that are still open."""
@@ -83,6 +95,8 @@ class _Open:
     attempts: list[int]
     errors: dict[int, list[str]] = field(default_factory=dict)
     """What attempts met after which the question at a place was asked again."""
+    lost_calls: dict[int, dict[str, Call]] = field(default_factory=dict)
+    """Requests of these attempts that may be paid for, by id."""
     keys: list[str] = field(default_factory=list)
     from_cache: int = 0
     transient_error: bool = False
@@ -101,6 +115,11 @@ class Work:
     timeout: float | None = None
     """Seconds a case may take at each attempt; None for no limit."""
     cache: Cache | None = None
+
+    @property
+    def grace(self) -> float:
+        """Seconds that requests which may be paid for are given to end when a run is interrupted."""
+        return _GRACE if self.predictor.reach == "network" and self.predictor.metered else 0.0
 
     def __call__(self, cases: Sequence[Case]) -> list[Outcome]:
         """Settle every question of every case."""
@@ -125,6 +144,11 @@ class Work:
             )
             for case in cases
         ]
+
+    def from_cache(self, case: Case) -> Outcome | None:
+        """The outcome of a case that needs no asking; None for any other."""
+        started = self._start(case)
+        return None if started.places else self._outcome(started, 0.0)
 
     def _start(self, case: Case) -> _Open:
         """The case with what needs no asking settled: missing media, and answers from the cache."""
@@ -156,17 +180,23 @@ class Work:
 
     def _ask(self, open_cases: Sequence[_Open]) -> list[Sequence[Prediction]]:
         """The answers to what is open; an error of a batch is traced case by case."""
+        if len(open_cases) > 1 and type(self.predictor).predict is Predictor.predict:
+            # Cases that are asked one by one fail one by one: an error of one must not ask, and pay for, the others again.
+            return [answer for each in open_cases for answer in self._ask([each])]
         cases = [each.case.only(each.places) for each in open_cases]
         try:
             answers = list(self._predict(cases))
             if len(answers) != len(cases):
                 raise ValueError(f"the predictor answered {len(answers)} cases of {len(cases)}")
         except TransientError as error:
-            return [[Prediction.later(error.problem, error.after)] * len(case.asks) for case in cases]
+            again = Prediction.later(error.problem, error.after, error.lost_calls)
+            return [[again] * len(case.asks) for case in cases]
         except Exception as error:  # noqa: BLE001  # the edge: one case's failure is its prediction's problem
             if len(cases) > 1:
                 return [answer for each in open_cases for answer in self._ask([each])]
-            return [[Prediction.failed(error_line(error))] * len(cases[0].asks)]
+            lost_calls = error.lost_calls if isinstance(error, _TooLate) else ()
+            failed = Prediction(problem=error_line(error), lost_calls=lost_calls)
+            return [[failed] * len(cases[0].asks)]
         for place, (case, given) in enumerate(zip(cases, answers, strict=True)):
             if len(given) != len(case.asks):
                 wrong = f"the predictor gave {len(given)} answers to {len(case.asks)} questions"
@@ -185,12 +215,15 @@ class Work:
             except BaseException as error:  # noqa: BLE001  # raised again where it is waited for
                 box.put(error)
 
-        threading.Thread(target=ask, daemon=True).start()
+        thread = threading.Thread(target=ask, daemon=True)
+        thread.start()
         limit = self.timeout * len(cases)
         try:
             answer = next_from(box, limit)
         except queue.Empty:
-            raise TimeoutError(f"no answer within {limit:g} s") from None
+            raise _TooLate(
+                f"no answer within {limit:g} s", self.predictor.calls_under_way(thread.ident)
+            ) from None
         if isinstance(answer, BaseException):
             raise answer
         return answer
@@ -203,9 +236,16 @@ class Work:
                 continue
             moved = True
             open_case.attempts[place] += 1
+            if prediction.lost_calls:
+                repeat = open_case.case.repeat
+                lost = {call.id: replace(call, repeat=repeat) for call in prediction.lost_calls}
+                open_case.lost_calls.setdefault(place, {}).update(lost)
             if prediction.retry_after is None:
-                open_case.settled[place] = _numbered(
-                    checked(prediction, open_case.case.asks[place], open_case.case), open_case.case.repeat
+                settled = checked(prediction, open_case.case.asks[place], open_case.case)
+                open_case.settled[place] = replace(
+                    settled,
+                    call=_numbered(settled.call, open_case.case.repeat),
+                    second_call=_numbered(settled.second_call, open_case.case.repeat),
                 )
                 continue
             problem, attempts = prediction.problem or "", open_case.attempts[place]
@@ -229,7 +269,15 @@ class Work:
     def _outcome(self, open_case: _Open, seconds: float) -> Outcome:
         case, attempts = open_case.case, tuple(open_case.attempts)
         predictions = tuple(
-            replace(each, errors=tuple(open_case.errors[place])) if place in open_case.errors else each
+            replace(
+                each,
+                errors=tuple(open_case.errors[place]) if place in open_case.errors else each.errors,
+                lost_calls=tuple(
+                    call
+                    for call in open_case.lost_calls.get(place, {}).values()
+                    if call not in (each.call, each.second_call)
+                ),
+            )
             for place, each in enumerate(open_case.settled)
             if each is not None
         )
@@ -242,14 +290,9 @@ class Work:
         return Outcome(case.stimulus, predictions, attempts, seconds, open_case.from_cache, lost, case.repeat)
 
 
-def _numbered(prediction: Prediction, repeat: int) -> Prediction:
-    """The prediction, its requests with the repeat they were made for."""
-    calls = {
-        name: replace(call, repeat=repeat)
-        for name in ("call", "second_call")
-        if repeat and (call := getattr(prediction, name)) is not None
-    }
-    return replace(prediction, **calls) if calls else prediction
+def _numbered(call: Call | None, repeat: int) -> Call | None:
+    """The record of a request with the repeat it was made for."""
+    return replace(call, repeat=repeat) if call is not None and repeat else call
 
 
 def next_from(box: queue.SimpleQueue[T], seconds: float | None = None) -> T:
@@ -286,13 +329,13 @@ def shortened(text: str, most: int = 80) -> str:
 
 def checked(prediction: Prediction, ask: Ask, case: Case | None = None) -> Prediction:
     """The prediction with plain numbers, and its category both as a word and as a code; or the problem with it."""
-    call = prediction.call
+    call, second_call = prediction.call, prediction.second_call
     if prediction.problem is not None:
-        problem, second = _storable(prediction.problem), prediction.second_call
-        return Prediction(problem=problem, flag=prediction.flag, call=call, second_call=second)
+        problem = _storable(prediction.problem)
+        return Prediction(problem=problem, flag=prediction.flag, call=call, second_call=second_call)
     answers = (prediction.value, prediction.score, prediction.answer, prediction.shares)
     if all(part is None for part in (*answers, prediction.members, prediction.samples)):
-        return Prediction.failed("the predictor gave no answer")
+        return Prediction(problem="the predictor gave no answer", call=call, second_call=second_call)
     try:
         prediction = _plain(prediction)
         _check_range(prediction, ask.scale)
@@ -303,7 +346,7 @@ def checked(prediction: Prediction, ask: Ask, case: Case | None = None) -> Predi
         in_words = ask.scale.level == "text" or not ask.scale.labels()
         return prediction if in_words else _with_category(prediction, ask)
     except ValueError as error:
-        return Prediction(problem=str(error), call=call)
+        return Prediction(problem=str(error), call=call, second_call=second_call)
 
 
 def _plain(prediction: Prediction) -> Prediction:

@@ -13,7 +13,11 @@ from heartfelt.predictors.calls import Budget, Call
 from heartfelt.predictors.predictor import Predictor
 from heartfelt.predictors.store import JOURNAL, Journal
 
-_AMOUNT = re.compile(r"(?P<limit>[0-9][0-9_.,eE+]*)\s*(?P<unit>tokens?)?", re.IGNORECASE)
+_AMOUNT = re.compile(
+    r"(?P<limit>(?:\d{1,3}(?:,\d{3})+|\d+(?:_\d+)*)(?:\.\d*)?(?:e[+-]?\d+)?)\s*(?P<unit>tokens?)?",
+    re.IGNORECASE | re.ASCII,
+)
+"""A comma stands between thousands; as a decimal sign it would make 0,5 five."""
 
 
 def read_budget(amount: str | float | Budget) -> Budget:
@@ -21,13 +25,11 @@ def read_budget(amount: str | float | Budget) -> Budget:
     if isinstance(amount, Budget):
         return amount
     parts = _AMOUNT.fullmatch(str(amount).strip())
-    try:
-        limit = float(parts["limit"].replace(",", "").replace("_", "")) if parts else -1.0
-    except ValueError:
-        limit = -1.0
-    if parts is None or not 0 <= limit < float("inf"):
+    limit = float(parts["limit"].replace(",", "").replace("_", "")) if parts else -1.0
+    if parts is None or not limit < float("inf"):
         raise InputError(
-            f"'{amount}' is not a budget.", "Give a cost such as 5, or tokens such as 2000000tokens."
+            f"'{amount}' is not a budget.",
+            "Give a cost such as 0.5, with a decimal point, or tokens such as 2000000tokens.",
         )
     return Budget(limit, "tokens" if parts["unit"] else "cost")
 
@@ -45,23 +47,52 @@ def applies_to(budget: Budget | None, predictor: Predictor) -> bool:
     return True
 
 
-def with_earlier(budget: Budget, home: Path, runs: Path) -> Budget:
-    """The budget with what was spent in every run below ``runs``, and with the dearest case of the run in ``home``."""
+def with_calls(budget: Budget, calls: Iterable[tuple[str, Call]]) -> Budget:
+    """The budget with what earlier requests of a run took, given as (stimulus, call), and with the dearest of its cases.
+
+    Requests whose answers were lost count like the dearest case. Where the server did not count others, the price of a case is
+    to be learnt again.
+    """
     cases: dict[tuple[str, int], float] = defaultdict(float)
-    for stimulus, call in calls_in(home):
-        cases[stimulus, call.repeat] += budget.of(call) or 0.0
+    lost, counted = 0, True
+    for stimulus, call in calls:
+        if not call.metered or call.cached:
+            continue
+        amount = budget.of(call)
+        if amount is None and call.lost is not None:
+            lost += 1
+            continue
+        cases[stimulus, call.repeat] += amount or 0.0
+        counted = counted and amount is not None
     dearest = max(cases.values(), default=None)
-    return replace(budget, spent=spent(budget, calls_below(runs)), dearest=dearest)
+    spent = budget.spent + sum(cases.values())
+    if dearest is not None:
+        spent, lost = spent + lost * dearest, 0
+    return replace(budget, spent=spent, lost=budget.lost + lost, dearest=dearest if counted else None)
 
 
-def spent(budget: Budget, calls: Iterable[Call]) -> float:
-    """What requests took of a budget."""
-    return sum(budget.of(call) or 0.0 for call in calls)
+def with_other_runs(budget: Budget, folder: Path, home: Path, predictor: Predictor | None = None) -> Budget:
+    """The budget with what every run below ``folder`` took, except those in ``home`` or below it.
+
+    Requests that were made to the predictor's model before its prices were given count at these prices.
+    """
+    model = getattr(predictor, "model", None)
+
+    def priced(call: Call) -> Call:
+        if call.cost is not None or predictor is None or call.requested_model != model:
+            return call
+        return replace(call, cost=predictor.cost(call.input_tokens, call.output_tokens))
+
+    for other in runs_below(folder):
+        if not other.is_relative_to(home):
+            calls = [(stimulus, priced(call)) for stimulus, call in calls_in(other)]
+            budget = replace(with_calls(budget, calls), dearest=None)
+    return budget
 
 
-def calls_below(runs: Path) -> list[Call]:
-    """Every request that the runs below a folder have made, by their journals."""
-    return [call for home in sorted(runs.glob("*")) for _, call in calls_in(home)]
+def runs_below(folder: Path) -> list[Path]:
+    """The folders of all runs below a folder."""
+    return [path.parent for path in sorted(folder.rglob(JOURNAL))]
 
 
 def calls_in(home: Path) -> list[tuple[str, Call]]:

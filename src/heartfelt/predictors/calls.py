@@ -14,6 +14,7 @@ import polars as pl
 
 from heartfelt.errors import InputError
 from heartfelt.tables import Column, Contract
+from heartfelt.wording import money
 
 SIMILARITY = "similarity"
 """The form of a request to a server that answers a text and a file with a number."""
@@ -35,7 +36,7 @@ class Call:
     )
     requested_model: str = _column("the model that was asked for")
     form: str = _column("how the answer was asked for: json_schema, json_object, plain or similarity")
-    status: int = _column("the HTTP status", 200)
+    status: int | None = _column("the HTTP status; missing where no answer came to its end", 200)
     model: str | None = _column("the model as the server names it", None)
     fingerprint: str | None = _column("the server's system fingerprint", None)
     finish_reason: str | None = _column("why the model stopped writing", None)
@@ -52,6 +53,7 @@ class Call:
     cached: bool = _column("whether this run took the answer from the cache", False)
     repeat: int = _column("which repeat of the questions it was for, counted from 0", 0)
     prompt: str | None = _column("what was sent as text, media left out; never a key", None)
+    lost: str | None = _column("why its answer is missing or incomplete, although it may be paid for", None)
 
     @property
     def metered(self) -> bool:
@@ -127,6 +129,11 @@ def calls_table(calls: Iterable[tuple[str, Call]]) -> pl.DataFrame:
     return CALLS.check(pl.DataFrame(rows, schema=schema), "calls")
 
 
+def within(limit: float, amount: float) -> bool:
+    """Whether an amount is within a limit; sums of prices such as 0.1 are off by rounding, which is no overspending."""
+    return amount <= limit * (1 + 1e-9)
+
+
 @dataclass(frozen=True, slots=True)
 class Budget:
     """What the requests of a run may cost, or how many tokens they may take, input and output together."""
@@ -135,6 +142,8 @@ class Budget:
     unit: Literal["cost", "tokens"] = "cost"
     spent: float = 0.0
     """What was spent on the same work before this run."""
+    lost: int = 0
+    """Requests before this run whose answers were lost, while nothing was known yet of what a case takes."""
     dearest: float | None = None
     """The most a case took before this run; None where none was asked."""
 
@@ -159,7 +168,7 @@ class Budget:
 
     def words(self, amount: float) -> str:
         """An amount of the budget's unit in words."""
-        return f"{amount:,.0f} tokens" if self.unit == "tokens" else f"{amount:,.4g}"
+        return f"{amount:,.0f} tokens" if self.unit == "tokens" else money(amount)
 
 
 class Spending:
@@ -170,7 +179,7 @@ class Spending:
     """
 
     def __init__(self, budget: Budget) -> None:
-        self.budget, self.spent = budget, budget.spent
+        self.budget, self._counted, self._lost = budget, budget.spent, budget.lost
         self.dearest = budget.dearest
         """What the dearest case took; None before one was paid for."""
         self._under_way = 0
@@ -182,22 +191,28 @@ class Spending:
             return False
         if self.dearest is None:
             return not self._under_way
-        return self.spent + (self._under_way + cases) * self.dearest <= self.budget.limit
+        return within(self.budget.limit, self.spent + (self._under_way + cases) * self.dearest)
 
     def send(self, cases: int) -> None:
         """Note that so many cases are under way."""
         self._under_way += cases
 
     def receive(self, calls: Iterable[Call]) -> None:
-        """Note what the requests of one case took."""
+        """Note what the requests of one case took; those whose answers were lost count like the dearest case."""
         self._under_way -= 1
         made = [call for call in calls if not call.cached]
-        amounts = [self.budget.of(call) for call in made]
-        self._uncounted = self._uncounted or None in amounts
-        if made:
-            amount = sum(each or 0.0 for each in amounts)
-            self.spent += amount
-            self.dearest = max(self.dearest or 0.0, amount)
+        amounts = [amount for call in made if (amount := self.budget.of(call)) is not None]
+        uncounted = [call for call in made if self.budget.of(call) is None]
+        self._lost += sum(call.lost is not None for call in uncounted)
+        self._uncounted = self._uncounted or any(call.lost is None for call in uncounted)
+        if amounts:
+            self._counted += sum(amounts)
+            self.dearest = max(self.dearest or 0.0, sum(amounts))
+
+    @property
+    def spent(self) -> float:
+        """What was spent, earlier runs included."""
+        return self._counted + self._lost * (self.dearest or 0.0)
 
     @property
     def reason(self) -> str:

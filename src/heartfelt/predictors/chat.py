@@ -10,6 +10,7 @@ import hashlib
 import json
 import operator
 import os
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
@@ -31,6 +32,7 @@ from heartfelt.predictors.chat_form import (
     SYSTEM,
     UNCLOSED,
     completion_of,
+    completion_text,
     groups,
     in_words,
     known_facts,
@@ -39,7 +41,17 @@ from heartfelt.predictors.chat_form import (
     schema,
 )
 from heartfelt.predictors.chat_sets import combined, orders_of
-from heartfelt.predictors.http import Connections, RemotePredictor, Response, checked_address, secret
+from heartfelt.predictors.http import (
+    CUT_OFF,
+    Connections,
+    RemotePredictor,
+    Response,
+    UnusableAnswer,
+    checked_address,
+    ends_early,
+    is_transient,
+    secret,
+)
 from heartfelt.predictors.predictor import PREDICTORS, Ask, Case, Prediction, PredictorInfo, TransientError
 from heartfelt.predictors.spec import number_option
 from heartfelt.study.answer import Scale
@@ -47,6 +59,10 @@ from heartfelt.study.scale import Categories, FreeText, Numeric, Ordered, Points
 
 FORMS = ("json_schema", "json_object", "plain")
 KEYS = ("HEARTFELT_CHAT_KEY", "OPENAI_API_KEY")
+_LIMIT_REACHED = frozenset(
+    {"length", "max_tokens", "max_output_tokens", "model_length", "model_context_window_exceeded"}
+)
+"""What servers give as the reason why an answer ended, where it met a limit."""
 _REFUSALS = frozenset({400, 406, 415, 422, 501})
 """What a server may answer to a form it does not know."""
 _SPECIMENS: dict[str, Scale] = {
@@ -91,6 +107,10 @@ class Chat(RemotePredictor):
     def __init__(self, argument: str, options: Mapping[str, str]) -> None:
         self._answered: dict[str, Sequence[Prediction]] = {}
         """The answers to one order of a pair while the other is open."""
+        self._under_way: dict[int, dict[str, Call]] = {}
+        """The requests of the case that each thread is at work on, by id."""
+        self._paid: dict[tuple[str, int], Call] = {}
+        """Requests of an earlier run whose answers are still to be used, by the hash of what was sent and the repeat."""
         self._digested: tuple[tuple[Ask, ...], str] = ((), "")
         """The last questions a request was hashed for, and the hash."""
         self.model, self._url = _parsed(argument)
@@ -191,6 +211,25 @@ class Chat(RemotePredictor):
 
         There is one request per case, and one more for each text that raters were shown with some of the questions.
         """
+        thread = threading.get_ident()
+        self._under_way[thread] = {}
+        try:
+            return self._answers(case)
+        finally:
+            self._under_way.pop(thread, None)
+
+    def reuse(self, calls: Sequence[Call]) -> None:
+        """Take the answers of these requests instead of sending them again."""
+        self._paid = {(call.request, call.repeat): call for call in calls if call.completion is not None}
+
+    def calls_under_way(self, thread: int | None) -> tuple[Call, ...]:
+        """The requests about the case that a thread is at work on."""
+        return tuple(self._under_way.get(thread or 0, {}).values())
+
+    def _note_call(self, call: Call) -> None:
+        self._under_way.get(threading.get_ident(), {})[call.id] = call
+
+    def _answers(self, case: Case) -> Sequence[Prediction]:
         answers: dict[str, Prediction] = {}
         wanted = {ask.question for ask in case.asks}
         for asks in groups(case.all_asks) if self.together else [(ask,) for ask in case.all_asks]:
@@ -201,7 +240,7 @@ class Chat(RemotePredictor):
             except TransientError as error:
                 if not answers:
                     raise
-                predictions = [Prediction.later(error.problem, error.after)] * len(asks)
+                predictions = [Prediction.later(error.problem, error.after, error.lost_calls)] * len(asks)
             note = self._note(case, asks)
             for ask, prediction in zip(asks, predictions, strict=True):
                 if note and not prediction.problem:
@@ -219,14 +258,20 @@ class Chat(RemotePredictor):
 
     def _compared(self, case: Case, asks: Sequence[Ask]) -> Sequence[Prediction]:
         """The questions about a set, in every order it is shown in; what one order gave is not asked and paid for twice."""
-        orders, made = orders_of(case), []
+        orders = orders_of(case)
+        made: list[Sequence[Prediction]] = []
         keys = [
             f"{case.stimulus}\x1f{asks[0].question}\x1f{asks[0].shown}\x1f{place}\x1f{case.repeat}"
             for place in range(len(orders))
         ]
         for key, order in zip(keys, orders, strict=True):
             if key not in self._answered:
-                self._answered[key] = self._group(replace(case, members=order), asks)
+                try:
+                    self._answered[key] = self._group(replace(case, members=order), asks)
+                except TransientError as error:
+                    paid = (call for given in made for prediction in given for call in prediction.calls)
+                    error.lost_calls = (*dict.fromkeys(paid), *error.lost_calls)
+                    raise
             made.append(self._answered[key])
         for key in keys:
             del self._answered[key]
@@ -239,9 +284,12 @@ class Chat(RemotePredictor):
         content = self._message(case, asks)
         problem = ""
         for form in self._forms:
-            response, call = self._sent(case, asks, content, form)
-            if response.status == 400 and self._adapts(response.text):
+            try:
                 response, call = self._sent(case, asks, content, form)
+                if response.status == 400 and self._adapts(response.text):
+                    response, call = self._sent(case, asks, content, form)
+            except UnusableAnswer as error:
+                return [Prediction(problem=error.problem, call=error.call)] * len(asks)
             if response.status == 200:
                 self._forms = (form,)
                 return self._read(response.text, call, asks, case.members)
@@ -309,30 +357,52 @@ class Chat(RemotePredictor):
         request = self._request(case, asks, content, form)
         body = json.dumps(request).encode()
         at, begun = clock.now().isoformat(timespec="microseconds"), clock.timer()
-        response = self.connections.post(body)
-        seconds = round(clock.timer() - begun, 6)
         digest = hashlib.sha256(body).hexdigest()
+        if (paid := self._paid.pop((digest, case.repeat), None)) is not None:
+            return Response(200, completion_text(paid).encode()), paid
         name = hashlib.sha256(f"{digest} {at}".encode()).hexdigest()[:16]
         questions = tuple(ask.question for ask in asks)
         prompt = in_words(request["messages"])
-        call = Call(
-            name, digest, at, questions, self.model, form, response.status, seconds=seconds, prompt=prompt
-        )
-        return response, call
+        call = Call(name, digest, at, questions, self.model, form, None, prompt=prompt)
+        self._note_call(call)
+        try:
+            response = self.connections.post(body)
+        except TransientError as error:
+            if error.begun:
+                seconds = round(clock.timer() - begun, 6)
+                error.lost_calls = (replace(call, seconds=seconds, lost=error.problem),)
+            raise
+        except UnusableAnswer as error:
+            seconds = round(clock.timer() - begun, 6)
+            error.call = replace(call, seconds=seconds, lost=error.problem)
+            raise
+        if response.status != 200:
+            self._under_way.get(threading.get_ident(), {}).pop(call.id, None)
+        return response, replace(call, status=response.status, seconds=round(clock.timer() - begun, 6))
 
     def _read(
         self, text: str, call: Call, asks: Sequence[Ask], shown: Sequence[Case]
     ) -> Sequence[Prediction]:
         completion = completion_of(text)
         if completion is None:
-            call = replace(call, completion=text)
-            problem = f"the server's answer is not a chat completion: '{shortened(text)}'"
-            return [Prediction(problem=problem, call=call)] * len(asks)
+            problem = _unusable(text)
+            return [Prediction(problem=problem, call=replace(call, completion=text, lost=problem))] * len(
+                asks
+            )
         call = replace(call, completion=completion.content, **completion.recorded)
         call = replace(call, cost=self.cost(call.input_tokens, call.output_tokens))
-        if completion.refusal or call.finish_reason == "content_filter":
+        self._note_call(call)
+        finish_reason = (call.finish_reason or "").casefold()
+        if completion.error is not None and completion.content is None:
+            problem = f"the server answered with an error: {completion.error}"
+            call = replace(call, completion=text, lost=problem)
+            if completion.status is not None and is_transient(completion.status):
+                error = TransientError(problem, status=completion.status)
+                error.lost_calls = () if call.input_tokens is None else (call,)
+                raise error
+        elif completion.refusal or finish_reason == "content_filter":
             problem = f"the model refused: {shortened(completion.refusal or 'content filter')}"
-        elif call.finish_reason in {"length", "max_tokens"}:
+        elif finish_reason in _LIMIT_REACHED:
             problem = self._cut_off(call.output_tokens)
         elif completion.content is not None and completion.content.strip():
             given = (
@@ -366,6 +436,15 @@ class Chat(RemotePredictor):
         if not self.prices or input_tokens is None or output_tokens is None:
             return None
         return (self.prices[0] * input_tokens + self.prices[1] * output_tokens) / 1e6
+
+
+def _unusable(text: str) -> str:
+    """Why a server's answer that is no chat completion cannot be read."""
+    if not text.strip():
+        return "the server answered 200 with nothing"
+    if ends_early(text):
+        return f"{CUT_OFF}: its JSON has no end"
+    return f"the server's answer is not a chat completion: '{shortened(text)}'"
 
 
 def _digest(parts: Sequence[Any]) -> str:

@@ -29,6 +29,7 @@ from heartfelt.errors import InputError
 from heartfelt.media.image import decode_image
 from heartfelt.media.sound import read_samples
 from heartfelt.predictors.asking import shortened
+from heartfelt.predictors.calls import Call
 from heartfelt.predictors.chat_sets import LETTERS, of_members, set_allowed, set_answer, set_values
 from heartfelt.predictors.predictor import Ask, Case, Media, Prediction
 from heartfelt.predictors.texts import answer_names
@@ -353,64 +354,138 @@ def without_thoughts(content: str) -> tuple[str, bool]:
     return "".join(outside).strip(), depth > 0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Completion:
     """One chat completion."""
 
     content: str | None
     """What the model wrote as its answer; None where there is nothing."""
     refusal: str | None
+    error: str | None
+    """What went wrong behind the server, where it says so in place of an answer."""
+    status: int | None
+    """The HTTP status that such an error names."""
     recorded: Mapping[str, Any]
     """What else the server returned, by field of :class:`~heartfelt.predictors.calls.Call`."""
 
 
 def completion_of(text: str) -> Completion | None:
-    """Read a server's answer; None where it is not a chat completion."""
+    """Read a server's answer; None where it is not a chat completion, nor an error in place of one.
+
+    A completion without choices or message, such as one that a filter held back, has its counts: it is paid for.
+    """
     try:
         whole = json.loads(text)
-        choice = whole["choices"][0]
-        message = choice["message"]
-        content = message.get("content")
-    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+    except (ValueError, RecursionError):
         return None
-    usage = _part(whole, "usage")
-    written, reasoned = _written(content)
+    choices = _mapping(whole).get("choices")
+    if not (choices or _part(whole, "usage") or _mapping(whole).get("error")):
+        return None
+    first = choices[0] if isinstance(choices, list) and choices else None
+    choice = _mapping(first)
+    if choices and not {"message", "error"} & choice.keys():
+        return None
+    message = _mapping(choice.get("message"))
+    written, reasoned, refused = _written(message.get("content"))
     thoughts = [reasoned, *(_text(message.get(name)) for name in _REASONING)]
+    error, status = _error(choice.get("error") or whole.get("error"))
     recorded = {
         "reasoning": next((text for text in thoughts if text), None),
         "finish_reason": _text(choice.get("finish_reason")),
         "model": _text(whole.get("model")),
         "fingerprint": _text(whole.get("system_fingerprint")),
-        "input_tokens": _count(usage.get("prompt_tokens")),
-        "cached_tokens": _count(_part(usage, "prompt_tokens_details").get("cached_tokens")),
-        "output_tokens": _count(usage.get("completion_tokens")),
-        "reasoning_tokens": _count(_part(usage, "completion_tokens_details").get("reasoning_tokens")),
+        **_tokens(_part(whole, "usage")),
     }
-    return Completion(written, _text(message.get("refusal")), recorded)
+    refusal = _text(message.get("refusal")) or refused
+    return Completion(content=written, refusal=refusal, error=error, status=status, recorded=recorded)
 
 
-def _written(content: Any) -> tuple[str | None, str | None]:
-    """The answer and the reasoning in a message's content, which may be a list of parts of several kinds."""
+def completion_text(call: Call) -> str:
+    """The server's answer to a request, as far as it is on record; :func:`completion_of` reads it."""
+    usage = {
+        "prompt_tokens": call.input_tokens,
+        "completion_tokens": call.output_tokens,
+        "prompt_tokens_details": {"cached_tokens": call.cached_tokens},
+        "completion_tokens_details": {"reasoning_tokens": call.reasoning_tokens},
+    }
+    message = {"content": call.completion, "reasoning": call.reasoning}
+    choice = {"message": message, "finish_reason": call.finish_reason}
+    return json.dumps(
+        {
+            "choices": [choice],
+            "usage": usage,
+            "model": call.model,
+            "system_fingerprint": call.fingerprint,
+        }
+    )
+
+
+def _tokens(usage: Mapping[str, Any]) -> dict[str, int | None]:
+    """Tokens as a server counts them. Some leave reasoning, which is paid for as output, out of the tokens of the answer."""
+    sent = _first_count(usage, "prompt_tokens", "input_tokens")
+    written = _first_count(usage, "completion_tokens", "output_tokens")
+    reasoned = _count(_part(usage, "completion_tokens_details").get("reasoning_tokens"))
+    if written is not None and reasoned is not None and reasoned > written:
+        written += reasoned
+    if sent is not None and written is not None:
+        written = max(written, (_count(usage.get("total_tokens")) or 0) - sent)
+    return {
+        "input_tokens": sent,
+        "cached_tokens": _count(_part(usage, "prompt_tokens_details").get("cached_tokens")),
+        "output_tokens": written,
+        "reasoning_tokens": reasoned,
+    }
+
+
+def _error(error: Any) -> tuple[str | None, int | None]:
+    """What a server says went wrong, and the HTTP status it names."""
+    if not error:
+        return None, None
+    details = _mapping(error)
+    words = _text(details.get("message")) or _text(error) or json.dumps(error)
+    status = _count(details.get("code"))
+    return shortened(words), status if status is not None and 100 <= status <= 599 else None
+
+
+def _written(content: Any) -> tuple[str | None, str | None, str | None]:
+    """The answer, the reasoning and the refusal in a message's content, which may be a list of parts of several kinds."""
+    if isinstance(content, Mapping):
+        content = [content]
     if not isinstance(content, list):
-        return _text(content), None
-    parts = [part for part in content if isinstance(part, Mapping)]
-    answer = [_text(part.get("text")) or "" for part in parts if part.get("type") in {"text", "output_text"}]
-    thought = [
-        _text(part.get("thinking")) or _text(part.get("text")) or ""
-        for part in parts
-        if part.get("type") in {"thinking", "reasoning"}
-    ]
-    return "".join(answer) or None, "".join(thought) or None
+        return _text(content), None, None
+    answer, thought, refused = [], [], []
+    for part in content:
+        details = {"text": part} if isinstance(part, str) else _mapping(part)
+        kind, text = details.get("type", "text"), _text(details.get("text")) or ""
+        if kind in {"text", "output_text"}:
+            answer.append(text)
+        elif kind in {"thinking", "reasoning"}:
+            thought.append(_text(details.get("thinking")) or text)
+        elif kind == "refusal":
+            refused.append(_text(details.get("refusal")) or text)
+    return "".join(answer) or None, "".join(thought) or None, "".join(refused) or None
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
 
 
 def _part(whole: Any, name: str) -> Mapping[str, Any]:
-    part = whole.get(name) if isinstance(whole, Mapping) else None
-    return part if isinstance(part, Mapping) else {}
+    return _mapping(_mapping(whole).get(name))
 
 
 def _text(value: Any) -> str | None:
     return value if isinstance(value, str) and value else None
 
 
+def _first_count(usage: Mapping[str, Any], *names: str) -> int | None:
+    return next((count for name in names if (count := _count(usage.get(name))) is not None), None)
+
+
 def _count(value: Any) -> int | None:
+    """A number of tokens; some servers write it as a text or with a decimal point."""
+    if isinstance(value, str) and re.fullmatch(r"[0-9]{1,15}", value):
+        value = int(value)
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
     return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**53 else None

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import queue
 import threading
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
@@ -89,10 +90,28 @@ class Local(Engine):
                 yield work(batch)
 
 
+def _under_way(
+    done: queue.SimpleQueue[Sequence[Result] | BaseException], running: int, seconds: float
+) -> Iterator[Sequence[Result]]:
+    """The outcomes of batches that were running, as far as they come in time."""
+    end = time.monotonic() + seconds
+    for _ in range(running):
+        try:
+            outcome = next_from(done, max(0.0, end - time.monotonic()))
+        except queue.Empty:
+            return
+        if not isinstance(outcome, BaseException):
+            yield outcome
+
+
 def _threads(
     work: Job[Given, Result], batches: Iterable[Sequence[Given]], at_once: int
 ) -> Iterator[Sequence[Result]]:
-    """The threads are daemons: an interrupted run does not wait for a server that never answers."""
+    """The threads are daemons: an interrupted run does not wait for a server that never answers.
+
+    What is under way when it is interrupted may be paid for already: its outcomes are still yielded, if they come within the
+    ``grace`` seconds that the work allows; a second Ctrl-C ends that too.
+    """
     tasks: queue.SimpleQueue[Sequence[Given] | None] = queue.SimpleQueue()
     done: queue.SimpleQueue[Sequence[Result] | BaseException] = queue.SimpleQueue()
 
@@ -120,6 +139,9 @@ def _threads(
             if isinstance(outcome, BaseException):
                 raise outcome
             yield outcome
+    except KeyboardInterrupt:
+        yield from _under_way(done, running, getattr(work, "grace", 0.0))
+        raise
     finally:
         for _ in range(workers):
             tasks.put(None)

@@ -28,7 +28,17 @@ _FIELDS = frozenset(
     each.name
     for each in fields(Prediction)
     if each.name
-    not in {"retry_after", "call", "second_call", "errors", "boxes", "repeats", "spread", "agreement"}
+    not in {
+        "retry_after",
+        "call",
+        "second_call",
+        "lost_calls",
+        "errors",
+        "boxes",
+        "repeats",
+        "spread",
+        "agreement",
+    }
 )
 
 

@@ -68,7 +68,7 @@ class Response:
         """The body as text, whatever it holds; of a redirect, where it points to."""
         if 300 <= self.status <= 399:
             return f"redirects are not followed; it points to {self.location or 'nowhere'}"
-        return self.body.decode("utf-8", "replace")
+        return self.body.decode("utf-8-sig", "replace")
 
     @property
     def refusal(self) -> str:
@@ -108,6 +108,7 @@ class Connections:
         self._context = ssl.create_default_context()
         self._idle: list[httpcore.HTTPConnection] = []
         """Connections nobody uses; taken and returned by any thread."""
+        self._closed = False
 
     def post(self, content: bytes) -> Response:
         """Send ``content`` and return what comes back; raise where the same request may be answered differently later."""
@@ -121,14 +122,16 @@ class Connections:
         self._sockets.deadline.at = time.monotonic() + seconds
         try:
             answer, body = self._exchanged(method, url, content)
-        except (httpcore.TimeoutException, TimeoutError):
-            raise TransientError(f"the server did not answer within {round(seconds, 2):g} s") from None
+        except (httpcore.TimeoutException, TimeoutError) as error:
+            late = f"the server did not answer within {round(seconds, 2):g} s"
+            raise TransientError(late, begun=not isinstance(error, httpcore.ConnectTimeout)) from None
         except (httpcore.NetworkError, httpcore.ProtocolError, OSError, UnicodeError) as error:
-            raise TransientError(_broken(error)) from None
+            problem = _broken(error)
+            raise TransientError(problem, begun=problem.startswith(CUT_OFF)) from None
         headers = {name.lower(): self._clean(value).decode("latin-1") for name, value in answer.headers}
         body = self._clean(_decompressed(body, headers.get(b"content-encoding", ""), self._longest))
         if answer.status < 300 and _ends_early(body, headers):
-            raise TransientError(f"{CUT_OFF}: its JSON has no end")
+            raise TransientError(f"{CUT_OFF}: its JSON has no end", begun=True)
         kind = headers.get(b"content-type", "").partition(";")[0].strip().lower()
         response = Response(answer.status, body, headers.get(b"location"), kind)
         if is_transient(answer.status):
@@ -154,8 +157,10 @@ class Connections:
         except BaseException:  # the connection is in an unknown state; raised again
             connection.close()
             raise
-        if connection.is_idle():
+        if connection.is_idle() and not self._closed:
             self._idle.append(connection)
+        else:
+            connection.close()
         return response, body
 
     def _unused(self) -> httpcore.HTTPConnection | None:
@@ -172,7 +177,8 @@ class Connections:
         return content
 
     def close(self) -> None:
-        """Close every connection."""
+        """Close every connection; one that is still in use is closed when it is returned."""
+        self._closed = True
         while self._idle:
             self._idle.pop().close()
 
@@ -292,7 +298,7 @@ def _decompressed(body: bytes, encoding: str, longest: int) -> bytes:
     if len(out) > longest:
         raise _too_long(longest)
     if not unpacker.eof:
-        raise TransientError(f"{CUT_OFF}: it is compressed with {name} and has no end")
+        raise TransientError(f"{CUT_OFF}: it is compressed with {name} and has no end", begun=True)
     return out
 
 
@@ -322,8 +328,13 @@ def _broken(error: Exception) -> str:
 def _ends_early(body: bytes, headers: Mapping[bytes, str]) -> bool:
     """Whether JSON whose length the server did not state ends before it is complete."""
     framed = b"content-length" in headers or "chunked" in headers.get(b"transfer-encoding", "").lower()
-    text = body.decode("utf-8", "replace").strip()
-    if framed or not text.startswith(("{", "[")):
+    return not framed and ends_early(body.decode("utf-8-sig", "replace"))
+
+
+def ends_early(text: str) -> bool:
+    """Whether a text is the beginning of a JSON object or list."""
+    text = text.strip()
+    if not text.startswith(("{", "[")):
         return False
     try:
         json.loads(text)

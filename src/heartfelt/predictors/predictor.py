@@ -265,10 +265,18 @@ class Prediction:
     """The request to a server it was read from."""
     second_call: Call | None = field(default=None, compare=False)
     """The request with the two stimuli of a pair the other way round."""
+    lost_calls: tuple[Call, ...] = field(default=(), compare=False)
+    """Requests that may have been paid for and whose answers were not used: cut off, too late, or the one order of a pair."""
     errors: tuple[str, ...] | None = field(default=None, compare=False)
     """What earlier attempts met, in order: transient errors after which it was asked again."""
     retry_after: float | None = None
     """Ask this question again after this many seconds: it met a transient error (``problem``), or was not asked yet."""
+
+    @property
+    def calls(self) -> tuple[Call, ...]:
+        """Every request made for it, each once."""
+        made = (self.call, self.second_call, *self.lost_calls)
+        return tuple({call.id: call for call in reversed(made) if call is not None}.values())[::-1]
 
     @classmethod
     def failed(cls, problem: str) -> Prediction:
@@ -276,9 +284,11 @@ class Prediction:
         return cls(problem=problem)
 
     @classmethod
-    def later(cls, problem: str | None = None, after: float | None = None) -> Prediction:
+    def later(
+        cls, problem: str | None = None, after: float | None = None, lost_calls: tuple[Call, ...] = ()
+    ) -> Prediction:
         """To be asked again: it met a transient error or (without a problem) was not asked yet."""
-        return cls(problem=problem, retry_after=after or 0.0)
+        return cls(problem=problem, retry_after=after or 0.0, lost_calls=lost_calls)
 
 
 class TransientError(HeartfeltError):
@@ -291,8 +301,13 @@ class TransientError(HeartfeltError):
         *,
         after: float | None = None,
         status: int | None = None,
+        begun: bool = False,
     ) -> None:
         super().__init__(problem, fix)
+        self.begun = begun
+        """Whether the other side had received the request and may have worked on it, so that it may be paid for."""
+        self.lost_calls: tuple[Call, ...] = ()
+        """The records of such requests."""
         self.after = after
         """Seconds to wait, where the other side gave them."""
         self.status = status
@@ -401,6 +416,15 @@ class Predictor(ABC):
         """What a request of that size costs; None where that is not known."""
         del input_tokens, output_tokens
         return None
+
+    def reuse(self, calls: Sequence[Call]) -> None:
+        """Take the answers of these requests, which were paid for and not used yet, instead of sending them again."""
+        del calls
+
+    def calls_under_way(self, thread: int | None) -> tuple[Call, ...]:
+        """The requests about the case that a thread is at work on, which may be paid for, if it is waited for no longer."""
+        del thread
+        return ()
 
     def file_asks(self) -> Sequence[Ask]:
         """The questions it answers about files that belong to no study; empty where it must be told what is asked."""

@@ -21,7 +21,7 @@ from heartfelt import clock
 from heartfelt.errors import InputError, Interrupted
 from heartfelt.files import write_bytes, write_text
 from heartfelt.predictors.asking import Outcome, Retry, Work
-from heartfelt.predictors.budgets import applies_to
+from heartfelt.predictors.budgets import applies_to, with_calls
 from heartfelt.predictors.calls import Budget, Call, Spending, Usage, calls_table, usage_of
 from heartfelt.predictors.engines import ENGINES, Engine
 from heartfelt.predictors.predictor import Case, Media, Prediction, Predictor, PredictorInfo
@@ -63,7 +63,10 @@ class RunOptions:
     give_up_after: int | None = 50
     """Stop when this many cases in a row were lost to transient errors, or a server has refused as many and answered none."""
     budget: Budget | None = None
-    """What requests to a hosted model may cost; cases it has no room for are not asked, and a later run asks them."""
+    """What requests to a hosted model may cost, those of earlier runs in the folder included.
+
+    Cases it has no room for are not asked, and a later run asks them.
+    """
     repeats: int = 1
     """How often each question is asked, of a predictor whose answers vary (a server, a function); the answers are combined."""
 
@@ -116,6 +119,7 @@ def run(
         )
     predictor.expect(cases)
     state = _State(predictor, cases, None if folder is None else Journal(folder), options.repeats)
+    predictor.reuse(state.unused_calls)
     begun = clock.timer()
     try:
         if folder is not None and state.todo:
@@ -198,6 +202,12 @@ class _State:
         """How many items have a prediction."""
         return sum(entry.prediction.problem is None for entry in self.entries.values())
 
+    @property
+    def unused_calls(self) -> list[Call]:
+        """Requests of failed items that were answered and paid for, while others of the same item were not answered."""
+        failed = (entry.prediction for entry in self.entries.values() if entry.prediction.problem is not None)
+        return [call for prediction in failed for call in prediction.lost_calls if call.lost is None]
+
     def add(self, case: Case, outcome: Outcome) -> None:
         """Take in the outcome of a case."""
         new: dict[str, Entry] = {}
@@ -208,9 +218,8 @@ class _State:
             self.entries[item] = new[self.keys[item]] = Entry(prediction, before + attempts, seconds)
             self.asked += attempts
             self.last_problem = prediction.problem or self.last_problem
-            for call in (prediction.call, prediction.second_call):
-                if call is not None:
-                    self.calls[call.id] = (case.stimulus, call)
+            for call in prediction.calls:
+                self.calls[call.id] = (case.stimulus, call)
         self.cached += outcome.from_cache
         if self.journal is not None:
             self.journal.add(case.stimulus, new, seconds)
@@ -302,12 +311,17 @@ def _ask(predictor: Predictor, state: _State, options: RunOptions, progress: Pro
     done = lost = answered = 0
     giving_up = False
     spending = (
-        Spending(options.budget)
+        Spending(with_calls(options.budget, state.calls.values()))
         if options.budget is not None and applies_to(options.budget, predictor)
         else None
     )
-    size = options.batch or predictor.batch
-    batches = deque(state.todo[start : start + size] for start in range(0, len(state.todo), size))
+    # Under a budget each case is sent by itself: a batch of unknown price, or one for which there is not room, would not be.
+    size = 1 if spending is not None else options.batch or predictor.batch
+    # What is in the cache costs nothing, and is taken from there even where nothing is left of a budget.
+    cached = () if spending is None else tuple(filter(None, map(work.from_cache, state.todo)))
+    at_hand = {(outcome.stimulus, outcome.repeat) for outcome in cached}
+    todo = [case for case in state.todo if (case.stimulus, case.repeat) not in at_hand]
+    batches = deque(todo[start : start + size] for start in range(0, len(todo), size))
 
     def sent() -> Iterator[Sequence[Case]]:
         while batches and not giving_up and (spending is None or spending.allows(len(batches[0]))):
@@ -317,6 +331,7 @@ def _ask(predictor: Predictor, state: _State, options: RunOptions, progress: Pro
             yield batch
 
     def outcomes() -> Iterator[Sequence[Outcome]]:
+        yield cached
         while batches and not giving_up and (spending is None or spending.allows(len(batches[0]))):
             if spending is not None and spending.dearest is None:
                 yield work(next(sent()))
@@ -328,7 +343,7 @@ def _ask(predictor: Predictor, state: _State, options: RunOptions, progress: Pro
             for outcome in settled:
                 case = cases.pop((outcome.stimulus, outcome.repeat))
                 state.add(case, outcome)
-                if spending is not None:
+                if spending is not None and (case.stimulus, case.repeat) not in at_hand:
                     spending.receive(_calls(outcome))
                 done += len(case.asks)
                 answered += sum(prediction.problem is None for prediction in outcome.predictions)
@@ -354,9 +369,7 @@ def _ask(predictor: Predictor, state: _State, options: RunOptions, progress: Pro
 
 def _calls(outcome: Outcome) -> list[Call]:
     """The requests a case was answered from, each once."""
-    calls = [
-        call for made in outcome.predictions for call in (made.call, made.second_call) if call is not None
-    ]
+    calls = [call for prediction in outcome.predictions for call in prediction.calls]
     return list({call.id: call for call in calls if call.metered}.values())
 
 

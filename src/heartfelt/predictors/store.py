@@ -37,11 +37,14 @@ JOURNAL = "journal.jsonl"
 _HEAD, _MIDDLE = b'{"crc":"', b'","row":'
 _SYNC_EVERY = 1.0
 _CALLS = ("call", "second_call")
+_LOST_CALLS = "lost_calls"
 _AS_JSON = ("shares", "members", "orders", "samples", "boxes", "errors")
 _TUPLES = ("orders", "samples", "boxes", "errors")
 _SELDOM = (*_AS_JSON[1:], "rate", "start", "answer_sd", "repeats", "spread", "agreement")
 """Columns that are there only where some prediction has them."""
-_FIELDS = tuple(field.name for field in fields(Prediction) if field.name not in {"retry_after", *_CALLS})
+_FIELDS = tuple(
+    field.name for field in fields(Prediction) if field.name not in {"retry_after", *_CALLS, _LOST_CALLS}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +65,8 @@ def _plain(prediction: Prediction) -> dict[str, Any]:
     for name in _CALLS:
         if (call := getattr(prediction, name)) is not None:
             out[name] = call.to_json()
+    if prediction.lost_calls:
+        out[_LOST_CALLS] = [call.to_json() for call in prediction.lost_calls]
     return out
 
 
@@ -69,6 +74,7 @@ def _prediction(row: Mapping[str, Any]) -> Prediction:
     """The prediction that :func:`_plain` made plain data of."""
     parts: dict[str, Any] = {name: tuple(row[name]) for name in _TUPLES if name in row}
     parts |= {name: Call.from_json(row[name]) for name in _CALLS if name in row}
+    parts |= {name: tuple(map(Call.from_json, row[name])) for name in (_LOST_CALLS,) if name in row}
     return Prediction(**{**row, **parts})
 
 
@@ -174,7 +180,9 @@ class Journal:
         answers = [(key, entry.attempts, _plain(entry.prediction)) for key, entry in entries.items()]
         # Questions that were sent together share a request; what was sent is written once.
         written: set[str] = set()
-        for call in (plain[name] for _, _, plain in answers for name in _CALLS if name in plain):
+        sent = (plain[name] for _, _, plain in answers for name in _CALLS if name in plain)
+        lost = (call for _, _, plain in answers for call in plain.get(_LOST_CALLS, ()))
+        for call in (*sent, *lost):
             if call["id"] in written:
                 call.pop("prompt", None)
             written.add(call["id"])
@@ -189,9 +197,8 @@ class Journal:
 
     def _note_calls(self, stimulus: str, entries: Iterable[Entry]) -> None:
         for entry in entries:
-            for name in _CALLS:
-                call: Call | None = getattr(entry.prediction, name)
-                if call is not None and (call.prompt is not None or call.id not in self.calls):
+            for call in entry.prediction.calls:
+                if call.prompt is not None or call.id not in self.calls:
                     self.calls[call.id] = (stimulus, call)
 
     def close(self) -> None:
@@ -257,7 +264,14 @@ class Cache:
         if not answers:
             return
         rows = [
-            (key, json.dumps(_plain(replace(prediction, errors=None)), ensure_ascii=False, allow_nan=False))
+            (
+                key,
+                json.dumps(
+                    _plain(replace(prediction, errors=None, lost_calls=())),
+                    ensure_ascii=False,
+                    allow_nan=False,
+                ),
+            )
             for key, prediction in answers.items()
         ]
         with suppress(sqlite3.Error, InputError), self._lock, self._open() as connection:

@@ -6,14 +6,13 @@ from collections.abc import Mapping
 
 import polars as pl
 
-from heartfelt.experiments.results import MEAN, MODE, Experiment, ScoreRow
+from heartfelt.experiments.results import CEILING, MEAN, MODE, Experiment, ScoreRow
 from heartfelt.report.charts import numbers
 from heartfelt.report.experiment_charts import SCORES, TITLES
 from heartfelt.report.markup import Grid
 from heartfelt.stats.estimate import Estimate
 from heartfelt.wording import MISSING, interval, listed, number, plural, share
 
-CEILING = "ceiling"
 TRAINED, TESTED = "trained on", "tested on"
 
 
@@ -45,12 +44,12 @@ def score_table(experiment: Experiment) -> pl.DataFrame:
 
 
 def matrix_table(experiment: Experiment) -> pl.DataFrame:
-    """A transfer's matrix: a row for what was trained on, and one for the ceiling; four columns for each part tested on."""
+    """A transfer's matrix: a row for what was trained on, and one for the ceiling; six columns for each part tested on."""
     rows = []
     for question in experiment.questions:
         for trained, row_of in _matrix_rows(experiment, question):
             cells = {
-                part: (row_of[part].score, row_of[part].over_seeds.value)
+                part: (row_of[part].score, row_of[part].over_seeds)
                 for part in _parts(experiment)
                 if part in row_of
             }
@@ -64,13 +63,18 @@ def _matrix_line(
     experiment: Experiment,
     question: str,
     trained: str,
-    cells: Mapping[str, tuple[Estimate, float | None]],
+    cells: Mapping[str, tuple[Estimate, Estimate | None]],
 ) -> dict[str, str | float | int | None]:
     line: dict[str, str | float | int | None] = {"question": question, "trained_on": trained}
     for part in _parts(experiment):
-        score, deviation = cells.get(part, (None, None))
+        score, over_seeds = cells.get(part, (None, None))
         name = f"{TESTED} {part}"
-        line |= {**numbers(score, name, prefix=f"{name}, "), f"{name}, sd_over_seeds": deviation}
+        line |= numbers(score, name, prefix=f"{name}, ")
+        line |= {
+            f"{name}, sd_over_seeds": over_seeds.value if over_seeds else None,
+            f"{name}, why_no_sd": over_seeds.why_missing if over_seeds else None,
+            f"{name}, why_missing": score.why_missing if score else None,
+        }
     return line
 
 
@@ -85,11 +89,17 @@ def experiment_grids(experiment: Experiment) -> tuple[Grid, ...]:
     return (*matrices, _score_grid(experiment))
 
 
-def metric_names(experiment: Experiment) -> tuple[str, str]:
-    """The names of the two scores: those of numbers, of categories, or of both."""
-    metrics = {row.metric for row in experiment.rows}
+def metric_names(experiment: Experiment, question: str | None = None) -> tuple[str, str]:
+    """The names of the two scores: those of numbers, of categories, or of both; of one question if it is named."""
+    metrics = {row.metric for row in experiment.rows if question in (None, row.question)}
     names = [pair for metric, pair in SCORES.items() if metric in metrics]
     return " or ".join(first for first, _ in names), " or ".join(second for _, second in names)
+
+
+def condition_name(experiment: Experiment, row: ScoreRow) -> str:
+    """The name of a row's condition, with the part it was tested on where other parts have a row of that name."""
+    tested = {each.tested_on for each in experiment.rows if each.condition == row.condition}
+    return f"{row.condition}: {row.tested_on}" if len(tested) > 1 else row.condition
 
 
 def _score_grid(experiment: Experiment) -> Grid:
@@ -98,7 +108,7 @@ def _score_grid(experiment: Experiment) -> Grid:
     rows = tuple(
         (
             row.question,
-            row.condition,
+            condition_name(experiment, row),
             number(row.training_stimuli, 0),
             number(row.n),
             _cell(row.score),
@@ -114,13 +124,14 @@ def _score_grid(experiment: Experiment) -> Grid:
 
 
 def _matrix_grids(experiment: Experiment) -> tuple[Grid, ...]:
-    parts, first = _parts(experiment), metric_names(experiment)[0]
+    parts = _parts(experiment)
     grids = []
     for place, question in enumerate(experiment.questions, 1):
         rows = [
             (trained, *(_matrix_cell(row_of.get(part)) for part in parts))
             for trained, row_of in _matrix_rows(experiment, question)
         ]
+        first = metric_names(experiment, question)[0]
         tops = _ceilings(experiment, question)
         rows.append((CEILING, *(_cell(tops[part]) for part in parts)))
         columns = (TRAINED, *(f"{TESTED} {part}" for part in parts))

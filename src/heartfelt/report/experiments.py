@@ -13,7 +13,13 @@ from heartfelt.files import whole_folder, write_text
 from heartfelt.formats.delimited import csv_text
 from heartfelt.report.charts import Absent, Chart
 from heartfelt.report.experiment_charts import TITLES, experiment_charts
-from heartfelt.report.experiment_tables import experiment_grids, matrix_table, metric_names, score_table
+from heartfelt.report.experiment_tables import (
+    condition_name,
+    experiment_grids,
+    matrix_table,
+    metric_names,
+    score_table,
+)
 from heartfelt.report.markup import grid_latex, grid_markdown
 from heartfelt.report.page import Page, Section, bullets, figure_block, joined, paragraph, render
 from heartfelt.report.tables import Columns, table_of
@@ -75,7 +81,7 @@ def _page(experiment: Experiment, charts: dict[str, Chart | Absent]) -> Page:
     first, second = metric_names(experiment)
     scores: Columns[ScoreRow] = {
         "question": lambda row: row.question,
-        "condition": lambda row: row.condition,
+        "condition": lambda row: condition_name(experiment, row),
         "training stimuli": lambda row: number(row.training_stimuli, 0),
         "n": lambda row: row.n,
         first: lambda row: row.score,

@@ -13,7 +13,7 @@ from heartfelt.report.page import Section, absent, bullets, folded, joined
 from heartfelt.report.tables import CellValue, Columns, PValue, Verdict, table, table_of
 from heartfelt.scoring import Scores
 from heartfelt.scoring.scores import Comparison, Coverage, ModelInfo, Score, Slice, Task
-from heartfelt.wording import interval, number, spaced
+from heartfelt.wording import interval, money, number, spaced
 
 MOST_REASONS = 3
 
@@ -176,11 +176,12 @@ def usage(about: Mapping[str, ModelInfo]) -> Section:
         "input tokens": lambda row: row[1].input_tokens,
         "output tokens": lambda row: row[1].output_tokens,
         "requests without counts": lambda row: row[1].without_counts,
-        "cost": lambda row: None if row[1].cost is None else f"{row[1].cost:,.4g}",
-        "cost per item": lambda row: None if row[1].cost_per_item is None else f"{row[1].cost_per_item:,.4g}",
+        "cost": lambda row: None if row[1].cost is None else money(row[1].cost),
+        "cost per item": lambda row: None if row[1].cost_per_item is None else money(row[1].cost_per_item),
     }
     lead = (
         "Requests to hosted models, retries included; answers from the cache were paid for in an earlier run and are not counted."
+        " The sums leave out requests without counts."
         " The cost is in the currency of the prices that were given (options input_price and output_price); a dash where"
         " none were. The cost per item is that of all requests over the items answered."
     )

@@ -61,6 +61,7 @@
     fact(facts, "status", call.status);
     fact(facts, "form", call.form);
     fact(facts, "stopped because", call.finish_reason);
+    fact(facts, "not usable because", call.lost);
     fact(facts, "tokens", call.input_tokens === null ? null : `${call.input_tokens} in, ${call.output_tokens ?? "–"} out`);
     fact(facts, "cost", call.cost === null ? null : `${Number(call.cost.toPrecision(4))}${call.questions > 1 ? `, for ${call.questions} questions` : ""}`);
     fact(facts, "seconds", call.seconds === null ? null : number(call.seconds, 2));

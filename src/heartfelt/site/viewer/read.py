@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import polars as pl
 
@@ -61,6 +61,8 @@ class Exchange:
     """How many questions were asked in it; each of their samples names it."""
     repeat: int = 0
     """Which repeat of the questions it was for, counted from 0."""
+    lost: str | None = None
+    """Why its answer is missing or incomplete."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,10 +130,10 @@ def read_run_folder(folder: Path) -> View:
     predictions = _predictions(folder)
     rows = _scored(folder, scores)
     joined = predictions.join(rows, on=KEY, how="left", maintain_order="left")
-    exchanges, by_item = _exchanges(folder, predictions)
     about = scores.about if scores is not None else {}
+    exchanges, by_item = _exchanges(folder, predictions, about)
     names = display_names(predictions["model"].unique(maintain_order=True).to_list(), about)
-    samples = tuple(_samples(joined, exchanges, by_item, names, _repeats(folder)))
+    samples = tuple(_samples(joined, exchanges, by_item, names, _repeats(folder, about)))
     title = scores.title if scores is not None else folder.resolve().name
     return View(
         title,
@@ -193,14 +195,16 @@ def _scored(folder: Path, scores: Scores | None) -> pl.DataFrame:
 
 
 def _exchanges(
-    folder: Path, predictions: pl.DataFrame
+    folder: Path, predictions: pl.DataFrame, about: Mapping[str, ModelInfo]
 ) -> tuple[dict[str, Exchange], dict[tuple[str, str, str], list[str]]]:
     """Every recorded request by id, and the ids of those about each item, in order of time."""
-    homes = _homes(folder, CALLS)
+    homes = _homes(folder, CALLS, about)
     exchanges: dict[str, Exchange] = {}
     by_item: dict[tuple[str, str, str], list[str]] = defaultdict(list)
     for home in homes:
-        model = _model(home) or (predictions["model"][0] if predictions.height else "")
+        model = str(_summary(home).get("model") or "") or (
+            predictions["model"][0] if predictions.height else ""
+        )
         calls = pl.read_parquet(home / CALLS).sort("at")
         known = set(calls.columns)
         for row in calls.iter_rows(named=True):
@@ -225,22 +229,31 @@ def _exchanges(
                 cost=row.get("cost"),
                 questions=max(1, len(str(row["questions"] or "").split())),
                 repeat=row.get("repeat") or 0,
+                lost=None if row.get("lost") is None else without_secrets(str(row["lost"])),
             )
             for question in str(row["questions"] or "").split():
                 by_item[model, row["stimulus"], question].append(row["id"])
     return exchanges, by_item
 
 
-def _homes(folder: Path, file: str) -> list[Path]:
-    """The folders of single runs that hold a file: the folder itself, or those below ``runs/``."""
+def _homes(folder: Path, file: str, about: Mapping[str, ModelInfo]) -> list[Path]:
+    """The folders of single runs that hold a file: the folder itself, or those below ``runs/``.
+
+    What a model of the same name answered before its settings were changed is left out.
+    """
     homes = [folder, *sorted((folder / RUNS).glob("*"))]
-    return [home for home in homes if (home / file).is_file()]
+    return [home for home in homes if (home / file).is_file() and _is_current(_summary(home), about)]
 
 
-def _repeats(folder: Path) -> dict[tuple[str, str, str], tuple[str, ...]]:
+def _is_current(summary: Mapping[str, Any], about: Mapping[str, ModelInfo]) -> bool:
+    model, described = about.get(str(summary.get("model"))), summary.get("predictor")
+    return model is None or not isinstance(described, Mapping) or described.get("spec") == model.spec
+
+
+def _repeats(folder: Path, about: Mapping[str, ModelInfo]) -> dict[tuple[str, str, str], tuple[str, ...]]:
     """What each repeat of an item answered, in words."""
     answers_of: dict[tuple[str, str, str], list[str]] = defaultdict(list)
-    for home in _homes(folder, REPEATS):
+    for home in _homes(folder, REPEATS, about):
         for row in pl.read_parquet(home / REPEATS).iter_rows(named=True):
             number = row["value"] if row["value"] is not None else row["score"]
             text = row["answer"] or ("–" if number is None else f"{number:.4g}")
@@ -251,13 +264,13 @@ def _repeats(folder: Path) -> dict[tuple[str, str, str], tuple[str, ...]]:
     return {item: tuple(texts) for item, texts in answers_of.items()}
 
 
-def _model(home: Path) -> str:
-    """The model that a run's own summary names."""
+def _summary(home: Path) -> Mapping[str, Any]:
+    """What a run says of itself: the name of its model and what decides its answers."""
     try:
         summary = json.loads((home / "run.json").read_text(encoding="utf-8"))
-        return str(summary["model"])
-    except (OSError, ValueError, KeyError, TypeError):
-        return ""
+    except (OSError, ValueError):
+        return {}
+    return summary if isinstance(summary, Mapping) else {}
 
 
 def _samples(

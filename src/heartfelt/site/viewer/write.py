@@ -26,7 +26,7 @@ from heartfelt.site.published import Published, read_published
 from heartfelt.site.secrets import shown_spec
 from heartfelt.site.viewer.read import Sample, View, read_run_folder
 from heartfelt.study.model import say
-from heartfelt.wording import number
+from heartfelt.wording import money, number
 
 FOLDER = "viewer"
 SHARD = 100
@@ -107,7 +107,7 @@ def _page(view: View, published: Published, target: Path, site: Path | None) -> 
         tokens = sum(held.input_tokens + held.output_tokens for held in usages.values())
         facts.append(("tokens", number(tokens)))
     if costs:
-        facts.append(("cost", f"{sum(costs):,.4g}"))
+        facts.append(("cost", money(sum(costs))))
     names = dict.fromkeys(
         part for sample in view.samples for part in (sample.stimulus, *sample.stimulus.split("|"))
     )
