@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -92,10 +93,10 @@ def model(**more: Any) -> TrainedModel:
 def test_doubts_have_their_flags() -> None:
     silent = "the clip is silent; its prediction is meaningless"
     short = "the clip lasts 1.00 s; the model was made from clips of ten seconds"
-    assert doubt_of(model(), features()).flag is None
-    assert doubt_of(model(), features((silent,))).flag == "silent"
-    assert doubt_of(model(), features((short,))).flag == "too short"
-    assert doubt_of(model(), features((silent, short))).flag == "silent; too short"
+    assert doubt_of(model(), features(), Path("clip.wav")).flag is None
+    assert doubt_of(model(), features((silent,)), Path("clip.wav")).flag == "silent"
+    assert doubt_of(model(), features((short,)), Path("clip.wav")).flag == "too short"
+    assert doubt_of(model(), features((silent, short)), Path("clip.wav")).flag == "silent; too short"
 
 
 def test_a_training_stimulus_is_known_by_content_or_by_all_three_names() -> None:
@@ -147,8 +148,8 @@ def test_softmax_and_heads_are_held_at_the_reach_of_training() -> None:
 
 def test_long_speech_is_cut_to_forty_windows() -> None:
     assert MOST_WINDOWS == 40
-    assert spread(list(range(40)), 5).warnings == ()
-    many = spread(list(range(41)), 5)
+    assert spread(list(range(40)), 5, 44).warnings == ()
+    many = spread(list(range(41)), 5, 45)
     assert len(many.starts) == 40
     assert (many.starts[0], many.starts[-1]) == (0, 40)
     assert "40 windows" in many.warnings[0]

@@ -202,8 +202,8 @@ def test_a_trained_model_follows_a_clip_window_by_window(tmp_path: Path) -> None
     features = Features(rows, np.array([0.0, 10.0, 20.0]), 30.0)
     ask = Ask("arousal", Trace(type="trace", low=-1, high=1), "How arousing?")
     (output,) = model.outputs
-    made = answer_of(ask, output, features, doubt_of(model, features), None)
+    made = answer_of(ask, output, features, doubt_of(model, features, Path("clip.wav")), None)
     assert made.samples == pytest.approx((-0.25, 0.0, 0.25))
     assert (made.rate, made.start) == (0.1, 5.0)
     # What it was trained on is predicted out of fold, of which there is no course.
-    assert answer_of(ask, output, features, doubt_of(model, features), 5.0).samples is None
+    assert answer_of(ask, output, features, doubt_of(model, features, Path("clip.wav")), 5.0).samples is None
