@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import pickle
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,7 @@ import polars as pl
 import pytest
 
 import heartfelt
-from heartfelt.benchmark import BenchOptions, bench
+from heartfelt.benchmark import Bench, BenchOptions, bench
 from heartfelt.benchmark.prediction_file import Scorer
 from heartfelt.cli import main
 from heartfelt.errors import HeartfeltError
@@ -112,6 +114,87 @@ def test_the_files_of_several_ranks_and_of_cpu_and_gpu_are_one(data: Snapshot, t
     assert set(done.predictions["ok"]) == {True}
     write(tmp_path / "utt_result.z.txt", [{"key": rows[0]["key"], "pesq": -1}])
     with pytest.raises(HeartfeltError, match=r"utt_result\.z\.txt, line 1: 'clip_003.wav' has another pesq"):
+        predictor_from(f"file:{tmp_path}")
+
+
+def ledger(done: Bench) -> dict[str, str]:
+    return {reason: what for what, reason in done.scores.ledger.select("what", "reason").rows()}
+
+
+@pytest.mark.parametrize("ending", ["jsonl", "txt", "csv"])
+def test_text_that_looks_like_numbers_is_no_metric(ending: str, data: Snapshot, tmp_path: Path) -> None:
+    path = tmp_path / f"v.{ending}"
+    rows = versa(whisper_hyp_text="7", ref_text="12")
+    if ending == "csv":
+        pl.DataFrame(rows).select("key", "utmos", "whisper_hyp_text", "ref_text").write_csv(path)
+    else:
+        write(path, rows, python=ending == "txt")
+    done = bench(data, f"file:{path}", FEW)
+    assert {"whisper_hyp_text", "ref_text"}.isdisjoint(done.scores.models)
+    assert "utmos" in done.scores.models
+    for name in ("whisper_hyp_text", "ref_text"):
+        assert f"v.{ending}: '{name}' holds text that looks like numbers, so it is no metric" in ledger(done)
+
+
+def test_numbers_in_quotation_marks_are_numbers_where_all_are_or_where_they_are_chosen(
+    data: Snapshot, tmp_path: Path
+) -> None:
+    quoted = [{"key": row["key"], "utmos": str(row["utmos"])} for row in versa()]
+    path = write(tmp_path / "q.jsonl", quoted)
+    assert correlation(bench(data, f"{path}", FEW).scores, "utmos") == pytest.approx(1.0)
+    mixed = write(tmp_path / "m.jsonl", [{**row, "pesq": 1.0 + at} for at, row in enumerate(quoted)])
+    assert bench(data, f"{mixed}", FEW).scores.models == ("pesq",)
+    done = bench(data, f"{mixed}[metrics=utmos]", FEW)
+    assert correlation(done.scores, "utmos") == pytest.approx(1.0)
+
+
+def test_why_no_column_is_a_metric_is_said(data: Snapshot, tmp_path: Path) -> None:
+    rows = [{"key": name, "utmos": float("nan"), "speech": True} for name in TRUTH]
+    with pytest.raises(HeartfeltError, match="'utmos' has no number and 'speech' holds true and false"):
+        bench(data, f"{write(tmp_path / 'v.jsonl', rows)}", FEW)
+
+
+def test_every_file_of_a_folder_of_results_is_read_or_in_the_ledger(data: Snapshot, tmp_path: Path) -> None:
+    """The folders are those of VERSA's launch_local.sh; its logs begin with its settings."""
+    rows, score = versa(), tmp_path / "score"
+    for folder in ("result", "logs", ".ipynb_checkpoints"):
+        (score / folder).mkdir(parents=True)
+    metrics = [{"wav": row["key"], "utmos": row["utmos"]} for row in rows]
+    write(score / "result" / "a.result.gpu.txt", metrics[:5])
+    write(score / "result" / "b.result.gpu.txt", metrics[5:], python=True)
+    write(score / "result" / "a.result.cpu.txt", [{"wav": row["key"], "pesq": 1.0} for row in rows])
+    write(score / ".ipynb_checkpoints" / "a-checkpoint.txt", [{**metrics[0], "utmos": 9.0}])
+    (score / "logs" / "gpu.log").write_text("{'name': 'mcd_f0'}\nLoading\n")
+    (score / "result" / "c.result.gpu.txt").write_text("")
+    (score / "result" / "d.jsonl.gz").write_bytes(gzip.compress(b"{}"))
+    (score / "avg_result.txt").write_text("utmos: 3\n")
+    (score / "gone.txt").symlink_to(score / "nowhere")
+    shutil.copy(Path(__file__).parent / "inspect_logs" / "mood.json", score)
+    done = bench(data, f"file:{score}", FEW)
+    assert done.scores.models == ("pesq", "utmos")
+    assert correlation(done.scores, "utmos") == pytest.approx(1.0)
+    told = {
+        reason.removeprefix("score: '").removesuffix(", so it was not read")
+        for reason, what in ledger(done).items()
+        if what == "file"
+    }
+    assert told == {
+        ".ipynb_checkpoints/a-checkpoint.txt' is hidden",
+        "logs/gpu.log' is a log",
+        "result/c.result.gpu.txt' is empty",
+        "result/d.jsonl.gz' is compressed",
+        "avg_result.txt' does not have one object per line",
+        "gone.txt' is no file",
+        "mood.json' is a log of inspect_ai",
+    }
+    assert "7 entries of pesq could not be used; ledger.csv says why." in done.scores.notes
+
+
+def test_a_folder_without_results_says_what_it_holds(tmp_path: Path) -> None:
+    with pytest.raises(HeartfeltError, match="one object per line: it is empty"):
+        predictor_from(f"file:{tmp_path}")
+    (tmp_path / "avg.txt").write_text("utmos: 3")
+    with pytest.raises(HeartfeltError, match=r"'avg\.txt' does not have one object per line\."):
         predictor_from(f"file:{tmp_path}")
 
 

@@ -13,7 +13,6 @@ rows that belong to no stimulus are in the ledger.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
@@ -37,11 +36,11 @@ from heartfelt.predictors.file_sets import (
 from heartfelt.predictors.inspect_logs import is_log, log_entries, together
 from heartfelt.predictors.metric_files import (
     LOWER,
+    STIMULUS,
     Metric,
     as_number,
     metrics_in,
     named_metrics,
-    result_files,
 )
 from heartfelt.predictors.predictor import PREDICTORS, Ask, Case, Prediction, Predictor, PredictorInfo
 from heartfelt.predictors.texts import Names
@@ -52,7 +51,7 @@ Row: TypeAlias = Mapping[str, Any]
 """The parts of a prediction as the file holds them."""
 
 _NAMES: Mapping[str, tuple[str, ...]] = {
-    "stimulus": (*SYNONYMS["stimulus"], *SYNONYMS["path"]),
+    "stimulus": STIMULUS,
     "question": SYNONYMS["question"],
     "value": ("value", "prediction", "predicted", "pred", "rating"),
     "score": ("score", "similarity", "logit", "probability", "confidence"),
@@ -94,12 +93,11 @@ class File(Predictor):
         self._path = Path(path).expanduser()
         self._named = dict(options)
         self._is_log = is_log(self._path)
-        self._rows = read_predictions(self._path, self._named.get("model"))
+        content = read_predictions(self._path, self._named.get("model"))
+        self._rows, self._content = content.rows, content.hash
         self._header = list(dict.fromkeys(name for row in self._rows for name in row))
-        paths = result_files(self._path) if self._path.is_dir() else [self._path]
-        self._content = hashlib.sha256(b"".join(path.read_bytes() for path in paths)).hexdigest()
+        self._unused = list(content.unused)
         self._metric: Metric | None = None
-        self._no_metrics: Mapping[str, str] = {}
         self._is_one_model = False
         self._answers: dict[tuple[str, str], Row] | None = None
         self._ledger = LEDGER.empty()
@@ -139,12 +137,17 @@ class File(Predictor):
         if self._is_one_model:
             return [self]
         metrics, others = self._metrics(asks)
+        self._unused += [
+            ("column", f"{self._path.name}: '{name}' {reason}, so it is no metric")
+            for name, reason in others.items()
+        ]
         named = {name: text for name, text in self._named.items() if name not in {"metrics", "negate"}}
         parts: list[Predictor] = []
         for name in metrics:
             part = copy(self)
             part._metric = Metric.named(name)  # a copy of itself
-            part._no_metrics = {} if parts else others  # told once
+            if parts:
+                part._unused = []  # the first part says it
             negate = {"negate": name} if part._negated else {}
             part._named = {**named, "metrics": name, **negate}
             options = ",".join(f"{option}={text}" for option, text in part._named.items())
@@ -180,10 +183,13 @@ class File(Predictor):
                 "Name the column that answers a question as the question, or 'answer'.",
             )
         taken = [column for part in ("stimulus", "question") if (column := self._column(part))]
-        metrics, others = metrics_in(self._rows, self._header, taken)
+        asked = self._named.get("metrics", "")
+        metrics, others = metrics_in(
+            self._rows, self._header, taken, [part.strip() for part in asked.split("+")]
+        )
         if not metrics:
-            raise no_predictions(self._path, self._header)
-        chosen = named_metrics(self._named.get("metrics", ""), metrics, self._path)
+            raise no_predictions(self._path, self._header, others)
+        chosen = named_metrics(asked, metrics, self._path)
         named_metrics(self._named.get("negate", ""), [*metrics, "lower"], self._path)
         return chosen or metrics, {} if chosen else others
 
@@ -211,10 +217,7 @@ class File(Predictor):
                 reason = f"{self._path.name}: {why}"
                 unmatched.append({"stimulus": name, "question": question, "reason": reason})
         self._answers = {key: row for key, row in seen.items() if key in asked}
-        for name, reason in self._no_metrics.items():
-            unmatched.append(
-                {"what": "column", "reason": f"{self._path.name}: '{name}' {reason}, so it is no metric"}
-            )
+        unmatched += [{"what": what, "reason": reason} for what, reason in self._unused]
         table = pl.DataFrame(unmatched, schema={column.name: column.dtype for column in LEDGER.columns})
         stage = table.with_columns(pl.col("what").fill_null("prediction"), stage=pl.lit("predict"))
         self._ledger = LEDGER.check(stage, str(self._path))

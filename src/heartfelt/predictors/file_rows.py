@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,16 +22,39 @@ from heartfelt.predictors.metric_files import is_lines, read_lines, result_files
 from heartfelt.predictors.predictor import Ask, Prediction
 from heartfelt.study.answer import NONE
 from heartfelt.study.set_scale import Trace
+from heartfelt.wording import listed
 
 
-def read_predictions(path: Path, model: str | None) -> list[dict[str, Any]]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileContent:
+    """What a file or folder of predictions holds."""
+
+    rows: list[dict[str, Any]]
+    hash: str
+    """SHA-256 of the files that were read."""
+    unused: Sequence[tuple[str, str]] = ()
+    """What was not read, such as a file of a folder: what it is, and why."""
+
+
+def read_predictions(path: Path, model: str | None) -> FileContent:
     """The rows of a file as they are; of several models only the one that was asked for."""
     if not path.exists():
         raise InputError(f"There is no file {path}.", "Check the path.")
+    paths, unused = result_files(path) if path.is_dir() else ([path], {})
+    return FileContent(
+        rows=_rows(paths, path, model),
+        hash=hashlib.sha256(b"".join(path.read_bytes() for path in paths)).hexdigest(),
+        unused=[
+            ("file", f"{path.name}: '{name}' {reason}, so it was not read") for name, reason in unused.items()
+        ],
+    )
+
+
+def _rows(paths: Sequence[Path], path: Path, model: str | None) -> list[dict[str, Any]]:
     if is_log(path):
         rows = read_log(path)
     elif path.is_dir() or is_lines(path):
-        rows = read_lines(result_files(path) if path.is_dir() else [path])
+        rows = read_lines(paths)
     elif path.suffix.lower() == ".json":
         rows = read_records(path)
     else:
@@ -58,10 +83,11 @@ def _table(path: Path) -> pl.DataFrame:
     return read_delimited(path, ",", ("stimulus", "value")) if len(fields) == 2 else read_table(path)
 
 
-def no_predictions(path: Path, header: Sequence[str]) -> InputError:
-    """The error that no column holds predictions."""
+def no_predictions(path: Path, header: Sequence[str], reasons: Mapping[str, str] | None = None) -> InputError:
+    """The error that no column holds predictions, with the ``reasons`` why columns are no metrics."""
     fix = suggestion("value", header, "Name one 'value', 'score' or 'answer', or say which it is. It has")
-    return InputError(f"{path} has no column of predictions.", fix)
+    why = listed([f"'{name}' {reason}" for name, reason in reasons.items()], 3) if reasons else ""
+    return InputError(f"{path} has no column of predictions{f' ({why})' if why else ''}.", fix)
 
 
 def row_prediction(row: Mapping[str, Any], ask: Ask) -> Prediction:

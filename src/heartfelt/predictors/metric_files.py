@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import json
 import math
+import re
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,8 +26,10 @@ from heartfelt.errors import InputError, suggestion
 from heartfelt.formats.columns import MISSING
 from heartfelt.formats.json_files import numbered_lines
 from heartfelt.formats.source_table import SYNONYMS, folded
+from heartfelt.predictors.inspect_logs import is_log
 from heartfelt.predictors.predictor import Ask, Prediction
 from heartfelt.study.answer import read_number
+from heartfelt.wording import listed
 
 LOWER = " (lower is better)"
 """What stands after the name of such a metric."""
@@ -35,6 +38,12 @@ LOWER_IS_BETTER = (
     "chosen. The option negate=lower reverses their signs."
 )
 LINES = {".jsonl", ".ndjson"}
+COMPRESSED = (b"\x1f\x8b", b"PK\x03\x04", b"BZh", b"\xfd7zX", b"\x28\xb5\x2f\xfd")
+"""What compressed files begin with."""
+STIMULUS = (*SYNONYMS["stimulus"], *SYNONYMS["path"])
+"""Usual names of the column of stimuli."""
+_SEVERAL = (*SYNONYMS["question"], "model", "epoch", "set", "first", "second", "time", "sample")
+"""Columns that tell apart rows about one stimulus."""
 _WHOLE = {"shares", "members", "orders", "samples", "boxes"}
 """Columns whose cells are objects or lists."""
 _ABOUT = {
@@ -42,6 +51,10 @@ _ABOUT = {
     *("question", "model", "set", "split", "index", "", "unnamed:_0", "column_1", "trial", "epoch"),
 }
 """Names of columns that describe a stimulus and are no metric."""
+_TEXT = re.compile(
+    r"(?:^|.*[_. ])(?:texts?|hyp|hypothes[ie]s|transcripts?|transcriptions?|captions?)", re.IGNORECASE
+)
+"""Names of columns of text, whose cells may look like numbers ("7") where somebody said a number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,38 +119,83 @@ def is_lines(path: Path) -> bool:
     return first.startswith(b"{") and whole and len(first) > 2
 
 
-def result_files(folder: Path) -> list[Path]:
-    """The files of a folder that have an object on each line."""
-    paths = [path for path in sorted(folder.iterdir()) if path.is_file() and is_lines(path)]
+def result_files(folder: Path) -> tuple[list[Path], dict[str, str]]:
+    """The files below a folder that have an object on each line, and of all others why they are not read."""
+    paths, others = [], dict[str, str]()
+    for path in sorted(path for path in folder.rglob("*") if path.is_symlink() or not path.is_dir()):
+        name = path.relative_to(folder)
+        reason = _why_not_read(path, hidden=any(part.startswith(".") for part in name.parts))
+        if reason is None:
+            paths.append(path)
+        else:
+            others[name.as_posix()] = reason
     if not paths:
+        found = (
+            listed([f"'{name}' {reason}" for name, reason in others.items()], 3) if others else "it is empty"
+        )
         raise InputError(
-            f"{folder} has no file of predictions with one object per line.",
+            f"{folder} has no file of predictions with one object per line: {found}.",
             "Name a file, or the folder of VERSA's results (result.1.txt, result.2.txt …).",
         )
-    return paths
+    return paths, others
+
+
+def _why_not_read(path: Path, *, hidden: bool) -> str | None:
+    """Why a file in a folder of results is not read; None for one with an object on each line."""
+    if hidden:
+        return "is hidden"
+    if not path.is_file():
+        return "is a link to a folder" if path.is_dir() else "is no file"
+    if is_log(path):
+        return "is a log of inspect_ai"
+    if path.suffix.lower() == ".log":  # VERSA's begin with its settings, as Python text
+        return "is a log"
+    try:
+        with path.open("rb") as file:
+            head = file.read(4)
+    except OSError:
+        return "cannot be read"
+    if not head.strip():
+        return "is empty"
+    if head.startswith(COMPRESSED):
+        return "is compressed"
+    return None if is_lines(path) else "does not have one object per line"
 
 
 def read_lines(paths: Sequence[Path]) -> list[dict[str, Any]]:
-    """The objects of one or more files; what several files say of one stimulus (the same ``key``) becomes one row."""
+    """The objects of one or more files; what several files say of one stimulus becomes one row."""
     rows: list[dict[str, Any]] = []
-    by_key: dict[str, dict[str, Any]] = {}
+    by_key: dict[tuple[str, ...], dict[str, Any]] = {}
     for path in paths:
         lines = list(numbered_lines(path))
+        added: dict[tuple[str, ...], dict[str, Any]] = {}
         for number, line in lines:
             row = _flat(_record(line, f"{path}, line {number}", last=number == lines[-1][0]))
-            key = row.get("key")
-            before = by_key.setdefault(str(key), row) if len(paths) > 1 and key is not None else row
-            if before is row:
+            key = _identity(row)
+            before = by_key.get(key)
+            if before is None:
                 rows.append(row)
+                if key:
+                    added.setdefault(key, row)
                 continue
             differing = next((n for n in row if n in before and not _same(row[n], before[n])), None)
             if differing is not None:
                 raise InputError(
-                    f"{path}, line {number}: '{key}' has another {differing} in an earlier file.",
+                    f"{path}, line {number}: '{key[0]}' has another {differing} in an earlier file.",
                     "Keep the results of one run in a folder.",
                 )
             before.update(row)
+        by_key |= added
     return rows
+
+
+def _identity(row: Mapping[str, Any]) -> tuple[str, ...]:
+    """The stimulus of a row, with the question and the model if it names them; empty where no stimulus is named."""
+    by_name = {folded(name): cell for name, cell in row.items() if cell is not None}
+    stimulus = next((by_name[name] for name in STIMULUS if name in by_name), None)
+    if stimulus is None:
+        return ()
+    return tuple(str(cell) for cell in (stimulus, *(by_name.get(name, "") for name in _SEVERAL)))
 
 
 def _same(earlier: Any, later: Any) -> bool:
@@ -227,24 +285,40 @@ def _flat(record: Mapping[str, Any], within: str = "", depth: int = 5) -> dict[s
 
 
 def metrics_in(
-    rows: Sequence[Mapping[str, Any]], header: Sequence[str], without: Iterable[str]
+    rows: Sequence[Mapping[str, Any]], header: Sequence[str], without: Iterable[str], chosen: Iterable[str]
 ) -> tuple[list[str], dict[str, str]]:
-    """The columns that hold numbers, and of the others why they are no metric. ``without`` are columns with another role."""
-    taken, metrics, others = set(without), [], dict[str, str]()
+    """The columns that hold numbers, and of the others why they are no metric. ``without`` are columns with another role.
+
+    Text that looks like a number is one only in tables without types, such as CSV, and in columns that are not called like
+    text or that were ``chosen``.
+    """
+    taken, asked, metrics, others = set(without), set(chosen), [], dict[str, str]()
+    typed = any(_is_typed_number(cell) for row in rows for cell in row.values())
     for name in header:
         if name in taken or folded(name) in _ABOUT:
             continue
         cells = [row.get(name) for row in rows]
         filled = [c for c in cells if c is not None and str(c).strip() not in MISSING]
         numbers = sum(as_number(cell) is not None for cell in filled)
-        if filled and 2 * numbers > len(filled):
-            metrics.append(name)
-        elif not filled and any(isinstance(cell, float) for cell in cells):
-            others[name] = "has no number"
+        is_text = name not in asked and not any(_is_typed_number(cell) for cell in filled)
+        if not filled:
+            others[name] = "has no number" if any(isinstance(cell, float) for cell in cells) else "is empty"
+        elif 2 * numbers > len(filled):
+            if is_text and (typed or _TEXT.fullmatch(name)):
+                others[name] = "holds text that looks like numbers"
+            else:
+                metrics.append(name)
+        elif any(isinstance(cell, list | dict) for cell in filled):
+            others[name] = "holds lists"
+        elif all(isinstance(cell, bool) for cell in filled):
+            others[name] = "holds true and false"
         else:
-            lists = any(isinstance(cell, list | dict) for cell in filled)
-            others[name] = "holds lists" if lists else "holds text" if filled else "is empty"
+            others[name] = "holds text"
     return metrics, others
+
+
+def _is_typed_number(cell: object) -> bool:
+    return isinstance(cell, int | float) and not isinstance(cell, bool)
 
 
 def as_number(cell: object) -> float | None:
