@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, ClassVar, TypeAlias
 
@@ -57,6 +57,10 @@ _NAMES: Mapping[str, tuple[str, ...]] = {
     "score": ("score", "similarity", "logit", "probability", "confidence"),
     "answer": ("answer", "category", "label", "caption", "text"),
 }
+_OWN = {*(field.name for field in fields(Prediction)), *OF_SETS, "seconds", "attempts", "ok", "error"}
+"""Columns of predictions as heartfelt writes them."""
+_UNUSED = "unused"
+"""In an entry that belongs to nothing that can be asked: why."""
 _FURTHER = ("shares", "low", "high", "reason", "note", "against", "ok", "problem", "error")
 
 
@@ -200,27 +204,38 @@ class File(Predictor):
         seen: dict[tuple[str, str], Row] = {}
         unmatched: list[Row] = []
         for place, name, question, row in self._entries(cases):
-            stimulus = names.find(name)
+            stimulus = names.find(name) if name else None
             key = (stimulus or name, question)
-            if key in seen:
+            if key in seen and key in asked:
                 raise InputError(
                     f"{self._path}, row {place}: the stimulus '{key[0]}' has two predictions for '{question}'.",
                     "Keep one row per stimulus and question.",
                 )
             seen[key] = row
             if key not in asked:
-                why = (
-                    "no stimulus that is asked about has this name"
-                    if stimulus is None
-                    else "this question is not asked of this stimulus"
-                )
-                reason = f"{self._path.name}: {why}"
-                unmatched.append({"stimulus": name, "question": question, "reason": reason})
+                about = {"stimulus": name or None, "question": question or None}
+                reason = row.get(_UNUSED) or _why_unmatched(names, name, stimulus, question, place)
+                unmatched.append({**about, "reason": f"{self._path.name}: {reason}"})
         self._answers = {key: row for key, row in seen.items() if key in asked}
+        unmatched += self._unread_columns({ask.question: ask for case in cases for ask in case.asks})
         unmatched += [{"what": what, "reason": reason} for what, reason in self._unused]
         table = pl.DataFrame(unmatched, schema={column.name: column.dtype for column in LEDGER.columns})
         stage = table.with_columns(pl.col("what").fill_null("prediction"), stage=pl.lit("predict"))
         self._ledger = LEDGER.check(stage, str(self._path))
+
+    def _unread_columns(self, asks: Mapping[str, Ask]) -> list[Row]:
+        """Of a file with the predictions of one model, the columns of numbers that are no part of them."""
+        if self._metric or self._is_log or self.compares or self._own_keys():
+            return []
+        if is_about_traces(self._header, asks.values()):
+            return []
+        columns = {column for part in _NAMES if (column := self._column(part))}
+        wide = self._wide([name for ask in asks.values() for name in ask.names])
+        numbers, _ = metrics_in(self._rows, self._header, {*columns, *wide, *_OWN}, ())
+        return [
+            {"what": "column", "reason": f"{self._path.name}: '{name}' is no question that is asked"}
+            for name in numbers
+        ]
 
     def ledger(self) -> pl.DataFrame:
         """The rows that belong to nothing that is asked."""
@@ -327,7 +342,7 @@ class File(Predictor):
             return self._long([stimulus], [question])
         if wide := self._wide(questions):
             return (
-                (place, str(row.get(stimulus)), question, {"value": row.get(column)})
+                (place, _name_in(row, [stimulus]), question, {"value": row.get(column)})
                 for place, row in enumerate(self._rows, 1)
                 for column, question in wide.items()
             )
@@ -353,8 +368,8 @@ class File(Predictor):
             self._metric = Metric.named(metrics[0])
         fitting = [ask.question for ask in asks if _takes_numbers(ask)]
         for place, row in enumerate(self._rows, 1):
-            for about in fitting if question is None else [str(row.get(question))]:
-                yield place, str(row.get(stimulus)), about, {"metric": row.get(self._metric.name)}
+            for about in fitting if question is None else [_name_in(row, [question])]:
+                yield place, _name_in(row, [stimulus]), about, {"metric": row.get(self._metric.name)}
 
     def _of_systems(
         self, cases: Sequence[Case], question: str | None, questions: Sequence[str]
@@ -362,9 +377,11 @@ class File(Predictor):
         """One value per system, which is that of each of its stimuli."""
         asked = [] if question is None else [question]
         for place, system, about, row in self._long(["system"], asked, questions[0] if questions else ""):
-            for case in cases:
-                if case.system == system:
-                    yield place, case.stimulus, about, {"note": f"the value of {system}", **row}
+            stimuli = [case.stimulus for case in cases if case.system == system]
+            for stimulus in stimuli:
+                yield place, stimulus, about, {"note": f"the value of {system}", **row}
+            if not stimuli:
+                yield place, "", about, {_UNUSED: f"row {place}: no stimulus is of the system '{system}'"}
 
     def _long(
         self, stimulus: Sequence[str], question: Sequence[str], fixed: str = ""
@@ -376,9 +393,25 @@ class File(Predictor):
             raise no_predictions(self._path, self._header)
         used |= {name: name for name in (*_FURTHER, *OF_SETS) if name in self._header}
         for place, row in enumerate(self._rows, 1):
-            name = "/".join(str(row.get(column)) for column in stimulus)
-            about = "/".join(str(row.get(column)) for column in question) or fixed
+            name = _name_in(row, stimulus)
+            about = _name_in(row, question) if question else fixed
             yield place, name, about, {part: row.get(column) for part, column in used.items()}
+
+
+def _name_in(row: Row, columns: Sequence[str]) -> str:
+    """A name that stands in one or several columns; empty where one of them is."""
+    cells = [str(cell) for name in columns if (cell := row.get(name)) is not None and str(cell).strip()]
+    return "/".join(cells) if len(cells) == len(columns) else ""
+
+
+def _why_unmatched(names: Names, name: str, stimulus: str | None, question: str, place: int) -> str:
+    if not name or not question:
+        return f"row {place} names no {'question' if name else 'stimulus'}"
+    if stimulus is not None:
+        return "this question is not asked of this stimulus"
+    if names.is_ambiguous(name):
+        return "several stimuli that are asked about have this name"
+    return "no stimulus that is asked about has this name"
 
 
 def _takes_numbers(ask: Ask) -> bool:

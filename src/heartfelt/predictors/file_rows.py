@@ -109,6 +109,8 @@ def row_prediction(row: Mapping[str, Any], ask: Ask) -> Prediction:
     if samples is not None and not isinstance(ask.scale, Trace):
         return Prediction.failed("the file holds a trace, and this question is not answered with one")
     cell, in_words = row.get("value"), ask.scale.level == "text"
+    if isinstance(cell, bool) and not ask.scale.labels():
+        return Prediction.failed(f"the file's '{cell}' is not a number")
     value, answer = None if in_words else number_in(cell), _text(row.get("answer"))
     if value is None and cell is not None and str(cell).strip() not in MISSING:
         if not in_words and not ask.scale.labels() and not (ask.none and str(cell).strip() == NONE):
@@ -118,7 +120,11 @@ def row_prediction(row: Mapping[str, Any], ask: Ask) -> Prediction:
         value, answer = number_in(answer), None if number_in(answer) is not None else answer
     score, low, high, against = (number_in(row.get(name)) for name in ("score", "low", "high", "against"))
     if all(part is None for part in (value, answer, score, samples, *parts.values())):
-        return Prediction.failed("the file's cell for this item is empty")
+        cell = row.get("score")
+        empty = cell is None or str(cell).strip() in MISSING
+        return Prediction.failed(
+            f"the file's {'cell for this item is empty' if empty else f'{cell!r} is not a number'}"
+        )
     reason, note = _text(row.get("reason")), _text(row.get("note"))
     both = None if orders is None or None in orders or len(orders) != 2 else (orders[0], orders[1])
     return Prediction(
