@@ -17,6 +17,7 @@ from heartfelt.files import write_text
 from heartfelt.formats.delimited import csv_text
 from heartfelt.labels import Benchmark
 from heartfelt.media.probe import AUDIO, IMAGES
+from heartfelt.predictors.inspect_logs import COMPARES, PREDICTION
 from heartfelt.predictors.task import ask_of
 from heartfelt.scoring.layouts import LAYOUTS, OutputLayout
 from heartfelt.scoring.options import ScoreOptions
@@ -25,6 +26,9 @@ from heartfelt.snapshot import Snapshot
 
 OFF_SCALE = "off_scale"
 """In the metadata of a score in a log: whether its value is off the question's scale."""
+_AS_JSON = ("shares", "members", "orders", "samples")
+_PARTS = (*("value", "score", "answer", "low", "high", "reason", "note", "rate", "start"), *_AS_JSON)
+"""The parts of a prediction that a file of predictions can hold."""
 
 
 def _file_name(model: str) -> str:
@@ -116,6 +120,7 @@ class InspectLayout(OutputLayout):
         requests = {} if calls is None else {str(row["id"]): row for row in calls.to_dicts()}
         target = folder / self.name
         target.mkdir()
+        single = set(source.stimuli["stimulus"])
         for model in scores.models:
             rows = predictions.filter(pl.col("model") == model).to_dicts()
             several = len({row["question"] for row in rows}) > 1
@@ -132,7 +137,9 @@ class InspectLayout(OutputLayout):
                 )
                 for row in rows
             ]
-            text = json.dumps(_log(scores, model, samples), ensure_ascii=False, indent=1, allow_nan=False)
+            compares = any(row["stimulus"] not in single for row in rows)
+            log = _log(scores, model, samples, compares=compares)
+            text = json.dumps(log, ensure_ascii=False, indent=1, allow_nan=False)
             write_text(target / f"{_file_name(model)}.json", text + "\n")
         return [target]
 
@@ -181,18 +188,27 @@ def _sample(
     if not row["ok"]:
         sample["error"] = {"message": row["problem"] or "", "traceback": "", "traceback_ansi": ""}
         return sample
-    value = next(
-        part for part in (number, answer, row.get("members"), row.get("shares"), "") if part is not None
-    )
-    facts = {part: row[part] for part in ("note", "low", "high") if row[part] is not None} | {
-        OFF_SCALE: off_scale
+    prediction = {
+        name: json.loads(part) if name in _AS_JSON else part
+        for name in _PARTS
+        if (part := row.get(name)) is not None
     }
+    samples = prediction.get("samples")
+    trace = None if samples is None else ["" if part is None else part for part in samples]
+    value = next(
+        part
+        for part in (trace, number, answer, prediction.get("members"), prediction.get("shares"), "")
+        if part is not None
+    )
+    facts = {OFF_SCALE: off_scale, PREDICTION: prediction}
     score = {"value": value, "answer": answer, "explanation": row["reason"], "metadata": facts}
     sample["scores"] = {"prediction": {name: part for name, part in score.items() if part is not None}}
     return sample
 
 
-def _log(scores: Scores, model: str, samples: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _log(
+    scores: Scores, model: str, samples: Sequence[Mapping[str, Any]], *, compares: bool
+) -> dict[str, Any]:
     """The parts of a log around its samples; ids follow from what is in it, so that the same bench gives the same log."""
     content = json.dumps(samples, sort_keys=True)
     digest = hashlib.sha256(f"{scores.hash} {model} {content}".encode()).hexdigest()
@@ -226,7 +242,8 @@ def _log(scores: Scores, model: str, samples: Sequence[Mapping[str, Any]]) -> di
             "model": model,
             "config": {"epochs": 1},
             "packages": {"heartfelt": __version__},
-            "metadata": {"source": scores.hash, "predictor": model if info is None else info.spec},
+            "metadata": {"source": scores.hash, "predictor": model if info is None else info.spec}
+            | ({COMPARES: True} if compares else {}),
             "scorers": [{"name": "prediction"}],
         },
         "plan": {"name": "plan", "steps": [], "config": {}},

@@ -28,6 +28,7 @@ from heartfelt.formats.source_table import SYNONYMS, folded
 from heartfelt.predictors.file_rows import no_predictions, number_in, read_predictions, row_prediction
 from heartfelt.predictors.file_sets import (
     OF_SETS,
+    UNUSED,
     is_about_sets,
     is_about_traces,
     set_entries,
@@ -59,8 +60,6 @@ _NAMES: Mapping[str, tuple[str, ...]] = {
 }
 _OWN = {*(field.name for field in fields(Prediction)), *OF_SETS, "seconds", "attempts", "ok", "error"}
 """Columns of predictions as heartfelt writes them."""
-_UNUSED = "unused"
-"""In an entry that belongs to nothing that can be asked: why."""
 _FURTHER = ("shares", "low", "high", "reason", "note", "against", "ok", "problem", "error")
 
 
@@ -105,7 +104,9 @@ class File(Predictor):
         self._is_one_model = False
         self._answers: dict[tuple[str, str], Row] | None = None
         self._ledger = LEDGER.empty()
-        self.compares = "members" in self._header or is_about_sets(self._header, self._named)
+        self.compares = (
+            content.compares or "members" in self._header or is_about_sets(self._header, self._named)
+        )
 
     @property
     def identity(self) -> str:
@@ -213,8 +214,8 @@ class File(Predictor):
                 )
             seen[key] = row
             if key not in asked:
-                about = {"stimulus": name or None, "question": question or None}
-                reason = row.get(_UNUSED) or _why_unmatched(names, name, stimulus, question, place)
+                about = {"what": row.get("what"), "stimulus": name or None, "question": question or None}
+                reason = row.get(UNUSED) or _why_unmatched(names, name, stimulus, question, place)
                 unmatched.append({**about, "reason": f"{self._path.name}: {reason}"})
         self._answers = {key: row for key, row in seen.items() if key in asked}
         unmatched += self._unread_columns({ask.question: ask for case in cases for ask in case.asks})
@@ -381,7 +382,7 @@ class File(Predictor):
             for stimulus in stimuli:
                 yield place, stimulus, about, {"note": f"the value of {system}", **row}
             if not stimuli:
-                yield place, "", about, {_UNUSED: f"row {place}: no stimulus is of the system '{system}'"}
+                yield place, "", about, {UNUSED: f"row {place}: no stimulus is of the system '{system}'"}
 
     def _long(
         self, stimulus: Sequence[str], question: Sequence[str], fixed: str = ""

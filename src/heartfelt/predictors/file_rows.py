@@ -16,7 +16,7 @@ from heartfelt.errors import InputError, suggestion
 from heartfelt.formats.columns import MISSING, PARQUET, read_table
 from heartfelt.formats.delimited import first_row, read_delimited
 from heartfelt.formats.format import FORMATS
-from heartfelt.predictors.file_sets import read_records
+from heartfelt.predictors.file_sets import holds_pairs, read_records
 from heartfelt.predictors.inspect_logs import is_log, read_log
 from heartfelt.predictors.metric_files import is_lines, read_lines, result_files
 from heartfelt.predictors.predictor import Ask, Prediction
@@ -32,7 +32,9 @@ class FileContent:
     rows: list[dict[str, Any]]
     hash: str
     """SHA-256 of the files that were read."""
-    unused: Sequence[tuple[str, str]] = ()
+    compares: bool
+    """Whether it holds heartfelt's own predictions of pairs and sets."""
+    unused: Sequence[tuple[str, str]]
     """What was not read, such as a file of a folder: what it is, and why."""
 
 
@@ -41,24 +43,27 @@ def read_predictions(path: Path, model: str | None) -> FileContent:
     if not path.exists():
         raise InputError(f"There is no file {path}.", "Check the path.")
     paths, unused = result_files(path) if path.is_dir() else ([path], {})
-    return FileContent(
-        rows=_rows(paths, path, model),
-        hash=hashlib.sha256(b"".join(path.read_bytes() for path in paths)).hexdigest(),
-        unused=[
-            ("file", f"{path.name}: '{name}' {reason}, so it was not read") for name, reason in unused.items()
-        ],
-    )
-
-
-def _rows(paths: Sequence[Path], path: Path, model: str | None) -> list[dict[str, Any]]:
+    ledger = [
+        ("file", f"{path.name}: '{name}' {reason}, so it was not read") for name, reason in unused.items()
+    ]
     if is_log(path):
-        rows = read_log(path)
-    elif path.is_dir() or is_lines(path):
-        rows = read_lines(paths)
-    elif path.suffix.lower() == ".json":
-        rows = read_records(path)
+        log = read_log(path)
+        rows, compares = log.rows, log.compares
+        ledger += [] if log.unfinished is None else [("log", f"{path.name}: {log.unfinished}")]
     else:
-        rows = _table(path).to_dicts()
+        rows = _rows(paths, path)
+        compares = holds_pairs(rows)
+    content = hashlib.sha256(b"".join(path.read_bytes() for path in paths)).hexdigest()
+    return FileContent(rows=_of_model(rows, path, model), hash=content, unused=ledger, compares=compares)
+
+
+def _rows(paths: Sequence[Path], path: Path) -> list[dict[str, Any]]:
+    if path.is_dir() or is_lines(path):
+        return read_lines(paths)
+    return read_records(path) if path.suffix.lower() == ".json" else _table(path).to_dicts()
+
+
+def _of_model(rows: list[dict[str, Any]], path: Path, model: str | None) -> list[dict[str, Any]]:
     if not rows:
         raise InputError(f"{path} holds no predictions.", "Write one row per prediction.")
     models = sorted({str(row["model"]) for row in rows if row.get("model") is not None})

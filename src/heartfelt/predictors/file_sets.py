@@ -27,6 +27,8 @@ from heartfelt.study.set_scale import TIE, Trace
 
 Row: TypeAlias = Mapping[str, Any]
 Entry: TypeAlias = tuple[int, str, str, Row]
+UNUSED = "unused"
+"""In an entry that belongs to nothing that can be asked: why."""
 OF_SETS = ("members", "orders", "samples", "rate", "start")
 _NAMES: Mapping[str, tuple[str, ...]] = {
     "first": ("first", "stimulus_a"),
@@ -60,8 +62,27 @@ def is_about_sets(header: Sequence[str], named: Mapping[str, str]) -> bool:
     return pair or all(_column(header, named, part) for part in ("set", "stimulus", "value"))
 
 
+def holds_pairs(rows: Iterable[Row]) -> bool:
+    """Whether rows are heartfelt's own about pairs or sets: with values of members, or probabilities of the pair's stimuli."""
+    for row in rows:
+        if row.get("members") is not None:
+            return True
+        shares = row.get("shares")
+        try:
+            names = json.loads(shares) if isinstance(shares, str) else shares
+        except ValueError:
+            continue
+        if isinstance(names, Mapping) and set_name([name for name in names if name != TIE]) == row.get(
+            "stimulus"
+        ):
+            return len(names) > 1
+    return False
+
+
 def is_about_traces(header: Sequence[str], asks: Iterable[Ask]) -> bool:
     """Whether a file has a row for every moment of a trace."""
+    if "samples" in header:
+        return False  # a row for every trace
     traced = any(isinstance(ask.scale, Trace) for ask in asks)
     return traced and all(_column(header, {}, part) for part in ("time", "value"))
 

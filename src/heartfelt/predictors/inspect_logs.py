@@ -3,6 +3,7 @@
 A sample's id is the stimulus, unless its metadata name a ``stimulus`` (and a ``question``). What the model answered is, in this
 order: the ``answer`` of the scorer, a scorer's value that is a number (a scorer may also return one for each question), or what
 the model wrote. Epochs are put together once the question's scale is known: the mean of numbers, the most frequent category.
+Logs that heartfelt wrote hold each prediction in the metadata of its score, and give it back as it was.
 """
 
 from __future__ import annotations
@@ -15,21 +16,31 @@ import struct
 import zipfile
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import polars as pl
 
 from heartfelt.errors import InputError, suggestion
+from heartfelt.predictors.file_sets import UNUSED
 from heartfelt.predictors.predictor import Ask, Prediction
 from heartfelt.study.answer import read_number
-from heartfelt.wording import plural
+from heartfelt.wording import listed, plural
 
 LOG = "eval"
 _ZSTD = 93
 _ZSTD_HEAD = b"\x28\xb5\x2f\xfd"
-_NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?!\w)")
+_NUMBER = re.compile(r"(?<![\w.])(?<![A-Za-z_]-)[-−]?\d+(?:\.\d+)?(?!\w)")
+"""A number in a sentence; the 4 of GPT-4 is none."""
+_BEGUN = "_journal/start.json"
+"""What a log holds of itself before the run ends."""
+COMPARES = "compares"
+"""In the metadata of a log that heartfelt wrote: whether it is about pairs and sets."""
+PREDICTION = "prediction"
+"""In the metadata of a score that heartfelt wrote: the prediction as it stands in a file of predictions."""
+Answer: TypeAlias = "Prediction | Mapping[str, Any]"
+"""What a sample answers, or a prediction of heartfelt's own as a row of a file holds it."""
 _GRADES = {"C", "I", "P", "N"}
 """What inspect_ai's scorers write for correct, incorrect, partial and no answer."""
 
@@ -47,30 +58,71 @@ def is_log(path: Path) -> bool:
     )
 
 
-def read_log(path: Path) -> list[dict[str, Any]]:
-    """A row for each sample and epoch: the stimulus, the question where the sample names one, and what is used of the sample."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Log:
+    """What is used of a log."""
+
+    rows: list[dict[str, Any]]
+    """One for each sample and epoch: the stimulus, the question where the sample names one, and what is used of the sample."""
+    unfinished: str | None
+    """What is to be said of a log that is not complete."""
+    compares: bool
+    """Whether heartfelt wrote it about pairs and sets."""
+
+
+def read_log(path: Path) -> Log:
+    """The samples of a log, and whether it is complete."""
     rows: list[dict[str, Any]] = []
     seen: set[tuple[str, Any]] = set()
-    for where, sample in _samples(path):
+    header, samples = _parts_of_log(path)
+    for where, sample in samples:
         identity = (str(sample["id"]), sample.get("epoch", 1))
         if identity in seen:
             raise InputError(f"{where}: the sample '{identity[0]}' has epoch {identity[1]} twice.", _COMPLETE)
         seen.add(identity)
         facts = _part(sample, "metadata")
-        used = {name: sample.get(name) for name in ("id", "error", "scores", "choices")}
+        used = {name: sample.get(name) for name in ("id", "error", "invalidation", "scores", "choices")}
         used["output"] = {"completion": _part(sample, "output").get("completion")}
-        stimulus, question = str(facts.get("stimulus", sample["id"])), facts.get("question")
-        rows.append({"stimulus": stimulus, "question": question, "sample": used})
-    return rows
+        stimulus, question = facts.get("stimulus"), facts.get("question")
+        rows.append(
+            {
+                "stimulus": str(sample["id"] if stimulus is None else stimulus),
+                "question": question,
+                "sample": used,
+            }
+        )
+    compares = bool(_part(_part(header, "eval"), "metadata").get(COMPARES))
+    return Log(rows=rows, unfinished=_unfinished(header, len(rows)), compares=compares)
+
+
+def _unfinished(header: Mapping[str, Any], count: int) -> str | None:
+    """That a run was broken off or lacks samples; None for a complete log."""
+    plan = _part(header, "eval")
+    dataset, epochs = _part(plan, "dataset"), _part(plan, "config").get("epochs")
+    ids = dataset.get("sample_ids")
+    planned = len(ids) if isinstance(ids, list) and ids else dataset.get("samples")
+    planned = planned * (epochs if isinstance(epochs, int) else 1) if isinstance(planned, int) else None
+    status = str(header.get("status", "success"))
+    if status == "success" and (planned is None or count >= planned):
+        return None
+    held = f"{count:,} of {plural(planned, 'sample')}" if planned is not None else plural(count, "sample")
+    was = (
+        "the log is not complete" if status == "success" else f"the run was not finished (status '{status}')"
+    )
+    return f"{was}: it holds {held}"
 
 
 def log_entries(
     rows: Sequence[Mapping[str, Any]], questions: Sequence[str], scorer: str | None, path: Path
-) -> Iterator[tuple[int, str, str, dict[str, Any]]]:
-    """Number of the first sample, stimulus, question and what was ``said`` in each epoch."""
-    entries: dict[tuple[str, str], tuple[int, list[Prediction]]] = {}
+) -> Iterator[tuple[int, str, str, Mapping[str, Any]]]:
+    """Number of the first sample, stimulus, question and what was ``said`` in each epoch, or a prediction of heartfelt's own."""
+    entries: dict[tuple[str, str], tuple[int, list[Answer]]] = {}
+    ids: dict[tuple[str, str], str] = {}
+    scorers = _Scorers.of([row["sample"] for row in rows], questions, scorer, path)
+    for reason in scorers.unused:
+        yield 0, "", "", {"what": "score", UNUSED: reason}
     for place, row in enumerate(rows, 1):
-        for name, answer in _answers(row["sample"], questions, scorer, path).items():
+        for name, answer in scorers.answers(row["sample"]).items():
             about = name or row["question"]
             if about is None and len(questions) > 1:
                 raise InputError(
@@ -78,39 +130,137 @@ def log_entries(
                     "Ask one question; or give samples the metadata 'question', or name the scorers like the questions.",
                 )
             key = row["stimulus"], str(about or questions[0])
-            entries.setdefault(key, (place, []))[1].append(answer)
+            id = str(row["sample"]["id"])
+            held, answers = entries.setdefault(key, (place, []))
+            if ids.setdefault(key, id) != id or (answers and isinstance(answer, Mapping)):
+                raise InputError(
+                    f"{path}: the samples {held} and {place} both answer '{key[1]}' about '{key[0]}'.",
+                    "Keep one sample per stimulus and question; several epochs of it are put together.",
+                )
+            answers.append(answer)
     for (stimulus, question), (place, answers) in entries.items():
-        yield place, stimulus, question, {"said": answers}
+        said = [answer for answer in answers if isinstance(answer, Prediction)]
+        yield (
+            place,
+            stimulus,
+            question,
+            {"said": said} if said else next(row for row in answers if isinstance(row, Mapping)),
+        )
 
 
 _COMPLETE = "Get a complete copy of the log."
 
 
-def _answers(
-    sample: Mapping[str, Any], questions: Sequence[str], scorer: str | None, path: Path
-) -> dict[str | None, Prediction]:
-    """What one sample answers, by question; None where the log does not say which."""
-    error = sample.get("error")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Scorers:
+    """The scorers of a log that are used, and what their scores answer."""
+
+    names: tuple[str, ...]
+    """None where nothing was scored."""
+    wanted: bool = False
+    """Whether somebody named the scorer; else it counts what the model wrote where a sample was not scored at all."""
+    questions: tuple[str, ...] = ()
+    """Those that the scorers, or the parts of their values, are called like."""
+    in_parts: bool = False
+    """Whether a score's value has a part for each question."""
+    unused: tuple[str, ...] = ()
+
+    @classmethod
+    def of(
+        cls, samples: Sequence[Mapping[str, Any]], questions: Sequence[str], wanted: str | None, path: Path
+    ) -> _Scorers:
+        """The scorer that is ``wanted``, or those that are called like questions, or the only one."""
+        scores = [_scores(sample) for sample in samples]
+        every = list(dict.fromkeys(name for by_name in scores for name in by_name))
+        if wanted is not None and wanted not in every:
+            raise InputError(f"{path} has no score of '{wanted}'.", suggestion(wanted, every, "Scorers"))
+        names = every if wanted is None else [wanted]
+        named = [name for name in names if name in questions]
+        if named:
+            others = [
+                f"the scorer '{name}' is no question that is asked" for name in names if name not in named
+            ]
+            return cls(names=tuple(named), questions=tuple(named), unused=tuple(others))
+        parts: dict[str, list[str]] = {}
+        for by_name in scores:
+            for name in names:
+                value = by_name.get(name, {}).get("value")
+                if isinstance(value, Mapping) and not _own_prediction(by_name[name]):
+                    parts.setdefault(name, []).extend(str(part) for part in value)
+        answering = [name for name, held in parts.items() if set(held) & set(questions)] or names
+        if len(answering) > 1:
+            raise InputError(
+                f"{path} has {len(answering)} scorers: {listed(answering)}.",
+                f"Say which: file[scorer={answering[0]}]:{path}.",
+            )
+        held = dict.fromkeys(parts.get(answering[0], ())) if answering else {}
+        asked = tuple(part for part in held if part in questions)
+        others = [f"the scorer '{name}' was not used" for name in names if name not in answering]
+        if asked:
+            others += [
+                f"'{part}' of the scorer '{answering[0]}' is no question that is asked"
+                for part in held
+                if part not in asked
+            ]
+        return cls(
+            names=tuple(answering),
+            wanted=wanted is not None,
+            questions=asked,
+            in_parts=bool(asked),
+            unused=tuple(others),
+        )
+
+    def answers(self, sample: Mapping[str, Any]) -> Mapping[str | None, Answer]:
+        """What one sample answers, by question; None where the log does not say which."""
+        if problem := _problem(sample):
+            return dict.fromkeys(self.questions or (None,), Prediction.failed(problem))
+        scores = _scores(sample)
+        if self.in_parts or not self.questions:
+            name = next(iter(self.names), None)
+            unscored = name is None or not (scores or self.wanted or self.in_parts)
+            score = {} if unscored else scores.get(str(name))
+            if score is None:
+                return dict.fromkeys(self.questions or (None,), _without_score(name))
+            if not self.in_parts:
+                return {None: _own_prediction(score) or _answer_of(score, sample)}
+            parts = _part(score, "value")
+            return {
+                part: _answer_of({"value": parts[part]}, sample)
+                if part in parts
+                else Prediction.failed(f"the value of the scorer '{name}' has no part '{part}'")
+                for part in self.questions
+            }
+        return {
+            name: _answer_of(scores[name], sample) if name in scores else _without_score(name)
+            for name in self.names
+        }
+
+
+def _without_score(name: str | None) -> Prediction:
+    return Prediction.failed(f"the sample has no score of '{name}'")
+
+
+def _scores(sample: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    scores = _part(sample, "scores")
+    return {str(name): score for name, score in scores.items() if isinstance(score, Mapping)}
+
+
+def _problem(sample: Mapping[str, Any]) -> str | None:
+    """Why a sample answers nothing: it ended with an error, or somebody declared it invalid."""
+    error, invalid = sample.get("error"), sample.get("invalidation")
     if error:
         message = error.get("message") if isinstance(error, Mapping) else error
-        return {None: Prediction.failed(" ".join(str(message).split())[:300])}
-    scores = {
-        str(name): score for name, score in _part(sample, "scores").items() if isinstance(score, Mapping)
-    }
-    if scorer is not None:
-        if scorer not in scores:
-            raise InputError(
-                f"{path}: '{sample['id']}' has no score of '{scorer}'.", suggestion(scorer, scores, "Scorers")
-            )
-        scores = {scorer: scores[scorer]}
-    named = {name: score for name, score in scores.items() if name in questions}
-    if named:
-        return {name: _answer_of(score, sample) for name, score in named.items()}
-    for score in scores.values():
-        value = score.get("value")
-        if isinstance(value, Mapping) and set(value) & set(questions):
-            return {name: _answer_of({"value": value[name]}, sample) for name in value if name in questions}
-    return {None: _answer_of(next(iter(scores.values()), {}), sample)}
+        return " ".join(str(message).split())[:300] or "the sample ended with an error"
+    if invalid:
+        reason = invalid.get("reason") if isinstance(invalid, Mapping) else None
+        return f"the sample was declared invalid{f': {reason}' if reason else ''}"
+    return None
+
+
+def _own_prediction(score: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """The prediction that heartfelt wrote into a score; None if the score was edited afterwards, or is not heartfelt's."""
+    row = _part(score, "metadata").get(PREDICTION)
+    return row if isinstance(row, Mapping) and row and not score.get("history") else None
 
 
 def _answer_of(score: Mapping[str, Any], sample: Mapping[str, Any]) -> Prediction:
@@ -119,8 +269,17 @@ def _answer_of(score: Mapping[str, Any], sample: Mapping[str, Any]) -> Predictio
     why = str(reason) if reason and reason != answer else None
     if answer is not None and str(answer).strip():
         return Prediction(answer=_chosen(str(answer).strip(), sample), reason=why)
-    if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
+    if isinstance(value, Mapping | list):
+        if isinstance(value, list):
+            return Prediction.failed("the scorer's value is a list and not one answer")
+        parts = listed([str(part) for part in value])
+        return Prediction.failed(
+            f"the scorer's value has parts ({parts}), and none is called like a question"
+        )
+    if isinstance(value, int | float) and not isinstance(value, bool):
         number = float(value)
+        if not math.isfinite(number):
+            return Prediction.failed(f"the scorer's value is {number}")
         return (
             Prediction(score=number, reason=why)
             if facts.get("off_scale")
@@ -180,26 +339,33 @@ def _on_scale(prediction: Prediction, ask: Ask) -> Prediction:
         shown = text if len(text) <= 80 else f"{text[:79]}…"
         return Prediction.failed(f"the log's answer '{shown}' is not a number")
     note = None if number is not None else "the only number in the answer"
-    return Prediction(
-        value=float(numbers[0]) if number is None else number, reason=prediction.reason, note=note
-    )
+    value = float(numbers[0].replace("−", "-")) if number is None else number
+    return Prediction(value=value, reason=prediction.reason, note=note)
 
 
-def _samples(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+def _parts_of_log(path: Path) -> tuple[Mapping[str, Any], list[tuple[str, dict[str, Any]]]]:
+    """What the log says of itself, and its samples, each with where it stands."""
     if not path.is_file():
         raise InputError(f"There is no file {path}.", "Check the path.")
     if path.suffix.lower() != f".{LOG}":
         log = _object(path.read_bytes(), str(path))
-        listed: Sequence[Any] = log.get("samples") or []
-        for place, sample in enumerate(listed, 1):
-            yield _checked(sample, f"{path}, sample {place}")
-        return
+        samples: Sequence[Any] = log.get("samples") or []
+        return log, [_checked(sample, f"{path}, sample {place}") for place, sample in enumerate(samples, 1)]
     try:
         with zipfile.ZipFile(path) as archive:
+            by_name = {info.filename: info for info in archive.infolist()}
             members = [info for info in archive.infolist() if info.filename.startswith("samples/")]
-            for info in sorted(members, key=lambda info: info.header_offset):
-                content = _member(archive, path, info)
-                yield _checked(_object(content, f"{path}, {info.filename}"), f"{path}, {info.filename}")
+            parts = [
+                (f"{path}, {info.filename}", _member(archive, path, info))
+                for info in sorted(members, key=lambda info: info.header_offset)
+            ]
+            begun = next((by_name[name] for name in ("header.json", _BEGUN) if name in by_name), None)
+            about = (
+                {} if begun is None else _object(_member(archive, path, begun), f"{path}, {begun.filename}")
+            )
+            if begun is not None and begun.filename == _BEGUN:
+                about = {"status": "started", **about}
+            return about, [_checked(_object(content, where), where) for where, content in parts]
     except (zipfile.BadZipFile, EOFError, OSError, struct.error) as error:
         raise InputError(f"{path} is not a complete log of inspect_ai: {error}.", _COMPLETE) from error
 
