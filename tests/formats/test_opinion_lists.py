@@ -303,6 +303,19 @@ def test_other_files_among_the_lists_of_voicemos_are_in_the_ledger(tmp_path: Pat
     ]
 
 
+def test_two_stimuli_are_never_written_as_one_clip_of_voicemos(tmp_path: Path) -> None:
+    _, read = example("voicemos", tmp_path)
+    names = read.stimuli["stimulus"].to_list()
+    renamed = {names[0]: "sysA/1.wav", names[1]: "sysA_1.wav"}
+    stimuli, ratings = (
+        table.with_columns(pl.col("stimulus").replace(renamed)) for table in (read.stimuli, read.ratings)
+    )
+    twins = Snapshot.build(read.study, stimuli=stimuli.with_columns(system=pl.lit("sysA")), ratings=ratings)
+    with pytest.raises(HeartfeltError, match=r"'sysA/1\.wav' and 'sysA_1\.wav' would both be written as"):
+        heartfelt.export(twins, "voicemos", tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
 def test_voicemos_has_three_parts_and_no_others(tmp_path: Path) -> None:
     _, read = example("voicemos", tmp_path)
     stimuli = read.stimuli.with_columns(split=pl.lit("fold_1"))

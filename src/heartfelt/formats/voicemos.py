@@ -109,6 +109,7 @@ class VoiceMosFormat(OpinionList):
                     dtype=pl.String,
                 )
             )
+            _refuse_shared_names(named)
             for part in named["part"].unique(maintain_order=True):
                 chosen = named.filter(pl.col("part") == part)
                 means = chosen.group_by("clip", maintain_order=True).agg(pl.mean("value"))
@@ -180,6 +181,17 @@ def _info(rater: str, facts: Mapping[str, object]) -> str:
     return (
         rater if "_" in f"{rater}{age}{gender}{hearing}" else f"{{}}_{age}_{rater}_{gender}_na_na_{hearing}"
     )
+
+
+def _refuse_shared_names(named: pl.DataFrame) -> None:
+    """Raise where two stimuli would be written as one clip, since a list holds one mean for each."""
+    clips = named.group_by("clip", maintain_order=True).agg(pl.col("stimulus").unique(maintain_order=True))
+    for clip, stimuli in clips.iter_rows():
+        if len(stimuli) > 1:
+            raise InputError(
+                f"The stimuli '{stimuli[0]}' and '{stimuli[1]}' would both be written as '{clip}'.",
+                "Rename one of them, or choose another format.",
+            )
 
 
 def _clip_name(stimulus: str, system: str) -> str:

@@ -139,12 +139,12 @@ def log_entries(
                 )
             answers.append(answer)
     for (stimulus, question), (place, answers) in entries.items():
-        said = [answer for answer in answers if isinstance(answer, Prediction)]
+        epochs = [answer for answer in answers if isinstance(answer, Prediction)]
         yield (
             place,
             stimulus,
             question,
-            {"said": said} if said else next(row for row in answers if isinstance(row, Mapping)),
+            {"said": epochs} if epochs else next(row for row in answers if isinstance(row, Mapping)),
         )
 
 

@@ -130,11 +130,11 @@ def result_files(folder: Path) -> tuple[list[Path], dict[str, str]]:
         else:
             others[name.as_posix()] = reason
     if not paths:
-        found = (
+        held = (
             listed([f"'{name}' {reason}" for name, reason in others.items()], 3) if others else "it is empty"
         )
         raise InputError(
-            f"{folder} has no file of predictions with one object per line: {found}.",
+            f"{folder} has no file of predictions with one object per line: {held}.",
             "Name a file, or the folder of VERSA's results (result.1.txt, result.2.txt …).",
         )
     return paths, others
