@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from pathlib import Path
 
@@ -217,7 +218,7 @@ def test_values_of_a_system_that_is_not_there_are_in_the_ledger(data: Snapshot, 
     path = write(tmp_path / "p.csv", "system,question,value\nA,valence,4\nC,valence,3\n")
     done = ran(path, data, ["valence"])
     assert done.table["value"].to_list() == [4.0, None, 4.0, None]
-    assert done.ledger["reason"].to_list() == ["p.csv: row 2: no stimulus is of the system 'C'"]
+    assert done.ledger["reason"].to_list() == ["p.csv: no stimulus is of the system 'C'"]
 
 
 def test_columns_of_numbers_that_answer_nothing_are_in_the_ledger(data: Snapshot, tmp_path: Path) -> None:
@@ -271,6 +272,42 @@ def test_a_name_of_several_stimuli_is_said_to_be_one(tmp_path: Path) -> None:
     path = write(tmp_path / "p.csv", "stimulus,question,value\nsample_00.mp3,TEMP/5/negative,1\n")
     done = run(predictor_from(f"file:{path}"), cases(dim(tmp_path / "dim"), labelled=False))
     assert done.ledger["reason"].to_list() == ["p.csv: several stimuli that are asked about have this name"]
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
+def test_a_list_of_objects_may_have_a_mark_of_its_encoding(
+    encoding: str, data: Snapshot, tmp_path: Path
+) -> None:
+    (tmp_path / "p.json").write_text(json.dumps([{"key": "clip_000", "value": 4}]), encoding=encoding)
+    assert ran(tmp_path / "p.json", data, ["valence"]).table["value"][0] == 4.0
+
+
+def test_a_workbook_is_refused_in_words(tmp_path: Path) -> None:
+    (tmp_path / "p.xlsx").write_bytes(b"PK\x03\x04")
+    with pytest.raises(HeartfeltError, match=r"p\.xlsx is a workbook") as caught:
+        predictor_from(f"file:{tmp_path / 'p.xlsx'}")
+    assert "CSV" in caught.value.fix
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "problem"),
+    [
+        ("p.json", b'[{"key": "clip_000", "value": 4, "value": 5}]', "the name 'value' is there twice"),
+        ("p.json", b"[" * 100_000, "cannot be read as JSON"),
+        ("p.jsonl.gz", gzip.compress(b'{"key": "clip_000", "value": 4}'), "p.jsonl.gz is compressed"),
+        ("p.csv", gzip.compress(b"stimulus,value\nclip_000,4\n"), "p.csv is compressed"),
+        ("p.json", gzip.compress(b"[]"), "p.json is compressed"),
+        ("p.jsonl", gzip.compress(b"{}"), "p.jsonl is compressed"),
+    ],
+)
+def test_files_that_hide_something_are_refused(
+    name: str, content: bytes, problem: str, tmp_path: Path
+) -> None:
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(HeartfeltError, match=problem):
+        predictor_from(f"file:{tmp_path / name}")
+    with pytest.raises(HeartfeltError, match=problem):
+        predictor_from(f"{tmp_path / name}")
 
 
 def test_another_file_is_another_predictor(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ import pytest
 
 import heartfelt
 from heartfelt.benchmark import Bench, BenchOptions, bench
+from heartfelt.benchmark.pinned import Request, answer_to
 from heartfelt.benchmark.prediction_file import Scorer
 from heartfelt.cli import main
 from heartfelt.errors import HeartfeltError
@@ -166,6 +167,7 @@ def test_every_file_of_a_folder_of_results_is_read_or_in_the_ledger(data: Snapsh
     write(score / ".ipynb_checkpoints" / "a-checkpoint.txt", [{**metrics[0], "utmos": 9.0}])
     (score / "logs" / "gpu.log").write_text("{'name': 'mcd_f0'}\nLoading\n")
     (score / "result" / "c.result.gpu.txt").write_text("")
+    (score / "result" / "e.jsonl").write_text("\n \n")
     (score / "result" / "d.jsonl.gz").write_bytes(gzip.compress(b"{}"))
     (score / "avg_result.txt").write_text("utmos: 3\n")
     (score / "gone.txt").symlink_to(score / "nowhere")
@@ -182,12 +184,13 @@ def test_every_file_of_a_folder_of_results_is_read_or_in_the_ledger(data: Snapsh
         ".ipynb_checkpoints/a-checkpoint.txt' is hidden",
         "logs/gpu.log' is a log",
         "result/c.result.gpu.txt' is empty",
+        "result/e.jsonl' is empty",
         "result/d.jsonl.gz' is compressed",
         "avg_result.txt' does not have one object per line",
         "gone.txt' is no file",
         "mood.json' is a log of inspect_ai",
     }
-    assert "7 entries of pesq could not be used; ledger.csv says why." in done.scores.notes
+    assert "8 entries of pesq could not be used; ledger.csv says why." in done.scores.notes
 
 
 def test_a_folder_without_results_says_what_it_holds(tmp_path: Path) -> None:
@@ -366,6 +369,32 @@ def test_the_command_scores_every_metric_against_a_benchmark(
     assert verified == 0
     with pytest.raises(HeartfeltError, match="holds 2 metrics"):
         Scorer.of(frozen, ScoreOptions(part="test")).read(tmp_path / "versa.jsonl")
+
+
+def test_scoring_says_why_entries_of_a_file_were_not_used_and_takes_folders(tmp_path: Path) -> None:
+    frozen, folder = benchmark(), tmp_path / "results"
+    items = frozen.items.filter(question="valence", split="test")["stimulus"].to_list()
+    rows: list[dict[str, Any]] = [{"key": name, "utmos": 1.0 + at % 5} for at, name in enumerate(items)]
+    folder.mkdir()
+    strangers: list[dict[str, Any]] = [{"key": "x1", "utmos": 1}, {"key": "x2", "utmos": 1}, {"utmos": 3}]
+    write(folder / "result.1.txt", rows[:3])
+    write(folder / "result.2.txt", [*rows[3:], *strangers])
+    (folder / "avg_result.txt").write_text("utmos: 3")
+    write(tmp_path / "all.jsonl", [*strangers, *rows])
+    frozen.write(tmp_path / "benchmark")
+    options = ScoreOptions(part="test", resamples=100)
+    done = [
+        answer_to(Request(str(tmp_path / "benchmark"), str(path), options))
+        for path in (folder, tmp_path / "all.jsonl")
+    ]
+    unread = "1 entry of the file could not be used: 'avg_result.txt' does not have one object per line, so it was not read."
+    strange = [
+        "1 entry of the file could not be used: a row names no stimulus.",
+        "2 entries of the file could not be used: no stimulus that is asked about has this name.",
+    ]
+    told = [[note for note in pinned.scores.notes if "could not be used" in note] for pinned in done]
+    assert told == [[unread, *strange], strange]
+    assert done[0].manifest.scored.predictions == done[1].manifest.scored.predictions
 
 
 def test_columns_named_like_a_question_that_is_not_asked_are_no_metrics(

@@ -204,6 +204,7 @@ class File(Predictor):
         names = Names(case.stimulus for case in cases)
         seen: dict[tuple[str, str], Row] = {}
         unmatched: list[Row] = []
+        told: set[tuple[int, str]] = set()
         for place, name, question, row in self._entries(cases):
             stimulus = names.find(name) if name else None
             key = (stimulus or name, question)
@@ -213,16 +214,23 @@ class File(Predictor):
                     "Keep one row per stimulus and question.",
                 )
             seen[key] = row
-            if key not in asked:
+            if key in asked or (stimulus is not None and self._answers_every_question()):
+                continue
+            reason = row.get(UNUSED) or _why_unmatched(names, name, stimulus, question, place)
+            if stimulus is not None or (place, reason) not in told:  # a row is told once, whatever it answers
                 about = {"what": row.get("what"), "stimulus": name or None, "question": question or None}
-                reason = row.get(UNUSED) or _why_unmatched(names, name, stimulus, question, place)
                 unmatched.append({**about, "reason": f"{self._path.name}: {reason}"})
+            told.add((place, reason))
         self._answers = {key: row for key, row in seen.items() if key in asked}
         unmatched += self._unread_columns({ask.question: ask for case in cases for ask in case.asks})
         unmatched += [{"what": what, "reason": reason} for what, reason in self._unused]
         table = pl.DataFrame(unmatched, schema={column.name: column.dtype for column in LEDGER.columns})
         stage = table.with_columns(pl.col("what").fill_null("prediction"), stage=pl.lit("predict"))
         self._ledger = LEDGER.check(stage, str(self._path))
+
+    def _answers_every_question(self) -> bool:
+        """Whether a row is a metric of its stimulus, whichever questions are asked of it."""
+        return self._metric is not None and self._column("question") is None
 
     def _unread_columns(self, asks: Mapping[str, Ask]) -> list[Row]:
         """Of a file with the predictions of one model, the columns of numbers that are no part of them."""
@@ -382,7 +390,7 @@ class File(Predictor):
             for stimulus in stimuli:
                 yield place, stimulus, about, {"note": f"the value of {system}", **row}
             if not stimuli:
-                yield place, "", about, {UNUSED: f"row {place}: no stimulus is of the system '{system}'"}
+                yield place, "", about, {UNUSED: f"no stimulus is of the system '{system}'"}
 
     def _long(
         self, stimulus: Sequence[str], question: Sequence[str], fixed: str = ""

@@ -16,9 +16,10 @@ from heartfelt.errors import InputError, suggestion
 from heartfelt.formats.columns import MISSING, PARQUET, read_table
 from heartfelt.formats.delimited import first_row, read_delimited
 from heartfelt.formats.format import FORMATS
+from heartfelt.formats.workbooks import WORKBOOKS
 from heartfelt.predictors.file_sets import holds_pairs, read_records
 from heartfelt.predictors.inspect_logs import is_log, read_log
-from heartfelt.predictors.metric_files import is_lines, read_lines, result_files
+from heartfelt.predictors.metric_files import is_compressed, is_lines, read_lines, result_files
 from heartfelt.predictors.predictor import Ask, Prediction
 from heartfelt.study.answer import NONE
 from heartfelt.study.set_scale import Trace
@@ -51,6 +52,10 @@ def read_predictions(path: Path, model: str | None) -> FileContent:
         rows, compares = log.rows, log.compares
         ledger += [] if log.unfinished is None else [("log", f"{path.name}: {log.unfinished}")]
     else:
+        if path.suffix.lower() in WORKBOOKS:
+            raise InputError(f"{path} is a workbook.", "Save the sheet with the predictions as CSV.")
+        if path.is_file() and is_compressed(path):
+            raise InputError(f"{path} is compressed.", "Unpack it, and name the file in it.")
         rows = _rows(paths, path)
         compares = holds_pairs(rows)
     content = hashlib.sha256(b"".join(path.read_bytes() for path in paths)).hexdigest()

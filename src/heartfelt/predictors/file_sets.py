@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from heartfelt.errors import InputError
+from heartfelt.formats.json_files import RepeatedNameError, distinct_names, text_of
 from heartfelt.predictors.predictor import Ask, Case
 from heartfelt.predictors.sets import FIRST, SECOND, set_name
 from heartfelt.predictors.texts import Names
@@ -48,8 +49,12 @@ _SAME = 1e-6
 def read_records(path: Path) -> list[dict[str, Any]]:
     """The objects of a JSON file that holds a list of them."""
     try:
-        records = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+        records = json.loads(text_of(path), object_pairs_hook=distinct_names)
+    except RepeatedNameError as error:
+        raise InputError(
+            f"{path}: the name '{error}' is there twice in an object.", "Give each value a name of its own."
+        ) from error
+    except (ValueError, RecursionError) as error:
         raise InputError(f"{path} cannot be read as JSON: {error}.", "Write a list of objects.") from error
     if not isinstance(records, list) or not all(isinstance(record, dict) for record in records):
         raise InputError(f"{path} is not a list of objects.", "Write one object per prediction.")

@@ -24,7 +24,7 @@ import polars as pl
 
 from heartfelt.errors import InputError, suggestion
 from heartfelt.formats.columns import MISSING
-from heartfelt.formats.json_files import numbered_lines
+from heartfelt.formats.json_files import RepeatedNameError, distinct_names, numbered_lines
 from heartfelt.formats.source_table import SYNONYMS, folded
 from heartfelt.predictors.inspect_logs import is_log
 from heartfelt.predictors.predictor import Ask, Prediction
@@ -38,7 +38,7 @@ LOWER_IS_BETTER = (
     "chosen. The option negate=lower reverses their signs."
 )
 LINES = {".jsonl", ".ndjson"}
-COMPRESSED = (b"\x1f\x8b", b"PK\x03\x04", b"BZh", b"\xfd7zX", b"\x28\xb5\x2f\xfd")
+_COMPRESSED = (b"\x1f\x8b", b"PK\x03\x04", b"BZh", b"\xfd7zX", b"\x28\xb5\x2f\xfd")
 """What compressed files begin with."""
 STIMULUS = (*SYNONYMS["stimulus"], *SYNONYMS["path"])
 """Usual names of the column of stimuli."""
@@ -107,6 +107,12 @@ def _known_metrics() -> tuple[tuple[str, str, float | None, float | None], ...]:
     return tuple(table.iter_rows())
 
 
+def is_compressed(path: Path) -> bool:
+    """Whether a file begins as compressed ones do."""
+    with path.open("rb") as file:
+        return file.read(6).startswith(_COMPRESSED)
+
+
 def is_lines(path: Path) -> bool:
     """Whether a file has an object on each line: by its ending, or because its text begins with an object."""
     if path.suffix.lower() in LINES:
@@ -151,14 +157,13 @@ def _why_not_read(path: Path, *, hidden: bool) -> str | None:
     if path.suffix.lower() == ".log":  # VERSA's begin with its settings, as Python text
         return "is a log"
     try:
+        if is_compressed(path):
+            return "is compressed"
         with path.open("rb") as file:
-            head = file.read(4)
+            if not any(line.strip() for line in file):
+                return "is empty"
     except OSError:
         return "cannot be read"
-    if not head.strip():
-        return "is empty"
-    if head.startswith(COMPRESSED):
-        return "is compressed"
     return None if is_lines(path) else "does not have one object per line"
 
 
@@ -205,19 +210,15 @@ def _same(earlier: Any, later: Any) -> bool:
 def _record(line: str, where: str, *, last: bool) -> dict[str, Any]:
     try:
         return _parsed(line, where, last=last)
-    except _RepeatedNameError as error:
+    except RepeatedNameError as error:
         raise InputError(
             f"{where}: the name '{error}' is there twice.", "Give each value a name of its own."
         ) from error
 
 
-class _RepeatedNameError(Exception):
-    """An object has two values of one name."""
-
-
 def _parsed(line: str, where: str, *, last: bool) -> dict[str, Any]:
     try:
-        record = json.loads(line, object_pairs_hook=_distinct)
+        record = json.loads(line, object_pairs_hook=distinct_names)
     except (ValueError, RecursionError) as error:
         record = _python_dict(line)
         if record is None:
@@ -231,15 +232,6 @@ def _parsed(line: str, where: str, *, last: bool) -> dict[str, Any]:
         raise InputError(
             f"{where}: this is no object.", "Write one object per line, with a name for each value."
         )
-    return record
-
-
-def _distinct(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
-    record: dict[str, Any] = {}
-    for name, value in pairs:
-        if name in record:
-            raise _RepeatedNameError(name)
-        record[name] = value
     return record
 
 
@@ -267,7 +259,7 @@ def _literal(node: ast.expr, line: str) -> Any:
             return [_literal(part, line) for part in parts]
         case ast.Dict(keys=keys, values=values):
             names = [str(_literal(key, line)) for key in keys if key is not None]
-            return _distinct(zip(names, [_literal(value, line) for value in values], strict=True))
+            return distinct_names(zip(names, [_literal(value, line) for value in values], strict=True))
         case ast.Call(args=[only], keywords=_):
             return _literal(only, line)  # np.float64(3.2), tensor(3.2), array([1, 2])
     return ast.get_source_segment(line, node)
