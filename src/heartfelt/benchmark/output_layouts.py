@@ -17,7 +17,8 @@ from heartfelt.files import write_text
 from heartfelt.formats.delimited import csv_text
 from heartfelt.labels import Benchmark
 from heartfelt.media.probe import AUDIO, IMAGES
-from heartfelt.predictors.inspect_logs import COMPARES, PREDICTION
+from heartfelt.predictors.inspect_answers import PREDICTION
+from heartfelt.predictors.inspect_logs import COMPARES
 from heartfelt.predictors.task import ask_of
 from heartfelt.scoring.layouts import LAYOUTS, OutputLayout
 from heartfelt.scoring.options import ScoreOptions

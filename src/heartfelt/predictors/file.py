@@ -34,7 +34,8 @@ from heartfelt.predictors.file_sets import (
     set_entries,
     trace_entries,
 )
-from heartfelt.predictors.inspect_logs import is_log, log_entries, together
+from heartfelt.predictors.inspect_answers import log_entries, together
+from heartfelt.predictors.inspect_logs import is_log
 from heartfelt.predictors.metric_files import (
     LOWER,
     STIMULUS,
@@ -204,7 +205,7 @@ class File(Predictor):
         names = Names(case.stimulus for case in cases)
         seen: dict[tuple[str, str], Row] = {}
         unmatched: list[Row] = []
-        told: set[tuple[int, str]] = set()
+        listed_reasons: set[tuple[int, str]] = set()
         for place, name, question, row in self._entries(cases):
             stimulus = names.find(name) if name else None
             key = (stimulus or name, question)
@@ -217,10 +218,12 @@ class File(Predictor):
             if key in asked or (stimulus is not None and self._answers_every_question()):
                 continue
             reason = row.get(UNUSED) or _why_unmatched(names, name, stimulus, question, place)
-            if stimulus is not None or (place, reason) not in told:  # a row is told once, whatever it answers
+            if (
+                stimulus is not None or (place, reason) not in listed_reasons
+            ):  # a row is listed once, whatever it answers
                 about = {"what": row.get("what"), "stimulus": name or None, "question": question or None}
                 unmatched.append({**about, "reason": f"{self._path.name}: {reason}"})
-            told.add((place, reason))
+            listed_reasons.add((place, reason))
         self._answers = {key: row for key, row in seen.items() if key in asked}
         unmatched += self._unread_columns({ask.question: ask for case in cases for ask in case.asks})
         unmatched += [{"what": what, "reason": reason} for what, reason in self._unused]
