@@ -97,7 +97,7 @@ def test_both_ways_versa_has_written_its_lines_give_the_same(python: bool, tmp_p
 def test_numbers_of_numpy_and_torch_in_python_text_are_read_and_nothing_is_run(tmp_path: Path) -> None:
     path = tmp_path / "result.txt"
     path.write_text(
-        "{'key': 'a', 'x': np.float32(1.5), 'y': tensor(-2.0), 'z': open('gone', 'w'), 'w': inf}\n"
+        "{'key': 'a', 'x': np.float32(1.5), 'y': tensor(-2.0), 'z': open('gone', 'w'), 'w': Infinity}\n"
     )
     assert read_lines([path]) == [
         {"key": "a", "x": 1.5, "y": -2.0, "z": "open('gone', 'w')", "w": float("inf")}
@@ -135,6 +135,18 @@ def test_text_that_looks_like_numbers_is_no_metric(ending: str, data: Snapshot, 
     assert "utmos" in done.scores.models
     for name in ("whisper_hyp_text", "ref_text"):
         assert f"v.{ending}: '{name}' holds text that looks like numbers, so it is no metric" in ledger(done)
+
+
+def test_what_versa_says_of_its_own_run_is_no_metric(data: Snapshot, tmp_path: Path) -> None:
+    """SOURCE: RESERVED_FIELDS and is_score_field of versa/result_summary.py."""
+    facts = {"seed": 42, "provenance": {"sample_rate": 16000}, "_source_file": 3, "protocol_version": 1.5}
+    path = write(tmp_path / "v.jl", [{"key": row["key"], "utmos": row["utmos"], **facts} for row in versa()])
+    done = bench(data, f"file:{path}", FEW)
+    assert done.scores.models == ("utmos",)
+    assert {reason.split("'")[1] for reason in ledger(done)} == {
+        "seed", "provenance.sample_rate", "_source_file", "protocol_version",
+    }  # fmt: skip
+    assert bench(data, f"file[metrics=seed]:{path}", FEW).scores.models == ("seed",)
 
 
 def test_numbers_in_quotation_marks_are_numbers_where_all_are_or_where_they_are_chosen(
@@ -337,6 +349,8 @@ def test_directions_are_found_by_the_metrics_name() -> None:
         for name in (*lower, "utmos", "pesq", "power", "answer", "f0corr")
         if Metric.named(name).lower_is_better
     } == lower
+    assert Metric.named("arecho_mcd").lower_is_better
+    assert Metric.named("arecho_audiobox_aesthetics_PQ").high == 10.0
     ask = Ask("quality", Points(type="points", points=5), "")
     assert Metric.named("mcd").prediction(4.0, ask).score == 4.0
     assert Metric.named("utmos").prediction(5.5, ask).value == 5.0

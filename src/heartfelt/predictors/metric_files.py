@@ -37,7 +37,7 @@ LOWER_IS_BETTER = (
     "Lower is better of {}: a good one correlates negatively with ratings of quality. Of pairs, the lower is predicted to be "
     "chosen. The option negate=lower reverses their signs."
 )
-LINES = {".jsonl", ".ndjson"}
+LINES = {".jsonl", ".ndjson", ".jl"}
 _COMPRESSED = (b"\x1f\x8b", b"PK\x03\x04", b"BZh", b"\xfd7zX", b"\x28\xb5\x2f\xfd")
 """What compressed files begin with."""
 STIMULUS = (*SYNONYMS["stimulus"], *SYNONYMS["path"])
@@ -51,6 +51,11 @@ _ABOUT = {
     *("question", "model", "set", "split", "index", "", "unnamed:_0", "column_1", "trial", "epoch"),
 }
 """Names of columns that describe a stimulus and are no metric."""
+_OF_THE_RUN = (
+    *("status", "provenance", "metadata", "model_id", "model_revision", "protocol_id", "protocol_version"),
+    *("protocol_digest", "bank_schema_version", "prompt_mode", "seed", "candidate_order"),
+)
+"""What VERSA's rows say of how they were made (its ``result_summary.py``); as do names that begin with an underscore."""
 _TEXT = re.compile(
     r"(?:^|.*[_. ])(?:texts?|hyp|hypothes[ie]s|transcripts?|transcriptions?|captions?)", re.IGNORECASE
 )
@@ -70,7 +75,7 @@ class Metric:
     @classmethod
     def named(cls, name: str) -> Metric:
         """The metric of that name; one that is not in the table has no direction and no ends."""
-        bare = name.removeprefix("universa_")
+        bare = name.removeprefix("universa_").removeprefix("arecho_")  # networks that predict other metrics
         for pattern, better, low, high in _known_metrics():
             if fnmatchcase(bare, pattern):
                 return cls(name, better == "lower", low, high)
@@ -253,7 +258,7 @@ def _literal(node: ast.expr, line: str) -> Any:
         case ast.UnaryOp(op=ast.USub(), operand=operand):
             number = _literal(operand, line)
             return -number if isinstance(number, int | float) else None
-        case ast.Name(id="nan" | "inf" as name):
+        case ast.Name(id="nan" | "inf" | "NaN" | "Infinity" as name):
             return float(name)
         case ast.List(elts=parts) | ast.Tuple(elts=parts):
             return [_literal(part, line) for part in parts]
@@ -288,6 +293,9 @@ def metrics_in(
     typed = any(_is_typed_number(cell) for row in rows for cell in row.values())
     for name in header:
         if name in taken or folded(name) in _ABOUT:
+            continue
+        if name not in asked and (name.startswith("_") or name.split(".")[0] in _OF_THE_RUN):
+            others[name] = "says how the results were made"
             continue
         cells = [row.get(name) for row in rows]
         filled = [c for c in cells if c is not None and str(c).strip() not in MISSING]
