@@ -7,17 +7,19 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shutil
 import stat
 import tempfile
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
 from heartfelt.errors import HeartfeltError, InputError
 
+_LONGEST_NAME = 120
 PRIVATE_FILE = 0o600
 PRIVATE_FOLDER = 0o700
 
@@ -149,6 +151,23 @@ def read_text(path: Path, if_absent: str, kind: type[HeartfeltError] = InputErro
         raise kind(
             f"{path} cannot be read: {error.strerror}.", "Check the path and its permissions."
         ) from error
+
+
+def file_names(texts: Iterable[str]) -> dict[str, str]:
+    """A file name without an ending for each text; no two are the same, whatever the case.
+
+    A name that is too long, or that an earlier text has already, ends with a part of the text's SHA-256.
+    """
+    names: dict[str, str] = {}
+    taken: set[str] = set()
+    for text in texts:
+        name = re.sub(r"[^\w.-]+", "_", text)
+        if len(name) > _LONGEST_NAME or name.casefold() in taken:
+            digest = hashlib.sha256(text.encode()).hexdigest()[:8]
+            name = f"{name[: _LONGEST_NAME - 9]}_{digest}"
+        names[text] = name
+        taken.add(name.casefold())
+    return names
 
 
 def sha256_of(path: Path) -> str:

@@ -17,6 +17,7 @@ from heartfelt.predictors import cases, predictor_from, run
 from heartfelt.report.bench.write import run_bench
 from heartfelt.scoring import ScoreOptions
 from heartfelt.snapshot import Snapshot
+from heartfelt.study import parse_study
 from tests.predictors.servers import Reply, serving
 from tests.predictors.studies import snapshot
 from tests.scoring.compared import arena, courses
@@ -170,6 +171,40 @@ def test_answers_become_the_answer_file_of_a_challenge(data: Snapshot, tmp_path:
     assert (folder / "missing.txt").read_text() == "clip_001.wav\n"
     again = run(predictor_from(f"{folder / 'answer.txt'}"), cases(data, ["valence"]))
     assert again.table["value"].to_list() == [4.5, None, 6.0, 7.0]
+
+
+@pytest.mark.parametrize("layout", ["answers", "inspect"])
+def test_models_with_similar_names_have_files_of_their_own(
+    layout: str, data: Snapshot, tmp_path: Path
+) -> None:
+    long = tmp_path / ("x" * 60) / ("y" * 60)
+    long.mkdir(parents=True)
+    for name, value in (("a", 3), ("b", 7)):
+        (long / f"{name}.csv").write_text(f"stimulus,value\nclip_000,{value}\n")
+    models = ["m/1=constant:3", "m 1=constant:7", str(long / "a.csv"), str(long / "b.csv")]
+    done = run_bench(data, models, tmp_path / "bench", options(layout, "valence"))
+    written = sorted((tmp_path / "bench" / layout).rglob("answer.txt" if layout == "answers" else "*.json"))
+    again = [run(predictor_from(str(path)), cases(data, ["valence"])).table["value"][0] for path in written]
+    assert sorted(again) == [3.0, 3.0, 7.0, 7.0]
+    homes = [one.folder for one in done.runs]
+    assert len(set(homes)) == 4
+
+
+def test_stimuli_that_differ_in_their_ending_keep_it_in_an_answer_file(tmp_path: Path) -> None:
+    study = parse_study(
+        "name: s\nscales:\n  five: {type: points, points: 5}\nquestions: [{id: q, text: Q, scale: five}]\n"
+    )
+    names = ["a.wav", "a.mp3", "b.wav"]
+    ratings = [
+        {"rater": who, "stimulus": name, "question": "q", "value": float(1 + at)}
+        for who in ("r1", "r2")
+        for at, name in enumerate(names)
+    ]
+    twins = Snapshot.build(study, stimuli=pl.DataFrame({"stimulus": names}), ratings=pl.DataFrame(ratings))
+    run_bench(twins, "m=constant:4", tmp_path / "bench", options("answers"))
+    answers = tmp_path / "bench" / "answers" / "m" / "answer.txt"
+    assert answers.read_text() == "a.wav,4.0\na.mp3,4.0\nb,4.0\n"
+    assert run(predictor_from(str(answers)), cases(twins)).counts["answered"] == 3
 
 
 def test_a_study_without_numbers_has_no_answer_file(data: Snapshot, tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ import polars as pl
 from heartfelt.benchmark.earlier import RUNS, earlier_bench
 from heartfelt.benchmark.stacking import with_stacks
 from heartfelt.errors import HeartfeltError, InputError
+from heartfelt.files import file_names
 from heartfelt.labels import Benchmark, labels
 from heartfelt.media.decoded import keep_decoded
 from heartfelt.predictors import Predictor, Run, RunOptions, cases, predictor_from, run
@@ -161,14 +162,14 @@ def bench(
     kinds = {predictor.compares for predictor in predictors}
     asked = {compares: cases(source, items=wanted, compares=compares) for compares in kinds}
     known = source.items if isinstance(source, Benchmark) else labels(source).table
+    homes = file_names(dict.fromkeys(predictor.spec for predictor in predictors))
     runs: list[Run] = []
     about = dict(earlier.about)
     with _decoded_once(predictors, options):
         for predictor in predictors:
-            name = re.sub(r"[^\w.-]+", "_", predictor.spec)[:120]
             with predictor:
                 predictor.learn(source, known)
-                home = None if options.folder is None else options.folder / RUNS / name
+                home = None if options.folder is None else options.folder / RUNS / homes[predictor.spec]
                 asking = _asking(predictor, options.run, home, runs)
                 done = run(predictor, asked[predictor.compares], home, asking, progress)
                 about[done.model] = model_info(predictor, done)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any, ClassVar
@@ -13,7 +13,7 @@ import polars as pl
 
 from heartfelt import __version__, clock
 from heartfelt.errors import InputError
-from heartfelt.files import write_text
+from heartfelt.files import file_names, write_text
 from heartfelt.formats.delimited import csv_text
 from heartfelt.labels import Benchmark
 from heartfelt.media.probe import AUDIO, IMAGES
@@ -30,10 +30,6 @@ OFF_SCALE = "off_scale"
 _AS_JSON = ("shares", "members", "orders", "samples")
 _PARTS = (*("value", "score", "answer", "low", "high", "reason", "note", "rate", "start"), *_AS_JSON)
 """The parts of a prediction that a file of predictions can hold."""
-
-
-def _file_name(model: str) -> str:
-    return re.sub(r"[^\w.-]+", "_", model)[:120]
 
 
 def _numeric(source: Snapshot | Benchmark) -> list[str]:
@@ -66,23 +62,24 @@ class AnswersLayout(OutputLayout):
     ) -> list[Path]:
         """``answer.txt`` of each model: the stimulus without its ending, and a number for each question.
 
-        A stimulus that lacks one of the numbers is in ``missing.txt`` instead.
+        Stimuli that differ only in their ending keep it. A stimulus that lacks one of the numbers is in ``missing.txt`` instead.
         """
         del options, calls
         questions = [q for q in _numeric(source) if q in set(predictions["question"])]
         numbers = predictions.with_columns(number=pl.coalesce("value", "score")).filter(
             pl.col("question").is_in(questions)
         )
+        names = file_names(scores.models)
         for model in scores.models:
             wide = numbers.filter(pl.col("model") == model).pivot(
                 "question", on_columns=questions, index="stimulus", values="number", maintain_order=True
             )
             complete = pl.all_horizontal(pl.col(questions).is_not_null())
-            stem = pl.col("stimulus").map_elements(_without_ending, pl.String)
-            target = folder / self.name / _file_name(model)
+            stem = pl.Series("stimulus", _without_endings(wide["stimulus"].to_list()), pl.String)
+            target = folder / self.name / names[model]
             target.mkdir(parents=True)
             write_text(
-                target / "answer.txt", csv_text(wide.filter(complete).with_columns(stem), header=False)
+                target / "answer.txt", csv_text(wide.with_columns(stem).filter(complete), header=False)
             )
             missing = wide.filter(~complete)["stimulus"]
             if missing.len():
@@ -90,9 +87,16 @@ class AnswersLayout(OutputLayout):
         return [folder / self.name]
 
 
-def _without_ending(name: str) -> str:
-    ending = PurePosixPath(name).suffix
-    return name[: -len(ending)] if ending.lower() in AUDIO | IMAGES else name
+def _without_endings(names: Sequence[str]) -> list[str]:
+    """The names without their endings, but for those that would not differ any more."""
+    stems = [
+        name[: -len(ending)]
+        if (ending := PurePosixPath(name).suffix) and ending.lower() in AUDIO | IMAGES
+        else name
+        for name in names
+    ]
+    counts = Counter(stems)
+    return [stem if counts[stem] == 1 else name for name, stem in zip(names, stems, strict=True)]
 
 
 class InspectLayout(OutputLayout):
@@ -121,6 +125,7 @@ class InspectLayout(OutputLayout):
         requests = {} if calls is None else {str(row["id"]): row for row in calls.to_dicts()}
         target = folder / self.name
         target.mkdir()
+        names = file_names(scores.models)
         single = set(source.stimuli["stimulus"])
         for model in scores.models:
             rows = predictions.filter(pl.col("model") == model).to_dicts()
@@ -141,7 +146,7 @@ class InspectLayout(OutputLayout):
             compares = any(row["stimulus"] not in single for row in rows)
             log = _log(scores, model, samples, compares=compares)
             text = json.dumps(log, ensure_ascii=False, indent=1, allow_nan=False)
-            write_text(target / f"{_file_name(model)}.json", text + "\n")
+            write_text(target / f"{names[model]}.json", text + "\n")
         return [target]
 
 
