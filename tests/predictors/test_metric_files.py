@@ -306,6 +306,8 @@ def test_several_metrics_asked_as_one_model_are_refused_with_their_names(
         ),
         (b'{"key": "a", "x": 1, "x": 2}\n', "line 1: the name 'x' is there twice"),
         (b"{'key': 'a', 'x': 1, 'x': 2}\n", "line 1: the name 'x' is there twice"),
+        (b'{"key": "a", "x": {"y": 1}, "x.y": 2}\n', r"line 1: the name 'x\.y' is there twice"),
+        (b'{"key": "a", "x.y": 2, "x": {"y": 1}}\n', r"line 1: the name 'x\.y' is there twice"),
         (b'{"key": "a", "x": 1}\n[1]\n', "line 2: this is no object"),
         (b'{"key": "a", "x": "high"}\n', "has no column of predictions"),
         (
@@ -350,6 +352,8 @@ def test_directions_are_found_by_the_metrics_name() -> None:
         if Metric.named(name).lower_is_better
     } == lower
     assert Metric.named("arecho_mcd").lower_is_better
+    assert Metric.named("WER").lower_is_better
+    assert (Metric.named("UTMOS").low, Metric.named("sigmos_ovrl").high) == (1.0, 5.0)
     assert Metric.named("arecho_audiobox_aesthetics_PQ").high == 10.0
     ask = Ask("quality", Points(type="points", points=5), "")
     assert Metric.named("mcd").prediction(4.0, ask).score == 4.0

@@ -75,9 +75,11 @@ class Metric:
     @classmethod
     def named(cls, name: str) -> Metric:
         """The metric of that name; one that is not in the table has no direction and no ends."""
-        bare = name.removeprefix("universa_").removeprefix("arecho_")  # networks that predict other metrics
+        bare = (
+            name.strip().casefold().removeprefix("universa_").removeprefix("arecho_")
+        )  # networks that predict other metrics
         for pattern, better, low, high in _known_metrics():
-            if fnmatchcase(bare, pattern):
+            if fnmatchcase(bare, pattern.casefold()):
                 return cls(name, better == "lower", low, high)
         return cls(name)
 
@@ -180,7 +182,7 @@ def read_lines(paths: Sequence[Path]) -> list[dict[str, Any]]:
         lines = list(numbered_lines(path))
         added: dict[tuple[str, ...], dict[str, Any]] = {}
         for number, line in lines:
-            row = _flat(_record(line, f"{path}, line {number}", last=number == lines[-1][0]))
+            row = _record(line, f"{path}, line {number}", last=number == lines[-1][0])
             key = _identity(row)
             before = by_key.get(key)
             if before is None:
@@ -214,7 +216,7 @@ def _same(earlier: Any, later: Any) -> bool:
 
 def _record(line: str, where: str, *, last: bool) -> dict[str, Any]:
     try:
-        return _parsed(line, where, last=last)
+        return _flat(_parsed(line, where, last=last))
     except RepeatedNameError as error:
         raise InputError(
             f"{where}: the name '{error}' is there twice.", "Give each value a name of its own."
@@ -275,9 +277,13 @@ def _flat(record: Mapping[str, Any], within: str = "", depth: int = 5) -> dict[s
     out: dict[str, Any] = {}
     for name, value in record.items():
         if isinstance(value, dict) and name not in _WHOLE and value and depth:
-            out |= _flat(value, f"{within}{name}.", depth - 1)
+            parts = _flat(value, f"{within}{name}.", depth - 1)
         else:
-            out[f"{within}{name}"] = value
+            parts = {f"{within}{name}": value}
+        for part in parts:
+            if part in out:
+                raise RepeatedNameError(part)
+        out |= parts
     return out
 
 
