@@ -238,7 +238,14 @@ def _sets(
             yield place, name, question, {}
             continue
         names = Names(member.stimulus for member in case.members)
-        known = {names.find(each) or each: value for each, value in values.items()}
+        known = {member: value for name, value in values.items() if (member := names.find(name)) is not None}
+        for stranger in (name for name in values if names.find(name) is None):
+            yield (
+                place,
+                stranger,
+                question,
+                {UNUSED: f"the set '{case.stimulus}' has no stimulus of this name"},
+            )
         lacking = [member.stimulus for member in case.members if known.get(member.stimulus) is None]
         if lacking:
             problem = f"the file has no value for '{lacking[0]}' in this set"
