@@ -288,11 +288,18 @@ def test_lists_without_any_score_are_refused(tmp_path: Path) -> None:
         heartfelt.read(tmp_path, "audiomos")
 
 
-def test_columns_that_are_not_read_are_named(tmp_path: Path) -> None:
-    (tmp_path / "train.csv").write_text(f"{SHEET},phoneme,cluster\na.wav,3,s,a,x,1\n")
-    assert heartfelt.read(tmp_path).source.notes == ("The columns phoneme and cluster were not read.",)
+def test_other_columns_are_facts_about_stimuli(tmp_path: Path) -> None:
+    columns = "listener_id,phoneme,cluster,reference,mood"
+    rows = "a.wav,3,s,a,x,AH,1,r.wav,sad\na.wav,4,s,a,y,AH,1,r.wav,glad\nb.wav,2,s,b,x,,2,,\n"
+    (tmp_path / "train.csv").write_text(f"{SHEET},{columns}\n{rows}")
+    (tmp_path / "dev.csv").write_text(f"{SHEET}\nc.wav,3,s,c\n")
+    read = heartfelt.read(tmp_path)
+    facts = read.stimuli.sort("stimulus").select("stimulus", "phoneme", "cluster", "source_reference").rows()
+    assert facts == [("a", "AH", 1, "r.wav"), ("b", None, 2, None), ("c", None, None, None)]
+    assert read.source.notes == ("'mood' was not read: it differs within a stimulus.",)
+    (tmp_path / "dev.csv").unlink()
     (tmp_path / "train.csv").write_text(f"{AUDIOMOS},Model\na,a.wav,3,4,5,6,m\n")
-    assert heartfelt.read(tmp_path).source.notes == ("The column Model was not read.",)
+    assert heartfelt.read(tmp_path).stimuli["Model"].to_list() == ["m"]
 
 
 def test_other_files_among_the_lists_of_voicemos_are_in_the_ledger(tmp_path: Path) -> None:

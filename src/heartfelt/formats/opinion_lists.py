@@ -21,10 +21,11 @@ from heartfelt.formats.delimited import csv_text, header_of, read_delimited
 from heartfelt.formats.described import build, parse_scale, stated_scale
 from heartfelt.formats.format import FORMATS, Format, option_path
 from heartfelt.formats.source_table import SourceTable
-from heartfelt.media.probe import media_by_path
+from heartfelt.media.probe import PROBED, media_by_path
 from heartfelt.progress import Progress
 from heartfelt.snapshot import Snapshot
 from heartfelt.study.set_scale import Grade, Rank, Trace
+from heartfelt.tables import STIMULI, number_types
 from heartfelt.wording import listed
 
 SHEET_COLUMNS = ("wav_path", "score", "system_id", "sample_id")
@@ -40,6 +41,7 @@ _OPTIONS: Mapping[str, str] = {
     "media": "folder of the audio, searched below the source if left out",
     "name": "the study's name",
 }
+_RESERVED = {*STIMULI.names, "split", "source_path", "rater", "question", "value", *PROBED}
 _SPLIT = re.compile(
     r"(?:^|[_.-])(train|training|dev|valid|validation|val|test|eval)(?:set|_list|_mos_list)?$", re.IGNORECASE
 )
@@ -71,16 +73,26 @@ def _tables(source: Path, columns: Sequence[str]) -> tuple[list[Path], dict[str,
     return matching, unread
 
 
-def _unread_columns(frames: Iterable[pl.DataFrame], columns: Iterable[str]) -> list[str]:
-    """A note on the columns of lists that are not among those that are read."""
-    names = list(
-        dict.fromkeys(name for frame in frames for name in frame.columns if name not in set(columns))
-    )
+def _further_columns(
+    frames: Iterable[pl.DataFrame], columns: Iterable[str]
+) -> tuple[pl.DataFrame | None, list[str]]:
+    """The other columns of lists as facts about stimuli, and a note on those that differ within a stimulus.
+
+    A column whose name means something else in a snapshot becomes ``source_NAME``.
+    """
+    every = pl.concat([frame.drop(columns, strict=False) for frame in frames], how="diagonal")
+    names = {
+        name: f"source_{name}" if name in _RESERVED else name for name in every.columns if name != "sample_id"
+    }
     if not names:
-        return []
-    return [
-        f"The column{'s' if len(names) > 1 else ''} {listed(names)} {'was' if len(names) == 1 else 'were'} not read."
-    ]
+        return None, []
+    by_stimulus = every.rename({"sample_id": "stimulus", **names}).group_by("stimulus", maintain_order=True)
+    counts = by_stimulus.agg(pl.col(list(names.values())).drop_nulls().n_unique())
+    kept = [name for name in names.values() if (counts[name] <= 1).all()]
+    facts = by_stimulus.agg(pl.col(kept).drop_nulls().first())
+    differing = [name for name, fact in names.items() if fact not in kept]
+    notes = [f"'{name}' was not read: it differs within a stimulus." for name in differing]
+    return number_types(facts, keep=["stimulus"]), notes
 
 
 def _left_out(rows: pl.DataFrame, unread: Mapping[str, str]) -> pl.DataFrame:
@@ -112,10 +124,12 @@ class OpinionList(Format):
     def _snapshot(
         self, source: Path, rows: pl.DataFrame, options: Mapping[str, str], progress: Progress | None,
         notes: Sequence[str] = (), raters: pl.DataFrame | None = None, unread: Mapping[str, str] | None = None,
+        further: pl.DataFrame | None = None,
     ) -> Snapshot:  # fmt: skip
         """``rows`` are stimulus, question, value and, where scores are ratings, rater; with facts about the stimulus.
 
-        Rows without a value are in the ledger, as are files that are ``unread``, with the reason.
+        Rows without a value are in the ledger, as are files that are ``unread``, with the reason; ``further`` has facts about
+        stimuli that the format has no place for.
         """
         ledger, named = _left_out(rows, unread or {}), rows
         rows = rows.filter(pl.col("value").is_not_null())
@@ -132,6 +146,8 @@ class OpinionList(Format):
                     f"{source}: the stimulus '{twice['stimulus'][0]}' has more than one {name.replace('_', ' ')}.",
                     "Give every stimulus an id of its own, and put it into one part.",
                 )
+        if further is not None:
+            stimuli = stimuli.join(further, on="stimulus", how="left", maintain_order="left")
         base = source if source.is_dir() else source.parent
         media = option_path(options, "media", base) or (source if source.is_dir() else None)
         if media is not None:  # beside a file there may be anything
@@ -250,8 +266,11 @@ class SheetFormat(OpinionList):
                 about.cast(pl.String).fill_null(options.get("question", "quality")).alias("question"),
             )  # fmt: skip
             parts.append(frame)
-        notes = _unread_columns(frames, (*SHEET_COLUMNS, "listener_id", "listener_idx", "question"))
-        return self._snapshot(source, pl.concat(parts), options, progress, notes, unread=unread)
+        read = {*SHEET_COLUMNS, "listener_id", "listener_idx", "question"} - {"sample_id"}
+        facts, notes = _further_columns(frames, read)
+        return self._snapshot(
+            source, pl.concat(parts), options, progress, notes, unread=unread, further=facts
+        )
 
     def write(self, snapshot: Snapshot, target: Path) -> None:
         """Write a CSV for each part; listeners are numbered over all parts, those of the training part first."""
@@ -319,8 +338,10 @@ class AudioMosFormat(OpinionList):
                 facts.with_columns(sheet.numbers(column).alias("value"), pl.lit(question).alias("question"))
                 for question, column in AXES.items()
             ]
-        notes = _unread_columns(frames, columns)
-        return self._snapshot(source, pl.concat(parts), options, progress, notes, unread=unread)
+        further, notes = _further_columns(frames, [name for name in columns if name != "sample_id"])
+        return self._snapshot(
+            source, pl.concat(parts), options, progress, notes, unread=unread, further=further
+        )
 
     def write(self, snapshot: Snapshot, target: Path) -> None:
         """Write a list for each part, with means where there are ratings."""
