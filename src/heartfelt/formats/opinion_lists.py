@@ -88,9 +88,9 @@ def _further_columns(
         return None, []
     by_stimulus = every.rename({"sample_id": "stimulus", **names}).group_by("stimulus", maintain_order=True)
     counts = by_stimulus.agg(pl.col(list(names.values())).drop_nulls().n_unique())
-    kept = [name for name in names.values() if (counts[name] <= 1).all()]
-    facts = by_stimulus.agg(pl.col(kept).drop_nulls().first())
-    differing = [name for name, fact in names.items() if fact not in kept]
+    constant = [name for name in names.values() if (counts[name] <= 1).all()]
+    facts = by_stimulus.agg(pl.col(constant).drop_nulls().first())
+    differing = [name for name, fact in names.items() if fact not in constant]
     notes = [f"'{name}' was not read: it differs within a stimulus." for name in differing]
     return number_types(facts, keep=["stimulus"]), notes
 

@@ -218,9 +218,8 @@ class File(Predictor):
             if key in asked or (stimulus is not None and self._answers_every_question()):
                 continue
             reason = row.get(UNUSED) or _why_unmatched(names, name, stimulus, question, place)
-            if (
-                stimulus is not None or (place, reason) not in listed_reasons
-            ):  # a row is listed once, whatever it answers
+            # A row about an unknown stimulus is listed once, whatever it answers.
+            if stimulus is not None or (place, reason) not in listed_reasons:
                 about = {"what": row.get("what"), "stimulus": name or None, "question": question or None}
                 unmatched.append({**about, "reason": f"{self._path.name}: {reason}"})
             listed_reasons.add((place, reason))
