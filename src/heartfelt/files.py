@@ -12,7 +12,8 @@ import shutil
 import stat
 import tempfile
 import weakref
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
@@ -21,6 +22,7 @@ from heartfelt.errors import HeartfeltError, InputError
 
 _PLAIN_NAME = re.compile(r"[a-z0-9_](?:[a-z0-9_.-]{0,78}[a-z0-9_-])?")
 _HASHED_NAME = re.compile(r"-[0-9a-f]{10}$")
+_LONGEST_NAME = 120
 PRIVATE_FILE = 0o600
 PRIVATE_FOLDER = 0o700
 
@@ -152,6 +154,18 @@ def read_text(path: Path, if_absent: str, kind: type[HeartfeltError] = InputErro
         raise kind(
             f"{path} cannot be read: {error.strerror}.", "Check the path and its permissions."
         ) from error
+
+
+def file_names(texts: Iterable[str]) -> dict[str, str]:
+    """A file name without an ending for each text: its own where that is possible and no other's would be the same."""
+    plain = {text: re.sub(r"[^\w.-]+", "_", text) for text in texts}
+    counts = Counter(name.casefold() for name in plain.values())
+    return {
+        text: name
+        if counts[name.casefold()] == 1 and name.strip(".") and len(name.encode()) <= _LONGEST_NAME
+        else file_stem(text)
+        for text, name in plain.items()
+    }
 
 
 def sha256_of(path: Path) -> str:

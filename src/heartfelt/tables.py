@@ -317,7 +317,7 @@ LEDGER = Contract(
     "ledger",
     "everything left out so far, and why",
     (
-        _text("what", "rater, rating, stimulus, question, score or row"),
+        _text("what", "rater, rating, stimulus, question, score, row, prediction, column, file or log"),
         _optional("rater", "the rater concerned"),
         _optional("stimulus", "the stimulus concerned"),
         _optional("question", "the question concerned"),

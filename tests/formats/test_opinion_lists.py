@@ -209,6 +209,120 @@ def test_what_cannot_be_used_is_named_with_its_line(
         heartfelt.read(tmp_path, name)
 
 
+AUDIOMOS = "sample_id,data_path,Production_Quality,Production_Complexity,Content_Enjoyment,Content_Usefulness"
+
+
+def left_out(read: Snapshot) -> list[tuple[str, str | None, str]]:
+    return read.ledger.select("what", "stimulus", "reason").rows()
+
+
+@pytest.mark.parametrize(
+    ("name", "complete", "lacking", "missing"),
+    [
+        (
+            "sheet",
+            f"{SHEET}\na.wav,3,s,a\nb.wav,4,t,b\n",
+            "wav_path,score,sample_id\nc.wav,3,c\n",
+            "system_id",
+        ),
+        (
+            "audiomos",
+            f"{AUDIOMOS}\na,a.wav,3,4,5,6\n",
+            "sample_id,data_path\nc,c.wav\n",
+            "Production_Quality",
+        ),
+    ],
+)
+def test_lists_that_lack_a_column_are_in_the_ledger(
+    name: str, complete: str, lacking: str, missing: str, tmp_path: Path
+) -> None:
+    (tmp_path / "more").mkdir()
+    for path, text in (("train.csv", complete), ("dev.csv", lacking), ("more/empty.csv", "")):
+        (tmp_path / path).write_text(text)
+    assert candidates(tmp_path) == [name]
+    read = heartfelt.read(tmp_path)
+    assert "c" not in read.stimuli["stimulus"].to_list()
+    whats, _, reasons = zip(*left_out(read), strict=True)
+    assert whats == ("file", "file")
+    assert reasons[0].startswith("dev.csv has no column")
+    assert missing in reasons[0]
+    assert reasons[1].startswith("more/empty.csv has no columns")
+    assert all(reason.endswith(", so it was not read") for reason in reasons)
+
+
+@pytest.mark.parametrize("gap", ["", "NA", "nan", "-"])
+@pytest.mark.parametrize(
+    ("name", "file", "text", "questions"),
+    [
+        ("sheet", "train.csv", f"{SHEET}\na.wav,3,s,a\nb.wav,GAP,s,b\n", ["quality"]),
+        ("sheet", "train.csv", f"{SHEET},listener_id\na.wav,3,s,a,x\nb.wav,GAP,s,b,x\n", ["quality"]),
+        ("voicemos", "DATA/sets/train_mos_list.txt", "s-a,3\ns-b,GAP\n", ["quality"]),
+        ("voicemos", "DATA/sets/TRAINSET", "s,s-a,3,_,x\ns,s-b,GAP,_,x\n", ["quality"]),
+        (
+            "audiomos",
+            "train.csv",
+            f"{AUDIOMOS}\na,a.wav,3,4,5,6\nb,b.wav,3,GAP,GAP,6\n",
+            ["production_complexity", "content_enjoyment"],
+        ),
+    ],
+)
+def test_rows_without_a_score_are_in_the_ledger(
+    name: str, file: str, text: str, questions: list[str], gap: str, tmp_path: Path
+) -> None:
+    path = tmp_path / file
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text.replace("GAP", gap))
+    read = heartfelt.read(tmp_path, name)
+    lacking = read.stimuli["stimulus"].to_list()[1]
+    assert lacking.endswith("b")
+    assert sorted(read.ledger["question"]) == sorted(questions)
+    assert left_out(read) == [("score", lacking, "the list has no score here")] * len(questions)
+    answered = [*read.ratings["value"], *read.means["mean"]]
+    assert None not in answered
+    assert len(answered) == (1 if name != "audiomos" else 6)
+
+
+def test_lists_without_any_score_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "eval.csv").write_text(f"{AUDIOMOS}\na,a.wav,,,,\n")
+    with pytest.raises(HeartfeltError, match="holds no scores"):
+        heartfelt.read(tmp_path, "audiomos")
+
+
+def test_other_columns_are_facts_about_stimuli(tmp_path: Path) -> None:
+    columns = "listener_id,phoneme,cluster,reference,mood"
+    rows = "a.wav,3,s,a,x,AH,1,r.wav,sad\na.wav,4,s,a,y,AH,1,r.wav,glad\nb.wav,2,s,b,x,,2,,\n"
+    (tmp_path / "train.csv").write_text(f"{SHEET},{columns}\n{rows}")
+    (tmp_path / "dev.csv").write_text(f"{SHEET}\nc.wav,3,s,c\n")
+    read = heartfelt.read(tmp_path)
+    facts = read.stimuli.sort("stimulus").select("stimulus", "phoneme", "cluster", "source_reference").rows()
+    assert facts == [("a", "AH", 1, "r.wav"), ("b", None, 2, None), ("c", None, None, None)]
+    assert read.source.notes == ("'mood' was not read: it differs within a stimulus.",)
+    (tmp_path / "dev.csv").unlink()
+    (tmp_path / "train.csv").write_text(f"{AUDIOMOS},Model\na,a.wav,3,4,5,6,m\n")
+    assert heartfelt.read(tmp_path).stimuli["Model"].to_list() == ["m"]
+
+
+def test_other_files_among_the_lists_of_voicemos_are_in_the_ledger(tmp_path: Path) -> None:
+    source, _ = example("voicemos", tmp_path)
+    (source / "sets" / "unlabeled.scp").write_text("sys1-utt1.wav\n")
+    assert left_out(heartfelt.read(source)) == [
+        ("file", None, "sets/unlabeled.scp is no list of scores of the challenge, so it was not read")
+    ]
+
+
+def test_two_stimuli_are_never_written_as_one_clip_of_voicemos(tmp_path: Path) -> None:
+    _, read = example("voicemos", tmp_path)
+    names = read.stimuli["stimulus"].to_list()
+    renamed = {names[0]: "sysA/1.wav", names[1]: "sysA_1.wav"}
+    stimuli, ratings = (
+        table.with_columns(pl.col("stimulus").replace(renamed)) for table in (read.stimuli, read.ratings)
+    )
+    twins = Snapshot.build(read.study, stimuli=stimuli.with_columns(system=pl.lit("sysA")), ratings=ratings)
+    with pytest.raises(HeartfeltError, match=r"'sysA/1\.wav' and 'sysA_1\.wav' would both be written as"):
+        heartfelt.export(twins, "voicemos", tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
 def test_voicemos_has_three_parts_and_no_others(tmp_path: Path) -> None:
     _, read = example("voicemos", tmp_path)
     stimuli = read.stimuli.with_columns(split=pl.lit("fold_1"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import heartfelt
 from heartfelt.errors import HeartfeltError
 from heartfelt.formats import FORMATS
 from heartfelt.predictors import Run, cases, predictor_from, run
+from heartfelt.predictors.texts import Names
 from heartfelt.snapshot import Snapshot
 from tests.datasets.emolia_data import dim, emo
 from tests.predictors.studies import snapshot
@@ -197,6 +199,115 @@ def test_what_does_not_match_is_told_again_after_a_resumed_run(data: Snapshot, t
         done = run(predictor_from(f"file:{path}"), cases(data, ["valence"]), tmp_path / "run")
         assert done.ledger["stimulus"].to_list() == ["nobody"]
         assert "nobody" in (tmp_path / "run" / "predictions_ledger.csv").read_text()
+
+
+def test_rows_that_name_nothing_are_in_the_ledger(data: Snapshot, tmp_path: Path) -> None:
+    rows = "stimulus,question,value\nclip_000,valence,4\n,valence,3\n,valence,2\nclip_001,,1\nx,valence,1\nx,valence,2\n"
+    done = ran(write(tmp_path / "p.csv", rows), data, ["valence"])
+    assert done.table["value"].to_list() == [4.0, None, None, None]
+    assert done.ledger.select("stimulus", "question", "reason").rows() == [
+        (None, "valence", "p.csv: row 2 names no stimulus"),
+        (None, "valence", "p.csv: row 3 names no stimulus"),
+        ("clip_001", None, "p.csv: row 4 names no question"),
+        ("x", "valence", "p.csv: no stimulus that is asked about has this name"),
+        ("x", "valence", "p.csv: no stimulus that is asked about has this name"),
+    ]
+
+
+def test_values_of_a_system_that_is_not_there_are_in_the_ledger(data: Snapshot, tmp_path: Path) -> None:
+    path = write(tmp_path / "p.csv", "system,question,value\nA,valence,4\nC,valence,3\n")
+    done = ran(path, data, ["valence"])
+    assert done.table["value"].to_list() == [4.0, None, 4.0, None]
+    assert done.ledger["reason"].to_list() == ["p.csv: no stimulus is of the system 'C'"]
+
+
+def test_columns_of_numbers_that_answer_nothing_are_in_the_ledger(data: Snapshot, tmp_path: Path) -> None:
+    path = write(tmp_path / "p.csv", "stimulus,valence,vallence,system,note\nclip_000,4,5,A,ok\n")
+    assert ran(path, data).ledger["reason"].to_list() == ["p.csv: 'vallence' is no question that is asked"]
+    table = ran(write(tmp_path / "q.csv", "stimulus,question,value\nclip_000,valence,4\n"), data).table
+    table.write_csv(tmp_path / "own.csv")
+    assert ran(tmp_path / "own.csv", data).ledger.height == 0
+
+
+@pytest.mark.parametrize(
+    ("row", "problem"),
+    [
+        ({"value": True}, "the file's 'True' is not a number"),
+        ({"score": "high"}, "the file's 'high' is not a number"),
+        ({"score": None}, "the file's cell for this item is empty"),
+        ({"value": "NAN"}, "the predictor's value is nan"),
+        ({"value": [3]}, "the file's '[3]' is not a number"),
+    ],
+)
+def test_what_is_no_number_is_named(
+    row: dict[str, object], problem: str, data: Snapshot, tmp_path: Path
+) -> None:
+    path = write(tmp_path / "p.jsonl", json.dumps({"stimulus": "clip_000", **row}))
+    assert ran(path, data, ["valence"]).table["problem"][0] == problem
+
+
+@pytest.mark.parametrize(
+    ("name", "stimulus"),
+    [
+        ("/data/generated/A/1.wav", "A/1.wav"),
+        ("C:\\data\\B\\1.flac", "B/1.wav"),
+        ("1.wav", None),
+        ("2", "A/2.wav"),
+        ("resampled/2.wav", "A/2.wav"),
+        ("B/2.wav", None),
+        ("/data/B/2", None),
+        ("B/3.wav", "3.wav"),
+        ("z/y/4.wav", "x/y/4.wav"),
+    ],
+)
+def test_a_stimulus_is_found_by_its_folders_and_never_taken_for_one_of_another_folder(
+    name: str, stimulus: str | None
+) -> None:
+    names = Names(["A/1.wav", "B/1.wav", "A/2.wav", "3.wav", "x/y/4.wav"])
+    assert names.find(name) == stimulus
+    assert names.is_ambiguous(name) == (name == "1.wav")
+
+
+def test_a_name_of_several_stimuli_is_said_to_be_one(tmp_path: Path) -> None:
+    path = write(tmp_path / "p.csv", "stimulus,question,value\nsample_00.mp3,TEMP/5/negative,1\n")
+    done = run(predictor_from(f"file:{path}"), cases(dim(tmp_path / "dim"), labelled=False))
+    assert done.ledger["reason"].to_list() == ["p.csv: several stimuli that are asked about have this name"]
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
+def test_a_list_of_objects_may_have_a_mark_of_its_encoding(
+    encoding: str, data: Snapshot, tmp_path: Path
+) -> None:
+    (tmp_path / "p.json").write_text(json.dumps([{"key": "clip_000", "value": 4}]), encoding=encoding)
+    assert ran(tmp_path / "p.json", data, ["valence"]).table["value"][0] == 4.0
+
+
+def test_a_workbook_is_refused_in_words(tmp_path: Path) -> None:
+    (tmp_path / "p.xlsx").write_bytes(b"PK\x03\x04")
+    with pytest.raises(HeartfeltError, match=r"p\.xlsx is a workbook") as caught:
+        predictor_from(f"file:{tmp_path / 'p.xlsx'}")
+    assert "CSV" in caught.value.fix
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "problem"),
+    [
+        ("p.json", b'[{"key": "clip_000", "value": 4, "value": 5}]', "the name 'value' is there twice"),
+        ("p.json", b"[" * 100_000, "cannot be read as JSON"),
+        ("p.jsonl.gz", gzip.compress(b'{"key": "clip_000", "value": 4}'), "p.jsonl.gz is compressed"),
+        ("p.csv", gzip.compress(b"stimulus,value\nclip_000,4\n"), "p.csv is compressed"),
+        ("p.json", gzip.compress(b"[]"), "p.json is compressed"),
+        ("p.jsonl", gzip.compress(b"{}"), "p.jsonl is compressed"),
+    ],
+)
+def test_files_that_hide_something_are_refused(
+    name: str, content: bytes, problem: str, tmp_path: Path
+) -> None:
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(HeartfeltError, match=problem):
+        predictor_from(f"file:{tmp_path / name}")
+    with pytest.raises(HeartfeltError, match=problem):
+        predictor_from(f"{tmp_path / name}")
 
 
 def test_another_file_is_another_predictor(tmp_path: Path) -> None:

@@ -133,6 +133,11 @@ def test_values_of_the_members_of_sets(tmp_path: Path) -> None:
         name: pytest.approx(truth[name]) for name in ("A00", "B00", "C00", "D00")
     }
     assert problem(done, "A01|B01|C01|D01") == "the file has no value for 'D01' in this set"
+    done = asked(snapshot, written(tmp_path, "\n".join(["set,stimulus,value", *rows, "s0,X,1"])))
+    assert done.counts["failed"] == 0
+    assert done.ledger.select("stimulus", "reason").rows() == [
+        ("X", "pairs.csv: the set 'A00|B00|C00|D00' has no stimulus of this name")
+    ]
     with pytest.raises(InputError, match="the set 's0' holds 'A00' twice"):
         asked(snapshot, written(tmp_path, "set,stimulus,value\ns0,A00,1\ns0,A00,2\n"))
 

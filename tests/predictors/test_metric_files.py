@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import pickle
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,8 @@ import polars as pl
 import pytest
 
 import heartfelt
-from heartfelt.benchmark import BenchOptions, bench
+from heartfelt.benchmark import Bench, BenchOptions, bench
+from heartfelt.benchmark.pinned import Request, answer_to
 from heartfelt.benchmark.prediction_file import Scorer
 from heartfelt.cli import main
 from heartfelt.errors import HeartfeltError
@@ -94,7 +97,7 @@ def test_both_ways_versa_has_written_its_lines_give_the_same(python: bool, tmp_p
 def test_numbers_of_numpy_and_torch_in_python_text_are_read_and_nothing_is_run(tmp_path: Path) -> None:
     path = tmp_path / "result.txt"
     path.write_text(
-        "{'key': 'a', 'x': np.float32(1.5), 'y': tensor(-2.0), 'z': open('gone', 'w'), 'w': inf}\n"
+        "{'key': 'a', 'x': np.float32(1.5), 'y': tensor(-2.0), 'z': open('gone', 'w'), 'w': Infinity}\n"
     )
     assert read_lines([path]) == [
         {"key": "a", "x": 1.5, "y": -2.0, "z": "open('gone', 'w')", "w": float("inf")}
@@ -112,6 +115,101 @@ def test_the_files_of_several_ranks_and_of_cpu_and_gpu_are_one(data: Snapshot, t
     assert set(done.predictions["ok"]) == {True}
     write(tmp_path / "utt_result.z.txt", [{"key": rows[0]["key"], "pesq": -1}])
     with pytest.raises(HeartfeltError, match=r"utt_result\.z\.txt, line 1: 'clip_003.wav' has another pesq"):
+        predictor_from(f"file:{tmp_path}")
+
+
+def ledger(done: Bench) -> dict[str, str]:
+    return {reason: what for what, reason in done.scores.ledger.select("what", "reason").rows()}
+
+
+@pytest.mark.parametrize("ending", ["jsonl", "txt", "csv"])
+def test_text_that_looks_like_numbers_is_no_metric(ending: str, data: Snapshot, tmp_path: Path) -> None:
+    path = tmp_path / f"v.{ending}"
+    rows = versa(whisper_hyp_text="7", ref_text="12")
+    if ending == "csv":
+        pl.DataFrame(rows).select("key", "utmos", "whisper_hyp_text", "ref_text").write_csv(path)
+    else:
+        write(path, rows, python=ending == "txt")
+    done = bench(data, f"file:{path}", FEW)
+    assert {"whisper_hyp_text", "ref_text"}.isdisjoint(done.scores.models)
+    assert "utmos" in done.scores.models
+    for name in ("whisper_hyp_text", "ref_text"):
+        assert f"v.{ending}: '{name}' holds text that looks like numbers, so it is no metric" in ledger(done)
+
+
+def test_what_versa_says_of_its_own_run_is_no_metric(data: Snapshot, tmp_path: Path) -> None:
+    """SOURCE: RESERVED_FIELDS and is_score_field of versa/result_summary.py."""
+    facts = {"seed": 42, "provenance": {"sample_rate": 16000}, "_source_file": 3, "protocol_version": 1.5}
+    path = write(tmp_path / "v.jl", [{"key": row["key"], "utmos": row["utmos"], **facts} for row in versa()])
+    done = bench(data, f"file:{path}", FEW)
+    assert done.scores.models == ("utmos",)
+    assert {reason.split("'")[1] for reason in ledger(done)} == {
+        "seed", "provenance.sample_rate", "_source_file", "protocol_version",
+    }  # fmt: skip
+    assert bench(data, f"file[metrics=seed]:{path}", FEW).scores.models == ("seed",)
+
+
+def test_numbers_in_quotation_marks_are_numbers_where_all_are_or_where_they_are_chosen(
+    data: Snapshot, tmp_path: Path
+) -> None:
+    quoted = [{"key": row["key"], "utmos": str(row["utmos"])} for row in versa()]
+    path = write(tmp_path / "q.jsonl", quoted)
+    assert correlation(bench(data, f"{path}", FEW).scores, "utmos") == pytest.approx(1.0)
+    mixed = write(tmp_path / "m.jsonl", [{**row, "pesq": 1.0 + at} for at, row in enumerate(quoted)])
+    assert bench(data, f"{mixed}", FEW).scores.models == ("pesq",)
+    done = bench(data, f"{mixed}[metrics=utmos]", FEW)
+    assert correlation(done.scores, "utmos") == pytest.approx(1.0)
+
+
+def test_why_no_column_is_a_metric_is_said(data: Snapshot, tmp_path: Path) -> None:
+    rows = [{"key": name, "utmos": float("nan"), "speech": True} for name in TRUTH]
+    with pytest.raises(HeartfeltError, match="'utmos' has no number and 'speech' holds true and false"):
+        bench(data, f"{write(tmp_path / 'v.jsonl', rows)}", FEW)
+
+
+def test_every_file_of_a_folder_of_results_is_read_or_in_the_ledger(data: Snapshot, tmp_path: Path) -> None:
+    """The folders are those of VERSA's launch_local.sh; its logs begin with its settings."""
+    rows, score = versa(), tmp_path / "score"
+    for folder in ("result", "logs", ".ipynb_checkpoints"):
+        (score / folder).mkdir(parents=True)
+    metrics = [{"wav": row["key"], "utmos": row["utmos"]} for row in rows]
+    write(score / "result" / "a.result.gpu.txt", metrics[:5])
+    write(score / "result" / "b.result.gpu.txt", metrics[5:], python=True)
+    write(score / "result" / "a.result.cpu.txt", [{"wav": row["key"], "pesq": 1.0} for row in rows])
+    write(score / ".ipynb_checkpoints" / "a-checkpoint.txt", [{**metrics[0], "utmos": 9.0}])
+    (score / "logs" / "gpu.log").write_text("{'name': 'mcd_f0'}\nLoading\n")
+    (score / "result" / "c.result.gpu.txt").write_text("")
+    (score / "result" / "e.jsonl").write_text("\n \n")
+    (score / "result" / "d.jsonl.gz").write_bytes(gzip.compress(b"{}"))
+    (score / "avg_result.txt").write_text("utmos: 3\n")
+    (score / "gone.txt").symlink_to(score / "nowhere")
+    shutil.copy(Path(__file__).parent / "inspect_logs" / "mood.json", score)
+    done = bench(data, f"file:{score}", FEW)
+    assert done.scores.models == ("pesq", "utmos")
+    assert correlation(done.scores, "utmos") == pytest.approx(1.0)
+    told = {
+        reason.removeprefix("score: '").removesuffix(", so it was not read")
+        for reason, what in ledger(done).items()
+        if what == "file"
+    }
+    assert told == {
+        ".ipynb_checkpoints/a-checkpoint.txt' is hidden",
+        "logs/gpu.log' is a log",
+        "result/c.result.gpu.txt' is empty",
+        "result/e.jsonl' is empty",
+        "result/d.jsonl.gz' is compressed",
+        "avg_result.txt' does not have one object per line",
+        "gone.txt' is no file",
+        "mood.json' is a log of inspect_ai",
+    }
+    assert "8 entries of pesq could not be used; ledger.csv says why." in done.scores.notes
+
+
+def test_a_folder_without_results_says_what_it_holds(tmp_path: Path) -> None:
+    with pytest.raises(HeartfeltError, match="one object per line: it is empty"):
+        predictor_from(f"file:{tmp_path}")
+    (tmp_path / "avg.txt").write_text("utmos: 3")
+    with pytest.raises(HeartfeltError, match=r"'avg\.txt' does not have one object per line\."):
         predictor_from(f"file:{tmp_path}")
 
 
@@ -208,6 +306,8 @@ def test_several_metrics_asked_as_one_model_are_refused_with_their_names(
         ),
         (b'{"key": "a", "x": 1, "x": 2}\n', "line 1: the name 'x' is there twice"),
         (b"{'key': 'a', 'x': 1, 'x': 2}\n", "line 1: the name 'x' is there twice"),
+        (b'{"key": "a", "x": {"y": 1}, "x.y": 2}\n', r"line 1: the name 'x\.y' is there twice"),
+        (b'{"key": "a", "x.y": 2, "x": {"y": 1}}\n', r"line 1: the name 'x\.y' is there twice"),
         (b'{"key": "a", "x": 1}\n[1]\n', "line 2: this is no object"),
         (b'{"key": "a", "x": "high"}\n', "has no column of predictions"),
         (
@@ -251,6 +351,10 @@ def test_directions_are_found_by_the_metrics_name() -> None:
         for name in (*lower, "utmos", "pesq", "power", "answer", "f0corr")
         if Metric.named(name).lower_is_better
     } == lower
+    assert Metric.named("arecho_mcd").lower_is_better
+    assert Metric.named("WER").lower_is_better
+    assert (Metric.named("UTMOS").low, Metric.named("sigmos_ovrl").high) == (1.0, 5.0)
+    assert Metric.named("arecho_audiobox_aesthetics_PQ").high == 10.0
     ask = Ask("quality", Points(type="points", points=5), "")
     assert Metric.named("mcd").prediction(4.0, ask).score == 4.0
     assert Metric.named("utmos").prediction(5.5, ask).value == 5.0
@@ -283,6 +387,32 @@ def test_the_command_scores_every_metric_against_a_benchmark(
     assert verified == 0
     with pytest.raises(HeartfeltError, match="holds 2 metrics"):
         Scorer.of(frozen, ScoreOptions(part="test")).read(tmp_path / "versa.jsonl")
+
+
+def test_scoring_says_why_entries_of_a_file_were_not_used_and_takes_folders(tmp_path: Path) -> None:
+    frozen, folder = benchmark(), tmp_path / "results"
+    items = frozen.items.filter(question="valence", split="test")["stimulus"].to_list()
+    rows: list[dict[str, Any]] = [{"key": name, "utmos": 1.0 + at % 5} for at, name in enumerate(items)]
+    folder.mkdir()
+    strangers: list[dict[str, Any]] = [{"key": "x1", "utmos": 1}, {"key": "x2", "utmos": 1}, {"utmos": 3}]
+    write(folder / "result.1.txt", rows[:3])
+    write(folder / "result.2.txt", [*rows[3:], *strangers])
+    (folder / "avg_result.txt").write_text("utmos: 3")
+    write(tmp_path / "all.jsonl", [*strangers, *rows])
+    frozen.write(tmp_path / "benchmark")
+    options = ScoreOptions(part="test", resamples=100)
+    done = [
+        answer_to(Request(str(tmp_path / "benchmark"), str(path), options))
+        for path in (folder, tmp_path / "all.jsonl")
+    ]
+    unread = "1 entry of the file could not be used: 'avg_result.txt' does not have one object per line, so it was not read."
+    strange = [
+        "1 entry of the file could not be used: a row names no stimulus.",
+        "2 entries of the file could not be used: no stimulus that is asked about has this name.",
+    ]
+    told = [[note for note in pinned.scores.notes if "could not be used" in note] for pinned in done]
+    assert told == [[unread, *strange], strange]
+    assert done[0].manifest.scored.predictions == done[1].manifest.scored.predictions
 
 
 def test_columns_named_like_a_question_that_is_not_asked_are_no_metrics(

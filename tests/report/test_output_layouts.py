@@ -17,8 +17,10 @@ from heartfelt.predictors import cases, predictor_from, run
 from heartfelt.report.bench.write import run_bench
 from heartfelt.scoring import ScoreOptions
 from heartfelt.snapshot import Snapshot
+from heartfelt.study import parse_study
 from tests.predictors.servers import Reply, serving
 from tests.predictors.studies import snapshot
+from tests.scoring.compared import arena, courses
 
 PARTS = ("stimulus", "question", "value", "score", "answer", "ok")
 
@@ -86,6 +88,81 @@ def test_scores_off_the_scale_and_failures_come_back_from_a_log(data: Snapshot, 
     assert again.table["score"].to_list() == [4.25, 3.5, None, None]
 
 
+def test_every_part_of_a_prediction_comes_back_from_a_log(data: Snapshot, tmp_path: Path) -> None:
+    rows: list[dict[str, Any]] = [
+        {"stimulus": "clip_000", "question": "mood", "shares": {"joy": 0.6, "grief": 0.4}, "answer": "joy"},
+        {
+            "stimulus": "clip_000",
+            "question": "valence",
+            "value": 5.25,
+            "low": 4,
+            "high": 6.5,
+            "note": "unsure",
+        },
+        {"stimulus": "clip_001", "question": "valence", "value": 5, "reason": "it is loud"},
+        {"stimulus": "clip_001", "question": "fits", "value": 0.7, "score": 1.5},
+    ]
+    (tmp_path / "p.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    done = run_bench(
+        data, f"m={tmp_path / 'p.jsonl'}", tmp_path / "bench", options("inspect", "valence", "fits", "mood")
+    )
+    again = run(predictor_from(f"{tmp_path / 'bench' / 'inspect' / 'm.json'}"), cases(data))
+    run_only = ["model", "seconds", "call", "attempts"]
+    assert again.table.drop(run_only, strict=False).equals(done.predictions.drop(run_only, strict=False))
+    assert again.ledger.height == 0
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [{"first": "B00", "second": "A00", "probability": 0.3, "tie": 0.1}],
+        [
+            {"first": "A00", "second": "B00", "winner": "first"},
+            {"first": "B00", "second": "A00", "winner": "first"},
+        ],
+    ],
+)
+def test_predictions_of_pairs_come_back_from_a_log_and_from_a_table(
+    rows: list[dict[str, Any]], tmp_path: Path
+) -> None:
+    pairs = arena(prompts=1, raters=3)[0]
+    _comes_back(pairs, rows, tmp_path)
+
+
+def test_predictions_of_traces_come_back_from_a_log_and_from_a_table(tmp_path: Path) -> None:
+    traces, truth = courses(stimuli=2, raters=2, seconds=5)
+    _comes_back(
+        traces,
+        [
+            {"stimulus": name, "samples": [*course[:-1], None], "rate": 2, "start": 1}
+            for name, course in truth.items()
+        ],
+        tmp_path,
+    )
+
+
+def _comes_back(source: Snapshot, rows: list[dict[str, Any]], folder: Path) -> None:
+    (folder / "p.jsonl").write_text("\n".join(json.dumps(row, default=float) for row in rows))
+    done = run_bench(source, f"m={folder / 'p.jsonl'}", folder / "bench", options("inspect"))
+    assert done.predictions["ok"].any()
+    done.predictions.write_csv(folder / "table.csv")
+    for path in (folder / "bench" / "inspect" / "m.json", folder / "table.csv"):
+        predictor = predictor_from(str(path))
+        again = run(predictor, cases(source, compares=predictor.compares)).table
+        for name in again.columns:
+            if name not in {"model", "seconds", "call", "attempts"}:
+                assert again[name].to_list() == done.predictions[name].to_list(), (path.name, name)
+
+
+def test_a_score_edited_in_inspect_counts_as_edited(data: Snapshot, tmp_path: Path) -> None:
+    run_bench(data, "m=constant:4", tmp_path / "bench", options("inspect", "valence"))
+    path = tmp_path / "bench" / "inspect" / "m.json"
+    log = json.loads(path.read_text())
+    log["samples"][0]["scores"]["prediction"] |= {"value": 6, "history": [{"value": 4}, {"value": 6}]}
+    path.write_text(json.dumps(log))
+    assert run(predictor_from(str(path)), cases(data, ["valence"])).table["value"].to_list()[:2] == [6.0, 4.0]
+
+
 def test_answers_become_the_answer_file_of_a_challenge(data: Snapshot, tmp_path: Path) -> None:
     (tmp_path / "p.csv").write_text("stimulus,valence\nclip_000,4.5\nclip_001,x\nclip_002,6\nclip_003,7\n")
     run_bench(data, f"m=file:{tmp_path / 'p.csv'}", tmp_path / "bench", options("answers", "valence"))
@@ -106,6 +183,40 @@ def test_models_with_similar_or_long_names_have_files_of_their_own(
     files = list((tmp_path / "bench" / layout).iterdir())
     assert len({file.stem.casefold() for file in files}) == len(names)
     assert {"plain", "plain.json"} & {file.name for file in files}
+
+
+@pytest.mark.parametrize("layout", ["answers", "inspect"])
+def test_models_with_similar_names_have_files_of_their_own(
+    layout: str, data: Snapshot, tmp_path: Path
+) -> None:
+    long = tmp_path / ("x" * 60) / ("y" * 60)
+    long.mkdir(parents=True)
+    for name, value in (("a", 3), ("b", 7)):
+        (long / f"{name}.csv").write_text(f"stimulus,value\nclip_000,{value}\n")
+    models = ["m/1=constant:3", "m 1=constant:7", str(long / "a.csv"), str(long / "b.csv")]
+    done = run_bench(data, models, tmp_path / "bench", options(layout, "valence"))
+    written = sorted((tmp_path / "bench" / layout).rglob("answer.txt" if layout == "answers" else "*.json"))
+    again = [run(predictor_from(str(path)), cases(data, ["valence"])).table["value"][0] for path in written]
+    assert sorted(again) == [3.0, 3.0, 7.0, 7.0]
+    homes = [one.folder for one in done.runs]
+    assert len(set(homes)) == 4
+
+
+def test_stimuli_that_differ_in_their_ending_keep_it_in_an_answer_file(tmp_path: Path) -> None:
+    study = parse_study(
+        "name: s\nscales:\n  five: {type: points, points: 5}\nquestions: [{id: q, text: Q, scale: five}]\n"
+    )
+    names = ["a.wav", "a.mp3", "b.wav"]
+    ratings = [
+        {"rater": who, "stimulus": name, "question": "q", "value": float(1 + at)}
+        for who in ("r1", "r2")
+        for at, name in enumerate(names)
+    ]
+    twins = Snapshot.build(study, stimuli=pl.DataFrame({"stimulus": names}), ratings=pl.DataFrame(ratings))
+    run_bench(twins, "m=constant:4", tmp_path / "bench", options("answers"))
+    answers = tmp_path / "bench" / "answers" / "m" / "answer.txt"
+    assert answers.read_text() == "a.wav,4.0\na.mp3,4.0\nb,4.0\n"
+    assert run(predictor_from(str(answers)), cases(twins)).counts["answered"] == 3
 
 
 def test_a_study_without_numbers_has_no_answer_file(data: Snapshot, tmp_path: Path) -> None:

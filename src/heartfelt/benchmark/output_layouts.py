@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
@@ -14,10 +13,12 @@ import polars as pl
 
 from heartfelt import __version__, clock
 from heartfelt.errors import InputError
-from heartfelt.files import file_stem, write_text
+from heartfelt.files import file_names, write_text
 from heartfelt.formats.delimited import csv_text
 from heartfelt.labels import Benchmark
 from heartfelt.media.probe import AUDIO, IMAGES
+from heartfelt.predictors.inspect_answers import PREDICTION
+from heartfelt.predictors.inspect_logs import COMPARES
 from heartfelt.predictors.task import ask_of
 from heartfelt.scoring.layouts import LAYOUTS, OutputLayout
 from heartfelt.scoring.options import ScoreOptions
@@ -26,18 +27,9 @@ from heartfelt.snapshot import Snapshot
 
 OFF_SCALE = "off_scale"
 """In the metadata of a score in a log: whether its value is off the question's scale."""
-
-
-def _file_names(models: Sequence[str]) -> dict[str, str]:
-    """A file name for every model: its own name where that is possible and no other's would be the same."""
-    plain = {model: re.sub(r"[^\w.-]+", "_", model) for model in models}
-    counts = Counter(name.casefold() for name in plain.values())
-    return {
-        model: name
-        if counts[name.casefold()] == 1 and name.strip(".") and len(name.encode()) <= 120
-        else file_stem(model)
-        for model, name in plain.items()
-    }
+_AS_JSON = ("shares", "members", "orders", "samples")
+_PARTS = (*("value", "score", "answer", "low", "high", "reason", "note", "rate", "start"), *_AS_JSON)
+"""The parts of a prediction that a file of predictions can hold."""
 
 
 def _numeric(source: Snapshot | Benchmark) -> list[str]:
@@ -70,24 +62,24 @@ class AnswersLayout(OutputLayout):
     ) -> list[Path]:
         """``answer.txt`` of each model: the stimulus without its ending, and a number for each question.
 
-        A stimulus that lacks one of the numbers is in ``missing.txt`` instead.
+        Stimuli that differ only in their ending keep it. A stimulus that lacks one of the numbers is in ``missing.txt`` instead.
         """
         del options, calls
         questions = [q for q in _numeric(source) if q in set(predictions["question"])]
         numbers = predictions.with_columns(number=pl.coalesce("value", "score")).filter(
             pl.col("question").is_in(questions)
         )
-        names = _file_names(scores.models)
+        names = file_names(scores.models)
         for model in scores.models:
             wide = numbers.filter(pl.col("model") == model).pivot(
                 "question", on_columns=questions, index="stimulus", values="number", maintain_order=True
             )
             complete = pl.all_horizontal(pl.col(questions).is_not_null())
-            stem = pl.col("stimulus").map_elements(_without_ending, pl.String)
+            stem = pl.Series("stimulus", _without_endings(wide["stimulus"].to_list()), pl.String)
             target = folder / self.name / names[model]
             target.mkdir(parents=True)
             write_text(
-                target / "answer.txt", csv_text(wide.filter(complete).with_columns(stem), header=False)
+                target / "answer.txt", csv_text(wide.with_columns(stem).filter(complete), header=False)
             )
             missing = wide.filter(~complete)["stimulus"]
             if missing.len():
@@ -95,9 +87,16 @@ class AnswersLayout(OutputLayout):
         return [folder / self.name]
 
 
-def _without_ending(name: str) -> str:
-    ending = PurePosixPath(name).suffix
-    return name[: -len(ending)] if ending.lower() in AUDIO | IMAGES else name
+def _without_endings(names: Sequence[str]) -> list[str]:
+    """The names without their endings, but for those that would not differ any more."""
+    stems = [
+        name[: -len(ending)]
+        if (ending := PurePosixPath(name).suffix) and ending.lower() in AUDIO | IMAGES
+        else name
+        for name in names
+    ]
+    counts = Counter(stems)
+    return [stem if counts[stem] == 1 else name for name, stem in zip(names, stems, strict=True)]
 
 
 class InspectLayout(OutputLayout):
@@ -126,7 +125,8 @@ class InspectLayout(OutputLayout):
         requests = {} if calls is None else {str(row["id"]): row for row in calls.to_dicts()}
         target = folder / self.name
         target.mkdir()
-        names = _file_names(scores.models)
+        names = file_names(scores.models)
+        single = set(source.stimuli["stimulus"])
         for model in scores.models:
             rows = predictions.filter(pl.col("model") == model).to_dicts()
             several = len({row["question"] for row in rows}) > 1
@@ -143,7 +143,9 @@ class InspectLayout(OutputLayout):
                 )
                 for row in rows
             ]
-            text = json.dumps(_log(scores, model, samples), ensure_ascii=False, indent=1, allow_nan=False)
+            compares = any(row["stimulus"] not in single for row in rows)
+            log = _log(scores, model, samples, compares=compares)
+            text = json.dumps(log, ensure_ascii=False, indent=1, allow_nan=False)
             write_text(target / f"{names[model]}.json", text + "\n")
         return [target]
 
@@ -192,18 +194,27 @@ def _sample(
     if not row["ok"]:
         sample["error"] = {"message": row["problem"] or "", "traceback": "", "traceback_ansi": ""}
         return sample
-    value = next(
-        part for part in (number, answer, row.get("members"), row.get("shares"), "") if part is not None
-    )
-    facts = {part: row[part] for part in ("note", "low", "high") if row[part] is not None} | {
-        OFF_SCALE: off_scale
+    prediction = {
+        name: json.loads(part) if name in _AS_JSON else part
+        for name in _PARTS
+        if (part := row.get(name)) is not None
     }
+    samples = prediction.get("samples")
+    trace = None if samples is None else ["" if part is None else part for part in samples]
+    value = next(
+        part
+        for part in (trace, number, answer, prediction.get("members"), prediction.get("shares"), "")
+        if part is not None
+    )
+    facts = {OFF_SCALE: off_scale, PREDICTION: prediction}
     score = {"value": value, "answer": answer, "explanation": row["reason"], "metadata": facts}
     sample["scores"] = {"prediction": {name: part for name, part in score.items() if part is not None}}
     return sample
 
 
-def _log(scores: Scores, model: str, samples: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _log(
+    scores: Scores, model: str, samples: Sequence[Mapping[str, Any]], *, compares: bool
+) -> dict[str, Any]:
     """The parts of a log around its samples; ids follow from what is in it, so that the same bench gives the same log."""
     content = json.dumps(samples, sort_keys=True)
     digest = hashlib.sha256(f"{scores.hash} {model} {content}".encode()).hexdigest()
@@ -237,7 +248,8 @@ def _log(scores: Scores, model: str, samples: Sequence[Mapping[str, Any]]) -> di
             "model": model,
             "config": {"epochs": 1},
             "packages": {"heartfelt": __version__},
-            "metadata": {"source": scores.hash, "predictor": model if info is None else info.spec},
+            "metadata": {"source": scores.hash, "predictor": model if info is None else info.spec}
+            | ({COMPARES: True} if compares else {}),
             "scorers": [{"name": "prediction"}],
         },
         "plan": {"name": "plan", "steps": [], "config": {}},

@@ -123,10 +123,9 @@ def answer_to(asked: Request) -> PinnedScores:
     facts = (source.study.name, source.hash, options.part, content)
     answered = sum(answers.predictions.filter(pl.col("ok")).height for answers in read)
     model = read[0].name if len(read) == 1 else path.stem
-    hashed = hashlib.sha256(path.read_bytes()).hexdigest()
     manifest = ScoringManifest(
         scores_sha256=hashlib.sha256(text.encode()).hexdigest(),
-        scored=Scored(*facts, model, path.name, hashed, answered),
+        scored=Scored(*facts, model, path.name, result.file_hash, answered),
         options=options,
         seeds={"scoring": options.seed, "selection": options.selection.seed},
         versions=library_versions(),

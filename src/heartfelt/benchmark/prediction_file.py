@@ -6,7 +6,9 @@ column ``against``, with which a file can name other labels, is not used. Rows a
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -22,7 +24,7 @@ from heartfelt.predictors.task import ask_of
 from heartfelt.scoring import ModelInfo, ScoreOptions, Scores, Truth, score, truth_of
 from heartfelt.scoring.truth import ITEM
 from heartfelt.snapshot.fingerprint import table_hash
-from heartfelt.wording import listed
+from heartfelt.wording import listed, plural
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,6 +49,8 @@ class ScoredFile:
     scores: Scores
     answers: tuple[Answers, ...]
     """Of each model that the file holds."""
+    file_hash: str
+    """SHA-256 of the file, or of the files of a folder one after the other."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,14 +92,14 @@ class Scorer:
                 f"{path.name} holds {len(predictors)} metrics ({names}), and only one model can be read here.",
                 "Keep the column of one of them.",
             )
-        return self._read(predictors[0], name or path.stem)
+        return self._read(predictors[0], name or path.stem, path)
 
     def _predictors(self, path: Path) -> Sequence[Predictor]:
         """The file's model; of a file with several metrics, each of them."""
         study = self.benchmark.study
         return File(str(path), {}).separate([ask_of(study, question) for question in study.asked])
 
-    def _read(self, predictor: Predictor, name: str) -> Answers:
+    def _read(self, predictor: Predictor, name: str, path: Path) -> Answers:
         predictor.spec = predictor.spec or f"file:{name}"
         predictor.label = name
         answered = run(predictor, self.asked[predictor.compares])
@@ -104,13 +108,12 @@ class Scorer:
         notes = []
         if answered.table["against"].is_not_null().any():
             notes.append("The file names labels of its own ('against'); the benchmark's labels were used.")
-        if answered.ledger.height:
-            notes.append(f"{answered.ledger.height:,} rows of the file belong to no scored item.")
+        notes += _unused(answered.ledger, path)
         if isinstance(predictor, File) and predictor.lower_is_better:
             notes.append(LOWER_IS_BETTER.format(name))
         return Answers(name, table, answered.ledger, content, tuple(notes))
 
-    def score(self, *read: Answers) -> ScoredFile:
+    def score(self, *read: Answers, file_hash: str = "") -> ScoredFile:
         """Score what was read from a file, of one model or several."""
         predictions = pl.concat([answers.predictions for answers in read], how="diagonal")
         about = {
@@ -119,14 +122,25 @@ class Scorer:
         }
         scores = score(self.truth, predictions, self.options, about=about)
         notes = tuple(dict.fromkeys(note for answers in read for note in answers.notes))
-        return ScoredFile(replace(scores, notes=(*scores.notes, *notes)), read)
+        return ScoredFile(replace(scores, notes=(*scores.notes, *notes)), read, file_hash)
 
     def score_file(self, path: Path, name: str | None = None) -> ScoredFile:
         """Read a file and score it; the models of a file with several metrics are named after these."""
         predictors = self._predictors(path)
-        if len(predictors) == 1:
-            return self.score(self._read(predictors[0], name or path.stem))
-        return self.score(*(self._read(predictor, predictor.label) for predictor in predictors))
+        several = len(predictors) > 1
+        read = [
+            self._read(predictor, predictor.label if several else name or path.stem, path)
+            for predictor in predictors
+        ]
+        return self.score(*read, file_hash=predictors[0].info.hash or "")
+
+
+def _unused(ledger: pl.DataFrame, path: Path) -> Iterator[str]:
+    """For each reason why something in a file was not used, how often that is so; without the name of the file."""
+    reasons = (reason.removeprefix(f"{path.name}: ") for reason in ledger["reason"])
+    counts = Counter(re.sub(r"^row \d+ ", "a row ", reason) for reason in reasons)
+    for reason, count in sorted(counts.items()):
+        yield f"{plural(count, 'entry', 'entries')} of the file could not be used: {reason}."
 
 
 def in_order(benchmark: Benchmark) -> Benchmark:

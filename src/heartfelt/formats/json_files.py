@@ -42,6 +42,20 @@ def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
             yield number, line
 
 
+class RepeatedNameError(Exception):
+    """An object has two values of one name."""
+
+
+def distinct_names(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of JSON, as ``object_pairs_hook``; an error where a name is there twice."""
+    record: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in record:
+            raise RepeatedNameError(name)
+        record[name] = value
+    return record
+
+
 def parse_json(text: str) -> Any:
     """Strict JSON: NaN and infinities are an error."""
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePath
 from typing import ClassVar
 
@@ -21,10 +21,12 @@ from heartfelt.formats.delimited import csv_text, header_of, read_delimited
 from heartfelt.formats.described import build, parse_scale, stated_scale
 from heartfelt.formats.format import FORMATS, Format, option_path
 from heartfelt.formats.source_table import SourceTable
-from heartfelt.media.probe import media_by_path
+from heartfelt.media.probe import PROBED, media_by_path
 from heartfelt.progress import Progress
 from heartfelt.snapshot import Snapshot
 from heartfelt.study.set_scale import Grade, Rank, Trace
+from heartfelt.tables import STIMULI, number_types
+from heartfelt.wording import listed
 
 SHEET_COLUMNS = ("wav_path", "score", "system_id", "sample_id")
 AXES = {
@@ -39,6 +41,7 @@ _OPTIONS: Mapping[str, str] = {
     "media": "folder of the audio, searched below the source if left out",
     "name": "the study's name",
 }
+_RESERVED = {*STIMULI.names, "split", "source_path", "rater", "question", "value", *PROBED}
 _SPLIT = re.compile(
     r"(?:^|[_.-])(train|training|dev|valid|validation|val|test|eval)(?:set|_list|_mos_list)?$", re.IGNORECASE
 )
@@ -52,16 +55,62 @@ def split_of(path: Path) -> str | None:
     return None if named is None else _SPLITS.get(named[1].lower(), named[1].lower())
 
 
-def _tables(source: Path, columns: Sequence[str]) -> list[Path]:
-    """The CSV files in a folder that have these columns, or the file itself."""
+def _tables(source: Path, columns: Sequence[str]) -> tuple[list[Path], dict[str, str]]:
+    """The CSV files in a folder that have these columns, or the file itself; and of the others why they are not read."""
     paths = [source] if source.is_file() else sorted(source.rglob("*.csv"))
-    matching = [path for path in paths if set(columns) <= header_of(path)]
+    lacking = {path: [name for name in columns if name not in header_of(path)] for path in paths}
+    matching = [path for path, names in lacking.items() if not names]
     if not matching:
         raise InputError(
             f"{source} holds no table with the columns {', '.join(columns)}.",
             "Point to such a CSV file, or to the folder of them.",
         )
-    return matching
+    unread = {
+        path.relative_to(source).as_posix(): f"has no column{'s' if len(names) > 1 else ''} {listed(names)}"
+        for path, names in lacking.items()
+        if names
+    }
+    return matching, unread
+
+
+def _further_columns(
+    frames: Iterable[pl.DataFrame], columns: Iterable[str]
+) -> tuple[pl.DataFrame | None, list[str]]:
+    """The other columns of lists as facts about stimuli, and a note on those that differ within a stimulus.
+
+    A column whose name means something else in a snapshot becomes ``source_NAME``.
+    """
+    every = pl.concat([frame.drop(columns, strict=False) for frame in frames], how="diagonal")
+    names = {
+        name: f"source_{name}" if name in _RESERVED else name for name in every.columns if name != "sample_id"
+    }
+    if not names:
+        return None, []
+    by_stimulus = every.rename({"sample_id": "stimulus", **names}).group_by("stimulus", maintain_order=True)
+    counts = by_stimulus.agg(pl.col(list(names.values())).drop_nulls().n_unique())
+    constant = [name for name in names.values() if (counts[name] <= 1).all()]
+    facts = by_stimulus.agg(pl.col(constant).drop_nulls().first())
+    differing = [name for name, fact in names.items() if fact not in constant]
+    notes = [f"'{name}' was not read: it differs within a stimulus." for name in differing]
+    return number_types(facts, keep=["stimulus"]), notes
+
+
+def _left_out(rows: pl.DataFrame, unread: Mapping[str, str]) -> pl.DataFrame:
+    """Ledger entries of files that are not read, with the reason, and of rows without a score."""
+    files = pl.DataFrame(
+        {"reason": [f"{name} {reason}, so it was not read" for name, reason in unread.items()]},
+        schema={"reason": pl.String},
+    )
+    scores = rows.filter(pl.col("value").is_null()).select("rater", "stimulus", "question")
+    return pl.concat(
+        [
+            files.with_columns(what=pl.lit("file"), stage=pl.lit("import")),
+            scores.with_columns(
+                what=pl.lit("score"), reason=pl.lit("the list has no score here"), stage=pl.lit("import")
+            ),
+        ],
+        how="diagonal",
+    )
 
 
 class OpinionList(Format):
@@ -74,20 +123,31 @@ class OpinionList(Format):
 
     def _snapshot(
         self, source: Path, rows: pl.DataFrame, options: Mapping[str, str], progress: Progress | None,
-        notes: Sequence[str] = (), raters: pl.DataFrame | None = None,
+        notes: Sequence[str] = (), raters: pl.DataFrame | None = None, unread: Mapping[str, str] | None = None,
+        further: pl.DataFrame | None = None,
     ) -> Snapshot:  # fmt: skip
-        """``rows`` are stimulus, question, value and, where scores are ratings, rater; with facts about the stimulus."""
+        """``rows`` are stimulus, question, value and, where scores are ratings, rater; with facts about the stimulus.
+
+        Rows without a value are in the ledger, as are files that are ``unread``, with the reason; ``further`` has facts about
+        stimuli that the format has no place for.
+        """
+        ledger, named = _left_out(rows, unread or {}), rows
+        rows = rows.filter(pl.col("value").is_not_null())
+        if not rows.height:
+            raise InputError(f"{source} holds no scores.", "Point to lists with scores.")
         single = rows["rater"].is_not_null()
         ratings, published = rows.filter(single), rows.filter(~single)
         facts = [name for name in ("system", "split", "source_path") if name in rows.columns]
-        stimuli = rows.group_by("stimulus", maintain_order=True).agg(pl.col(facts).drop_nulls().first())
-        differing = rows.group_by("stimulus", maintain_order=True).agg(pl.col(facts).drop_nulls().n_unique())
+        stimuli = named.group_by("stimulus", maintain_order=True).agg(pl.col(facts).drop_nulls().first())
+        differing = named.group_by("stimulus", maintain_order=True).agg(pl.col(facts).drop_nulls().n_unique())
         for name in facts:
             if (twice := differing.filter(pl.col(name) > 1)).height:
                 raise InputError(
                     f"{source}: the stimulus '{twice['stimulus'][0]}' has more than one {name.replace('_', ' ')}.",
                     "Give every stimulus an id of its own, and put it into one part.",
                 )
+        if further is not None:
+            stimuli = stimuli.join(further, on="stimulus", how="left", maintain_order="left")
         base = source if source.is_dir() else source.parent
         media = option_path(options, "media", base) or (source if source.is_dir() else None)
         if media is not None:  # beside a file there may be anything
@@ -105,6 +165,7 @@ class OpinionList(Format):
             stimuli=stimuli,
             scales=scales,
             notes=notes,
+            ledger=ledger if ledger.height else None,
             ratings=ratings.select("rater", "stimulus", "question", "value") if ratings.height else None,
             means=published.select("stimulus", "question", mean="value") if published.height else None,
             raters=raters,
@@ -182,16 +243,18 @@ class SheetFormat(OpinionList):
     def recognises(self, source: Path) -> bool:
         """CSV files with SHEET's columns; its results (with ``answer``) are predictions and no ratings."""
         paths = [source] if source.is_file() else [*source.glob("*.csv"), *source.glob("*/*.csv")]
-        return bool(paths) and all(set(SHEET_COLUMNS) <= header_of(path) for path in paths)
+        return any(set(SHEET_COLUMNS) <= header_of(path) for path in paths)
 
     def read(self, source: Path, options: Mapping[str, str], progress: Progress | None = None) -> Snapshot:
         """Scores with a listener are ratings, others means."""
-        parts = []
-        for path in _tables(source, SHEET_COLUMNS):
+        parts, frames = [], []
+        paths, unread = _tables(source, SHEET_COLUMNS)
+        for path in paths:
             sheet = Sheet(read_delimited(path, ","), str(path)).with_ids(
                 "sample_id", "system_id", "listener_id"
             )
-            sheet.filled("sample_id", "score", "wav_path")
+            sheet.filled("sample_id", "wav_path")
+            frames.append(sheet.frame)
             listener = (
                 sheet["listener_id"] if "listener_id" in sheet else pl.Series([None] * len(sheet.frame))
             )
@@ -203,7 +266,11 @@ class SheetFormat(OpinionList):
                 about.cast(pl.String).fill_null(options.get("question", "quality")).alias("question"),
             )  # fmt: skip
             parts.append(frame)
-        return self._snapshot(source, pl.concat(parts), options, progress)
+        read = {*SHEET_COLUMNS, "listener_id", "listener_idx", "question"} - {"sample_id"}
+        facts, notes = _further_columns(frames, read)
+        return self._snapshot(
+            source, pl.concat(parts), options, progress, notes, unread=unread, further=facts
+        )
 
     def write(self, snapshot: Snapshot, target: Path) -> None:
         """Write a CSV for each part; listeners are numbered over all parts, those of the training part first."""
@@ -254,11 +321,14 @@ class AudioMosFormat(OpinionList):
 
     def read(self, source: Path, options: Mapping[str, str], progress: Progress | None = None) -> Snapshot:
         """Four means of each sample; the system is what its file name says, as in ``…-sysAB12-uttCD34.wav``."""
-        parts = []
-        for path in _tables(source, ["sample_id", "data_path", *AXES.values()]):
+        parts, frames = [], []
+        columns = ["sample_id", "data_path", *AXES.values()]
+        paths, unread = _tables(source, columns)
+        for path in paths:
             sheet = Sheet(read_delimited(path, ","), str(path)).with_ids("sample_id")
             sheet.filled("sample_id")
             sheet.unique("sample_id")
+            frames.append(sheet.frame)
             facts = sheet.frame.select(
                 pl.col("sample_id").alias("stimulus"), pl.col("data_path").alias("source_path"),
                 pl.col("data_path").str.extract(r"(?:^|[-_/])(sys[A-Za-z0-9]+)", 1).alias("system"),
@@ -268,8 +338,10 @@ class AudioMosFormat(OpinionList):
                 facts.with_columns(sheet.numbers(column).alias("value"), pl.lit(question).alias("question"))
                 for question, column in AXES.items()
             ]
-        rows = pl.concat(parts).filter(pl.col("value").is_not_null())
-        return self._snapshot(source, rows, options, progress)
+        further, notes = _further_columns(frames, [name for name in columns if name != "sample_id"])
+        return self._snapshot(
+            source, pl.concat(parts), options, progress, notes, unread=unread, further=further
+        )
 
     def write(self, snapshot: Snapshot, target: Path) -> None:
         """Write a list for each part, with means where there are ratings."""

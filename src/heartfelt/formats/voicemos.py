@@ -58,7 +58,7 @@ class VoiceMosFormat(OpinionList):
         parts = [frame.drop(*_INFO) for frame in rated]
         for path in lists:
             sheet = Sheet(read_delimited(path, ",", ("stimulus", "score")), str(path), first=1)
-            sheet.filled("stimulus", "score")
+            sheet.filled("stimulus")
             sheet.unique("stimulus")
             frame = sheet.frame.select(
                 "stimulus", _system().alias("system"), pl.lit(split_of(path), pl.String).alias("split"),
@@ -80,7 +80,12 @@ class VoiceMosFormat(OpinionList):
             if rated
             else None
         )
-        return self._snapshot(source, rows, options, progress, notes, people)
+        unread = {
+            path.relative_to(sets.parent).as_posix(): "is no list of scores of the challenge"
+            for path in every
+            if path not in {*lists, *single}
+        }
+        return self._snapshot(source, rows, options, progress, notes, people, unread)
 
     def write(self, snapshot: Snapshot, target: Path) -> None:
         """Write the lists, ratings by listener, and the means of the systems in the training and development parts."""
@@ -104,6 +109,7 @@ class VoiceMosFormat(OpinionList):
                     dtype=pl.String,
                 )
             )
+            _refuse_shared_names(named)
             for part in named["part"].unique(maintain_order=True):
                 chosen = named.filter(pl.col("part") == part)
                 means = chosen.group_by("clip", maintain_order=True).agg(pl.mean("value"))
@@ -155,7 +161,7 @@ def _of_listeners(path: Path) -> pl.DataFrame:
     """One rating per line; the listener is the third part of the last field, with an age range and a gender around it."""
     frame = read_delimited(path, ",", ("system", "stimulus", "score", "ignored", "info"))
     sheet = Sheet(frame, str(path), first=1)
-    sheet.filled("stimulus", "score", "info")
+    sheet.filled("stimulus", "info")
     parts = pl.col("info").str.split("_")
     named = (parts.list.len() == 7) & (parts.list.first() == "{}")
     return sheet.frame.select(
@@ -175,6 +181,17 @@ def _info(rater: str, facts: Mapping[str, object]) -> str:
     return (
         rater if "_" in f"{rater}{age}{gender}{hearing}" else f"{{}}_{age}_{rater}_{gender}_na_na_{hearing}"
     )
+
+
+def _refuse_shared_names(named: pl.DataFrame) -> None:
+    """Raise where two stimuli would be written as one clip, since a list holds one mean for each."""
+    clips = named.group_by("clip", maintain_order=True).agg(pl.col("stimulus").unique(maintain_order=True))
+    for clip, stimuli in clips.iter_rows():
+        if len(stimuli) > 1:
+            raise InputError(
+                f"The stimuli '{stimuli[0]}' and '{stimuli[1]}' would both be written as '{clip}'.",
+                "Rename one of them, or choose another format.",
+            )
 
 
 def _clip_name(stimulus: str, system: str) -> str:

@@ -13,10 +13,9 @@ rows that belong to no stimulus are in the ledger.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, ClassVar, TypeAlias
 
@@ -29,19 +28,21 @@ from heartfelt.formats.source_table import SYNONYMS, folded
 from heartfelt.predictors.file_rows import no_predictions, number_in, read_predictions, row_prediction
 from heartfelt.predictors.file_sets import (
     OF_SETS,
+    UNUSED,
     is_about_sets,
     is_about_traces,
     set_entries,
     trace_entries,
 )
-from heartfelt.predictors.inspect_logs import is_log, log_entries, together
+from heartfelt.predictors.inspect_answers import log_entries, together
+from heartfelt.predictors.inspect_logs import is_log
 from heartfelt.predictors.metric_files import (
     LOWER,
+    STIMULUS,
     Metric,
     as_number,
     metrics_in,
     named_metrics,
-    result_files,
 )
 from heartfelt.predictors.predictor import PREDICTORS, Ask, Case, Prediction, Predictor, PredictorInfo
 from heartfelt.predictors.texts import Names
@@ -52,12 +53,14 @@ Row: TypeAlias = Mapping[str, Any]
 """The parts of a prediction as the file holds them."""
 
 _NAMES: Mapping[str, tuple[str, ...]] = {
-    "stimulus": (*SYNONYMS["stimulus"], *SYNONYMS["path"]),
+    "stimulus": STIMULUS,
     "question": SYNONYMS["question"],
     "value": ("value", "prediction", "predicted", "pred", "rating"),
     "score": ("score", "similarity", "logit", "probability", "confidence"),
     "answer": ("answer", "category", "label", "caption", "text"),
 }
+_OWN = {*(field.name for field in fields(Prediction)), *OF_SETS, "seconds", "attempts", "ok", "error"}
+"""Columns of predictions as heartfelt writes them."""
 _FURTHER = ("shares", "low", "high", "reason", "note", "against", "ok", "problem", "error")
 
 
@@ -94,16 +97,17 @@ class File(Predictor):
         self._path = Path(path).expanduser()
         self._named = dict(options)
         self._is_log = is_log(self._path)
-        self._rows = read_predictions(self._path, self._named.get("model"))
+        content = read_predictions(self._path, self._named.get("model"))
+        self._rows, self._content = content.rows, content.hash
         self._header = list(dict.fromkeys(name for row in self._rows for name in row))
-        paths = result_files(self._path) if self._path.is_dir() else [self._path]
-        self._content = hashlib.sha256(b"".join(path.read_bytes() for path in paths)).hexdigest()
+        self._unused = list(content.unused)
         self._metric: Metric | None = None
-        self._no_metrics: Mapping[str, str] = {}
         self._is_one_model = False
         self._answers: dict[tuple[str, str], Row] | None = None
         self._ledger = LEDGER.empty()
-        self.compares = "members" in self._header or is_about_sets(self._header, self._named)
+        self.compares = (
+            content.compares or "members" in self._header or is_about_sets(self._header, self._named)
+        )
 
     @property
     def identity(self) -> str:
@@ -139,12 +143,17 @@ class File(Predictor):
         if self._is_one_model:
             return [self]
         metrics, others = self._metrics(asks)
+        self._unused += [
+            ("column", f"{self._path.name}: '{name}' {reason}, so it is no metric")
+            for name, reason in others.items()
+        ]
         named = {name: text for name, text in self._named.items() if name not in {"metrics", "negate"}}
         parts: list[Predictor] = []
         for name in metrics:
             part = copy(self)
             part._metric = Metric.named(name)  # a copy of itself
-            part._no_metrics = {} if parts else others  # told once
+            if parts:
+                part._unused = []  # the first part says it
             negate = {"negate": name} if part._negated else {}
             part._named = {**named, "metrics": name, **negate}
             options = ",".join(f"{option}={text}" for option, text in part._named.items())
@@ -180,10 +189,13 @@ class File(Predictor):
                 "Name the column that answers a question as the question, or 'answer'.",
             )
         taken = [column for part in ("stimulus", "question") if (column := self._column(part))]
-        metrics, others = metrics_in(self._rows, self._header, taken)
+        asked = self._named.get("metrics", "")
+        metrics, others = metrics_in(
+            self._rows, self._header, taken, [part.strip() for part in asked.split("+")]
+        )
         if not metrics:
-            raise no_predictions(self._path, self._header)
-        chosen = named_metrics(self._named.get("metrics", ""), metrics, self._path)
+            raise no_predictions(self._path, self._header, others)
+        chosen = named_metrics(asked, metrics, self._path)
         named_metrics(self._named.get("negate", ""), [*metrics, "lower"], self._path)
         return chosen or metrics, {} if chosen else others
 
@@ -193,31 +205,48 @@ class File(Predictor):
         names = Names(case.stimulus for case in cases)
         seen: dict[tuple[str, str], Row] = {}
         unmatched: list[Row] = []
+        listed_reasons: set[tuple[int, str]] = set()
         for place, name, question, row in self._entries(cases):
-            stimulus = names.find(name)
+            stimulus = names.find(name) if name else None
             key = (stimulus or name, question)
-            if key in seen:
+            if key in seen and key in asked:
                 raise InputError(
                     f"{self._path}, row {place}: the stimulus '{key[0]}' has two predictions for '{question}'.",
                     "Keep one row per stimulus and question.",
                 )
             seen[key] = row
-            if key not in asked:
-                why = (
-                    "no stimulus that is asked about has this name"
-                    if stimulus is None
-                    else "this question is not asked of this stimulus"
-                )
-                reason = f"{self._path.name}: {why}"
-                unmatched.append({"stimulus": name, "question": question, "reason": reason})
+            if key in asked or (stimulus is not None and self._answers_every_question()):
+                continue
+            reason = row.get(UNUSED) or _why_unmatched(names, name, stimulus, question, place)
+            # A row about an unknown stimulus is listed once, whatever it answers.
+            if stimulus is not None or (place, reason) not in listed_reasons:
+                about = {"what": row.get("what"), "stimulus": name or None, "question": question or None}
+                unmatched.append({**about, "reason": f"{self._path.name}: {reason}"})
+            listed_reasons.add((place, reason))
         self._answers = {key: row for key, row in seen.items() if key in asked}
-        for name, reason in self._no_metrics.items():
-            unmatched.append(
-                {"what": "column", "reason": f"{self._path.name}: '{name}' {reason}, so it is no metric"}
-            )
+        unmatched += self._unread_columns({ask.question: ask for case in cases for ask in case.asks})
+        unmatched += [{"what": what, "reason": reason} for what, reason in self._unused]
         table = pl.DataFrame(unmatched, schema={column.name: column.dtype for column in LEDGER.columns})
         stage = table.with_columns(pl.col("what").fill_null("prediction"), stage=pl.lit("predict"))
         self._ledger = LEDGER.check(stage, str(self._path))
+
+    def _answers_every_question(self) -> bool:
+        """Whether a row is a metric of its stimulus, whichever questions are asked of it."""
+        return self._metric is not None and self._column("question") is None
+
+    def _unread_columns(self, asks: Mapping[str, Ask]) -> list[Row]:
+        """Of a file with the predictions of one model, the columns of numbers that are no part of them."""
+        if self._metric or self._is_log or self.compares or self._own_keys():
+            return []
+        if is_about_traces(self._header, asks.values()):
+            return []
+        columns = {column for part in _NAMES if (column := self._column(part))}
+        wide = self._wide([name for ask in asks.values() for name in ask.names])
+        numbers, _ = metrics_in(self._rows, self._header, {*columns, *wide, *_OWN}, ())
+        return [
+            {"what": "column", "reason": f"{self._path.name}: '{name}' is no question that is asked"}
+            for name in numbers
+        ]
 
     def ledger(self) -> pl.DataFrame:
         """The rows that belong to nothing that is asked."""
@@ -324,7 +353,7 @@ class File(Predictor):
             return self._long([stimulus], [question])
         if wide := self._wide(questions):
             return (
-                (place, str(row.get(stimulus)), question, {"value": row.get(column)})
+                (place, _name_in(row, [stimulus]), question, {"value": row.get(column)})
                 for place, row in enumerate(self._rows, 1)
                 for column, question in wide.items()
             )
@@ -350,8 +379,8 @@ class File(Predictor):
             self._metric = Metric.named(metrics[0])
         fitting = [ask.question for ask in asks if _takes_numbers(ask)]
         for place, row in enumerate(self._rows, 1):
-            for about in fitting if question is None else [str(row.get(question))]:
-                yield place, str(row.get(stimulus)), about, {"metric": row.get(self._metric.name)}
+            for about in fitting if question is None else [_name_in(row, [question])]:
+                yield place, _name_in(row, [stimulus]), about, {"metric": row.get(self._metric.name)}
 
     def _of_systems(
         self, cases: Sequence[Case], question: str | None, questions: Sequence[str]
@@ -359,9 +388,11 @@ class File(Predictor):
         """One value per system, which is that of each of its stimuli."""
         asked = [] if question is None else [question]
         for place, system, about, row in self._long(["system"], asked, questions[0] if questions else ""):
-            for case in cases:
-                if case.system == system:
-                    yield place, case.stimulus, about, {"note": f"the value of {system}", **row}
+            stimuli = [case.stimulus for case in cases if case.system == system]
+            for stimulus in stimuli:
+                yield place, stimulus, about, {"note": f"the value of {system}", **row}
+            if not stimuli:
+                yield place, "", about, {UNUSED: f"no stimulus is of the system '{system}'"}
 
     def _long(
         self, stimulus: Sequence[str], question: Sequence[str], fixed: str = ""
@@ -373,9 +404,25 @@ class File(Predictor):
             raise no_predictions(self._path, self._header)
         used |= {name: name for name in (*_FURTHER, *OF_SETS) if name in self._header}
         for place, row in enumerate(self._rows, 1):
-            name = "/".join(str(row.get(column)) for column in stimulus)
-            about = "/".join(str(row.get(column)) for column in question) or fixed
+            name = _name_in(row, stimulus)
+            about = _name_in(row, question) if question else fixed
             yield place, name, about, {part: row.get(column) for part, column in used.items()}
+
+
+def _name_in(row: Row, columns: Sequence[str]) -> str:
+    """A name that stands in one or several columns; empty where one of them is."""
+    cells = [str(cell) for name in columns if (cell := row.get(name)) is not None and str(cell).strip()]
+    return "/".join(cells) if len(cells) == len(columns) else ""
+
+
+def _why_unmatched(names: Names, name: str, stimulus: str | None, question: str, place: int) -> str:
+    if not name or not question:
+        return f"row {place} names no {'question' if name else 'stimulus'}"
+    if stimulus is not None:
+        return "this question is not asked of this stimulus"
+    if names.is_ambiguous(name):
+        return "several stimuli that are asked about have this name"
+    return "no stimulus that is asked about has this name"
 
 
 def _takes_numbers(ask: Ask) -> bool:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,26 +16,59 @@ from heartfelt.errors import InputError, suggestion
 from heartfelt.formats.columns import MISSING, PARQUET, read_table
 from heartfelt.formats.delimited import first_row, read_delimited
 from heartfelt.formats.format import FORMATS
-from heartfelt.predictors.file_sets import read_records
+from heartfelt.formats.workbooks import WORKBOOKS
+from heartfelt.predictors.file_sets import holds_pairs, read_records
 from heartfelt.predictors.inspect_logs import is_log, read_log
-from heartfelt.predictors.metric_files import is_lines, read_lines, result_files
+from heartfelt.predictors.metric_files import is_compressed, is_lines, read_lines, result_files
 from heartfelt.predictors.predictor import Ask, Prediction
 from heartfelt.study.answer import NONE
 from heartfelt.study.set_scale import Trace
+from heartfelt.wording import listed
 
 
-def read_predictions(path: Path, model: str | None) -> list[dict[str, Any]]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileContent:
+    """What a file or folder of predictions holds."""
+
+    rows: list[dict[str, Any]]
+    hash: str
+    """SHA-256 of the files that were read."""
+    compares: bool
+    """Whether it holds heartfelt's own predictions of pairs and sets."""
+    unused: Sequence[tuple[str, str]]
+    """What was not read, such as a file of a folder: what it is, and why."""
+
+
+def read_predictions(path: Path, model: str | None) -> FileContent:
     """The rows of a file as they are; of several models only the one that was asked for."""
     if not path.exists():
         raise InputError(f"There is no file {path}.", "Check the path.")
+    paths, unused = result_files(path) if path.is_dir() else ([path], {})
+    ledger = [
+        ("file", f"{path.name}: '{name}' {reason}, so it was not read") for name, reason in unused.items()
+    ]
     if is_log(path):
-        rows = read_log(path)
-    elif path.is_dir() or is_lines(path):
-        rows = read_lines(result_files(path) if path.is_dir() else [path])
-    elif path.suffix.lower() == ".json":
-        rows = read_records(path)
+        log = read_log(path)
+        rows, compares = log.rows, log.compares
+        ledger += [] if log.unfinished is None else [("log", f"{path.name}: {log.unfinished}")]
     else:
-        rows = _table(path).to_dicts()
+        if path.suffix.lower() in WORKBOOKS:
+            raise InputError(f"{path} is a workbook.", "Save the sheet with the predictions as CSV.")
+        if path.is_file() and is_compressed(path):
+            raise InputError(f"{path} is compressed.", "Unpack it, and name the file in it.")
+        rows = _rows(paths, path)
+        compares = holds_pairs(rows)
+    content = hashlib.sha256(b"".join(path.read_bytes() for path in paths)).hexdigest()
+    return FileContent(rows=_of_model(rows, path, model), hash=content, unused=ledger, compares=compares)
+
+
+def _rows(paths: Sequence[Path], path: Path) -> list[dict[str, Any]]:
+    if path.is_dir() or is_lines(path):
+        return read_lines(paths)
+    return read_records(path) if path.suffix.lower() == ".json" else _table(path).to_dicts()
+
+
+def _of_model(rows: list[dict[str, Any]], path: Path, model: str | None) -> list[dict[str, Any]]:
     if not rows:
         raise InputError(f"{path} holds no predictions.", "Write one row per prediction.")
     models = sorted({str(row["model"]) for row in rows if row.get("model") is not None})
@@ -58,10 +93,11 @@ def _table(path: Path) -> pl.DataFrame:
     return read_delimited(path, ",", ("stimulus", "value")) if len(fields) == 2 else read_table(path)
 
 
-def no_predictions(path: Path, header: Sequence[str]) -> InputError:
-    """The error that no column holds predictions."""
+def no_predictions(path: Path, header: Sequence[str], reasons: Mapping[str, str] | None = None) -> InputError:
+    """The error that no column holds predictions, with the ``reasons`` why columns are no metrics."""
     fix = suggestion("value", header, "Name one 'value', 'score' or 'answer', or say which it is. It has")
-    return InputError(f"{path} has no column of predictions.", fix)
+    why = listed([f"'{name}' {reason}" for name, reason in reasons.items()], 3) if reasons else ""
+    return InputError(f"{path} has no column of predictions{f' ({why})' if why else ''}.", fix)
 
 
 def row_prediction(row: Mapping[str, Any], ask: Ask) -> Prediction:
@@ -83,6 +119,8 @@ def row_prediction(row: Mapping[str, Any], ask: Ask) -> Prediction:
     if samples is not None and not isinstance(ask.scale, Trace):
         return Prediction.failed("the file holds a trace, and this question is not answered with one")
     cell, in_words = row.get("value"), ask.scale.level == "text"
+    if isinstance(cell, bool) and not ask.scale.labels():
+        return Prediction.failed(f"the file's '{cell}' is not a number")
     value, answer = None if in_words else number_in(cell), _text(row.get("answer"))
     if value is None and cell is not None and str(cell).strip() not in MISSING:
         if not in_words and not ask.scale.labels() and not (ask.none and str(cell).strip() == NONE):
@@ -92,7 +130,11 @@ def row_prediction(row: Mapping[str, Any], ask: Ask) -> Prediction:
         value, answer = number_in(answer), None if number_in(answer) is not None else answer
     score, low, high, against = (number_in(row.get(name)) for name in ("score", "low", "high", "against"))
     if all(part is None for part in (value, answer, score, samples, *parts.values())):
-        return Prediction.failed("the file's cell for this item is empty")
+        cell = row.get("score")
+        empty = cell is None or str(cell).strip() in MISSING
+        return Prediction.failed(
+            f"the file's {'cell for this item is empty' if empty else f'{cell!r} is not a number'}"
+        )
     reason, note = _text(row.get("reason")), _text(row.get("note"))
     both = None if orders is None or None in orders or len(orders) != 2 else (orders[0], orders[1])
     return Prediction(

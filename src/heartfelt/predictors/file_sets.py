@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from heartfelt.errors import InputError
+from heartfelt.formats.json_files import RepeatedNameError, distinct_names, text_of
 from heartfelt.predictors.predictor import Ask, Case
 from heartfelt.predictors.sets import FIRST, SECOND, set_name
 from heartfelt.predictors.texts import Names
@@ -27,6 +28,8 @@ from heartfelt.study.set_scale import TIE, Trace
 
 Row: TypeAlias = Mapping[str, Any]
 Entry: TypeAlias = tuple[int, str, str, Row]
+UNUSED = "unused"
+"""In an entry that belongs to nothing that can be asked: why."""
 OF_SETS = ("members", "orders", "samples", "rate", "start")
 _NAMES: Mapping[str, tuple[str, ...]] = {
     "first": ("first", "stimulus_a"),
@@ -46,8 +49,12 @@ _SAME = 1e-6
 def read_records(path: Path) -> list[dict[str, Any]]:
     """The objects of a JSON file that holds a list of them."""
     try:
-        records = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+        records = json.loads(text_of(path), object_pairs_hook=distinct_names)
+    except RepeatedNameError as error:
+        raise InputError(
+            f"{path}: the name '{error}' is there twice in an object.", "Give each value a name of its own."
+        ) from error
+    except (ValueError, RecursionError) as error:
         raise InputError(f"{path} cannot be read as JSON: {error}.", "Write a list of objects.") from error
     if not isinstance(records, list) or not all(isinstance(record, dict) for record in records):
         raise InputError(f"{path} is not a list of objects.", "Write one object per prediction.")
@@ -60,8 +67,27 @@ def is_about_sets(header: Sequence[str], named: Mapping[str, str]) -> bool:
     return pair or all(_column(header, named, part) for part in ("set", "stimulus", "value"))
 
 
+def holds_pairs(rows: Iterable[Row]) -> bool:
+    """Whether rows are heartfelt's own about pairs or sets: with values of members, or probabilities of the pair's stimuli."""
+    for row in rows:
+        if row.get("members") is not None:
+            return True
+        shares = row.get("shares")
+        try:
+            names = json.loads(shares) if isinstance(shares, str) else shares
+        except ValueError:
+            continue
+        if isinstance(names, Mapping) and set_name([name for name in names if name != TIE]) == row.get(
+            "stimulus"
+        ):
+            return len(names) > 1
+    return False
+
+
 def is_about_traces(header: Sequence[str], asks: Iterable[Ask]) -> bool:
     """Whether a file has a row for every moment of a trace."""
+    if "samples" in header:
+        return False  # a row for every trace
     traced = any(isinstance(ask.scale, Trace) for ask in asks)
     return traced and all(_column(header, {}, part) for part in ("time", "value"))
 
@@ -212,7 +238,14 @@ def _sets(
             yield place, name, question, {}
             continue
         names = Names(member.stimulus for member in case.members)
-        known = {names.find(each) or each: value for each, value in values.items()}
+        known = {member: value for name, value in values.items() if (member := names.find(name)) is not None}
+        for stranger in (name for name in values if names.find(name) is None):
+            yield (
+                place,
+                stranger,
+                question,
+                {UNUSED: f"the set '{case.stimulus}' has no stimulus of this name"},
+            )
         lacking = [member.stimulus for member in case.members if known.get(member.stimulus) is None]
         if lacking:
             problem = f"the file has no value for '{lacking[0]}' in this set"

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import json
 import math
+import re
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,10 +24,12 @@ import polars as pl
 
 from heartfelt.errors import InputError, suggestion
 from heartfelt.formats.columns import MISSING
-from heartfelt.formats.json_files import numbered_lines
+from heartfelt.formats.json_files import RepeatedNameError, distinct_names, numbered_lines
 from heartfelt.formats.source_table import SYNONYMS, folded
+from heartfelt.predictors.inspect_logs import is_log
 from heartfelt.predictors.predictor import Ask, Prediction
 from heartfelt.study.answer import read_number
+from heartfelt.wording import listed
 
 LOWER = " (lower is better)"
 """What stands after the name of such a metric."""
@@ -34,7 +37,13 @@ LOWER_IS_BETTER = (
     "Lower is better of {}: a good one correlates negatively with ratings of quality. Of pairs, the lower is predicted to be "
     "chosen. The option negate=lower reverses their signs."
 )
-LINES = {".jsonl", ".ndjson"}
+LINES = {".jsonl", ".ndjson", ".jl"}
+_COMPRESSED = (b"\x1f\x8b", b"PK\x03\x04", b"BZh", b"\xfd7zX", b"\x28\xb5\x2f\xfd")
+"""What compressed files begin with."""
+STIMULUS = (*SYNONYMS["stimulus"], *SYNONYMS["path"])
+"""Usual names of the column of stimuli."""
+_SEVERAL = (*SYNONYMS["question"], "model", "epoch", "set", "first", "second", "time", "sample")
+"""Columns that tell apart rows about one stimulus."""
 _WHOLE = {"shares", "members", "orders", "samples", "boxes"}
 """Columns whose cells are objects or lists."""
 _ABOUT = {
@@ -42,6 +51,15 @@ _ABOUT = {
     *("question", "model", "set", "split", "index", "", "unnamed:_0", "column_1", "trial", "epoch"),
 }
 """Names of columns that describe a stimulus and are no metric."""
+_OF_THE_RUN = (
+    *("status", "provenance", "metadata", "model_id", "model_revision", "protocol_id", "protocol_version"),
+    *("protocol_digest", "bank_schema_version", "prompt_mode", "seed", "candidate_order"),
+)
+"""What VERSA's rows say of how they were made (its ``result_summary.py``); as do names that begin with an underscore."""
+_TEXT = re.compile(
+    r"(?:^|.*[_. ])(?:texts?|hyp|hypothes[ie]s|transcripts?|transcriptions?|captions?)", re.IGNORECASE
+)
+"""Names of columns of text, whose cells may look like numbers ("7") where somebody said a number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +75,11 @@ class Metric:
     @classmethod
     def named(cls, name: str) -> Metric:
         """The metric of that name; one that is not in the table has no direction and no ends."""
-        bare = name.removeprefix("universa_")
+        bare = (
+            name.strip().casefold().removeprefix("universa_").removeprefix("arecho_")
+        )  # networks that predict other metrics
         for pattern, better, low, high in _known_metrics():
-            if fnmatchcase(bare, pattern):
+            if fnmatchcase(bare, pattern.casefold()):
                 return cls(name, better == "lower", low, high)
         return cls(name)
 
@@ -94,6 +114,12 @@ def _known_metrics() -> tuple[tuple[str, str, float | None, float | None], ...]:
     return tuple(table.iter_rows())
 
 
+def is_compressed(path: Path) -> bool:
+    """Whether a file begins as compressed ones do."""
+    with path.open("rb") as file:
+        return file.read(6).startswith(_COMPRESSED)
+
+
 def is_lines(path: Path) -> bool:
     """Whether a file has an object on each line: by its ending, or because its text begins with an object."""
     if path.suffix.lower() in LINES:
@@ -106,38 +132,82 @@ def is_lines(path: Path) -> bool:
     return first.startswith(b"{") and whole and len(first) > 2
 
 
-def result_files(folder: Path) -> list[Path]:
-    """The files of a folder that have an object on each line."""
-    paths = [path for path in sorted(folder.iterdir()) if path.is_file() and is_lines(path)]
+def result_files(folder: Path) -> tuple[list[Path], dict[str, str]]:
+    """The files below a folder that have an object on each line, and of all others why they are not read."""
+    paths, others = [], dict[str, str]()
+    for path in sorted(path for path in folder.rglob("*") if path.is_symlink() or not path.is_dir()):
+        name = path.relative_to(folder)
+        reason = _why_not_read(path, hidden=any(part.startswith(".") for part in name.parts))
+        if reason is None:
+            paths.append(path)
+        else:
+            others[name.as_posix()] = reason
     if not paths:
+        held = (
+            listed([f"'{name}' {reason}" for name, reason in others.items()], 3) if others else "it is empty"
+        )
         raise InputError(
-            f"{folder} has no file of predictions with one object per line.",
+            f"{folder} has no file of predictions with one object per line: {held}.",
             "Name a file, or the folder of VERSA's results (result.1.txt, result.2.txt …).",
         )
-    return paths
+    return paths, others
+
+
+def _why_not_read(path: Path, *, hidden: bool) -> str | None:
+    """Why a file in a folder of results is not read; None for one with an object on each line."""
+    if hidden:
+        return "is hidden"
+    if not path.is_file():
+        return "is a link to a folder" if path.is_dir() else "is no file"
+    if is_log(path):
+        return "is a log of inspect_ai"
+    if path.suffix.lower() == ".log":  # VERSA's begin with its settings, as Python text
+        return "is a log"
+    try:
+        if is_compressed(path):
+            return "is compressed"
+        with path.open("rb") as file:
+            if not any(line.strip() for line in file):
+                return "is empty"
+    except OSError:
+        return "cannot be read"
+    return None if is_lines(path) else "does not have one object per line"
 
 
 def read_lines(paths: Sequence[Path]) -> list[dict[str, Any]]:
-    """The objects of one or more files; what several files say of one stimulus (the same ``key``) becomes one row."""
+    """The objects of one or more files; what several files say of one stimulus becomes one row."""
     rows: list[dict[str, Any]] = []
-    by_key: dict[str, dict[str, Any]] = {}
+    by_key: dict[tuple[str, ...], dict[str, Any]] = {}
     for path in paths:
         lines = list(numbered_lines(path))
+        added: dict[tuple[str, ...], dict[str, Any]] = {}
         for number, line in lines:
-            row = _flat(_record(line, f"{path}, line {number}", last=number == lines[-1][0]))
-            key = row.get("key")
-            before = by_key.setdefault(str(key), row) if len(paths) > 1 and key is not None else row
-            if before is row:
+            row = _record(line, f"{path}, line {number}", last=number == lines[-1][0])
+            key = _identity(row)
+            before = by_key.get(key)
+            if before is None:
                 rows.append(row)
+                if key:
+                    added.setdefault(key, row)
                 continue
             differing = next((n for n in row if n in before and not _same(row[n], before[n])), None)
             if differing is not None:
                 raise InputError(
-                    f"{path}, line {number}: '{key}' has another {differing} in an earlier file.",
+                    f"{path}, line {number}: '{key[0]}' has another {differing} in an earlier file.",
                     "Keep the results of one run in a folder.",
                 )
             before.update(row)
+        by_key |= added
     return rows
+
+
+def _identity(row: Mapping[str, Any]) -> tuple[str, ...]:
+    """The stimulus of a row, with the question and the model if it names them; empty where no stimulus is named."""
+    by_name = {folded(name): cell for name, cell in row.items() if cell is not None}
+    stimulus = next((by_name[name] for name in STIMULUS if name in by_name), None)
+    if stimulus is None:
+        return ()
+    return tuple(str(cell) for cell in (stimulus, *(by_name.get(name, "") for name in _SEVERAL)))
 
 
 def _same(earlier: Any, later: Any) -> bool:
@@ -146,20 +216,16 @@ def _same(earlier: Any, later: Any) -> bool:
 
 def _record(line: str, where: str, *, last: bool) -> dict[str, Any]:
     try:
-        return _parsed(line, where, last=last)
-    except _RepeatedNameError as error:
+        return _flat(_parsed(line, where, last=last))
+    except RepeatedNameError as error:
         raise InputError(
             f"{where}: the name '{error}' is there twice.", "Give each value a name of its own."
         ) from error
 
 
-class _RepeatedNameError(Exception):
-    """An object has two values of one name."""
-
-
 def _parsed(line: str, where: str, *, last: bool) -> dict[str, Any]:
     try:
-        record = json.loads(line, object_pairs_hook=_distinct)
+        record = json.loads(line, object_pairs_hook=distinct_names)
     except (ValueError, RecursionError) as error:
         record = _python_dict(line)
         if record is None:
@@ -173,15 +239,6 @@ def _parsed(line: str, where: str, *, last: bool) -> dict[str, Any]:
         raise InputError(
             f"{where}: this is no object.", "Write one object per line, with a name for each value."
         )
-    return record
-
-
-def _distinct(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
-    record: dict[str, Any] = {}
-    for name, value in pairs:
-        if name in record:
-            raise _RepeatedNameError(name)
-        record[name] = value
     return record
 
 
@@ -203,13 +260,13 @@ def _literal(node: ast.expr, line: str) -> Any:
         case ast.UnaryOp(op=ast.USub(), operand=operand):
             number = _literal(operand, line)
             return -number if isinstance(number, int | float) else None
-        case ast.Name(id="nan" | "inf" as name):
+        case ast.Name(id="nan" | "inf" | "NaN" | "Infinity" as name):
             return float(name)
         case ast.List(elts=parts) | ast.Tuple(elts=parts):
             return [_literal(part, line) for part in parts]
         case ast.Dict(keys=keys, values=values):
             names = [str(_literal(key, line)) for key in keys if key is not None]
-            return _distinct(zip(names, [_literal(value, line) for value in values], strict=True))
+            return distinct_names(zip(names, [_literal(value, line) for value in values], strict=True))
         case ast.Call(args=[only], keywords=_):
             return _literal(only, line)  # np.float64(3.2), tensor(3.2), array([1, 2])
     return ast.get_source_segment(line, node)
@@ -220,31 +277,54 @@ def _flat(record: Mapping[str, Any], within: str = "", depth: int = 5) -> dict[s
     out: dict[str, Any] = {}
     for name, value in record.items():
         if isinstance(value, dict) and name not in _WHOLE and value and depth:
-            out |= _flat(value, f"{within}{name}.", depth - 1)
+            parts = _flat(value, f"{within}{name}.", depth - 1)
         else:
-            out[f"{within}{name}"] = value
+            parts = {f"{within}{name}": value}
+        for part in parts:
+            if part in out:
+                raise RepeatedNameError(part)
+        out |= parts
     return out
 
 
 def metrics_in(
-    rows: Sequence[Mapping[str, Any]], header: Sequence[str], without: Iterable[str]
+    rows: Sequence[Mapping[str, Any]], header: Sequence[str], without: Iterable[str], chosen: Iterable[str]
 ) -> tuple[list[str], dict[str, str]]:
-    """The columns that hold numbers, and of the others why they are no metric. ``without`` are columns with another role."""
-    taken, metrics, others = set(without), [], dict[str, str]()
+    """The columns that hold numbers, and of the others why they are no metric. ``without`` are columns with another role.
+
+    Text that looks like a number is one only in tables without types, such as CSV, and in columns that are not called like
+    text or that were ``chosen``.
+    """
+    taken, asked, metrics, others = set(without), set(chosen), [], dict[str, str]()
+    typed = any(_is_typed_number(cell) for row in rows for cell in row.values())
     for name in header:
         if name in taken or folded(name) in _ABOUT:
+            continue
+        if name not in asked and (name.startswith("_") or name.split(".")[0] in _OF_THE_RUN):
+            others[name] = "says how the results were made"
             continue
         cells = [row.get(name) for row in rows]
         filled = [c for c in cells if c is not None and str(c).strip() not in MISSING]
         numbers = sum(as_number(cell) is not None for cell in filled)
-        if filled and 2 * numbers > len(filled):
-            metrics.append(name)
-        elif not filled and any(isinstance(cell, float) for cell in cells):
-            others[name] = "has no number"
+        is_text = name not in asked and not any(_is_typed_number(cell) for cell in filled)
+        if not filled:
+            others[name] = "has no number" if any(isinstance(cell, float) for cell in cells) else "is empty"
+        elif 2 * numbers > len(filled):
+            if is_text and (typed or _TEXT.fullmatch(name)):
+                others[name] = "holds text that looks like numbers"
+            else:
+                metrics.append(name)
+        elif any(isinstance(cell, list | dict) for cell in filled):
+            others[name] = "holds lists"
+        elif all(isinstance(cell, bool) for cell in filled):
+            others[name] = "holds true and false"
         else:
-            lists = any(isinstance(cell, list | dict) for cell in filled)
-            others[name] = "holds lists" if lists else "holds text" if filled else "is empty"
+            others[name] = "holds text"
     return metrics, others
+
+
+def _is_typed_number(cell: object) -> bool:
+    return isinstance(cell, int | float) and not isinstance(cell, bool)
 
 
 def as_number(cell: object) -> float | None:

@@ -20,7 +20,7 @@ _SPEC = re.compile(r"(?P<name>[^:\[\]]+)(?:\[(?P<options>[^\]]*)\])?(?::(?P<argu
 _OPTIONS_LAST = re.compile(r"(?P<argument>.+)\[(?P<options>\s*[A-Za-z_]\w*\s*=[^\[\]]*)\]", re.DOTALL)
 _LABEL = re.compile(r"(?P<label>[^:\[\]=]+)=(?P<spec>.+)", re.DOTALL)
 _FILE = re.compile(
-    r"(?P<argument>[^\[\]]+\.(?:csv|tsv|txt|json|jsonl|ndjson|parquet|pq|eval))(?:\[(?P<options>[^\]]*)\])?",
+    r"(?P<argument>[^\[\]]+\.(?:csv|tsv|txt|json|jsonl|ndjson|parquet|pq|eval)(?:\.(?:gz|bz2|xz|zst|zip))?)(?:\[(?P<options>[^\]]*)\])?",
     re.IGNORECASE,
 )
 _FUNCTION = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")

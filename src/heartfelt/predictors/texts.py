@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 
 from heartfelt.media.probe import AUDIO, IMAGES
@@ -99,23 +99,52 @@ def _split(name: str) -> tuple[str, str]:
 
 
 class Names:
-    """Stimuli by any unambiguous form of their name: with or without folder and extension."""
+    """Stimuli by any unambiguous form of their name: with or without extension, with all, some or none of its folders.
+
+    A name may have more folders than the stimulus (``/data/A/1.wav`` is ``A/1.wav``) or others, but not the folder of other
+    stimuli: ``B/1.wav`` is never ``A/1.wav`` where there are stimuli in ``B``.
+    """
 
     def __init__(self, stimuli: Iterable[str]) -> None:
         self._exact = dict.fromkeys(stimuli)
         self._forms: dict[str, str | None] = {}
+        self._folders: set[str] = set()
         for stimulus in self._exact:
-            for form in set(_forms(stimulus)):
+            self._folders.add(_folder(stimulus))
+            for form in dict.fromkeys(_forms(stimulus)):
                 self._forms[form] = None if form in self._forms else stimulus
 
     def find(self, name: str) -> str | None:
         """The stimulus of that name; None where there is none, or more than one."""
         if name in self._exact:
             return name
-        return next((stimulus for form in _forms(name) if (stimulus := self._forms.get(form))), None)
+        form = self._form(name)
+        return None if form is None else self._forms[form]
+
+    def is_ambiguous(self, name: str) -> bool:
+        """Whether several stimuli have that name."""
+        form = None if name in self._exact else self._form(name)
+        return form is not None and self._forms[form] is None
+
+    def _form(self, name: str) -> str | None:
+        """The longest form of a name that is also one of a stimulus."""
+        form = next((form for form in _forms(name) if form in self._forms), None)
+        if form is None or "/" in form:
+            return form
+        stimulus = self._forms[form]
+        is_of_others = _folder(name) in self._folders - {"", _folder(stimulus or "")}
+        return None if stimulus is not None and is_of_others and _folder(stimulus) else form
 
 
-def _forms(name: str) -> tuple[str, ...]:
+def _folder(name: str) -> str:
+    return PurePosixPath(name.replace("\\", "/")).parent.name
+
+
+def _forms(name: str) -> Iterator[str]:
+    """The name with all of its folders, then with fewer and fewer of them; each with and without its extension."""
     name = name.replace("\\", "/")
     stem = _split(name)[0]
-    return name, stem, PurePosixPath(name).name, PurePosixPath(stem).name
+    parts = name.count("/")
+    for skipped in range(parts + 1):
+        yield name.split("/", skipped)[-1]
+        yield stem.split("/", skipped)[-1]

@@ -8,7 +8,6 @@ to the smaller label.
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ import polars as pl
 from heartfelt.datasets.emolia.material import EmoliaOptions, Subset, gather, subsets_of
 from heartfelt.datasets.emolia.report import table as markdown
 from heartfelt.datasets.emolia.tables import spelt
-from heartfelt.files import write_text
+from heartfelt.files import file_names, write_text
 from heartfelt.formats.delimited import csv_text
 from heartfelt.predictors.task import ask_of
 from heartfelt.scoring.binary import HELD_OUT
@@ -51,12 +50,12 @@ def write_emolia_bench(
 ) -> list[Path]:
     """Write ``benchmark_outputs/<subset>/`` (below the model's name where there are several); return the folders."""
     ties = "honest" if options.ties == "missing" else "published"
-    out = []
+    out, names = [], file_names(scores.models)
     for subset in subsets_of(snapshot):
         labels = gather(snapshot, subset, EmoliaOptions(ties=ties)).labels  # type: ignore[arg-type]  # one of two words
         for model in scores.models:
             rows = _rows(snapshot, subset, labels, predictions.filter(pl.col("model") == model), options)
-            name = () if len(scores.models) == 1 else (re.sub(r"[^\w.-]+", "_", model),)
+            name = () if len(scores.models) == 1 else (names[model],)
             target = folder.joinpath(FOLDER, *name, subset.name)
             target.mkdir(parents=True)
             _write(target, subset, rows, _summary(subset, rows, scores, model, options))
