@@ -294,11 +294,16 @@ def test_a_workbook_is_refused_in_words(tmp_path: Path) -> None:
     [
         ("p.json", b'[{"key": "clip_000", "value": 4, "value": 5}]', "the name 'value' is there twice"),
         ("p.json", b"[" * 100_000, "cannot be read as JSON"),
-        ("p.jsonl.gz", gzip.compress(b'{"key": "clip_000", "value": 4}'), "p.jsonl.gz is compressed"),
-        ("p.csv", gzip.compress(b"stimulus,value\nclip_000,4\n"), "p.csv is compressed"),
-        ("p.json", gzip.compress(b"[]"), "p.json is compressed"),
-        ("p.jsonl", gzip.compress(b"{}"), "p.jsonl is compressed"),
+        (
+            "p.jsonl.gz",
+            gzip.compress(b'{"key": "clip_000", "value": 4}', mtime=0),
+            "p.jsonl.gz is compressed",
+        ),
+        ("p.csv", gzip.compress(b"stimulus,value\nclip_000,4\n", mtime=0), "p.csv is compressed"),
+        ("p.json", gzip.compress(b"[]", mtime=0), "p.json is compressed"),
+        ("p.jsonl", gzip.compress(b"{}", mtime=0), "p.jsonl is compressed"),
     ],
+    ids=["a name twice", "nested", "jsonl.gz", "csv", "json", "jsonl"],
 )
 def test_files_that_hide_something_are_refused(
     name: str, content: bytes, problem: str, tmp_path: Path
