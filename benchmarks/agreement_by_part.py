@@ -73,32 +73,63 @@ def worth(runs: int) -> None:
 
 def errors(runs: int) -> None:
     print(
-        f"{runs} studies per cell: share with p < .05 for one part that is like the rest, and that is worse"
+        f"{runs} studies per cell: share with p < .05 for one part that is like the rest or worse, coverage of the difference and"
+        " of its own error, any part of any column after Holm"
     )
-    for items, part in ((48, 4), (48, 12), (200, 10), (200, 50)):
-        for raters in (3, 8):
-            for extra in (0.0, 1.0):
-                rng, found, any_found = stream(items, part, raters, extra), 0, 0
-                for _ in range(runs):
-                    code = np.arange(items) // part
-                    true = rng.normal(size=items)
-                    noise = rng.normal(0, 1.2, (items, raters))
-                    label, error = true + noise.mean(axis=1), noise.var(axis=1, ddof=1) / raters
-                    predicted = true + rng.normal(size=items) * np.where(code == 0, 0.6 + extra, 0.6)
-                    rows = part_errors(
-                        Compared(
-                            model="m", task="t", wrong=(label - predicted) ** 2, noise=error,
-                            stimulus=np.arange(items), squared=True,
-                        ),
-                        "part", [f"{c:02}" for c in code], 0.95,
-                    )  # fmt: skip
-                    found += (rows[0].p or 1.0) < 0.05
-                    any_found += any(row.differs for row in rows)
-                print(
-                    f"{items} items, {part} in the part, {raters} raters, extra error {extra}: {found / runs:.3f}; "
-                    f"any of {items // part} after Holm {any_found / runs:.3f}",
-                    flush=True,
-                )
+    # Prompts, systems, prompts in the part (0: the part is a system), raters in the part and elsewhere.
+    designs = (
+        (48, 1, 4),
+        (48, 1, 12),
+        (200, 1, 50),
+        (12, 6, 4),
+        (24, 6, 6),
+        (60, 3, 10),
+        (12, 6, 0),
+        (24, 6, 0),
+        (60, 3, 0),
+    )
+    for prompts, systems, inside in designs:
+        for shared in (0.0, 0.5, 0.9) if systems > 1 else (0.0,):
+            for counts in ((3, 3), (8, 8), (3, 10), (2, 12)):
+                for extra in (0.0, 0.6):
+                    design = prompts, systems, inside, shared, counts, extra
+                    print(f"{design}: {_errors_of_design(design, runs)}", flush=True)
+
+
+def _errors_of_design(design: tuple[int, int, int, float, tuple[int, int], float], runs: int) -> str:
+    prompts, systems, inside, shared, counts, extra = design
+    rng, found, covers, of_error, any_part = stream(*design), 0, 0, 0, 0
+    prompt, system = np.divmod(np.arange(prompts * systems), systems)
+    part = prompt < inside if inside else system == 0
+    raters = np.where(part, *counts).astype(np.float64)
+    spread = np.where(part, 0.6 + extra, 0.6)
+    columns = {
+        "part": ["a" if row else "b" for row in part],
+        "six": [str(row // max(prompts // 6, 1)) for row in prompt],
+        "system": [str(row) for row in system],
+        "thirds": [str(row) for row in rng.integers(0, 3, part.size)],
+    }
+    true = (0.6 + extra) ** 2 - 0.36
+    for _ in range(runs):
+        of_prompt = rng.normal(size=prompts)[prompt]
+        off = spread * (shared**0.5 * of_prompt + (1 - shared) ** 0.5 * rng.normal(size=part.size))
+        noise = rng.normal(size=part.size) * 1.2 / raters**0.5
+        squared = 1.44 / raters * rng.chisquare(raters - 1) / (raters - 1)
+        rows = part_errors(
+            Compared(
+                model="m", task="t", wrong=(off + noise) ** 2, noise=squared, stimulus=np.arange(part.size), squared=True,
+                ratings=raters, group=prompt if systems > 1 else None, unit="prompts" if systems > 1 else "stimuli",
+            ),
+            columns, 0.95,
+        )  # fmt: skip
+        first = rows[0]
+        found += (first.p or 1.0) < 0.05
+        any_part += any(row.differs for row in rows)
+        low, high = first.excess.low, first.excess.high
+        covers += (low is None or low <= true) and (high is None or high >= true)
+        own = ((0.6 + extra) ** 2 + 1.44 / counts[0]) ** 0.5
+        of_error += (first.error.low or 0.0) <= own <= (first.error.high or np.inf)
+    return f"{found / runs:.3f}, {covers / runs:.3f}, {of_error / runs:.3f}, {any_part / runs:.3f}"
 
 
 def calibration(runs: int) -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import polars as pl
@@ -28,6 +28,8 @@ from heartfelt.scoring.scores import Task
 from heartfelt.scoring.sheet import Flags, Sheet, yes
 from heartfelt.scoring.sound import LEAST_SPREAD, unavailable
 from heartfelt.scoring.truth import ITEM, NO_RATINGS, Truth
+from heartfelt.snapshot import Snapshot
+from heartfelt.snapshot.stimulus_groups import COLUMNS, detected_groups
 from heartfelt.stats.calibration_line import CalibrationLine, calibration_line
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.raters_worth import METHOD, RatersWorth, raters_worth, worth_from_means
@@ -65,12 +67,50 @@ def thirds(values: pl.Series) -> pl.Series:
 
 
 @dataclass(frozen=True, slots=True)
+class StimulusGroups:
+    """Which stimuli belong together: the number of each one's group, and what says so (a column, or ``file name``)."""
+
+    of_stimulus: Mapping[str, int]
+    by: str
+
+    @property
+    def unit(self) -> str:
+        """What intervals are over."""
+        return f"groups of stimuli (by {self.by})"
+
+
+def stimulus_groups(truth: Truth) -> StimulusGroups | None:
+    """The groups of the stimuli, from their columns or file names; None where nothing says what belongs together."""
+    if isinstance(truth.snapshot, Snapshot):
+        stimuli = truth.snapshot.stimuli
+    else:
+        facts = [name for name in ("stimulus", "system", "intent", *COLUMNS) if name in truth.items.columns]
+        stimuli = truth.items.select(facts).unique("stimulus", keep="first", maintain_order=True)
+    # Only what is scored counts: a grouping that the selection makes trivial is none.
+    stimuli = stimuli.filter(
+        pl.col("stimulus").cast(pl.String).is_in(truth.items["stimulus"].unique().to_list())
+    )
+    detected = detected_groups(stimuli) if stimuli.height else None
+    if detected is None:
+        return None
+    by, values = detected
+    codes = np.unique(np.array(values, dtype=str), return_inverse=True)[1].tolist()
+    return StimulusGroups(dict(zip(stimuli["stimulus"].cast(pl.String), codes, strict=True)), by)
+
+
+@dataclass(frozen=True, slots=True)
 class ByPart:
     """Works out agreement by part; ratings are coded once per task."""
 
     truth: Truth
     options: ScoreOptions
+    grouping: StimulusGroups | None
     _ratings: dict[tuple[str, ...], Ratings] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, truth: Truth, options: ScoreOptions) -> ByPart:
+        """For a truth, with the groups of its stimuli."""
+        return cls(truth, options, stimulus_groups(truth))
 
     def columns(self, task: Task) -> list[str]:
         """The columns errors are given by: system, intent, loudness, length, and what slices were asked for."""
@@ -86,11 +126,34 @@ class ByPart:
         by = {name for task in tasks for name in self.columns(task)}
         reason = {name: unavailable(name, self.truth.items) for name in LEAST_SPREAD}
         reason |= dict.fromkeys(("system", "intent"), "the items have fewer than two")
-        return tuple(
+        out = [
             f"Errors are not given by {name}: {reason[name] or 'no task has two parts'}."
             for name in BY_DEFAULT
             if name not in by
-        )
+        ]
+        out += [
+            f"The noise of some labels of '{task.id}' is not known (no standard error, or no number of ratings), so its errors"
+            " by part include it: a part whose labels are made of fewer ratings seems worse."
+            for task in tasks
+            if task.kind == "numbers" and self._noise_unknown(task)
+        ]
+        if self.grouping is not None:
+            out.append(
+                f"Stimuli with the same {self.grouping.by} count as one group in the intervals and tests of calibration, biases and"
+                " errors by part."
+            )
+        return tuple(out)
+
+    def _noise_unknown(self, task: Task) -> bool:
+        """Whether labels of numbers come without their noise."""
+        return _noise_of(self.truth.items_of(task).filter(pl.col("label").is_not_null())) is None
+
+    def _groups_of(self, sheet: Sheet) -> Ints:
+        """The group of each row; the stimulus itself where nothing is known."""
+        if self.grouping is None:
+            return stimuli_of(sheet)
+        numbers = self.grouping.of_stimulus
+        return np.array([numbers[name] for name in sheet.rows["stimulus"].cast(pl.String)], np.int64)
 
     def calibration(self, sheet: Sheet) -> Calibration | None:
         """Calibration of numbers, or of probabilities; None where a model gives neither."""
@@ -99,8 +162,10 @@ class ByPart:
             return None
         of, rows, label, predicted = shown
         stimulus, system, confidence = stimuli_of(sheet)[rows], sheet.system[rows], self.options.confidence
-        repeated = None if sheet.stimulus is None else stimulus
-        line = calibration_line(label, predicted, repeated, confidence=confidence)
+        group, unit = (None if sheet.stimulus is None else stimulus), "stimuli"
+        if self.grouping is not None:
+            group, unit = self._groups_of(sheet)[rows], "groups"
+        line = calibration_line(label, predicted, group, confidence=confidence, unit=unit)
         over_systems = _no_line(FROM_SAME_SYSTEMS)
         biases: tuple[SystemBias, ...] = ()
         if not sheet.from_labels:
@@ -117,17 +182,18 @@ class ByPart:
             systems=biases,
         )
 
-    def errors(self, sheet: Sheet, marked: Marked, columns: Sequence[str]) -> Iterator[PartError]:
+    def errors(self, sheet: Sheet, marked: Marked, columns: Sequence[str]) -> Sequence[PartError]:
         """Errors by every column, over answered items; of predictions made of labels none."""
         if sheet.from_labels or sheet.against_other_labels:
-            return
+            return ()
         compared = _compared(sheet, marked, self.truth)
         if compared is None:
-            return
+            return ()
         rows, held = compared
-        for column in columns:
-            cells = cells_of(sheet, column).filter(pl.Series(rows)).to_list()
-            yield from part_errors(held, column, cells, self.options.confidence)
+        if self.grouping is not None:
+            held = replace(held, group=self._groups_of(sheet)[rows], unit=self.grouping.unit)
+        cells = {column: cells_of(sheet, column).filter(pl.Series(rows)).to_list() for column in columns}
+        return part_errors(held, cells, self.options.confidence)
 
     def worth(self, sheet: Sheet) -> Worth | None:
         """How many ratings the model's answer is worth, failures counted as an answer that says nothing."""
@@ -261,9 +327,11 @@ def _compared(sheet: Sheet, marked: Marked, truth: Truth) -> tuple[Flags, Compar
         return None
     if kind == "numbers" and not sheet.on_scale:
         predicted = _on_line(predicted, calibration_line(label, predicted))
-    if kind == "numbers" and "standard_error" in sheet.rows.columns:
-        squared = _floats(sheet, "standard_error")[rows] ** 2
-        noise = squared if np.isfinite(squared).all() else None
+    ratings = None
+    if kind == "numbers":
+        known = _noise_of(sheet.rows)
+        noise = None if known is None else known[rows]
+        ratings = sheet.rows["n"].cast(pl.Float64).fill_null(0.0).to_numpy()[rows]
     elif kind in ("binary", "categories"):
         noise = _votes_against(sheet, truth)
         noise = None if noise is None or not np.isfinite(noise[rows]).all() else noise[rows]
@@ -276,7 +344,25 @@ def _compared(sheet: Sheet, marked: Marked, truth: Truth) -> tuple[Flags, Compar
         noise=noise,
         stimulus=stimuli_of(sheet)[rows],
         squared=squares,
+        ratings=ratings,
     )
+
+
+def _noise_of(rows: pl.DataFrame) -> Floats | None:
+    """The squared standard error of every label; None where there is one of which nothing is known.
+
+    A label of a single rating has the noise of one rating elsewhere.
+    """
+    if "standard_error" not in rows.columns:
+        return None
+    squared = rows["standard_error"].cast(pl.Float64).fill_null(float("nan")).to_numpy() ** 2
+    n = rows["n"].cast(pl.Float64).fill_null(0.0).to_numpy()
+    known, counted = np.isfinite(squared), n > 0
+    several = known & (n > 1)
+    if several.any() and not known.all():
+        single = float((n * (n - 1) * squared)[several].sum() / (n - 1)[several].sum())
+        squared = np.where(known | ~counted, squared, single / np.maximum(n, 1))
+    return squared if np.isfinite(squared).all() else None
 
 
 def _votes_against(sheet: Sheet, truth: Truth) -> Floats | None:

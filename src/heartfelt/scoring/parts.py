@@ -8,7 +8,8 @@ of questions with categories it is the probability given to the answer, compared
 *Errors*: the mean squared error of numbers in every part (system, intent, any slice) next to what the noise of labels alone would
 give, which is the mean squared standard error of the labels: their difference estimates the squared error from the true values. Of
 categories, the share of wrong answers next to the share of votes against the label. The excess over noise is compared with that of
-the other items; p-values are corrected by Holm over the parts of a column.
+the other items (:mod:`heartfelt.stats.part_and_rest`): labels of few ratings are noisier, and stimuli of one prompt (theme, song)
+are one group. P-values are corrected by Holm over all parts of all columns.
 
 *Worth in ratings*: :mod:`heartfelt.stats.raters_worth`.
 """
@@ -24,11 +25,12 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from heartfelt.stats._bounds import t_quantile, with_t
+from heartfelt.stats._bounds import score_interval, t_quantile, with_t
 from heartfelt.stats.calibration_line import CalibrationLine
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.inference.posthoc import holm
-from heartfelt.stats.part_and_rest import part_and_rest
+from heartfelt.stats.jackknife import cluster_df, df_of_spread
+from heartfelt.stats.part_and_rest import part_and_rest, squared_error_spread
 from heartfelt.stats.stacking import StackResult
 from heartfelt.stats.triples import Floats, Ints
 from heartfelt.wording import interval, p_value
@@ -36,7 +38,7 @@ from heartfelt.wording import interval, p_value
 Flags: TypeAlias = npt.NDArray[np.bool_]
 OMIT = {"omit": True}
 FEWEST_IN_PART = 4
-"""A part with fewer stimuli is shown, but not tested against the rest."""
+"""A part with fewer stimuli (or groups of them) is shown, but not tested against the rest."""
 EXCESS = "squared error beyond noise, less that of the other items"
 EXCESS_SHARE = "wrong answers beyond votes against the label, less that of the other items"
 
@@ -210,8 +212,9 @@ def stack_words(row: Stack) -> str:
 class Compared:
     """What one model's errors are made of: labels and predictions of the answered rows, in one unit.
 
-    ``noise`` is the squared standard error of labels, or the share of votes against them; None where it is not known.
-    ``stimulus`` numbers the stimuli.
+    ``noise`` is the squared standard error of labels, or the share of votes against them; None where it is not known. ``ratings``
+    is how many each label is made of. ``stimulus`` numbers the stimuli, ``group`` what belongs together (the stimulus itself where
+    nothing else is known), which ``unit`` names.
     """
 
     model: str
@@ -220,6 +223,9 @@ class Compared:
     noise: Floats | None
     stimulus: Ints
     squared: bool
+    ratings: Floats | None = None
+    group: Ints | None = None
+    unit: str = "stimuli"
 
 
 def system_biases(
@@ -256,24 +262,40 @@ def system_biases(
 
 
 def part_errors(
-    compared: Compared, column: str, values: Sequence[str | None], confidence: float
+    compared: Compared, columns: Mapping[str, Sequence[str | None]], confidence: float
 ) -> list[PartError]:
-    """The errors of every value of a column that has two or more, each tested against the other items."""
-    names = sorted({value for value in values if value is not None})
-    if len(names) < 2:
-        return []
-    order = {name: code for code, name in enumerate(names)}
-    codes = np.array([-1 if value is None else order[value] for value in values], np.int64)
+    """The errors of every value of every column that has two or more, each tested against the other items."""
     beyond = compared.wrong if compared.noise is None else compared.wrong - compared.noise
-    rows = [
-        _part_error(compared, column, name, codes == code, codes >= 0, beyond, confidence)
-        for code, name in enumerate(names)
-    ]
+    rows = []
+    for column, values in columns.items():
+        names = sorted({value for value in values if value is not None})
+        if len(names) < 2:
+            continue
+        order = {name: code for code, name in enumerate(names)}
+        codes = np.array([-1 if value is None else order[value] for value in values], np.int64)
+        units = _units(compared, codes)
+        rows += [
+            _part_error(units, column, name, codes == code, codes >= 0, beyond, confidence)
+            for code, name in enumerate(names)
+        ]
     corrected = holm([row.p for row in rows], confidence=confidence)
     return [
         replace(row, p_adjusted=p, differs=bool(differs))
         for row, p, differs in zip(rows, corrected.adjusted, corrected.significant, strict=True)
     ]
+
+
+def _units(compared: Compared, codes: Ints) -> Compared:
+    """What is a sample: groups of stimuli, or the stimuli where the column's parts are the groups themselves."""
+    group = compared.group
+    if group is None or _same_parts(codes, group):
+        return replace(compared, group=compared.stimulus, unit="stimuli")
+    return compared
+
+
+def _same_parts(codes: Ints, group: Ints) -> bool:
+    pairs = np.unique(np.column_stack([codes, group]), axis=0)
+    return len(pairs) == np.unique(codes).size == np.unique(group).size
 
 
 def _part_error(
@@ -285,21 +307,20 @@ def _part_error(
     beyond: Floats,
     confidence: float,
 ) -> PartError:
-    inside_rows, rest = np.flatnonzero(inside), np.flatnonzero(present & ~inside)
+    inside_rows = np.flatnonzero(inside)
     mean = float(compared.wrong[inside_rows].mean())
     noise = None if compared.noise is None else float(compared.noise[inside_rows].mean())
     left = None if noise is None else max(mean - noise, 0.0)
     root = math.sqrt if compared.squared else float
-    excess, p = _excess(compared, inside_rows, rest, beyond, confidence)
-    stimuli = int(np.unique(compared.stimulus[inside_rows]).size)
+    excess, p = _excess(compared, inside[present], np.flatnonzero(present), beyond, confidence)
     return PartError(
         model=compared.model,
         task=compared.task,
         column=column,
         value=value,
         items=inside_rows.size,
-        stimuli=stimuli,
-        error=_error(compared, inside_rows, mean, stimuli, confidence),
+        stimuli=int(np.unique(compared.stimulus[inside_rows]).size),
+        error=_error(compared, inside_rows, mean, confidence),
         from_noise=None if noise is None else root(noise),
         beyond=None if left is None else root(left),
         excess=excess,
@@ -307,59 +328,92 @@ def _part_error(
     )
 
 
-def _error(compared: Compared, inside_rows: Ints, mean: float, stimuli: int, confidence: float) -> Estimate:
-    """The error of a part: a root mean square with an interval on the log scale, or a share."""
+def _error(compared: Compared, inside_rows: Ints, mean: float, confidence: float) -> Estimate:
+    """The error of a part: a root mean square with an interval on the log scale, or a share with a score interval."""
     name = "root mean squared error" if compared.squared else "share of wrong answers"
-    counts = {"items": inside_rows.size, "stimuli": stimuli}
+    codes = np.unique(_group(compared)[inside_rows], return_inverse=True)[1]
+    sizes = np.bincount(codes)
+    counts = {"items": inside_rows.size, "stimuli": int(np.unique(compared.stimulus[inside_rows]).size)}
     shown = math.sqrt(mean) if compared.squared else mean
     estimate = Estimate(shown, method=name, confidence=confidence, counts=counts)
-    if stimuli < FEWEST_IN_PART:
-        return estimate.without_interval(f"{stimuli} stimuli; at least {FEWEST_IN_PART} are needed")
-    error = math.sqrt(_variance(compared.wrong[inside_rows], compared.stimulus[inside_rows]))
-    half = t_quantile(confidence, stimuli - 1) * error
-    if not compared.squared:
-        return estimate.with_interval(
-            max(mean - half, 0.0), min(mean + half, 1.0), "Student t over stimuli", confidence
+    if sizes.size < FEWEST_IN_PART:
+        return estimate.without_interval(
+            f"{sizes.size} {compared.unit}; at least {FEWEST_IN_PART} are needed"
         )
-    if mean <= 0 or error <= 0:
+    sums: Floats = np.bincount(codes, compared.wrong[inside_rows] - mean).astype(np.float64)
+    variance = float(sums @ sums) / inside_rows.size**2 * sizes.size / (sizes.size - 1)
+    if compared.squared and (mean <= 0 or variance <= 0):
         return estimate.without_interval("there is no error to be uncertain about")
+    # As for errors in heartfelt.stats.jackknife: squares are skewed, so few of them say little of their own spread.
+    df = min(cluster_df(sizes), df_of_spread(sums), max((sizes.size - 1) / 2, 1.5))
+    if not compared.squared:
+        end = variance <= 0
+        size = float(sizes.size) if end else mean * (1 - mean) / variance
+        quantile = t_quantile(confidence, sizes.size - 1 if end else max(cluster_df(sizes), 1.0))
+        how = f"Wilson at the effective sample size, Student t over {compared.unit}"
+        return estimate.with_interval(*score_interval(mean, size, quantile), how, confidence)
+    half = t_quantile(confidence, max(df, 1.0)) * math.sqrt(variance)
     ends = mean * np.exp(np.minimum(np.array([-half, half]) / mean, 100.0))
     low, high = np.sqrt(ends).tolist()
-    return estimate.with_interval(low, high, "Student t over stimuli, log scale", confidence)
+    return estimate.with_interval(low, high, f"Student t over {compared.unit}, log scale", confidence)
+
+
+def _group(compared: Compared) -> Ints:
+    return compared.stimulus if compared.group is None else compared.group
 
 
 def _excess(
-    compared: Compared, inside_rows: Ints, rest: Ints, beyond: Floats, confidence: float
+    compared: Compared, inside: Flags, rows: Ints, beyond: Floats, confidence: float
 ) -> tuple[Estimate, float | None]:
-    """The mean over the stimuli of a part less that of the rest, with its p-value."""
+    """The mean of a part less that of the rest, with its p-value; ``inside`` says which of ``rows`` are in the part."""
     name = EXCESS if compared.squared else EXCESS_SHARE
-    sides = [_by_stimulus(beyond[rows], compared.stimulus[rows]) for rows in (inside_rows, rest)]
-    sizes = sides[0].size, sides[1].size
-    counts = {"stimuli": sizes[0], "other_stimuli": sizes[1]}
-    if not sizes[1]:
+    stimulus, group, values = compared.stimulus[rows], _group(compared)[rows], beyond[rows]
+    sides = (inside, ~inside)
+    counts = dict(
+        zip(
+            ("stimuli", "other_stimuli"), (int(np.unique(stimulus[side]).size) for side in sides), strict=True
+        )
+    )
+    if inside.all():
         return Estimate.missing("there are no other items", name, counts), None
-    estimate = Estimate(float(sides[0].mean() - sides[1].mean()), method=name, counts=counts)
-    if min(sizes) < FEWEST_IN_PART:
-        reason = f"{min(sizes)} stimuli; at least {FEWEST_IN_PART} are needed on both sides"
+    difference = float(values[inside].mean() - values[~inside].mean())
+    estimate = Estimate(difference, method=name, counts=counts)
+    fewest = min(np.unique(group[side]).size for side in sides)
+    if fewest < FEWEST_IN_PART:
+        reason = f"{fewest} {compared.unit}; at least {FEWEST_IN_PART} are needed on both sides"
         return estimate.without_interval(reason), None
-    result = part_and_rest(*sides, confidence=confidence)
+    spread = None
+    if compared.squared:
+        noise = _noise_by_side(compared, rows, inside)
+        counted = np.zeros(rows.size) if compared.ratings is None else compared.ratings[rows]
+        spread = squared_error_spread(noise, counted)
+    result = part_and_rest(values, inside, confidence=confidence, group=group, spread=spread)
     if result is None:
         return estimate.without_interval("all items are equally wrong"), None
     low, high, p = result
-    return estimate.with_interval(low, high, "permutation of stimuli, Pearson type III", confidence), p
+    if not math.isfinite(high - low):
+        return estimate.without_interval("too few to bound it on both sides"), p
+    return estimate.with_interval(
+        low, high, f"inverted test over {compared.unit}, Pearson type III", confidence
+    ), p
 
 
-def _by_stimulus(values: Floats, stimulus: Ints) -> Floats:
-    codes = np.unique(stimulus, return_inverse=True)[1]
-    return np.asarray(np.bincount(codes, values) / np.bincount(codes)) if values.size else values
+def _noise_by_side(compared: Compared, rows: Ints, inside: Flags) -> Floats:
+    """The noise to expect of every label: the mean noise of a rating in the part, or in the rest, over its ratings.
 
-
-def _variance(values: Floats, stimulus: Ints) -> float:
-    """The variance of a mean whose rows of one stimulus belong together."""
-    codes = np.unique(stimulus, return_inverse=True)[1]
-    sums = np.bincount(codes, values - values.mean())
-    groups = sums.size
-    return float(sums @ sums) / values.size**2 * groups / max(groups - 1, 1)
+    The squared standard error of one label of two or three ratings says little by itself.
+    """
+    if compared.noise is None:
+        return np.zeros(rows.size)
+    noise, n = compared.noise[rows], None if compared.ratings is None else compared.ratings[rows]
+    out = np.zeros(rows.size)
+    for side in (inside, ~inside):
+        if n is None or not (n[side] > 0).all():
+            out[side] = noise[side].mean()
+        else:
+            weight = np.maximum(n[side] - 1, 1e-9)
+            out[side] = float(weight @ (n[side] * noise[side])) / float(weight.sum()) / n[side]
+    return out
 
 
 def _mean(values: Floats, name: str, confidence: float) -> Estimate:

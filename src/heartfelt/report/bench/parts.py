@@ -123,7 +123,7 @@ def failures(scores: Scores, task: Task) -> Chart | Absent:
     noise = "the votes against the label" if task.kind in ("binary", "categories") else "the noise of labels"
     caption = (
         f"Darker is worse: {what} beyond {noise} (the error itself where that is not known). A star marks parts"
-        " that differ from the other items beyond chance (Holm over the parts of a column)."
+        " that differ from the other items beyond chance (Holm over all parts shown)."
     )
     return panels.chart(f"Where models fail: {spaced(task.id)}", caption, "Errors are not given by part.")
 
