@@ -23,6 +23,7 @@ from heartfelt.site.boards import _without_oracles
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.snapshot import Source
 from heartfelt.stats.inference.posthoc import holm
+from heartfelt.stats.triples import Ints
 from tests.scoring import made
 
 FEW = ScoreOptions(resamples=100)
@@ -254,13 +255,26 @@ def test_parts_that_do_not_differ_are_seldom_named() -> None:
     assert named <= 7
 
 
-def errors_of(wrong: list[float], columns: dict[str, list[str]], **facts: object) -> list[PartError]:
-    """The errors by part of a model whose squared errors are these."""
-    values = np.array(wrong)
+def errors_of(
+    wrong: list[float],
+    columns: dict[str, list[str]],
+    *,
+    group: Ints | None = None,
+    unit: str = "stimuli",
+    squared: bool = True,
+) -> list[PartError]:
+    """The errors by part of a model that is so wrong."""
     compared = Compared(
-        model="m", task="t", wrong=values, noise=None, stimulus=np.arange(values.size), squared=True
+        model="m",
+        task="t",
+        wrong=np.array(wrong),
+        noise=None,
+        stimulus=np.arange(len(wrong)),
+        squared=squared,
+        group=group,
+        unit=unit,
     )
-    return part_errors(replace(compared, **facts), columns, 0.95)  # type: ignore[arg-type]
+    return part_errors(compared, columns, 0.95)
 
 
 def test_columns_are_corrected_together() -> None:
@@ -275,7 +289,7 @@ def test_columns_are_corrected_together() -> None:
 
 
 def test_a_part_of_three_prompts_is_not_tested_but_one_prompt_is() -> None:
-    group = np.repeat(np.arange(12), 6)
+    group: Ints = np.repeat(np.arange(12), 6)
     wrong = np.random.default_rng(6).chisquare(1, 72).tolist()
     columns = {"intent": [f"i{name // 3}" for name in group], "prompt": [f"p{name}" for name in group]}
     rows = errors_of(wrong, columns, group=group, unit="groups of stimuli (by prompt)")
