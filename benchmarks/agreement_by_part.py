@@ -1,8 +1,9 @@
 """Simulations with known truth behind agreement by part: ``python -m benchmarks.agreement_by_part [PART] [RUNS]``.
 
 PART is ``worth`` (coverage and width of intervals of the worth in ratings), ``errors`` (type I error and power of comparing one
-part with the rest), ``calibration`` (coverage of slopes and biases under noisy labels), ``stack`` (how often combining models is
-called better), ``speed`` or ``all``. Prints the tables of docs/stats/coverage.md.
+part with the rest, coverage of their difference), ``calibration`` (coverage of slopes and biases under noisy labels), ``biases``
+(the same where raters differ and stimuli share prompts), ``stack`` (how often combining models is called better), ``speed`` or
+``all``. Prints the tables of docs/stats/coverage.md.
 """
 
 from __future__ import annotations
@@ -10,10 +11,14 @@ from __future__ import annotations
 import sys
 import time
 import zlib
+from dataclasses import replace
+from functools import partial
 
 import numpy as np
+import polars as pl
 
-from heartfelt.scoring.parts import Compared, part_errors
+from heartfelt.scoring.label_raters import LabelRaters
+from heartfelt.scoring.parts import Compared, Gaps, part_errors, system_biases
 from heartfelt.stats.calibration_line import calibration_line
 from heartfelt.stats.raters_worth import RatersWorth, raters_worth
 from heartfelt.stats.ratings import Ratings, as_ratings
@@ -152,6 +157,75 @@ def calibration(runs: int) -> None:
             )
 
 
+def biases(runs: int) -> None:
+    print(
+        f"{runs} studies per cell: coverage of the bias of a system, over all stimuli, of the slope; the first without raters;"
+        " share of studies where any unbiased system is called biased (Holm), and without raters"
+    )
+    for stimuli, systems, raters, each in ((48, 4, 6, 6), (96, 6, 12, 6), (96, 6, 30, 10), (240, 6, 24, 24)):
+        for prompts in (0, 12):
+            for levels in (0.0, 0.7):
+                rng, hits, called = stream(stimuli, raters, prompts, levels), np.zeros(4), np.zeros(2)
+                for _ in range(runs):
+                    rows, answers, predicted = _rated(rng, stimuli, systems, raters, each, prompts, levels)
+                    label, every = rows["truth"].to_numpy(), np.ones(stimuli, np.bool_)
+                    group = np.arange(stimuli) // systems % prompts if prompts else np.arange(stimuli)
+                    panel = LabelRaters.of(rows, answers)
+                    assert panel is not None
+                    gaps = Gaps(label=label, predicted=predicted, group=group)
+                    alone = system_biases(gaps, rows["system"].to_list(), 0.95)
+                    both = replace(gaps, of_raters=partial(panel.of_bias, predicted=predicted))
+                    found = system_biases(both, rows["system"].to_list(), 0.95)
+                    line = calibration_line(label, predicted, group, raters=panel.of_line(every, predicted))
+                    estimates = (
+                        (found[0].bias, 0.0),
+                        (line.bias, 0.0),
+                        (line.slope, 0.7),
+                        (alone[0].bias, 0.0),
+                    )
+                    for at, (estimate, true) in enumerate(estimates):
+                        hits[at] += float(estimate.low or 0) <= true <= float(estimate.high or 0)
+                    called += [any(row.differs for row in rows) for rows in (found, alone)]
+                print(
+                    f"{stimuli} stimuli, {systems} systems, {raters} raters, {each} per stimulus, {prompts} prompts,"
+                    f" levels {levels}: {hits / runs}, {called / runs}",
+                    flush=True,
+                )
+
+
+def _rated(
+    rng: np.random.Generator, stimuli: int, systems: int, raters: int, each: int, prompts: int, levels: float
+) -> tuple[pl.DataFrame, pl.DataFrame, Floats]:
+    """Rows with labels, single ratings, and predictions whose slope is .7 and bias 0; prompts share half of their error."""
+    predicted = rng.normal(size=stimuli)
+    shared = rng.normal(size=max(prompts, 1))[np.arange(stimuli) // systems % prompts] if prompts else 0.0
+    true = 0.7 * predicted + 0.4 * (shared + rng.normal(size=stimuli))
+    level = rng.normal(0, levels, raters)
+    item = np.repeat(np.arange(stimuli), each)
+    rater = np.concatenate([rng.permutation(raters)[:each] for _ in range(stimuli)])
+    value = true[item] + level[rater] + rng.normal(size=item.size)
+    names = pl.Series("stimulus", [f"s{name}" for name in range(stimuli)])
+    rows = pl.DataFrame(
+        {
+            "stimulus": names,
+            "question": ["q"] * stimuli,
+            "system": [f"S{name % systems}" for name in range(stimuli)],
+            "intent": pl.Series([None] * stimuli, dtype=pl.String),
+            "truth": np.bincount(item, value) / each,
+        }
+    )
+    answers = pl.DataFrame(
+        {
+            "rater": [f"r{name}" for name in rater],
+            "stimulus": names.gather(item),
+            "question": ["q"] * item.size,
+            "value": value,
+            "known": [True] * item.size,
+        }
+    )
+    return rows, answers, predicted
+
+
 def predictions(kind: str, true: Floats, shared: Floats, rng: np.random.Generator) -> Floats:
     """Models of one study, one per column."""
     size, first = true.size, true + rng.normal(size=true.size)
@@ -203,7 +277,14 @@ def speed(_: int) -> None:
         )
 
 
-PARTS = {"worth": worth, "errors": errors, "calibration": calibration, "stack": stack, "speed": speed}
+PARTS = {
+    "worth": worth,
+    "errors": errors,
+    "calibration": calibration,
+    "biases": biases,
+    "stack": stack,
+    "speed": speed,
+}
 
 
 def main() -> None:

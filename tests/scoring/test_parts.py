@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import wave
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -16,12 +17,14 @@ from heartfelt.benchmark.stacking import stacks_of, with_stacks
 from heartfelt.media.probe import probe_stimuli
 from heartfelt.scoring import ScoreOptions, Scores, score, truth_of
 from heartfelt.scoring.by_part import stimulus_groups, thirds
+from heartfelt.scoring.label_raters import LabelRaters
 from heartfelt.scoring.leaderboard import ScoredRun, boards_of
-from heartfelt.scoring.parts import Compared, PartError, Parts, part_errors
+from heartfelt.scoring.parts import Compared, Gaps, PartError, Parts, part_errors, system_biases
 from heartfelt.serialization import from_json
 from heartfelt.site.boards import _without_oracles
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.snapshot import Source
+from heartfelt.stats.calibration_line import calibration_line
 from heartfelt.stats.inference.posthoc import holm
 from heartfelt.stats.triples import Ints
 from tests.scoring import made
@@ -275,6 +278,53 @@ def errors_of(
         unit=unit,
     )
     return part_errors(compared, columns, 0.95)
+
+
+def test_the_bias_of_a_system_takes_raters_as_a_sample() -> None:
+    """Six raters whose levels differ rate everything; the model knows the true means."""
+    called, holds, systems = 0, 0, np.arange(48) % 4
+    item, rater = (axis.ravel() for axis in np.indices((48, 6)))
+    for seed in range(60):
+        draw = np.random.default_rng(seed)
+        true = draw.normal(size=48)
+        value = true[item] + draw.normal(0, 0.7, 6)[rater] + draw.normal(0, 0.5, item.size)
+        name = pl.Series("stimulus", [f"s{at}" for at in range(48)])
+        rows = pl.DataFrame({"stimulus": name, "question": "q", "system": "A", "intent": "i"}).with_columns(
+            pl.Series("truth", value.reshape(48, 6).mean(axis=1))
+        )
+        answers = pl.DataFrame(
+            {"stimulus": name.gather(item), "question": "q", "value": value, "known": True}
+        )
+        answers = answers.with_columns(pl.Series("rater", [f"r{at}" for at in rater]))
+        raters = LabelRaters.of(rows, answers)
+        assert raters is not None
+        predicted = true + draw.normal(0, 0.3, 48)
+        gaps = Gaps(label=rows["truth"].to_numpy(), predicted=predicted, group=np.arange(48))
+        gaps = replace(gaps, of_raters=partial(raters.of_bias, predicted=predicted))
+        called += any(row.differs for row in system_biases(gaps, [f"S{at}" for at in systems], 0.95))
+        line = calibration_line(
+            gaps.label, predicted, raters=raters.of_line(np.ones(48, np.bool_), predicted)
+        )
+        holds += (line.bias.low or 0.0) <= 0 <= (line.bias.high or 0.0)
+    # Over stimuli alone more than 30 of 60 are called biased.
+    assert called <= 8
+    assert holds >= 52
+
+
+def test_where_raters_are_unknown_biases_say_so(numbers: tuple[Snapshot, dict[str, float]]) -> None:
+    snapshot, truth = numbers
+    anonymous = Snapshot.build(
+        snapshot.study,
+        stimuli=snapshot.stimuli,
+        ratings=snapshot.ratings.with_columns(pl.lit(None, dtype=pl.String).alias("rater")),
+    )
+    named, unnamed = (score(data, predicted(truth), FEW).parts for data in (snapshot, anonymous))
+    intervals = [parts.calibrations[0].systems[0].bias.interval for parts in (named, unnamed)]
+    assert intervals == ["Student t over stimuli and raters", "Student t over stimuli"]
+    assert [any("who gave the ratings" in note for note in parts.notes) for parts in (named, unnamed)] == [
+        False,
+        True,
+    ]
 
 
 def test_columns_are_corrected_together() -> None:

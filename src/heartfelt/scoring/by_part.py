@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 import polars as pl
 
+from heartfelt.analysis.two_way import LEAST_RATERS
 from heartfelt.labels.labels import PUBLISHED
 from heartfelt.scoring.binary import probabilities
+from heartfelt.scoring.label_raters import LabelRaters
 from heartfelt.scoring.measure import Marked
 from heartfelt.scoring.options import ScoreOptions
 from heartfelt.scoring.parts import (
@@ -18,6 +21,7 @@ from heartfelt.scoring.parts import (
     PROBABILITIES,
     Calibration,
     Compared,
+    Gaps,
     PartError,
     SystemBias,
     Worth,
@@ -106,6 +110,7 @@ class ByPart:
     options: ScoreOptions
     grouping: StimulusGroups | None
     _ratings: dict[tuple[str, ...], Ratings] = field(default_factory=dict)
+    _raters: dict[tuple[str, ...], LabelRaters | None] = field(default_factory=dict)
 
     @classmethod
     def of(cls, truth: Truth, options: ScoreOptions) -> ByPart:
@@ -137,6 +142,12 @@ class ByPart:
             for task in tasks
             if task.kind == "numbers" and self._noise_unknown(task)
         ]
+        out += [
+            f"It is not known who gave the ratings of '{task.id}', so intervals of its calibration and biases do not take raters as"
+            " a sample: where the same raters rated all stimuli, they are too narrow."
+            for task in tasks
+            if task.kind == "numbers" and not self._raters_known(task)
+        ]
         if self.grouping is not None:
             out.append(
                 f"Stimuli with the same {self.grouping.by} count as one group in the intervals and tests of calibration, biases and"
@@ -147,6 +158,11 @@ class ByPart:
     def _noise_unknown(self, task: Task) -> bool:
         """Whether labels of numbers come without their noise."""
         return _noise_of(self.truth.items_of(task).filter(pl.col("label").is_not_null())) is None
+
+    def _raters_known(self, task: Task) -> bool:
+        """Whether single ratings say who gave them, by three raters or more."""
+        given = self.truth.answers.filter(pl.col("question").is_in(task.questions))
+        return bool(given.height and given["known"].all()) and given["rater"].n_unique() >= LEAST_RATERS
 
     def _groups_of(self, sheet: Sheet) -> Ints:
         """The group of each row; the stimulus itself where nothing is known."""
@@ -161,18 +177,31 @@ class ByPart:
         if shown is None:
             return None
         of, rows, label, predicted = shown
-        stimulus, system, confidence = stimuli_of(sheet)[rows], sheet.system[rows], self.options.confidence
-        group, unit = (None if sheet.stimulus is None else stimulus), "stimuli"
-        if self.grouping is not None:
-            group, unit = self._groups_of(sheet)[rows], "groups"
-        line = calibration_line(label, predicted, group, confidence=confidence, unit=unit)
+        group, unit = self._groups_of(sheet), "stimuli" if self.grouping is None else self.grouping.unit
+        raters = None if of == PROBABILITIES else self._raters_of(sheet)
+        confidence = self.options.confidence
+        repeated = self.grouping is not None or sheet.stimulus is not None
+        line = calibration_line(
+            label[rows],
+            predicted[rows],
+            group[rows] if repeated else None,
+            confidence=confidence,
+            unit="stimuli" if self.grouping is None else "groups",
+            raters=None if raters is None else raters.of_line(rows, predicted),
+        )
         over_systems = _no_line(FROM_SAME_SYSTEMS)
         biases: tuple[SystemBias, ...] = ()
         if not sheet.from_labels:
-            names = sheet.rows["system"].cast(pl.String).filter(pl.Series(rows)).to_list()
             on_scale = _on_line(predicted, line) if of == ON_LINE else predicted
-            biases = system_biases(label, on_scale, names, stimulus, confidence)
-            over_systems = _over_systems(label, predicted, system, confidence)
+            gaps = Gaps(label=label, predicted=on_scale, group=group, unit=unit)
+            if raters is not None:
+                gaps = replace(gaps, of_raters=partial(raters.of_bias, predicted=on_scale))
+            systems = sheet.rows["system"].cast(pl.String).to_list()
+            named = [name if answered else None for name, answered in zip(systems, rows, strict=True)]
+            biases = system_biases(gaps, named, confidence)
+            over_systems = _over_systems(
+                label, predicted, np.where(rows, sheet.system, -1), confidence, raters
+            )
         return Calibration(
             model=sheet.model,
             task=sheet.task.id,
@@ -235,6 +264,13 @@ class ByPart:
             sheet.truth, _floats(sheet, "standard_error"), n, filled, confidence=confidence
         )
 
+    def _raters_of(self, sheet: Sheet) -> LabelRaters | None:
+        """The single ratings behind the labels of a sheet, where it is known who gave them."""
+        key = sheet.task.questions
+        if key not in self._raters:
+            self._raters[key] = LabelRaters.of(sheet.rows, self.truth.answers)
+        return self._raters[key]
+
     def _ratings_of(self, sheet: Sheet) -> Ratings:
         """The single ratings of the items of a sheet; of yes or no as 1 and 0."""
         if sheet.task.questions not in self._ratings:
@@ -278,7 +314,7 @@ def _ordered(sheet: Sheet) -> Floats | None:
 
 
 def _calibrated(sheet: Sheet) -> tuple[str, Flags, Floats, Floats] | None:
-    """What is calibrated, the rows that have it, and labels and predictions there."""
+    """What is calibrated, the rows that have it, and the labels and predictions of all rows."""
     if sheet.task.kind == "numbers":
         of, label = (NUMBERS if sheet.on_scale else ON_LINE), sheet.truth
         predicted = sheet.code if sheet.on_scale else sheet.score
@@ -291,7 +327,7 @@ def _calibrated(sheet: Sheet) -> tuple[str, Flags, Floats, Floats] | None:
     else:
         return None
     rows = sheet.answered & np.isfinite(predicted)
-    return (of, rows, label[rows], predicted[rows]) if rows.any() else None
+    return (of, rows, label, np.where(rows, predicted, np.nan)) if rows.any() else None
 
 
 def _on_line(predicted: Floats, line: CalibrationLine) -> Floats:
@@ -304,12 +340,19 @@ def _no_line(reason: str) -> CalibrationLine:
     return CalibrationLine(*(Estimate.missing(reason, name) for name in ("slope", "intercept", "bias")))
 
 
-def _over_systems(label: Floats, predicted: Floats, system: Ints, confidence: float) -> CalibrationLine:
+def _over_systems(
+    label: Floats, predicted: Floats, system: Ints, confidence: float, raters: LabelRaters | None
+) -> CalibrationLine:
     present = system >= 0
     if np.unique(system[present]).size < 3:
         return _no_line("fewer than 3 systems")
     return calibration_line(
-        label[present], predicted[present], system[present], confidence=confidence, unit="systems"
+        label[present],
+        predicted[present],
+        system[present],
+        confidence=confidence,
+        unit="systems",
+        raters=None if raters is None else raters.of_line(present, predicted),
     )
 
 

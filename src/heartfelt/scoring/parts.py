@@ -2,8 +2,9 @@
 many ratings its answer is worth.
 
 *Calibration*: labels regressed on predictions (:mod:`heartfelt.stats.calibration_line`), over stimuli and over systems, and the
-mean prediction less the mean label of every system. Numbers are compared on the scale, or after being put on it by their line;
-of questions with categories it is the probability given to the answer, compared with how often it is right.
+mean prediction less the mean label of every system, with raters as a sample where it is known who rated. Numbers are compared on
+the scale, or after being put on it by their line; of questions with categories it is the probability given to the answer, compared
+with how often it is right.
 
 *Errors*: the mean squared error of numbers in every part (system, intent, any slice) next to what the noise of labels alone would
 give, which is the mean squared standard error of the labels: their difference estimates the squared error from the true values. Of
@@ -17,13 +18,12 @@ are one group. P-values are corrected by Holm over all parts of all columns.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-import polars as pl
 
 from heartfelt.stats._bounds import score_interval, t_quantile, with_t
 from heartfelt.stats.calibration_line import CalibrationLine
@@ -33,6 +33,7 @@ from heartfelt.stats.jackknife import cluster_df, df_of_spread
 from heartfelt.stats.part_and_rest import part_and_rest, squared_error_spread
 from heartfelt.stats.stacking import StackResult
 from heartfelt.stats.triples import Floats, Ints
+from heartfelt.stats.two_way_jackknife import RaterVariance
 from heartfelt.wording import interval, p_value
 
 Flags: TypeAlias = npt.NDArray[np.bool_]
@@ -228,32 +229,40 @@ class Compared:
     unit: str = "stimuli"
 
 
-def system_biases(
-    label: Floats, predicted: Floats, system: Sequence[str | None], stimulus: Ints, confidence: float
-) -> tuple[SystemBias, ...]:
-    """The bias of every system, with intervals over its stimuli, and p-values corrected over systems."""
-    table = pl.DataFrame(
-        {"system": list(system), "stimulus": stimulus, "label": label, "gap": predicted - label},
-        schema_overrides={"system": pl.String},
-    ).drop_nulls("system")
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Gaps:
+    """Labels and predictions in one unit, the groups of stimuli they belong to, and what raters add.
+
+    ``of_raters`` gives the variance over raters of the mean gap of some rows, None where it is not known who rated.
+    """
+
+    label: Floats
+    predicted: Floats
+    group: Ints
+    unit: str = "stimuli"
+    of_raters: Callable[[Flags], RaterVariance | None] = lambda _: None
+
+
+def system_biases(gaps: Gaps, system: Sequence[str | None], confidence: float) -> tuple[SystemBias, ...]:
+    """The bias of every system, with intervals over its stimuli and the raters, and p-values corrected over systems."""
+    names = np.array([name or "" for name in system], dtype=object)
     rows = []
-    for (name,), part in table.group_by("system", maintain_order=True):
-        means = part.group_by("stimulus", maintain_order=True).agg(pl.col("label", "gap").mean())
-        of_label, bias = (
-            _mean(means[column].to_numpy(), what, confidence)
-            for column, what in (("label", "mean label"), ("gap", "mean prediction less mean label"))
-        )
+    for name in sorted({name for name in system if name is not None}):
+        inside = np.array(names == name, np.bool_)
+        raters, group = gaps.of_raters(inside), gaps.group[inside]
+        label, _ = _mean(gaps.label[inside], group, raters, gaps.unit, "mean label", confidence)
+        gap = gaps.predicted[inside] - gaps.label[inside]
+        bias, p = _mean(gap, group, raters, gaps.unit, "mean prediction less mean label", confidence)
         rows.append(
             SystemBias(
-                system=str(name),
-                items=part.height,
-                prediction=float(of_label) + float(bias),
-                label=of_label,
+                system=name,
+                items=int(inside.sum()),
+                prediction=float(gaps.predicted[inside].mean()),
+                label=label,
                 bias=bias,
-                p=_p_of_mean(means["gap"].to_numpy()),
+                p=p,
             )
         )
-    rows.sort(key=lambda row: row.system)
     corrected = holm([row.p for row in rows], confidence=confidence)
     return tuple(
         replace(row, p_adjusted=p, differs=bool(differs))
@@ -416,18 +425,25 @@ def _noise_by_side(compared: Compared, rows: Ints, inside: Flags) -> Floats:
     return out
 
 
-def _mean(values: Floats, name: str, confidence: float) -> Estimate:
-    estimate = Estimate(float(values.mean()), method=name, counts={"stimuli": values.size})
-    if values.size < 3:
-        return estimate.without_interval(f"{values.size} stimuli; at least 3 are needed")
-    error = float(values.std(ddof=1)) / math.sqrt(values.size)
-    return with_t(estimate, error, values.size - 1, "Student t over stimuli", confidence)
-
-
-def _p_of_mean(values: Floats) -> float | None:
+def _mean(
+    values: Floats, group: Ints, raters: RaterVariance | None, unit: str, name: str, confidence: float
+) -> tuple[Estimate, float | None]:
+    """A mean over groups of stimuli and raters, and the p-value of its being 0."""
     from scipy.special import stdtr
 
-    error = float(values.std(ddof=1)) / math.sqrt(values.size) if values.size > 2 else 0.0
-    if error <= 1e-12 * max(float(np.abs(values).max(initial=0.0)), 1e-300):
-        return None
-    return 2 * float(stdtr(values.size - 1, -abs(float(values.mean())) / error))
+    codes = np.unique(group, return_inverse=True)[1]
+    sizes, mean = np.bincount(codes), float(values.mean())
+    estimate = Estimate(mean, method=name, counts={"items": values.size, unit: sizes.size})
+    if sizes.size < 3:
+        return estimate.without_interval(f"{sizes.size} {unit}; at least 3 are needed"), None
+    sums = np.bincount(codes, values - mean)
+    variance = float(sums @ sums) / values.size**2 * sizes.size / (sizes.size - 1)
+    df, how = max(cluster_df(sizes), 1.0), f"Student t over {unit}"
+    if raters is not None:
+        variance, df = raters.added_to(variance, df)
+        how += " and raters"
+    error = math.sqrt(variance)
+    estimate = with_t(estimate, error, df, how, confidence)
+    if error <= 1e-12 * max(float(np.abs(values).max()), 1e-300):
+        return estimate, None
+    return estimate, 2 * float(stdtr(df, -abs(mean) / error))

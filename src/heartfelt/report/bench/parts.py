@@ -69,7 +69,7 @@ def by_system(scores: Scores, task: Task) -> Chart | Absent:
             for s in row.systems
         ]
     caption = (
-        "Each point is a system: its mean prediction across, its mean label up (95% intervals over its stimuli). On the dashed line"
+        "Each point is a system: its mean prediction across, its mean label up (95% intervals). On the dashed line"
         " predictions are right on average; below it the model is too high. The grey line is that of labels on predictions over"
         " all stimuli."
     )
