@@ -38,6 +38,7 @@ from heartfelt.stats.calibration_line import CalibrationLine, calibration_line
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.raters_worth import METHOD, RatersWorth, raters_worth, worth_from_means
 from heartfelt.stats.ratings import Ratings, triples
+from heartfelt.stats.reliability.label_errors import LabelErrors
 from heartfelt.stats.triples import Floats, Ints
 
 BY_DEFAULT = ("system", "intent", "loudness", "length")
@@ -358,7 +359,8 @@ def _over_systems(
 
 def _compared(sheet: Sheet, marked: Marked, truth: Truth) -> tuple[Flags, Compared] | None:
     """The rows that were answered, and what their errors are made of."""
-    kind, noise = sheet.task.kind, None
+    noise: Floats | None = None
+    kind = sheet.task.kind
     predicted = marked.predicted
     if kind == "numbers":
         predicted = sheet.code if sheet.on_scale else sheet.score
@@ -375,9 +377,6 @@ def _compared(sheet: Sheet, marked: Marked, truth: Truth) -> tuple[Flags, Compar
         known = _noise_of(sheet.rows)
         noise = None if known is None else known[rows]
         ratings = sheet.rows["n"].cast(pl.Float64).fill_null(0.0).to_numpy()[rows]
-    elif kind in ("binary", "categories"):
-        noise = _votes_against(sheet, truth)
-        noise = None if noise is None or not np.isfinite(noise[rows]).all() else noise[rows]
     squares = kind in ("numbers", "ordinal")
     wrong = (predicted - label) ** 2 if squares else (predicted != label).astype(np.float64)
     return rows, Compared(
@@ -388,6 +387,8 @@ def _compared(sheet: Sheet, marked: Marked, truth: Truth) -> tuple[Flags, Compar
         stimulus=stimuli_of(sheet)[rows],
         squared=squares,
         ratings=ratings,
+        label_errors=_label_errors(sheet, rows, truth) if kind in ("binary", "categories") else None,
+        categories=2 if kind == "binary" else max(sheet.codes.size, 2),
     )
 
 
@@ -408,17 +409,20 @@ def _noise_of(rows: pl.DataFrame) -> Floats | None:
     return squared if np.isfinite(squared).all() else None
 
 
-def _votes_against(sheet: Sheet, truth: Truth) -> Floats | None:
-    """The share of each item's votes that are not for its label."""
+def _label_errors(sheet: Sheet, rows: Flags, truth: Truth) -> LabelErrors | None:
+    """What the votes say of the labels of these rows; None where some have no votes."""
     if not truth.votes.height:
         return None
-    votes = sheet.rows.select(*ITEM, "truth").join(truth.votes, on=ITEM, how="left", maintain_order="left")
+    items = sheet.rows.select(*ITEM, "truth").filter(pl.Series(rows)).with_row_index("at")
+    votes = items.join(truth.votes, on=ITEM, how="left", maintain_order="left")
     value = votes["value"].cast(pl.Float64).fill_null(float("nan")).to_numpy()
-    side = yes(sheet.scale, value) if sheet.task.kind == "binary" else value
-    agreed = pl.Series("agreed", side == votes["truth"].to_numpy())
-    shares = (
-        votes.with_columns(agreed)
-        .group_by(ITEM, maintain_order=True)
-        .agg((1 - (pl.col("votes") * pl.col("agreed")).sum() / pl.col("votes").sum()).alias("against"))
-    )
-    return shares["against"].cast(pl.Float64).fill_null(float("nan")).to_numpy()
+    side, label = value, items["truth"].to_numpy()
+    codes = sheet.codes
+    if sheet.task.kind == "binary":
+        side, codes = yes(sheet.scale, value), np.array([0.0, 1.0])
+    if not (np.isin(side, codes).all() and np.isin(label, codes).all()):
+        return None
+    counts = np.zeros((items.height, codes.size))
+    place = votes["at"].to_numpy(), np.searchsorted(codes, side)
+    np.add.at(counts, place, votes["votes"].cast(pl.Float64).fill_null(0.0).to_numpy())
+    return LabelErrors.of(counts, np.searchsorted(codes, label).astype(np.int64))

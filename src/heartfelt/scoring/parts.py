@@ -8,9 +8,10 @@ with how often it is right.
 
 *Errors*: the mean squared error of numbers in every part (system, intent, any slice) next to what the noise of labels alone would
 give, which is the mean squared standard error of the labels: their difference estimates the squared error from the true values. Of
-categories, the share of wrong answers next to the share of votes against the label. The excess over noise is compared with that of
-the other items (:mod:`heartfelt.stats.part_and_rest`): labels of few ratings are noisier, and stimuli of one prompt (theme, song)
-are one group. P-values are corrected by Holm over all parts of all columns.
+categories, the share of wrong answers next to the chance that few votes gave a wrong label (:mod:`heartfelt.stats.reliability`,
+``label_errors``). The excess over noise is compared with that of the other items (:mod:`heartfelt.stats.part_and_rest`): labels of
+few ratings are noisier, and stimuli of one prompt (theme, song) are one group. P-values are corrected by Holm over all parts of all
+columns.
 
 *Worth in ratings*: :mod:`heartfelt.stats.raters_worth`.
 """
@@ -30,7 +31,8 @@ from heartfelt.stats.calibration_line import CalibrationLine
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.inference.posthoc import holm
 from heartfelt.stats.jackknife import cluster_df, df_of_spread
-from heartfelt.stats.part_and_rest import part_and_rest, squared_error_spread
+from heartfelt.stats.part_and_rest import Spread, part_and_rest, share_spread, squared_error_spread
+from heartfelt.stats.reliability.label_errors import LabelErrors
 from heartfelt.stats.stacking import StackResult
 from heartfelt.stats.triples import Floats, Ints
 from heartfelt.stats.two_way_jackknife import RaterVariance
@@ -41,7 +43,7 @@ OMIT = {"omit": True}
 FEWEST_IN_PART = 4
 """A part with fewer stimuli (or groups of them) is shown, but not tested against the rest."""
 EXCESS = "squared error beyond noise, less that of the other items"
-EXCESS_SHARE = "wrong answers beyond votes against the label, less that of the other items"
+EXCESS_SHARE = "wrong answers beyond those of wrong labels, less that of the other items"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -213,9 +215,9 @@ def stack_words(row: Stack) -> str:
 class Compared:
     """What one model's errors are made of: labels and predictions of the answered rows, in one unit.
 
-    ``noise`` is the squared standard error of labels, or the share of votes against them; None where it is not known. ``ratings``
-    is how many each label is made of. ``stimulus`` numbers the stimuli, ``group`` what belongs together (the stimulus itself where
-    nothing else is known), which ``unit`` names.
+    ``noise`` is the squared standard error of labels, None where it is not known; of categories ``label_errors`` gives the chance
+    of a wrong label instead. ``ratings`` is how many each label is made of. ``stimulus`` numbers the stimuli, ``group`` what
+    belongs together (the stimulus itself where nothing else is known), which ``unit`` names.
     """
 
     model: str
@@ -227,6 +229,8 @@ class Compared:
     ratings: Floats | None = None
     group: Ints | None = None
     unit: str = "stimuli"
+    label_errors: LabelErrors | None = None
+    categories: int = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -274,7 +278,6 @@ def part_errors(
     compared: Compared, columns: Mapping[str, Sequence[str | None]], confidence: float
 ) -> list[PartError]:
     """The errors of every value of every column that has two or more, each tested against the other items."""
-    beyond = compared.wrong if compared.noise is None else compared.wrong - compared.noise
     rows = []
     for column, values in columns.items():
         names = sorted({value for value in values if value is not None})
@@ -284,7 +287,7 @@ def part_errors(
         codes = np.array([-1 if value is None else order[value] for value in values], np.int64)
         units = _units(compared, codes)
         rows += [
-            _part_error(units, column, name, codes == code, codes >= 0, beyond, confidence)
+            _part_error(units, column, name, codes == code, codes >= 0, confidence)
             for code, name in enumerate(names)
         ]
     corrected = holm([row.p for row in rows], confidence=confidence)
@@ -313,15 +316,16 @@ def _part_error(
     value: str,
     inside: Flags,
     present: Flags,
-    beyond: Floats,
     confidence: float,
 ) -> PartError:
     inside_rows = np.flatnonzero(inside)
     mean = float(compared.wrong[inside_rows].mean())
-    noise = None if compared.noise is None else float(compared.noise[inside_rows].mean())
-    left = None if noise is None else max(mean - noise, 0.0)
+    known = _beyond(compared, inside, present)
+    noise = None if known.noise is None else float(known.noise[inside_rows].mean())
+    most = math.inf if compared.squared else 1.0
+    left = None if noise is None else min(max(float(known.values[inside_rows].mean()), 0.0), most)
     root = math.sqrt if compared.squared else float
-    excess, p = _excess(compared, inside[present], np.flatnonzero(present), beyond, confidence)
+    excess, p = _excess(compared, known, inside[present], np.flatnonzero(present), confidence)
     return PartError(
         model=compared.model,
         task=compared.task,
@@ -371,12 +375,41 @@ def _group(compared: Compared) -> Ints:
     return compared.stimulus if compared.group is None else compared.group
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Beyond:
+    """Errors beyond the noise of labels, the noise, and how much the errors of a model show despite it (1: all)."""
+
+    values: Floats
+    noise: Floats | None
+    shown: Floats
+
+
+def _beyond(compared: Compared, inside: Flags, present: Flags) -> _Beyond:
+    """Squared errors less the noise of labels; of categories the wrong answers that are not the label's fault.
+
+    Where a label is wrong with chance q, a model that errs in r of cases disagrees with it in q + r (1 - q k / (k - 1)) of them, k
+    being the number of categories. The chances are those of the votes in the part, and of those in the rest.
+    """
+    ones = np.ones(compared.wrong.size)
+    if compared.label_errors is None:
+        values = compared.wrong if compared.noise is None else compared.wrong - compared.noise
+        return _Beyond(values, compared.noise, ones)
+    noise, shown = np.zeros(compared.wrong.size), ones
+    for side in (inside, present & ~inside):
+        if side.any():
+            noise[side] = compared.label_errors.chances(side)
+            shown[side] = max(
+                1 - float(noise[side].mean()) * compared.categories / (compared.categories - 1), 0.1
+            )
+    return _Beyond((compared.wrong - noise) / shown, noise, shown)
+
+
 def _excess(
-    compared: Compared, inside: Flags, rows: Ints, beyond: Floats, confidence: float
+    compared: Compared, known: _Beyond, inside: Flags, rows: Ints, confidence: float
 ) -> tuple[Estimate, float | None]:
     """The mean of a part less that of the rest, with its p-value; ``inside`` says which of ``rows`` are in the part."""
     name = EXCESS if compared.squared else EXCESS_SHARE
-    stimulus, group, values = compared.stimulus[rows], _group(compared)[rows], beyond[rows]
+    stimulus, group, values = compared.stimulus[rows], _group(compared)[rows], known.values[rows]
     sides = (inside, ~inside)
     counts = dict(
         zip(
@@ -391,12 +424,18 @@ def _excess(
     if fewest < FEWEST_IN_PART:
         reason = f"{fewest} {compared.unit}; at least {FEWEST_IN_PART} are needed on both sides"
         return estimate.without_interval(reason), None
-    spread = None
+    spread: Spread | None = None
     if compared.squared:
         noise = _noise_by_side(compared, rows, inside)
         counted = np.zeros(rows.size) if compared.ratings is None else compared.ratings[rows]
         spread = squared_error_spread(noise, counted)
-    result = part_and_rest(values, inside, confidence=confidence, group=group, spread=spread)
+    elif known.noise is not None:
+        of_side = np.where(inside, *(float(known.noise[rows][side].mean()) for side in sides))
+        spread = share_spread(of_side, known.shown[rows])
+    known_spread = spread is not None and not compared.squared
+    result = part_and_rest(
+        values, inside, confidence=confidence, group=group, spread=spread, at_least=known_spread
+    )
     if result is None:
         return estimate.without_interval("all items are equally wrong"), None
     low, high, p = result

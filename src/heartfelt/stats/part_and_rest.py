@@ -44,6 +44,16 @@ def squared_error_spread(noise: Floats, n: Floats) -> Spread:
     return lambda mean: np.sqrt(2 * (mean + noise) ** 2 + of_noise)
 
 
+def share_spread(noise: Floats, scale: Floats) -> Spread:
+    """Of wrong answers (1 or 0) less the chance ``noise`` of a wrong label, over ``scale``."""
+
+    def spread(mean: Floats) -> Floats:
+        wrong = np.clip(noise + scale * mean, 0.01, 0.99)
+        return np.asarray(np.sqrt(wrong * (1 - wrong)) / scale)
+
+    return spread
+
+
 def part_and_rest(
     values: Floats,
     inside: Flags,
@@ -51,15 +61,17 @@ def part_and_rest(
     confidence: float,
     group: Ints | None = None,
     spread: Spread | None = None,
+    at_least: bool = False,
 ) -> tuple[float, float, float] | None:
     """Interval and p-value of the mean of ``values`` inside the part less that of the others.
 
+    With ``at_least``, values vary by no less than ``spread``: few wrong answers show too little of how much they do.
     None where all values are equal. A bound that no difference reaches is infinite.
     """
     if float(np.var(values)) <= 1e-24 * max(float(np.abs(values).max(initial=0.0)) ** 2, 1e-300):
         return None
     codes = np.arange(values.size) if group is None else np.unique(group, return_inverse=True)[1]
-    compared = _Compared(values, inside, codes, spread or np.ones_like)
+    compared = _Compared(values, inside, codes, spread or np.ones_like, at_least)
     above = compared.above(0.0)
     p = min(2 * min(above, 1 - above), 1.0)
     tail = (1 - confidence) / 2
@@ -72,6 +84,7 @@ class _Compared:
     inside: Flags
     group: Ints
     spread: Spread
+    at_least: bool
 
     @cached_property
     def weight(self) -> Floats:
@@ -122,10 +135,11 @@ class _Compared:
             rest = float(precision @ (self.values - of_part) / precision.sum())
         # Part and rest share what their groups do in proportion to their errors.
         shared = _of_unit_size(np.maximum(rest + of_part, self._floor))
+        least = float(np.mean(spread**2)) if self.at_least else 0.0
         spread = _of_unit_size(spread)
         residual = (self.values - of_part - rest) / spread
         variance, covariance = self._components(residual, shared / spread)
-        of_group = covariance * shared**2
+        variance, of_group = max(variance, least), covariance * shared**2
         alone = np.maximum(variance * spread**2 - of_group, 0.0)
         total = float(self.weight**2 @ alone)
         third = float((self.weight * self.weight * self.weight) @ _three_halves(alone))

@@ -120,7 +120,11 @@ def failures(scores: Scores, task: Task) -> Chart | Absent:
         for row in rows
     ]
     what = "wrong answers" if task.kind in ("binary", "categories") else "root mean squared error"
-    noise = "the votes against the label" if task.kind in ("binary", "categories") else "the noise of labels"
+    noise = (
+        "those of labels that few votes got wrong"
+        if task.kind in ("binary", "categories")
+        else "the noise of labels"
+    )
     caption = (
         f"Darker is worse: {what} beyond {noise} (the error itself where that is not known). A star marks parts"
         " that differ from the other items beyond chance (Holm over all parts shown)."
