@@ -355,6 +355,22 @@ def test_a_part_of_three_prompts_is_not_tested_but_one_prompt_is() -> None:
             assert "over stimuli" in row.error.interval
 
 
+def test_a_single_stimulus_or_group_is_named_in_the_singular() -> None:
+    wrong = np.random.default_rng(9).chisquare(1, 40).tolist()
+    group: Ints = np.repeat(np.arange(10), 4)
+    columns = {"c": ["a", *["b"] * 39]}
+    for unit, words in (
+        ("stimuli", "1 stimulus"),
+        ("groups of stimuli (by prompt)", "1 group of stimuli (by prompt)"),
+    ):
+        rows = errors_of(wrong, columns, group=None if unit == "stimuli" else group, unit=unit)
+        assert rows[0].error.why_no_interval == f"{words}; at least 4 are needed"
+    bias = system_biases(
+        Gaps(label=np.zeros(4), predicted=np.ones(4), group=np.zeros(4, np.int64)), ["A"] * 4, 0.95
+    )[0].bias
+    assert bias.why_no_interval == "1 stimulus; at least 3 are needed"
+
+
 def test_a_part_without_a_wrong_answer_has_an_interval_with_width() -> None:
     rows = errors_of([0.0] * 10 + [1.0, 0.0] * 10, {"c": ["a"] * 10 + ["b"] * 20}, squared=False)
     assert rows[0].error.value == 0.0

@@ -19,6 +19,7 @@ from heartfelt.scoring.parts import (
     NUMBERS,
     ON_LINE,
     PROBABILITIES,
+    STIMULI,
     Calibration,
     Compared,
     Gaps,
@@ -178,7 +179,7 @@ class ByPart:
         if shown is None:
             return None
         of, rows, label, predicted = shown
-        group, unit = self._groups_of(sheet), "stimuli" if self.grouping is None else self.grouping.unit
+        group, unit = self._groups_of(sheet), STIMULI if self.grouping is None else self.grouping.unit
         raters = None if of == PROBABILITIES else self._raters_of(sheet)
         confidence = self.options.confidence
         repeated = self.grouping is not None or sheet.stimulus is not None
@@ -187,7 +188,7 @@ class ByPart:
             predicted[rows],
             group[rows] if repeated else None,
             confidence=confidence,
-            unit="stimuli" if self.grouping is None else "groups",
+            unit=STIMULI if self.grouping is None else "groups",
             raters=None if raters is None else raters.of_line(rows, predicted),
         )
         over_systems = _no_line(FROM_SAME_SYSTEMS)

@@ -42,6 +42,7 @@ Flags: TypeAlias = npt.NDArray[np.bool_]
 OMIT = {"omit": True}
 FEWEST_IN_PART = 4
 """A part with fewer stimuli (or groups of them) is shown, but not tested against the rest."""
+STIMULI = "stimuli"
 EXCESS = "squared error beyond noise, less that of the other items"
 EXCESS_SHARE = "wrong answers beyond those of wrong labels, less that of the other items"
 
@@ -228,7 +229,7 @@ class Compared:
     squared: bool
     ratings: Floats | None = None
     group: Ints | None = None
-    unit: str = "stimuli"
+    unit: str = STIMULI
     label_errors: LabelErrors | None = None
     categories: int = 2
 
@@ -243,7 +244,7 @@ class Gaps:
     label: Floats
     predicted: Floats
     group: Ints
-    unit: str = "stimuli"
+    unit: str = STIMULI
     of_raters: Callable[[Flags], RaterVariance | None] = lambda _: None
 
 
@@ -301,7 +302,7 @@ def _units(compared: Compared, codes: Ints) -> Compared:
     """What is a sample: groups of stimuli, or the stimuli where the column's parts are the groups themselves."""
     group = compared.group
     if group is None or _same_parts(codes, group):
-        return replace(compared, group=compared.stimulus, unit="stimuli")
+        return replace(compared, group=compared.stimulus, unit=STIMULI)
     return compared
 
 
@@ -351,7 +352,7 @@ def _error(compared: Compared, inside_rows: Ints, mean: float, confidence: float
     estimate = Estimate(shown, method=name, confidence=confidence, counts=counts)
     if sizes.size < FEWEST_IN_PART:
         return estimate.without_interval(
-            f"{sizes.size} {compared.unit}; at least {FEWEST_IN_PART} are needed"
+            f"{_counted(sizes.size, compared.unit)}; at least {FEWEST_IN_PART} are needed"
         )
     sums: Floats = np.bincount(codes, compared.wrong[inside_rows] - mean).astype(np.float64)
     variance = float(sums @ sums) / inside_rows.size**2 * sizes.size / (sizes.size - 1)
@@ -369,6 +370,13 @@ def _error(compared: Compared, inside_rows: Ints, mean: float, confidence: float
     ends = mean * np.exp(np.minimum(np.array([-half, half]) / mean, 100.0))
     low, high = np.sqrt(ends).tolist()
     return estimate.with_interval(low, high, f"Student t over {compared.unit}, log scale", confidence)
+
+
+def _counted(number: int, unit: str) -> str:
+    """A number of units in words; ``unit`` is "stimuli" or begins with "groups"."""
+    if number != 1:
+        return f"{number} {unit}"
+    return "1 stimulus" if unit == STIMULI else f"1 group{unit.removeprefix('groups')}"
 
 
 def _group(compared: Compared) -> Ints:
@@ -422,7 +430,7 @@ def _excess(
     estimate = Estimate(difference, method=name, counts=counts)
     fewest = min(np.unique(group[side]).size for side in sides)
     if fewest < FEWEST_IN_PART:
-        reason = f"{fewest} {compared.unit}; at least {FEWEST_IN_PART} are needed on both sides"
+        reason = f"{_counted(fewest, compared.unit)}; at least {FEWEST_IN_PART} are needed on both sides"
         return estimate.without_interval(reason), None
     spread: Spread | None = None
     if compared.squared:
@@ -472,9 +480,13 @@ def _mean(
 
     codes = np.unique(group, return_inverse=True)[1]
     sizes, mean = np.bincount(codes), float(values.mean())
-    estimate = Estimate(mean, method=name, counts={"items": values.size, unit: sizes.size})
+    estimate = Estimate(
+        mean,
+        method=name,
+        counts={"items": values.size, "stimuli" if unit == STIMULI else "groups": sizes.size},
+    )
     if sizes.size < 3:
-        return estimate.without_interval(f"{sizes.size} {unit}; at least 3 are needed"), None
+        return estimate.without_interval(f"{_counted(sizes.size, unit)}; at least 3 are needed"), None
     sums = np.bincount(codes, values - mean)
     variance = float(sums @ sums) / values.size**2 * sizes.size / (sizes.size - 1)
     df, how = max(cluster_df(sizes), 1.0), f"Student t over {unit}"
