@@ -1,6 +1,7 @@
 """Simulations with known truth behind agreement by part: ``python -m benchmarks.agreement_by_part [PART] [RUNS]``.
 
-PART is ``worth`` (coverage and width of intervals of the worth in ratings), ``errors`` (type I error and power of comparing one
+PART is ``worth`` (coverage and width of intervals of the worth in ratings), ``prompts`` (the same where
+items share prompts), ``errors`` (type I error and power of comparing one
 part with the rest, coverage of their difference), ``calibration`` (coverage of slopes and biases under noisy labels), ``biases``
 (the same where raters differ and stimuli share prompts), ``stack`` (how often combining models is called better), ``speed`` or
 ``all``. Prints the tables of docs/stats/coverage.md.
@@ -76,6 +77,29 @@ def worth(runs: int) -> None:
                 )
 
 
+def prompts(runs: int) -> None:
+    print(
+        f"{runs} studies per cell: coverage of the worth in ratings with prompts as groups, and of items alone (true .84)"
+    )
+    for count, systems, shared in ((12, 12, 0.0), (12, 12, 0.5), (24, 6, 0.5)):
+        rng, hits = stream(count, systems, shared), np.zeros(2)
+        prompt = np.repeat(np.arange(count), systems)
+        item = np.repeat(np.arange(prompt.size), 6)
+        for _ in range(runs):
+            true, off = (
+                shared**0.5 * rng.normal(size=count)[prompt]
+                + (1 - shared) ** 0.5 * rng.normal(size=prompt.size)
+                for _ in range(2)
+            )
+            rater = np.concatenate([rng.permutation(30)[:6] for _ in range(prompt.size)])
+            d = as_ratings(rater, item, true[item] + rng.normal(0, NOISE**0.5, item.size))
+            order = np.array(d.items, dtype=np.int64)
+            for at, group in enumerate((prompt[order], None)):
+                low, high = ends(raters_worth(d, (0.6 * true + 0.8 * off)[order], group=group))
+                hits[at] += low <= NOISE * 0.36 / 0.64 <= high
+        print(f"{count} prompts by {systems} systems, {shared} shared: {hits / runs}", flush=True)
+
+
 def errors(runs: int) -> None:
     print(
         f"{runs} studies per cell: share with p < .05 for one part that is like the rest or worse, coverage of the difference and"
@@ -96,7 +120,7 @@ def errors(runs: int) -> None:
     for prompts, systems, inside in designs:
         for shared in (0.0, 0.5, 0.9) if systems > 1 else (0.0,):
             for counts in ((3, 3), (8, 8), (3, 10), (2, 12)):
-                for extra in (0.0, 0.6):
+                for extra in (0.0, 0.6) if systems > 1 else (0.0, 0.6, 1.0):
                     design = prompts, systems, inside, shared, counts, extra
                     print(f"{design}: {_errors_of_design(design, runs)}", flush=True)
 

@@ -378,6 +378,7 @@ def test_a_part_without_a_wrong_answer_has_an_interval_with_width() -> None:
     assert 0.1 < (rows[0].error.high or 0.0) < 0.5
 
 
+@pytest.mark.slow
 def test_labels_by_few_raters_are_no_failure_and_a_single_rating_has_its_noise() -> None:
     called, of_noise = 0, []
     for seed in range(6):

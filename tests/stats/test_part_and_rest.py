@@ -44,6 +44,7 @@ def test_parts_are_compared_as_by_dealing_stimuli_at_random() -> None:
     assert part_and_rest(np.ones(14), np.arange(14) < 5, confidence=0.95) is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("nested", [True, False], ids=["a part of whole prompts", "a part of every prompt"])
 @pytest.mark.parametrize("unequal", [True, False], ids=["fewer raters in the part", "equal raters"])
 @pytest.mark.parametrize("shared", [0.0, 0.9])
@@ -61,6 +62,7 @@ def test_a_part_like_the_rest_is_seldom_called_different(nested: bool, unequal: 
     assert called <= 22
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("nested", [True, False], ids=["a part of whole prompts", "a part of every prompt"])
 def test_intervals_hold_the_difference_of_a_part_that_is_worse(nested: bool) -> None:
     inside, group, raters = study(nested, unequal=True)

@@ -152,8 +152,8 @@ class ByPart:
         ]
         if self.grouping is not None:
             out.append(
-                f"Stimuli with the same {self.grouping.by} count as one group in the intervals and tests of calibration, biases and"
-                " errors by part."
+                f"Stimuli with the same {self.grouping.by} count as one group in the intervals and tests of worth, calibration,"
+                " biases and errors by part."
             )
         return tuple(out)
 
@@ -256,14 +256,17 @@ class ByPart:
         present = answers[np.isfinite(answers)]
         filled = np.where(np.isfinite(answers), answers, present.mean())
         d, confidence = self._ratings_of(sheet), self.options.confidence
+        group = self._groups_of(sheet) if self.grouping is not None or sheet.stimulus is not None else None
         if d.size:
             position = {name: at for at, name in enumerate(_names(sheet.rows))}
-            return raters_worth(d, filled[[position[name] for name in d.items]], confidence=confidence)
+            order = np.array([position[name] for name in d.items], np.int64)
+            grouped = None if group is None else group[order]
+            return raters_worth(d, filled[order], group=grouped, confidence=confidence)
         if sheet.task.kind != "numbers" or not sheet.rows["standard_error"].is_not_null().any():
             return RatersWorth(Estimate.missing(NO_RATINGS, METHOD))
         n = sheet.rows["n"].cast(pl.Float64).fill_null(0.0).to_numpy()
         return worth_from_means(
-            sheet.truth, _floats(sheet, "standard_error"), n, filled, confidence=confidence
+            sheet.truth, _floats(sheet, "standard_error"), n, filled, group=group, confidence=confidence
         )
 
     def _raters_of(self, sheet: Sheet) -> LabelRaters | None:

@@ -53,6 +53,7 @@ def compared(
     return rows[0], float(np.mean((label != true)[first[kept]]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("clear", "votes", "wrong", "categories"),
     [
