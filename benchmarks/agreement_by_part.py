@@ -1,10 +1,9 @@
 """Simulations with known truth behind agreement by part: ``python -m benchmarks.agreement_by_part [PART] [RUNS]``.
 
-PART is ``worth`` (coverage and width of intervals of the worth in ratings), ``prompts`` (the same where
-items share prompts), ``errors`` (type I error and power of comparing one
-part with the rest, coverage of their difference), ``calibration`` (coverage of slopes and biases under noisy labels), ``biases``
-(the same where raters differ and stimuli share prompts), ``stack`` (how often combining models is called better), ``speed`` or
-``all``. Prints the tables of docs/stats/coverage.md.
+PART is ``worth`` (coverage and width of intervals of the worth in ratings), ``prompts`` (the same where items share prompts),
+``errors`` (type I error and power of comparing one part with the rest, coverage of their difference), ``calibration`` (coverage of
+slopes and biases under noisy labels), ``biases`` (the same where raters differ and stimuli share prompts), ``stack`` (how often
+combining models is called better), ``speed`` or ``all``. Prints the tables of docs/stats/coverage.md.
 """
 
 from __future__ import annotations
