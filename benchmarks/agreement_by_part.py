@@ -302,6 +302,7 @@ def speed(_: int) -> None:
 
 PARTS = {
     "worth": worth,
+    "prompts": prompts,
     "errors": errors,
     "calibration": calibration,
     "biases": biases,

@@ -129,9 +129,9 @@ def worth_from_means(
     single = np.maximum(noises[:, 1] / noises[:, 2], 1e-300)
     true = np.maximum(spread - noises[:, 0] / rows[:, 0], _FLOOR * single)
     values = np.column_stack([z, np.log(true / single), np.log(spread / single)])
-    kept = None if group is None else group[present]
-    items = _covariance(values[1:], kept)
-    item_count = float(y.size) if kept is None else effective(np.bincount(kept))
+    of_present = None if group is None else group[present]
+    items = _covariance(values[1:], of_present)
+    item_count = float(y.size) if of_present is None else effective(np.bincount(of_present))
 
     def only_items(gradient: Floats) -> TwoWaySpread:
         return TwoWaySpread(float(gradient @ items @ gradient), 0.0, 0.0, item_count, 1.0)
