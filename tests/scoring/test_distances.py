@@ -200,6 +200,36 @@ def test_links_to_nothing_in_a_folder_are_in_the_ledger(systems: Path) -> None:
     assert {row.system: row.stimuli for row in result.systems}["near"] == 30
 
 
+def test_what_is_in_no_system_is_in_the_ledger(systems: Path) -> None:
+    (systems / "planned").mkdir()
+    (systems / "planned" / "notes.txt").write_text("later")
+    (systems / "stray.wav").write_bytes((systems / "near" / "000.wav").read_bytes())
+    result = heartfelt.distances(systems, "digits-one", metrics=("fad", "fad"))
+    left_out = dict(result.ledger.select("stimulus", "reason").iter_rows())
+    assert left_out["planned"] == "the folder has no sound files or images"
+    assert left_out["stray.wav"] == "it is in no system's folder"
+    assert result.notes[0].startswith("2 rows in the ledger")
+    # A distance named twice is computed once.
+    assert [row.system for row in result.systems] == sorted(SHIFTS)
+
+
+def test_a_question_for_files_without_ratings_is_refused(systems: Path) -> None:
+    with pytest.raises(InputError, match="has no ratings to correlate with quality"):
+        heartfelt.distances(systems, "digits-one", questions=("quality",))
+
+
+def test_sets_without_a_distance_do_not_count_as_the_smallest(systems: Path) -> None:
+    files(systems / "tiny", 0.0, 2)
+    for place in range(WIDTH - 1, 30):
+        (systems / "mid" / f"{place:03}.wav").unlink()
+    (note,) = (
+        note
+        for note in heartfelt.distances(systems, "digits-one", metrics=("fad",)).notes
+        if "dimensions" in note
+    )
+    assert note.startswith(f"fad: {WIDTH - 1} stimuli in {WIDTH} dimensions")
+
+
 def test_stimuli_without_a_system_are_in_the_ledger(systems: Path) -> None:
     snapshot = study(systems)
     nobody = pl.when(pl.col("stimulus") == "mid/003.wav").then(None).otherwise(pl.col("system"))

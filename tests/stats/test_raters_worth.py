@@ -136,3 +136,33 @@ def test_why_there_is_no_worth() -> None:
     assert result.raters.value is not None or "do not differ" in (result.raters.why_missing or "")
     with pytest.raises(InputError, match="finite prediction"):
         raters_worth(d, np.full(40, np.nan))
+
+
+def test_items_of_one_prompt_are_one_group() -> None:
+    d, true = panel(3, 96, 12, 4)
+    rng = np.random.default_rng(3)
+    model = true + rng.normal(size=96)
+    alone = raters_worth(d, model).raters
+    each = raters_worth(d, model, group=np.arange(96)).raters
+    assert (each.low, each.high) == pytest.approx((alone.low, alone.high))
+    means, errors, n = np.array(true), np.full(96, 0.4), np.full(96, 6.0)
+    plain = worth_from_means(means, errors, n, model).raters
+    grouped = worth_from_means(means, errors, n, model, group=np.arange(96)).raters
+    assert (grouped.low, grouped.high) == pytest.approx((plain.low, plain.high))
+
+
+def test_intervals_hold_where_prompts_share_their_values_and_the_models_errors() -> None:
+    prompt, holds = np.repeat(np.arange(14), 8), 0
+    rng, half = np.random.default_rng(4), 0.5**0.5
+    item = np.repeat(np.arange(112), 4)
+    for _ in range(40):
+        true, off = (half * (rng.normal(size=14)[prompt] + rng.normal(size=112)) for _ in range(2))
+        rater = rng.integers(0, 5, 112)[item] * 4 + np.tile(np.arange(4), 112)
+        d = as_ratings(rater, item, true[item] + rng.normal(0, 1.5**0.5, item.size))
+        order = np.array(d.items, np.int64)
+        result = raters_worth(d, (0.6 * true + 0.8 * off)[order], group=prompt[order])
+        low = result.at_least if result.at_least is not None else result.raters.low or 0.0
+        high = np.inf if result.at_least is not None else result.raters.high or 0.0
+        holds += low <= 1.5 * 0.36 / 0.64 <= high
+    # Over items alone they hold in four of five.
+    assert holds >= 34

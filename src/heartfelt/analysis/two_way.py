@@ -29,7 +29,7 @@ import polars as pl
 
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.triples import Floats, Ints, code
-from heartfelt.stats.two_way_jackknife import jackknife_variance
+from heartfelt.stats.two_way_jackknife import RaterVariance, jackknife_variance
 from heartfelt.wording import plural
 
 Matrix: TypeAlias = npt.NDArray[np.float64]
@@ -307,13 +307,8 @@ def error_of(changes: Changes) -> Error | str:
         name += f" ({why})"
     else:
         name = "two-way jackknife over stimuli and raters"
-        raters = jackknife_variance(by_rater)
-        extra = max(raters - changes.ratings.variance, 0.0)
-        total = items + extra
-        # Where rating noise swamps the raters' part, that part is known no better than its noise allows.
-        doubt = max(extra, min(raters, items))
-        below = items**2 / df + doubt**2 / (by_rater.size - 1)
-        df = max(total**2 / below, 1.0) if below > 0 else df
+        raters = RaterVariance(jackknife_variance(by_rater), changes.ratings.variance, by_rater.size)
+        total, df = raters.added_to(items, df)
     if not math.isfinite(total) or total <= 1e-24:
         return NO_WIDTH
     return Error(math.sqrt(total), df, f"{name}, Student's t")

@@ -26,11 +26,12 @@ from heartfelt.media.checks import sound_hash
 from heartfelt.media.duplicates import Bits, duplicate_groups
 from heartfelt.media.sound import read_samples
 from heartfelt.predictors.trained.embeddings import EMBEDDINGS
+from heartfelt.snapshot.stimulus_groups import FILE_NAME
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.noise_ceiling import ceiling
 from heartfelt.training.evaluating import ceilings
 from heartfelt.training.fitting import Floats, Ints
-from heartfelt.training.grouping import FILE_NAME, connected, first_of_group, near_duplicates
+from heartfelt.training.grouping import connected, first_of_group, near_duplicates
 from heartfelt.training.material import Material, answers_of, picture_hashes
 from heartfelt.training.targets import CategoryTarget, Target
 from heartfelt.wording import listed

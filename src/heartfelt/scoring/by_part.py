@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 import polars as pl
 
+from heartfelt.analysis.two_way import LEAST_RATERS
 from heartfelt.labels.labels import PUBLISHED
 from heartfelt.scoring.binary import probabilities
+from heartfelt.scoring.label_raters import LabelRaters
 from heartfelt.scoring.measure import Marked
 from heartfelt.scoring.options import ScoreOptions
 from heartfelt.scoring.parts import (
     NUMBERS,
     ON_LINE,
     PROBABILITIES,
+    STIMULI,
     Calibration,
     Compared,
+    Gaps,
     PartError,
     SystemBias,
     Worth,
@@ -28,10 +33,13 @@ from heartfelt.scoring.scores import Task
 from heartfelt.scoring.sheet import Flags, Sheet, yes
 from heartfelt.scoring.sound import LEAST_SPREAD, unavailable
 from heartfelt.scoring.truth import ITEM, NO_RATINGS, Truth
+from heartfelt.snapshot import Snapshot
+from heartfelt.snapshot.stimulus_groups import COLUMNS, detected_groups
 from heartfelt.stats.calibration_line import CalibrationLine, calibration_line
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.raters_worth import METHOD, RatersWorth, raters_worth, worth_from_means
 from heartfelt.stats.ratings import Ratings, triples
+from heartfelt.stats.reliability.label_errors import LabelErrors
 from heartfelt.stats.triples import Floats, Ints
 
 BY_DEFAULT = ("system", "intent", "loudness", "length")
@@ -65,12 +73,51 @@ def thirds(values: pl.Series) -> pl.Series:
 
 
 @dataclass(frozen=True, slots=True)
+class StimulusGroups:
+    """Which stimuli belong together: the number of each one's group, and what says so (a column, or ``file name``)."""
+
+    of_stimulus: Mapping[str, int]
+    by: str
+
+    @property
+    def unit(self) -> str:
+        """What intervals are over."""
+        return f"groups of stimuli (by {self.by})"
+
+
+def stimulus_groups(truth: Truth) -> StimulusGroups | None:
+    """The groups of the stimuli, from their columns or file names; None where nothing says what belongs together."""
+    if isinstance(truth.snapshot, Snapshot):
+        stimuli = truth.snapshot.stimuli
+    else:
+        facts = [name for name in ("stimulus", "system", "intent", *COLUMNS) if name in truth.items.columns]
+        stimuli = truth.items.select(facts).unique("stimulus", keep="first", maintain_order=True)
+    # Only what is scored counts: a grouping that the selection makes trivial is none.
+    stimuli = stimuli.filter(
+        pl.col("stimulus").cast(pl.String).is_in(truth.items["stimulus"].unique().to_list())
+    )
+    detected = detected_groups(stimuli) if stimuli.height else None
+    if detected is None:
+        return None
+    by, values = detected
+    codes = np.unique(np.array(values, dtype=str), return_inverse=True)[1].tolist()
+    return StimulusGroups(dict(zip(stimuli["stimulus"].cast(pl.String), codes, strict=True)), by)
+
+
+@dataclass(frozen=True, slots=True)
 class ByPart:
     """Works out agreement by part; ratings are coded once per task."""
 
     truth: Truth
     options: ScoreOptions
+    grouping: StimulusGroups | None
     _ratings: dict[tuple[str, ...], Ratings] = field(default_factory=dict)
+    _raters: dict[tuple[str, ...], LabelRaters | None] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, truth: Truth, options: ScoreOptions) -> ByPart:
+        """For a truth, with the groups of its stimuli."""
+        return cls(truth, options, stimulus_groups(truth))
 
     def columns(self, task: Task) -> list[str]:
         """The columns errors are given by: system, intent, loudness, length, and what slices were asked for."""
@@ -86,11 +133,45 @@ class ByPart:
         by = {name for task in tasks for name in self.columns(task)}
         reason = {name: unavailable(name, self.truth.items) for name in LEAST_SPREAD}
         reason |= dict.fromkeys(("system", "intent"), "the items have fewer than two")
-        return tuple(
+        out = [
             f"Errors are not given by {name}: {reason[name] or 'no task has two parts'}."
             for name in BY_DEFAULT
             if name not in by
-        )
+        ]
+        out += [
+            f"The noise of some labels of '{task.id}' is not known (no standard error, or no number of ratings), so its errors"
+            " by part include it: a part whose labels are made of fewer ratings seems worse."
+            for task in tasks
+            if task.kind == "numbers" and self._noise_unknown(task)
+        ]
+        out += [
+            f"It is not known who gave the ratings of '{task.id}', so intervals of its calibration and biases do not take raters as"
+            " a sample: where the same raters rated all stimuli, they are too narrow."
+            for task in tasks
+            if task.kind == "numbers" and not self._raters_known(task)
+        ]
+        if self.grouping is not None:
+            out.append(
+                f"Stimuli with the same {self.grouping.by} count as one group in the intervals and tests of worth, calibration,"
+                " biases and errors by part."
+            )
+        return tuple(out)
+
+    def _noise_unknown(self, task: Task) -> bool:
+        """Whether labels of numbers come without their noise."""
+        return _noise_of(self.truth.items_of(task).filter(pl.col("label").is_not_null())) is None
+
+    def _raters_known(self, task: Task) -> bool:
+        """Whether single ratings say who gave them, by three raters or more."""
+        given = self.truth.answers.filter(pl.col("question").is_in(task.questions))
+        return bool(given.height and given["known"].all()) and given["rater"].n_unique() >= LEAST_RATERS
+
+    def _groups_of(self, sheet: Sheet) -> Ints:
+        """The group of each row; the stimulus itself where nothing is known."""
+        if self.grouping is None:
+            return stimuli_of(sheet)
+        numbers = self.grouping.of_stimulus
+        return np.array([numbers[name] for name in sheet.rows["stimulus"].cast(pl.String)], np.int64)
 
     def calibration(self, sheet: Sheet) -> Calibration | None:
         """Calibration of numbers, or of probabilities; None where a model gives neither."""
@@ -98,16 +179,31 @@ class ByPart:
         if shown is None:
             return None
         of, rows, label, predicted = shown
-        stimulus, system, confidence = stimuli_of(sheet)[rows], sheet.system[rows], self.options.confidence
-        repeated = None if sheet.stimulus is None else stimulus
-        line = calibration_line(label, predicted, repeated, confidence=confidence)
+        group, unit = self._groups_of(sheet), STIMULI if self.grouping is None else self.grouping.unit
+        raters = None if of == PROBABILITIES else self._raters_of(sheet)
+        confidence = self.options.confidence
+        repeated = self.grouping is not None or sheet.stimulus is not None
+        line = calibration_line(
+            label[rows],
+            predicted[rows],
+            group[rows] if repeated else None,
+            confidence=confidence,
+            unit=STIMULI if self.grouping is None else "groups",
+            raters=None if raters is None else raters.of_line(rows, predicted),
+        )
         over_systems = _no_line(FROM_SAME_SYSTEMS)
         biases: tuple[SystemBias, ...] = ()
         if not sheet.from_labels:
-            names = sheet.rows["system"].cast(pl.String).filter(pl.Series(rows)).to_list()
             on_scale = _on_line(predicted, line) if of == ON_LINE else predicted
-            biases = system_biases(label, on_scale, names, stimulus, confidence)
-            over_systems = _over_systems(label, predicted, system, confidence)
+            gaps = Gaps(label=label, predicted=on_scale, group=group, unit=unit)
+            if raters is not None:
+                gaps = replace(gaps, of_raters=partial(raters.of_bias, predicted=on_scale))
+            systems = sheet.rows["system"].cast(pl.String).to_list()
+            named = [name if answered else None for name, answered in zip(systems, rows, strict=True)]
+            biases = system_biases(gaps, named, confidence)
+            over_systems = _over_systems(
+                label, predicted, np.where(rows, sheet.system, -1), confidence, raters
+            )
         return Calibration(
             model=sheet.model,
             task=sheet.task.id,
@@ -117,17 +213,18 @@ class ByPart:
             systems=biases,
         )
 
-    def errors(self, sheet: Sheet, marked: Marked, columns: Sequence[str]) -> Iterator[PartError]:
+    def errors(self, sheet: Sheet, marked: Marked, columns: Sequence[str]) -> Sequence[PartError]:
         """Errors by every column, over answered items; of predictions made of labels none."""
         if sheet.from_labels or sheet.against_other_labels:
-            return
+            return ()
         compared = _compared(sheet, marked, self.truth)
         if compared is None:
-            return
+            return ()
         rows, held = compared
-        for column in columns:
-            cells = cells_of(sheet, column).filter(pl.Series(rows)).to_list()
-            yield from part_errors(held, column, cells, self.options.confidence)
+        if self.grouping is not None:
+            held = replace(held, group=self._groups_of(sheet)[rows], unit=self.grouping.unit)
+        cells = {column: cells_of(sheet, column).filter(pl.Series(rows)).to_list() for column in columns}
+        return part_errors(held, cells, self.options.confidence)
 
     def worth(self, sheet: Sheet) -> Worth | None:
         """How many ratings the model's answer is worth, failures counted as an answer that says nothing."""
@@ -159,15 +256,25 @@ class ByPart:
         present = answers[np.isfinite(answers)]
         filled = np.where(np.isfinite(answers), answers, present.mean())
         d, confidence = self._ratings_of(sheet), self.options.confidence
+        group = self._groups_of(sheet) if self.grouping is not None or sheet.stimulus is not None else None
         if d.size:
             position = {name: at for at, name in enumerate(_names(sheet.rows))}
-            return raters_worth(d, filled[[position[name] for name in d.items]], confidence=confidence)
+            order = np.array([position[name] for name in d.items], np.int64)
+            grouped = None if group is None else group[order]
+            return raters_worth(d, filled[order], group=grouped, confidence=confidence)
         if sheet.task.kind != "numbers" or not sheet.rows["standard_error"].is_not_null().any():
             return RatersWorth(Estimate.missing(NO_RATINGS, METHOD))
         n = sheet.rows["n"].cast(pl.Float64).fill_null(0.0).to_numpy()
         return worth_from_means(
-            sheet.truth, _floats(sheet, "standard_error"), n, filled, confidence=confidence
+            sheet.truth, _floats(sheet, "standard_error"), n, filled, group=group, confidence=confidence
         )
+
+    def _raters_of(self, sheet: Sheet) -> LabelRaters | None:
+        """The single ratings behind the labels of a sheet, where it is known who gave them."""
+        key = sheet.task.questions
+        if key not in self._raters:
+            self._raters[key] = LabelRaters.of(sheet.rows, self.truth.answers)
+        return self._raters[key]
 
     def _ratings_of(self, sheet: Sheet) -> Ratings:
         """The single ratings of the items of a sheet; of yes or no as 1 and 0."""
@@ -212,7 +319,7 @@ def _ordered(sheet: Sheet) -> Floats | None:
 
 
 def _calibrated(sheet: Sheet) -> tuple[str, Flags, Floats, Floats] | None:
-    """What is calibrated, the rows that have it, and labels and predictions there."""
+    """What is calibrated, the rows that have it, and the labels and predictions of all rows."""
     if sheet.task.kind == "numbers":
         of, label = (NUMBERS if sheet.on_scale else ON_LINE), sheet.truth
         predicted = sheet.code if sheet.on_scale else sheet.score
@@ -225,7 +332,7 @@ def _calibrated(sheet: Sheet) -> tuple[str, Flags, Floats, Floats] | None:
     else:
         return None
     rows = sheet.answered & np.isfinite(predicted)
-    return (of, rows, label[rows], predicted[rows]) if rows.any() else None
+    return (of, rows, label, np.where(rows, predicted, np.nan)) if rows.any() else None
 
 
 def _on_line(predicted: Floats, line: CalibrationLine) -> Floats:
@@ -238,18 +345,26 @@ def _no_line(reason: str) -> CalibrationLine:
     return CalibrationLine(*(Estimate.missing(reason, name) for name in ("slope", "intercept", "bias")))
 
 
-def _over_systems(label: Floats, predicted: Floats, system: Ints, confidence: float) -> CalibrationLine:
+def _over_systems(
+    label: Floats, predicted: Floats, system: Ints, confidence: float, raters: LabelRaters | None
+) -> CalibrationLine:
     present = system >= 0
     if np.unique(system[present]).size < 3:
         return _no_line("fewer than 3 systems")
     return calibration_line(
-        label[present], predicted[present], system[present], confidence=confidence, unit="systems"
+        label[present],
+        predicted[present],
+        system[present],
+        confidence=confidence,
+        unit="systems",
+        raters=None if raters is None else raters.of_line(present, predicted),
     )
 
 
 def _compared(sheet: Sheet, marked: Marked, truth: Truth) -> tuple[Flags, Compared] | None:
     """The rows that were answered, and what their errors are made of."""
-    kind, noise = sheet.task.kind, None
+    noise: Floats | None = None
+    kind = sheet.task.kind
     predicted = marked.predicted
     if kind == "numbers":
         predicted = sheet.code if sheet.on_scale else sheet.score
@@ -261,12 +376,11 @@ def _compared(sheet: Sheet, marked: Marked, truth: Truth) -> tuple[Flags, Compar
         return None
     if kind == "numbers" and not sheet.on_scale:
         predicted = _on_line(predicted, calibration_line(label, predicted))
-    if kind == "numbers" and "standard_error" in sheet.rows.columns:
-        squared = _floats(sheet, "standard_error")[rows] ** 2
-        noise = squared if np.isfinite(squared).all() else None
-    elif kind in ("binary", "categories"):
-        noise = _votes_against(sheet, truth)
-        noise = None if noise is None or not np.isfinite(noise[rows]).all() else noise[rows]
+    ratings = None
+    if kind == "numbers":
+        known = _noise_of(sheet.rows)
+        noise = None if known is None else known[rows]
+        ratings = sheet.rows["n"].cast(pl.Float64).fill_null(0.0).to_numpy()[rows]
     squares = kind in ("numbers", "ordinal")
     wrong = (predicted - label) ** 2 if squares else (predicted != label).astype(np.float64)
     return rows, Compared(
@@ -276,20 +390,43 @@ def _compared(sheet: Sheet, marked: Marked, truth: Truth) -> tuple[Flags, Compar
         noise=noise,
         stimulus=stimuli_of(sheet)[rows],
         squared=squares,
+        ratings=ratings,
+        label_errors=_label_errors(sheet, rows, truth) if kind in ("binary", "categories") else None,
+        categories=2 if kind == "binary" else max(sheet.codes.size, 2),
     )
 
 
-def _votes_against(sheet: Sheet, truth: Truth) -> Floats | None:
-    """The share of each item's votes that are not for its label."""
+def _noise_of(rows: pl.DataFrame) -> Floats | None:
+    """The squared standard error of every label; None where there is one of which nothing is known.
+
+    A label of a single rating has the noise of one rating elsewhere.
+    """
+    if "standard_error" not in rows.columns:
+        return None
+    squared = rows["standard_error"].cast(pl.Float64).fill_null(float("nan")).to_numpy() ** 2
+    n = rows["n"].cast(pl.Float64).fill_null(0.0).to_numpy()
+    known, counted = np.isfinite(squared), n > 0
+    several = known & (n > 1)
+    if several.any() and not known.all():
+        single = float((n * (n - 1) * squared)[several].sum() / (n - 1)[several].sum())
+        squared = np.where(known | ~counted, squared, single / np.maximum(n, 1))
+    return squared if np.isfinite(squared).all() else None
+
+
+def _label_errors(sheet: Sheet, rows: Flags, truth: Truth) -> LabelErrors | None:
+    """What the votes say of the labels of these rows; None where some have no votes."""
     if not truth.votes.height:
         return None
-    votes = sheet.rows.select(*ITEM, "truth").join(truth.votes, on=ITEM, how="left", maintain_order="left")
+    items = sheet.rows.select(*ITEM, "truth").filter(pl.Series(rows)).with_row_index("at")
+    votes = items.join(truth.votes, on=ITEM, how="left", maintain_order="left")
     value = votes["value"].cast(pl.Float64).fill_null(float("nan")).to_numpy()
-    side = yes(sheet.scale, value) if sheet.task.kind == "binary" else value
-    agreed = pl.Series("agreed", side == votes["truth"].to_numpy())
-    shares = (
-        votes.with_columns(agreed)
-        .group_by(ITEM, maintain_order=True)
-        .agg((1 - (pl.col("votes") * pl.col("agreed")).sum() / pl.col("votes").sum()).alias("against"))
-    )
-    return shares["against"].cast(pl.Float64).fill_null(float("nan")).to_numpy()
+    side, label = value, items["truth"].to_numpy()
+    codes = sheet.codes
+    if sheet.task.kind == "binary":
+        side, codes = yes(sheet.scale, value), np.array([0.0, 1.0])
+    if not (np.isin(side, codes).all() and np.isin(label, codes).all()):
+        return None
+    counts = np.zeros((items.height, codes.size))
+    place = votes["at"].to_numpy(), np.searchsorted(codes, side)
+    np.add.at(counts, place, votes["votes"].cast(pl.Float64).fill_null(0.0).to_numpy())
+    return LabelErrors.of(counts, np.searchsorted(codes, label).astype(np.int64))

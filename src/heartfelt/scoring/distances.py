@@ -33,6 +33,7 @@ from heartfelt.scoring.stimulus_sets import (
     embedding_from,
     group_column,
     is_data,
+    outside_systems,
     reference_files,
     scaler,
     stimulus_groups,
@@ -156,6 +157,11 @@ def distances(
     embedding = embedding_from(options.embedding)
     if isinstance(source, Path) and source.exists() and is_data(source):
         source = read(source, None, {}, progress)
+    if isinstance(source, Path) and options.questions:
+        raise InputError(
+            f"{source} has no ratings to correlate with {', '.join(options.questions)}.",
+            "Leave out the question, or give a study, a snapshot or published data.",
+        )
     files = system_files(source, progress, read)
     chosen, others = _reference(options.reference, list(files))
     outside = None if others is None else reference_files(others, progress, read)
@@ -163,6 +169,8 @@ def distances(
     if outside is not None:
         check_media(embedding, outside, f"the reference set {options.reference}")
     ledger = Ledger()
+    for name, reason in outside_systems(source).items() if isinstance(source, Path) else ():
+        ledger.add(name, reason)
     if isinstance(source, Snapshot):
         for name in source.stimuli.filter(pl.col("system").is_null())["stimulus"]:
             ledger.add(name, "it has no system")
@@ -183,7 +191,7 @@ def distances(
         len(basis) >= 3, f"The reference set has {len(basis)} stimuli.", "Give at least 3, better hundreds."
     )
     scale = scaler(embedding, pooled, options.components)
-    metrics = options.metrics or USUAL.get(embedding.media, ("fad", "kad"))
+    metrics = tuple(dict.fromkeys(options.metrics)) or USUAL.get(embedding.media, ("fad", "kad"))
     group = group_column(source, options.group)
     groups = stimulus_groups(source, group, pairs, shared=others is None)
     rows = _system_distances(pairs, groups, scale, median_distance(scale(basis)), metrics, options, progress)
@@ -310,19 +318,20 @@ def _notes(rows: Sequence[SystemDistance], dimensions: int, left_out: int) -> li
         out.append(f"{plural(left_out, 'row')} in the ledger: files left out, and why.")
     for metric in dict.fromkeys(row.metric for row in rows if row.metric in FRECHET):
         small = [
-            row for row in rows if row.metric == metric and min(row.stimuli, row.reference) <= dimensions
+            row
+            for row in rows
+            if row.metric == metric
+            and min(row.stimuli, row.reference) <= dimensions
+            and row.distance.value is not None
+            and row.uncorrected.value
         ]
-        removed = [
-            1 - row.distance.value / row.uncorrected.value
-            for row in small
-            if row.distance.value is not None and row.uncorrected.value
-        ]
+        removed = [1 - float(row.distance) / float(row.uncorrected) for row in small]
         if removed:
             fewest = min(min(row.stimuli, row.reference) for row in small)
             out.append(
                 f"{metric}: {fewest:,} stimuli in {dimensions:,} dimensions. The correction removed {min(removed):.0%} to"
                 f" {max(removed):.0%} of the uncorrected distances as bias, and some remains: more stimuli than dimensions are"
-                f" needed, or fewer dimensions (for example {max(min(fewest // 5, 20), 1)} components)."
+                f" needed, or fewer dimensions (for example {plural(max(min(fewest // 5, 20), 1), 'component')})."
             )
     few = sorted({row.system for row in rows if min(row.stimuli, row.reference) < FEWEST})
     if few:

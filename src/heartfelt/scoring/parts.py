@@ -2,13 +2,16 @@
 many ratings its answer is worth.
 
 *Calibration*: labels regressed on predictions (:mod:`heartfelt.stats.calibration_line`), over stimuli and over systems, and the
-mean prediction less the mean label of every system. Numbers are compared on the scale, or after being put on it by their line;
-of questions with categories it is the probability given to the answer, compared with how often it is right.
+mean prediction less the mean label of every system, with raters as a sample where it is known who rated. Numbers are compared on
+the scale, or after being put on it by their line; of questions with categories it is the probability given to the answer, compared
+with how often it is right.
 
 *Errors*: the mean squared error of numbers in every part (system, intent, any slice) next to what the noise of labels alone would
 give, which is the mean squared standard error of the labels: their difference estimates the squared error from the true values. Of
-categories, the share of wrong answers next to the share of votes against the label. The excess over noise is compared with that of
-the other items; p-values are corrected by Holm over the parts of a column.
+categories, the share of wrong answers next to the chance that few votes gave a wrong label (:mod:`heartfelt.stats.reliability`,
+``label_errors``). The excess over noise is compared with that of the other items (:mod:`heartfelt.stats.part_and_rest`): labels of
+few ratings are noisier, and stimuli of one prompt (theme, song) are one group. P-values are corrected by Holm over all parts of all
+columns.
 
 *Worth in ratings*: :mod:`heartfelt.stats.raters_worth`.
 """
@@ -16,29 +19,32 @@ the other items; p-values are corrected by Holm over the parts of a column.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-import polars as pl
 
-from heartfelt.stats._bounds import t_quantile, with_t
+from heartfelt.stats._bounds import score_interval, t_quantile, with_t
 from heartfelt.stats.calibration_line import CalibrationLine
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.inference.posthoc import holm
-from heartfelt.stats.part_and_rest import part_and_rest
+from heartfelt.stats.jackknife import cluster_df, df_of_spread
+from heartfelt.stats.part_and_rest import Spread, part_and_rest, share_spread, squared_error_spread
+from heartfelt.stats.reliability.label_errors import LabelErrors
 from heartfelt.stats.stacking import StackResult
 from heartfelt.stats.triples import Floats, Ints
+from heartfelt.stats.two_way_jackknife import RaterVariance
 from heartfelt.wording import interval, p_value
 
 Flags: TypeAlias = npt.NDArray[np.bool_]
 OMIT = {"omit": True}
 FEWEST_IN_PART = 4
-"""A part with fewer stimuli is shown, but not tested against the rest."""
+"""A part with fewer stimuli (or groups of them) is shown, but not tested against the rest."""
+STIMULI = "stimuli"
 EXCESS = "squared error beyond noise, less that of the other items"
-EXCESS_SHARE = "wrong answers beyond votes against the label, less that of the other items"
+EXCESS_SHARE = "wrong answers beyond those of wrong labels, less that of the other items"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -210,8 +216,9 @@ def stack_words(row: Stack) -> str:
 class Compared:
     """What one model's errors are made of: labels and predictions of the answered rows, in one unit.
 
-    ``noise`` is the squared standard error of labels, or the share of votes against them; None where it is not known.
-    ``stimulus`` numbers the stimuli.
+    ``noise`` is the squared standard error of labels, None where it is not known; of categories ``label_errors`` gives the chance
+    of a wrong label instead. ``ratings`` is how many each label is made of. ``stimulus`` numbers the stimuli, ``group`` what
+    belongs together (the stimulus itself where nothing else is known), which ``unit`` names.
     """
 
     model: str
@@ -220,34 +227,47 @@ class Compared:
     noise: Floats | None
     stimulus: Ints
     squared: bool
+    ratings: Floats | None = None
+    group: Ints | None = None
+    unit: str = STIMULI
+    label_errors: LabelErrors | None = None
+    categories: int = 2
 
 
-def system_biases(
-    label: Floats, predicted: Floats, system: Sequence[str | None], stimulus: Ints, confidence: float
-) -> tuple[SystemBias, ...]:
-    """The bias of every system, with intervals over its stimuli, and p-values corrected over systems."""
-    table = pl.DataFrame(
-        {"system": list(system), "stimulus": stimulus, "label": label, "gap": predicted - label},
-        schema_overrides={"system": pl.String},
-    ).drop_nulls("system")
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Gaps:
+    """Labels and predictions in one unit, the groups of stimuli they belong to, and what raters add.
+
+    ``of_raters`` gives the variance over raters of the mean gap of some rows, None where it is not known who rated.
+    """
+
+    label: Floats
+    predicted: Floats
+    group: Ints
+    unit: str = STIMULI
+    of_raters: Callable[[Flags], RaterVariance | None] = lambda _: None
+
+
+def system_biases(gaps: Gaps, system: Sequence[str | None], confidence: float) -> tuple[SystemBias, ...]:
+    """The bias of every system, with intervals over its stimuli and the raters, and p-values corrected over systems."""
+    names = np.array([name or "" for name in system], dtype=object)
     rows = []
-    for (name,), part in table.group_by("system", maintain_order=True):
-        means = part.group_by("stimulus", maintain_order=True).agg(pl.col("label", "gap").mean())
-        of_label, bias = (
-            _mean(means[column].to_numpy(), what, confidence)
-            for column, what in (("label", "mean label"), ("gap", "mean prediction less mean label"))
-        )
+    for name in sorted({name for name in system if name is not None}):
+        inside = np.array(names == name, np.bool_)
+        raters, group = gaps.of_raters(inside), gaps.group[inside]
+        label, _ = _mean(gaps.label[inside], group, raters, gaps.unit, "mean label", confidence)
+        gap = gaps.predicted[inside] - gaps.label[inside]
+        bias, p = _mean(gap, group, raters, gaps.unit, "mean prediction less mean label", confidence)
         rows.append(
             SystemBias(
-                system=str(name),
-                items=part.height,
-                prediction=float(of_label) + float(bias),
-                label=of_label,
+                system=name,
+                items=int(inside.sum()),
+                prediction=float(gaps.predicted[inside].mean()),
+                label=label,
                 bias=bias,
-                p=_p_of_mean(means["gap"].to_numpy()),
+                p=p,
             )
         )
-    rows.sort(key=lambda row: row.system)
     corrected = holm([row.p for row in rows], confidence=confidence)
     return tuple(
         replace(row, p_adjusted=p, differs=bool(differs))
@@ -256,24 +276,39 @@ def system_biases(
 
 
 def part_errors(
-    compared: Compared, column: str, values: Sequence[str | None], confidence: float
+    compared: Compared, columns: Mapping[str, Sequence[str | None]], confidence: float
 ) -> list[PartError]:
-    """The errors of every value of a column that has two or more, each tested against the other items."""
-    names = sorted({value for value in values if value is not None})
-    if len(names) < 2:
-        return []
-    order = {name: code for code, name in enumerate(names)}
-    codes = np.array([-1 if value is None else order[value] for value in values], np.int64)
-    beyond = compared.wrong if compared.noise is None else compared.wrong - compared.noise
-    rows = [
-        _part_error(compared, column, name, codes == code, codes >= 0, beyond, confidence)
-        for code, name in enumerate(names)
-    ]
+    """The errors of every value of every column that has two or more, each tested against the other items."""
+    rows = []
+    for column, values in columns.items():
+        names = sorted({value for value in values if value is not None})
+        if len(names) < 2:
+            continue
+        order = {name: code for code, name in enumerate(names)}
+        codes = np.array([-1 if value is None else order[value] for value in values], np.int64)
+        units = _units(compared, codes)
+        rows += [
+            _part_error(units, column, name, codes == code, codes >= 0, confidence)
+            for code, name in enumerate(names)
+        ]
     corrected = holm([row.p for row in rows], confidence=confidence)
     return [
         replace(row, p_adjusted=p, differs=bool(differs))
         for row, p, differs in zip(rows, corrected.adjusted, corrected.significant, strict=True)
     ]
+
+
+def _units(compared: Compared, codes: Ints) -> Compared:
+    """What is a sample: groups of stimuli, or the stimuli where the column's parts are the groups themselves."""
+    group = compared.group
+    if group is None or _same_parts(codes, group):
+        return replace(compared, group=compared.stimulus, unit=STIMULI)
+    return compared
+
+
+def _same_parts(codes: Ints, group: Ints) -> bool:
+    pairs = np.unique(np.column_stack([codes, group]), axis=0)
+    return len(pairs) == np.unique(codes).size == np.unique(group).size
 
 
 def _part_error(
@@ -282,24 +317,24 @@ def _part_error(
     value: str,
     inside: Flags,
     present: Flags,
-    beyond: Floats,
     confidence: float,
 ) -> PartError:
-    inside_rows, rest = np.flatnonzero(inside), np.flatnonzero(present & ~inside)
+    inside_rows = np.flatnonzero(inside)
     mean = float(compared.wrong[inside_rows].mean())
-    noise = None if compared.noise is None else float(compared.noise[inside_rows].mean())
-    left = None if noise is None else max(mean - noise, 0.0)
+    known = _beyond(compared, inside, present)
+    noise = None if known.noise is None else float(known.noise[inside_rows].mean())
+    most = math.inf if compared.squared else 1.0
+    left = None if noise is None else min(max(float(known.values[inside_rows].mean()), 0.0), most)
     root = math.sqrt if compared.squared else float
-    excess, p = _excess(compared, inside_rows, rest, beyond, confidence)
-    stimuli = int(np.unique(compared.stimulus[inside_rows]).size)
+    excess, p = _excess(compared, known, inside[present], np.flatnonzero(present), confidence)
     return PartError(
         model=compared.model,
         task=compared.task,
         column=column,
         value=value,
         items=inside_rows.size,
-        stimuli=stimuli,
-        error=_error(compared, inside_rows, mean, stimuli, confidence),
+        stimuli=int(np.unique(compared.stimulus[inside_rows]).size),
+        error=_error(compared, inside_rows, mean, confidence),
         from_noise=None if noise is None else root(noise),
         beyond=None if left is None else root(left),
         excess=excess,
@@ -307,73 +342,159 @@ def _part_error(
     )
 
 
-def _error(compared: Compared, inside_rows: Ints, mean: float, stimuli: int, confidence: float) -> Estimate:
-    """The error of a part: a root mean square with an interval on the log scale, or a share."""
+def _error(compared: Compared, inside_rows: Ints, mean: float, confidence: float) -> Estimate:
+    """The error of a part: a root mean square with an interval on the log scale, or a share with a score interval."""
     name = "root mean squared error" if compared.squared else "share of wrong answers"
-    counts = {"items": inside_rows.size, "stimuli": stimuli}
+    codes = np.unique(_group(compared)[inside_rows], return_inverse=True)[1]
+    sizes = np.bincount(codes)
+    counts = {"items": inside_rows.size, "stimuli": int(np.unique(compared.stimulus[inside_rows]).size)}
     shown = math.sqrt(mean) if compared.squared else mean
     estimate = Estimate(shown, method=name, confidence=confidence, counts=counts)
-    if stimuli < FEWEST_IN_PART:
-        return estimate.without_interval(f"{stimuli} stimuli; at least {FEWEST_IN_PART} are needed")
-    error = math.sqrt(_variance(compared.wrong[inside_rows], compared.stimulus[inside_rows]))
-    half = t_quantile(confidence, stimuli - 1) * error
-    if not compared.squared:
-        return estimate.with_interval(
-            max(mean - half, 0.0), min(mean + half, 1.0), "Student t over stimuli", confidence
+    if sizes.size < FEWEST_IN_PART:
+        return estimate.without_interval(
+            f"{_counted(sizes.size, compared.unit)}; at least {FEWEST_IN_PART} are needed"
         )
-    if mean <= 0 or error <= 0:
+    sums: Floats = np.bincount(codes, compared.wrong[inside_rows] - mean).astype(np.float64)
+    variance = float(sums @ sums) / inside_rows.size**2 * sizes.size / (sizes.size - 1)
+    if compared.squared and (mean <= 0 or variance <= 0):
         return estimate.without_interval("there is no error to be uncertain about")
+    # As for errors in heartfelt.stats.jackknife: squares are skewed, so few of them say little of their own spread.
+    df = min(cluster_df(sizes), df_of_spread(sums), max((sizes.size - 1) / 2, 1.5))
+    if not compared.squared:
+        end = variance <= 0
+        size = float(sizes.size) if end else mean * (1 - mean) / variance
+        quantile = t_quantile(confidence, sizes.size - 1 if end else max(cluster_df(sizes), 1.0))
+        how = f"Wilson at the effective sample size, Student t over {compared.unit}"
+        return estimate.with_interval(*score_interval(mean, size, quantile), how, confidence)
+    half = t_quantile(confidence, max(df, 1.0)) * math.sqrt(variance)
     ends = mean * np.exp(np.minimum(np.array([-half, half]) / mean, 100.0))
     low, high = np.sqrt(ends).tolist()
-    return estimate.with_interval(low, high, "Student t over stimuli, log scale", confidence)
+    return estimate.with_interval(low, high, f"Student t over {compared.unit}, log scale", confidence)
+
+
+def _counted(number: int, unit: str) -> str:
+    """A number of units in words; ``unit`` is "stimuli" or begins with "groups"."""
+    if number != 1:
+        return f"{number} {unit}"
+    return "1 stimulus" if unit == STIMULI else f"1 group{unit.removeprefix('groups')}"
+
+
+def _group(compared: Compared) -> Ints:
+    return compared.stimulus if compared.group is None else compared.group
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Beyond:
+    """Errors beyond the noise of labels, the noise, and how much the errors of a model show despite it (1: all)."""
+
+    values: Floats
+    noise: Floats | None
+    shown: Floats
+
+
+def _beyond(compared: Compared, inside: Flags, present: Flags) -> _Beyond:
+    """Squared errors less the noise of labels; of categories the wrong answers that are not the label's fault.
+
+    Where a label is wrong with chance q, a model that errs in r of cases disagrees with it in q + r (1 - q k / (k - 1)) of them, k
+    being the number of categories. The chances are those of the votes in the part, and of those in the rest.
+    """
+    ones = np.ones(compared.wrong.size)
+    if compared.label_errors is None:
+        values = compared.wrong if compared.noise is None else compared.wrong - compared.noise
+        return _Beyond(values, compared.noise, ones)
+    noise, shown = np.zeros(compared.wrong.size), ones
+    for side in (inside, present & ~inside):
+        if side.any():
+            noise[side] = compared.label_errors.chances(side)
+            shown[side] = max(
+                1 - float(noise[side].mean()) * compared.categories / (compared.categories - 1), 0.1
+            )
+    return _Beyond((compared.wrong - noise) / shown, noise, shown)
 
 
 def _excess(
-    compared: Compared, inside_rows: Ints, rest: Ints, beyond: Floats, confidence: float
+    compared: Compared, known: _Beyond, inside: Flags, rows: Ints, confidence: float
 ) -> tuple[Estimate, float | None]:
-    """The mean over the stimuli of a part less that of the rest, with its p-value."""
+    """The mean of a part less that of the rest, with its p-value; ``inside`` says which of ``rows`` are in the part."""
     name = EXCESS if compared.squared else EXCESS_SHARE
-    sides = [_by_stimulus(beyond[rows], compared.stimulus[rows]) for rows in (inside_rows, rest)]
-    sizes = sides[0].size, sides[1].size
-    counts = {"stimuli": sizes[0], "other_stimuli": sizes[1]}
-    if not sizes[1]:
+    stimulus, group, values = compared.stimulus[rows], _group(compared)[rows], known.values[rows]
+    sides = (inside, ~inside)
+    counts = dict(
+        zip(
+            ("stimuli", "other_stimuli"), (int(np.unique(stimulus[side]).size) for side in sides), strict=True
+        )
+    )
+    if inside.all():
         return Estimate.missing("there are no other items", name, counts), None
-    estimate = Estimate(float(sides[0].mean() - sides[1].mean()), method=name, counts=counts)
-    if min(sizes) < FEWEST_IN_PART:
-        reason = f"{min(sizes)} stimuli; at least {FEWEST_IN_PART} are needed on both sides"
+    difference = float(values[inside].mean() - values[~inside].mean())
+    estimate = Estimate(difference, method=name, counts=counts)
+    fewest = min(np.unique(group[side]).size for side in sides)
+    if fewest < FEWEST_IN_PART:
+        reason = f"{_counted(fewest, compared.unit)}; at least {FEWEST_IN_PART} are needed on both sides"
         return estimate.without_interval(reason), None
-    result = part_and_rest(*sides, confidence=confidence)
+    spread: Spread | None = None
+    if compared.squared:
+        noise = _noise_by_side(compared, rows, inside)
+        counted = np.zeros(rows.size) if compared.ratings is None else compared.ratings[rows]
+        spread = squared_error_spread(noise, counted)
+    elif known.noise is not None:
+        of_side = np.where(inside, *(float(known.noise[rows][side].mean()) for side in sides))
+        spread = share_spread(of_side, known.shown[rows])
+    known_spread = spread is not None and not compared.squared
+    result = part_and_rest(
+        values, inside, confidence=confidence, group=group, spread=spread, at_least=known_spread
+    )
     if result is None:
         return estimate.without_interval("all items are equally wrong"), None
     low, high, p = result
-    return estimate.with_interval(low, high, "permutation of stimuli, Pearson type III", confidence), p
+    if not math.isfinite(high - low):
+        return estimate.without_interval("too few to bound it on both sides"), p
+    return estimate.with_interval(
+        low, high, f"inverted test over {compared.unit}, Pearson type III", confidence
+    ), p
 
 
-def _by_stimulus(values: Floats, stimulus: Ints) -> Floats:
-    codes = np.unique(stimulus, return_inverse=True)[1]
-    return np.asarray(np.bincount(codes, values) / np.bincount(codes)) if values.size else values
+def _noise_by_side(compared: Compared, rows: Ints, inside: Flags) -> Floats:
+    """The noise to expect of every label: the mean noise of a rating in the part, or in the rest, over its ratings.
+
+    The squared standard error of one label of two or three ratings says little by itself.
+    """
+    if compared.noise is None:
+        return np.zeros(rows.size)
+    noise, n = compared.noise[rows], None if compared.ratings is None else compared.ratings[rows]
+    out = np.zeros(rows.size)
+    for side in (inside, ~inside):
+        if n is None or not (n[side] > 0).all():
+            out[side] = noise[side].mean()
+        else:
+            weight = np.maximum(n[side] - 1, 1e-9)
+            out[side] = float(weight @ (n[side] * noise[side])) / float(weight.sum()) / n[side]
+    return out
 
 
-def _variance(values: Floats, stimulus: Ints) -> float:
-    """The variance of a mean whose rows of one stimulus belong together."""
-    codes = np.unique(stimulus, return_inverse=True)[1]
-    sums = np.bincount(codes, values - values.mean())
-    groups = sums.size
-    return float(sums @ sums) / values.size**2 * groups / max(groups - 1, 1)
-
-
-def _mean(values: Floats, name: str, confidence: float) -> Estimate:
-    estimate = Estimate(float(values.mean()), method=name, counts={"stimuli": values.size})
-    if values.size < 3:
-        return estimate.without_interval(f"{values.size} stimuli; at least 3 are needed")
-    error = float(values.std(ddof=1)) / math.sqrt(values.size)
-    return with_t(estimate, error, values.size - 1, "Student t over stimuli", confidence)
-
-
-def _p_of_mean(values: Floats) -> float | None:
+def _mean(
+    values: Floats, group: Ints, raters: RaterVariance | None, unit: str, name: str, confidence: float
+) -> tuple[Estimate, float | None]:
+    """A mean over groups of stimuli and raters, and the p-value of its being 0."""
     from scipy.special import stdtr
 
-    error = float(values.std(ddof=1)) / math.sqrt(values.size) if values.size > 2 else 0.0
-    if error <= 1e-12 * max(float(np.abs(values).max(initial=0.0)), 1e-300):
-        return None
-    return 2 * float(stdtr(values.size - 1, -abs(float(values.mean())) / error))
+    codes = np.unique(group, return_inverse=True)[1]
+    sizes, mean = np.bincount(codes), float(values.mean())
+    estimate = Estimate(
+        mean,
+        method=name,
+        counts={"items": values.size, "stimuli" if unit == STIMULI else "groups": sizes.size},
+    )
+    if sizes.size < 3:
+        return estimate.without_interval(f"{_counted(sizes.size, unit)}; at least 3 are needed"), None
+    sums = np.bincount(codes, values - mean)
+    variance = float(sums @ sums) / values.size**2 * sizes.size / (sizes.size - 1)
+    df, how = max(cluster_df(sizes), 1.0), f"Student t over {unit}"
+    if raters is not None:
+        variance, df = raters.added_to(variance, df)
+        how += " and raters"
+    error = math.sqrt(variance)
+    estimate = with_t(estimate, error, df, how, confidence)
+    if error <= 1e-12 * max(float(np.abs(values).max()), 1e-300):
+        return estimate, None
+    return estimate, 2 * float(stdtr(df, -abs(mean) / error))

@@ -100,7 +100,7 @@ def score(
     coverage: dict[str, dict[str, Coverage]] = {}
     details: dict[str, TaskDetails] = {}
     rows: list[pl.DataFrame] = []
-    by_part = ByPart(truth, options)
+    by_part = ByPart.of(truth, options)
     calibrations: list[Calibration | None] = []
     errors: list[PartError] = []
     worth: list[Worth | None] = []

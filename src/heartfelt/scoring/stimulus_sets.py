@@ -113,6 +113,17 @@ def system_files(
     return out
 
 
+def outside_systems(source: Path) -> dict[str, str]:
+    """What a folder with a subfolder per system holds besides systems, with the reason it is left out."""
+    out = {}
+    for path in sorted(path for path in source.iterdir() if not path.name.startswith(".")):
+        if path.is_dir() and not media_files(path, path.name):
+            out[path.name] = "the folder has no sound files or images"
+        elif not path.is_dir() and path.suffix.lower() in AUDIO | IMAGES:
+            out[path.name] = "it is in no system's folder"
+    return out
+
+
 def reference_files(path: Path, progress: Progress | None = None, read: Reader = read_with) -> Files:
     """The media files of a reference set: all stimuli of a study, a snapshot or published data, or all files of a folder."""
     if is_data(_existing(path)) and path.suffix.lower() not in AUDIO | IMAGES:

@@ -5,6 +5,9 @@ predictions differ more than labels do (overconfident), above 1 less. ``bias`` i
 carry noise, but they are regressed on predictions and not the other way round, so their noise widens the intervals and biases
 neither slope nor bias (errors in the outcome of a regression do not attenuate it).
 
+Raters who rate many stimuli shift the labels of all of them, which leaving out stimuli does not show: ``raters`` adds the variance
+over raters beyond the noise of their single ratings (:mod:`heartfelt.stats.two_way_jackknife`).
+
 Errors leave out one row, or one whole cluster (stimulus, system), at a time: the jackknife, which for a line is CR3, with
 Student's t (``jackknife.cluster_df``, at most half the clusters). Sums only, so the cost is linear in the rows.
 """
@@ -20,6 +23,16 @@ from heartfelt.stats import _bounds
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.jackknife import LEAST_UNITS, cluster_df
 from heartfelt.stats.triples import Floats, Ints
+from heartfelt.stats.two_way_jackknife import RaterVariance
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LineRaters:
+    """The variance over raters of each part of a calibration line; None where it is not known."""
+
+    slope: RaterVariance | None = None
+    intercept: RaterVariance | None = None
+    bias: RaterVariance | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,15 +58,16 @@ def calibration_line(
     *,
     confidence: float = 0.95,
     unit: str = "stimuli",
+    raters: LineRaters | None = None,
 ) -> CalibrationLine:
     """The line over rows, or with whole groups as units; ``unit`` is what a unit is called in the counts."""
     codes = np.arange(label.size) if group is None else np.unique(group, return_inverse=True)[1]
     count = int(codes.max()) + 1 if codes.size else 0
-    counts = {"items": int(label.size), unit: count}
+    counts, raters = {"items": int(label.size), unit: count}, raters or LineRaters()
     if label.size < 3 or float(np.ptp(predicted)) <= 1e-12 * max(float(np.abs(predicted).max()), 1e-300):
         reason = "fewer than 3 items" if label.size < 3 else "the predictions do not vary"
         slope, intercept = (Estimate.missing(reason, name, counts) for name in _METHODS[:2])
-        bias = _bias_alone(label, predicted, codes, count, counts, confidence)
+        bias = _bias_alone(label, predicted, codes, counts, confidence, raters.bias)
         return CalibrationLine(slope, intercept, bias)
     x, y = predicted - predicted.mean(), label - label.mean()
     rows = np.column_stack([np.ones(x.size), x, y, x * x, x * y])
@@ -65,8 +79,10 @@ def calibration_line(
     df = _df(codes, count, group)
     return CalibrationLine(
         *(
-            _bounded(name, float(column[0]), column[1:], df, counts, confidence)
-            for name, column in zip(_METHODS, values.T, strict=True)
+            _bounded(name, float(column[0]), column[1:], df, counts, confidence, over_raters)
+            for name, column, over_raters in zip(
+                _METHODS, values.T, (raters.slope, raters.intercept, raters.bias), strict=True
+            )
         )
     )
 
@@ -81,14 +97,20 @@ def _read(sums: Floats, x_mean: float, y_mean: float) -> Floats:
 
 
 def _bias_alone(
-    label: Floats, predicted: Floats, codes: Ints, count: int, counts: dict[str, int], confidence: float
+    label: Floats,
+    predicted: Floats,
+    codes: Ints,
+    counts: dict[str, int],
+    confidence: float,
+    raters: RaterVariance | None,
 ) -> Estimate:
     if not label.size:
         return Estimate.missing("no items", _METHODS[2], counts)
     gap, n = np.bincount(codes, predicted - label), np.bincount(codes)
     rest = np.maximum(label.size - n, 1)
     without = (gap.sum() - gap) / rest
-    return _bounded(_METHODS[2], float(gap.sum()) / label.size, without, float(count - 1), counts, confidence)
+    value, df = float(gap.sum()) / label.size, float(gap.size - 1)
+    return _bounded(_METHODS[2], value, without, df, counts, confidence, raters)
 
 
 def _df(codes: Ints, count: int, group: Ints | None) -> float:
@@ -98,7 +120,13 @@ def _df(codes: Ints, count: int, group: Ints | None) -> float:
 
 
 def _bounded(
-    name: str, value: float, without: Floats, df: float, counts: dict[str, int], confidence: float
+    name: str,
+    value: float,
+    without: Floats,
+    df: float,
+    counts: dict[str, int],
+    confidence: float,
+    raters: RaterVariance | None,
 ) -> Estimate:
     estimate = Estimate(value, method=name, counts=counts)
     if without.size < LEAST_UNITS:
@@ -106,5 +134,9 @@ def _bounded(
     if not np.isfinite(without).all():
         return estimate.without_interval("without one of the units the predictions do not vary")
     moved = without - value
-    error = math.sqrt((without.size - 1) / without.size * float(moved @ moved))
-    return _bounds.with_t(estimate, error, max(df, 1.0), f"jackknife, Student t ({df:.3g} df)", confidence)
+    variance, df = (without.size - 1) / without.size * float(moved @ moved), max(df, 1.0)
+    how = "jackknife"
+    if raters is not None:
+        variance, df = raters.added_to(variance, df)
+        how = "two-way jackknife, also over raters"
+    return _bounds.with_t(estimate, math.sqrt(variance), df, f"{how}, Student t ({df:.3g} df)", confidence)

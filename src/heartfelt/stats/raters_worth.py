@@ -14,8 +14,9 @@ moments of the crossed model (Gao & Owen 2017; ``two_way_jackknife``), in time l
 *Interval*: all k at which Fisher's z of the model's correlation with the labels does not differ from that which k ratings would
 have. Its variance at each k comes from leaving out every item, rater and rating in turn (Cameron, Gelbach & Miller 2011, as
 in ``two_way_jackknife``), by the delta method from the covariance of three quantities: z, log(v / e) and log(var(label) / e).
-Inverting the test gives bounds that reach 0 where the model may be no better than chance, and have no upper end where it may be
-as good as any number of ratings. ``docs/stats/coverage.md`` has the simulated coverage.
+Items of one prompt are one group, left out together to first order. Inverting the test gives bounds that reach 0 where the model
+may be no better than chance, and have no upper end where it may be as good as any number of ratings. ``docs/stats/coverage.md`` has
+the simulated coverage.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from heartfelt.errors import InputError
 from heartfelt.stats import _bounds
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.ratings import Ratings
-from heartfelt.stats.triples import Floats
+from heartfelt.stats.triples import Floats, Ints
 from heartfelt.stats.two_way_jackknife import (
     BLOCK,
     MomentJackknife,
@@ -63,8 +64,13 @@ class RatersWorth:
     correlation: float | None = None
 
 
-def raters_worth(d: Ratings, predicted: Floats, *, confidence: float = 0.95) -> RatersWorth:
-    """The worth of ``predicted``, one finite number for each of ``d.items``, from single ratings."""
+def raters_worth(
+    d: Ratings, predicted: Floats, *, group: Ints | None = None, confidence: float = 0.95
+) -> RatersWorth:
+    """The worth of ``predicted``, one finite number for each of ``d.items``, from single ratings.
+
+    ``group`` numbers the items that belong together, such as those of one prompt.
+    """
     _bounds.check_confidence(confidence)
     if predicted.size != len(d.items) or not np.isfinite(predicted).all():
         raise InputError(
@@ -83,10 +89,11 @@ def raters_worth(d: Ratings, predicted: Floats, *, confidence: float = 0.95) -> 
     sums = moment_jackknife(d)
     model = _ModelSums(d, predicted)
     whole = _quantities(model.total[None], sums.total[None])
-    items = _covariance(_quantities(model.items(), sums.items))
+    items = _covariance(_quantities(model.items(), sums.items), group)
     raters = _covariance(_quantities(model.raters(), sums.raters))
     ratings = _covariance_of_ratings(model, sums)
-    counts = effective(d.per_item), effective(d.per_rater)
+    item_count = effective(d.per_item if group is None else np.bincount(group, d.per_item))
+    counts = item_count, effective(d.per_rater)
 
     def spread(gradient: Floats) -> TwoWaySpread:
         of_items, of_raters, of_ratings = (
@@ -98,7 +105,13 @@ def raters_worth(d: Ratings, predicted: Floats, *, confidence: float = 0.95) -> 
 
 
 def worth_from_means(
-    label: Floats, error: Floats, n: Floats, predicted: Floats, *, confidence: float = 0.95
+    label: Floats,
+    error: Floats,
+    n: Floats,
+    predicted: Floats,
+    *,
+    group: Ints | None = None,
+    confidence: float = 0.95,
 ) -> RatersWorth:
     """The worth from published means with their standard errors and counts; intervals take items alone as a sample."""
     present = np.isfinite(label) & np.isfinite(error) & (n > 1) & np.isfinite(predicted)
@@ -116,10 +129,12 @@ def worth_from_means(
     single = np.maximum(noises[:, 1] / noises[:, 2], 1e-300)
     true = np.maximum(spread - noises[:, 0] / rows[:, 0], _FLOOR * single)
     values = np.column_stack([z, np.log(true / single), np.log(spread / single)])
-    items = _covariance(values[1:])
+    of_present = None if group is None else group[present]
+    items = _covariance(values[1:], of_present)
+    item_count = float(y.size) if of_present is None else effective(np.bincount(of_present))
 
     def only_items(gradient: Floats) -> TwoWaySpread:
-        return TwoWaySpread(float(gradient @ items @ gradient), 0.0, 0.0, float(y.size), 1.0)
+        return TwoWaySpread(float(gradient @ items @ gradient), 0.0, 0.0, item_count, 1.0)
 
     return _Inversion(values[0], confidence, counts, MEANS_INTERVAL).worth(only_items)
 
@@ -184,8 +199,14 @@ def _quantities(model: Floats, sums: Floats) -> Floats:
     return np.column_stack([z, np.log(np.maximum(true, _FLOOR * single) / single), np.log(spread / single)])
 
 
-def _covariance(without: Floats) -> Floats:
+def _covariance(without: Floats, group: Ints | None = None) -> Floats:
+    """The jackknife covariance; what items of one group do together is added up before it is squared."""
     centred = without - without.mean(axis=0)
+    if group is not None:
+        codes = np.unique(group, return_inverse=True)[1]
+        sums = np.column_stack([np.bincount(codes, column) for column in centred.T])
+        groups = max(len(sums), 2)
+        return np.asarray(((len(without) - 1) / len(without)) ** 2 * groups / (groups - 1) * (sums.T @ sums))
     return np.asarray((len(without) - 1) / len(without) * (centred.T @ centred))
 
 

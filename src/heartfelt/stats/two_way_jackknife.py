@@ -91,6 +91,24 @@ def careless_share(raters: float) -> float:
 
 
 @dataclass(frozen=True, slots=True)
+class RaterVariance:
+    """Jackknife variances of a statistic over ``count`` raters and over their single ratings."""
+
+    raters: float
+    ratings: float
+    count: int
+
+    def added_to(self, items: float, df: float) -> tuple[float, float]:
+        """The variance with that over items, which has ``df`` degrees of freedom, and those of the sum (Satterthwaite's)."""
+        extra = max(self.raters - self.ratings, 0.0)
+        total = items + extra
+        # Where rating noise swamps the raters' part, that part is known no better than its noise allows.
+        doubt = max(extra, min(self.raters, items))
+        below = items**2 / df + doubt**2 / (self.count - 1)
+        return total, (max(total**2 / below, 1.0) if below > 0 else df)
+
+
+@dataclass(frozen=True, slots=True)
 class TwoWaySpread:
     """Jackknife variances over items, raters and single ratings, and the effective numbers left out."""
 

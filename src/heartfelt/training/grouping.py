@@ -15,11 +15,9 @@ clip at half the level or as MP3 mostly has .99, without its first 0.3 s .965 or
 
 from __future__ import annotations
 
-import re
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -27,18 +25,12 @@ import polars as pl
 
 from heartfelt.errors import HeartfeltError, InputError, suggestion
 from heartfelt.media.duplicates import Bits, duplicate_groups, image_hash
+from heartfelt.snapshot.stimulus_groups import ALONE, detected_groups, group_names
 from heartfelt.training.fitting import Ints
 from heartfelt.wording import plural
 
 AUTO, NONE = "auto", "none"
-COLUMNS = ("theme", "group", "scene", "source", "song", "track", "speaker", "prompt")
-FILE_NAME = "file name"
-LEAST_GROUPS = 10
-_LARGEST_SHARE = 1 / 3
-_NUMBERED = re.compile(r"^(?P<stem>.*?\D)[\s_.\-]*\(?\d+\)?$")
 _MOST_STIMULI = 20_000
-_ALONE = "\x00"
-"""What the name of a group of one begins with, where the column has no value."""
 _BLOCK = 512
 
 
@@ -96,12 +88,6 @@ class Grouping:
         }
 
 
-def stem_of(name: str) -> str:
-    """A name without the number it ends in: ``Dog 12``, ``Dog_12`` and ``Dog (12)`` are ``Dog``."""
-    match = _NUMBERED.match(name.strip())
-    return match["stem"].rstrip(" _.-(") if match else name.strip()
-
-
 def grouping_of(
     stimuli: pl.DataFrame,
     contents: Sequence[str],
@@ -116,7 +102,7 @@ def grouping_of(
     ``cosine`` is that of near-duplicates in the embedding; ``by`` is a column, ``auto``, or ``none`` for near-duplicates only.
     """
     label, values = _named(stimuli, by) or ("", [f"{at}" for at in range(stimuli.height)])
-    names = tuple("" if value.startswith(_ALONE) else value for value in values) if label else ()
+    names = tuple("" if value.startswith(ALONE) else value for value in values) if label else ()
     own = np.unique(np.array(values, dtype=str), return_inverse=True)[1].astype(np.int64)
     alike = near_duplicates(contents, embedding, cosine, hashes)
     duplicates = int(alike.size - np.unique(alike).size)
@@ -151,32 +137,8 @@ def _named(stimuli: pl.DataFrame, by: str) -> tuple[str, list[str]] | None:
                 f"The stimuli have no column '{by}' to group by.",
                 suggestion(by, stimuli.columns, "They have"),
             )
-        return by, _values(stimuli, by)
-    candidates = {name: _values(stimuli, name) for name in COLUMNS if name in stimuli.columns}
-    files = _values(stimuli, "path" if "path" in stimuli.columns else "stimulus")
-    candidates[FILE_NAME] = [PurePosixPath(name).with_suffix("").as_posix() for name in files]
-    known = [name for name in ("system", "intent") if name in stimuli.columns]
-    cells = stimuli.select(pl.col(known).cast(pl.String).fill_null("")).rows() if known else []
-    for name, values in candidates.items():
-        unique = len(set(values)) == len(values)
-        numbered = [stem_of(value) for value in values] if unique or name == FILE_NAME else values
-        if _usable(numbered, cells):
-            return name, numbered
-    return None
-
-
-def _values(stimuli: pl.DataFrame, column: str) -> list[str]:
-    """A column as text; a stimulus without a value is a group of its own."""
-    alone = pl.concat_str(pl.lit(_ALONE), pl.col("stimulus").cast(pl.String))
-    return list(stimuli.select(pl.col(column).cast(pl.String).fill_null(alone)).to_series())
-
-
-def _usable(values: Sequence[str], cells: Sequence[tuple[str, ...]]) -> bool:
-    counts = Counter(values)
-    if not LEAST_GROUPS <= len(counts) < len(values) or max(counts.values()) > _LARGEST_SHARE * len(values):
-        return False
-    # What the system and the intent together decide is the cell, which has a reading of its own.
-    return not cells or len(set(zip(cells, values, strict=True))) > len(set(cells))
+        return by, group_names(stimuli, by)
+    return detected_groups(stimuli)
 
 
 def picture_hash(path: Path) -> Bits | None:

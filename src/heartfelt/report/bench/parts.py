@@ -69,7 +69,7 @@ def by_system(scores: Scores, task: Task) -> Chart | Absent:
             for s in row.systems
         ]
     caption = (
-        "Each point is a system: its mean prediction across, its mean label up (95% intervals over its stimuli). On the dashed line"
+        "Each point is a system: its mean prediction across, its mean label up (95% intervals). On the dashed line"
         " predictions are right on average; below it the model is too high. The grey line is that of labels on predictions over"
         " all stimuli."
     )
@@ -120,10 +120,14 @@ def failures(scores: Scores, task: Task) -> Chart | Absent:
         for row in rows
     ]
     what = "wrong answers" if task.kind in ("binary", "categories") else "root mean squared error"
-    noise = "the votes against the label" if task.kind in ("binary", "categories") else "the noise of labels"
+    noise = (
+        "those of labels that few votes got wrong"
+        if task.kind in ("binary", "categories")
+        else "the noise of labels"
+    )
     caption = (
         f"Darker is worse: {what} beyond {noise} (the error itself where that is not known). A star marks parts"
-        " that differ from the other items beyond chance (Holm over the parts of a column)."
+        " that differ from the other items beyond chance (Holm over all parts shown)."
     )
     return panels.chart(f"Where models fail: {spaced(task.id)}", caption, "Errors are not given by part.")
 

@@ -190,18 +190,18 @@ def fit_votes(counts: Matrix, seed: int = 0) -> tuple[Matrix, Mixture]:
     if rows.shape[0] * points.shape[0] > MOST_CELLS:
         most = max(MOST_CELLS // rows.shape[0], 200)
         points = points[np.unique(np.linspace(0, points.shape[0] - 1, most).astype(np.int64))]
-    likelihood = _likelihood(rows, points)
+    likelihood = votes_likelihood(rows, points)
     spread = _spread(likelihood, items)
     if points.shape[1] > 2:
         for _ in range(2):
             centres = _centres(rows, items, likelihood, spread)
             points = np.concatenate([points, centres])
-            likelihood = _likelihood(rows, points)
+            likelihood = votes_likelihood(rows, points)
             spread = _spread(likelihood, items, np.concatenate([spread, np.full(len(centres), 1e-3)]))
     return points, fit_mixture(likelihood, items, spread)
 
 
-def _likelihood(rows: Matrix, points: Matrix) -> Matrix:
+def votes_likelihood(rows: Matrix, points: Matrix) -> Matrix:
     """Each row's likelihood under each point, scaled so that its largest is one."""
     logs = rows @ np.log(np.maximum(points, 1e-12)).T
     logs -= logs.max(axis=1, keepdims=True)
