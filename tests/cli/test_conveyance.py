@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import numpy as np
@@ -55,7 +56,11 @@ def ask(*words: str) -> tuple[int, str, BaseException | None]:
 @pytest.mark.slow
 @pytest.mark.usefixtures("models")
 def test_subfolders_called_like_intents_with_and_without_ratings(clips: Path, tmp_path: Path) -> None:
+    left_out = ["broken.wav", "moved.wav", "song.m4a", "caf\\xe9.wav"]
     (clips / "new" / "sad" / "broken.wav").write_text("no sound")
+    (clips / "new" / "sad" / "song.m4a").write_text("no sound")
+    (clips / "new" / "sad" / "moved.wav").symlink_to(tmp_path / "gone.wav")
+    (clips / "new" / "sad" / os.fsdecode(b"caf\xe9.wav")).write_text("no name")
     code, answer, error = ask(str(clips), "-o", str(tmp_path / "out"))
     assert code == 0, error
     assert "Predicted, not rated" in answer
@@ -67,7 +72,8 @@ def test_subfolders_called_like_intents_with_and_without_ratings(clips: Path, tm
     assert summary["stimuli"] == 12
     assert {row["system"] for row in summary["deviation_by_system"]} == {"all", "old", "new"}
     assert all(row["deviation"]["low"] is not None for row in summary["deviation_by_system"])
-    assert "broken.wav" in (tmp_path / "out" / "ledger.csv").read_text()
+    ledger = (tmp_path / "out" / "ledger.csv").read_text()
+    assert not [name for name in left_out if name not in ledger]
     page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
     assert "Predicted, not rated" in page
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -45,6 +46,8 @@ class OneBlock(Digits):
 
     def of(self, path: Path | str, text: str | None = None) -> Features:
         del text
+        if Path(path).suffix == ".m4a":
+            raise InputError(f"{path} cannot be read.", "Convert it.")
         rows = np.loadtxt(path, dtype=np.float32, ndmin=2)
         return Features(rows, np.arange(len(rows), dtype=np.float64), 1.0)
 
@@ -198,6 +201,22 @@ def test_links_to_nothing_in_a_folder_are_in_the_ledger(systems: Path) -> None:
     reasons = dict(result.ledger.select("stimulus", "reason").iter_rows())
     assert reasons["near/moved.wav"] == reasons["lost/only.wav"] == "its media file is not available"
     assert {row.system: row.stimuli for row in result.systems}["near"] == 30
+
+
+def test_every_file_of_a_system_is_embedded_or_in_the_ledger(systems: Path, tmp_path: Path) -> None:
+    """Linked folders, formats that cannot be read, names that are not UTF-8."""
+    more = tmp_path / "more"
+    more.mkdir()
+    whole = heartfelt.distances(systems, "digits-one", metrics=("fad",))
+    (systems / "near" / "000.wav").rename(more / "elsewhere.wav")
+    (systems / "near" / "linked").symlink_to(more)
+    (systems / "near" / "song.m4a").write_bytes(b"not read")
+    bad = os.fsdecode(b"caf\xe9.wav")
+    for folder in (systems / "near", systems):
+        (folder / bad).write_bytes((systems / "near" / "001.wav").read_bytes())
+    result = heartfelt.distances(systems, "digits-one", metrics=("fad",))
+    assert set(result.ledger["stimulus"]) == {"near/song.m4a", "near/caf\\xe9.wav", "caf\\xe9.wav"}
+    assert result.systems[-1].distance.value == pytest.approx(whole.systems[-1].distance.value, rel=1e-9)
 
 
 def test_what_is_in_no_system_is_in_the_ledger(systems: Path) -> None:

@@ -21,7 +21,7 @@ from heartfelt.formats.columns import number_expr, read_table
 from heartfelt.formats.format import candidates, read_with
 from heartfelt.formats.manifest import is_study
 from heartfelt.labels import first_answers
-from heartfelt.media.probe import AUDIO
+from heartfelt.predictors.folders import FoundFile, files_below
 from heartfelt.predictors.running import Run, RunOptions, run
 from heartfelt.predictors.task import cases
 from heartfelt.predictors.trained.model import TrainedModel
@@ -142,13 +142,13 @@ def _listed(folder: Path) -> pl.DataFrame | None:
 def _by_folder(folder: Path, study: Study) -> pl.DataFrame:
     known = {intent.id.casefold(): intent.id for intent in study.intents}
     rows = []
-    for path in sorted(file for file in folder.rglob("*") if file.suffix.lower() in AUDIO and file.is_file()):
-        within = path.relative_to(folder)
+    for file in files_below(folder, ("audio",)):
+        within = file.path.relative_to(folder)
         parts = within.parts
         at = next((place for place, part in enumerate(parts[:-1]) if part.casefold() in known), None)
         if at is not None:
             system = "/".join(parts[:at]) or folder.resolve().name
-            rows.append((within.as_posix(), known[parts[at].casefold()], system))
+            rows.append((FoundFile(within).name, known[parts[at].casefold()], FoundFile(Path(system)).name))
     if not rows:
         raise InputError(
             f"Nothing in {folder} says what its clips were meant to convey.",

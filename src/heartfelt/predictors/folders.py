@@ -17,26 +17,12 @@ from heartfelt.errors import InputError
 from heartfelt.media.probe import AUDIO, IMAGES
 from heartfelt.wording import plural
 
+_MORE_SOUND = ".aac .ac3 .aifc .amr .ape .m4a .m4b .mka .mp2 .mpc .oga .rf64 .snd .spx .tta .voc .wma .wv"
+_FILMS = ".avi .m4v .mkv .mov .mp4 .mpeg .mpg .ogv .webm .wmv"
+_MORE_IMAGES = ".avif .heic .heif .jfif .jp2 .jxl .svg"
 SUFFIXES = {
-    "audio": AUDIO
-    | {
-        ".aac",
-        ".ac3",
-        ".aifc",
-        ".amr",
-        ".ape",
-        ".m4a",
-        ".m4b",
-        ".mka",
-        ".mp2",
-        ".mpc",
-        ".oga",
-        ".rf64",
-        ".snd",
-    }
-    | {".spx", ".tta", ".voc", ".wma", ".wv"}
-    | {".avi", ".m4v", ".mkv", ".mov", ".mp4", ".mpeg", ".mpg", ".ogv", ".webm", ".wmv"},
-    "image": IMAGES | {".avif", ".heic", ".heif", ".jfif", ".jp2", ".jxl", ".svg"},
+    "audio": AUDIO.union(_MORE_SOUND.split(), _FILMS.split()),
+    "image": IMAGES.union(_MORE_IMAGES.split()),
 }
 """The endings of files that are named, by kind, films among those with sound; not every one of these can be read."""
 _NUMBERED = {"audio": ("sound file", "sound files"), "image": ("image", "images")}
@@ -86,10 +72,15 @@ def find_files(files: object, kinds: Sequence[str] = ("audio",)) -> list[FoundFi
 def _meant(path: Path, kinds: Sequence[str]) -> Iterator[FoundFile]:
     """The file itself, or the files below a folder."""
     if _is_folder(path):
-        suffixes = frozenset().union(*(SUFFIXES[kind] for kind in kinds))
-        yield from sorted(_below(path, suffixes), key=lambda file: file.path)
+        yield from files_below(path, kinds)
     else:
         yield FoundFile(path, _problem(path))
+
+
+def files_below(folder: Path, kinds: Sequence[str] = tuple(SUFFIXES)) -> list[FoundFile]:
+    """The files of these kinds below a folder, in order."""
+    suffixes = frozenset().union(*(SUFFIXES[kind] for kind in kinds))
+    return sorted(_below(folder, suffixes), key=lambda file: file.path)
 
 
 def _below(folder: Path, suffixes: frozenset[str]) -> Iterator[FoundFile]:
@@ -139,10 +130,9 @@ def _problem(path: Path) -> str | None:
 def _nothing_inside(folder: Path, kinds: Sequence[str]) -> tuple[str, str]:
     """A folder without files that a predictor reads: the problem, and what can be done."""
     words = " or ".join(KIND_WORDS[kind] for kind in kinds)
-    others = frozenset().union(*SUFFIXES.values())
     counts = Counter(
         kind
-        for file in _below(folder, others)
+        for file in files_below(folder)
         for kind, suffixes in SUFFIXES.items()
         if kind not in kinds and file.path.suffix.lower() in suffixes
     )

@@ -22,6 +22,7 @@ from heartfelt.files import inside
 from heartfelt.formats.format import candidates, read_with
 from heartfelt.formats.manifest import is_study
 from heartfelt.media.probe import AUDIO, IMAGES
+from heartfelt.predictors.folders import SUFFIXES, FoundFile, files_below
 from heartfelt.predictors.trained.embeddings import EMBEDDINGS, Embedding
 from heartfelt.predictors.trained.feature_cache import FeatureCache
 from heartfelt.progress import Progress, no_progress
@@ -88,7 +89,7 @@ def system_files(
     """The media files of every system."""
     if isinstance(source, Path) and not is_data(_existing(source)):
         folders = sorted(path for path in source.iterdir() if path.is_dir() and not path.name.startswith("."))
-        systems = {folder.name: media_files(folder, folder.name) for folder in folders}
+        systems = {FoundFile(Path(folder.name)).name: media_files(folder, folder.name) for folder in folders}
         systems = {name: files for name, files in systems.items() if files}
         if not systems:
             raise InputError(
@@ -115,12 +116,13 @@ def system_files(
 
 def outside_systems(source: Path) -> dict[str, str]:
     """What a folder with a subfolder per system holds besides systems, with the reason it is left out."""
-    out = {}
+    out, endings = {}, frozenset().union(*SUFFIXES.values())
     for path in sorted(path for path in source.iterdir() if not path.name.startswith(".")):
+        name = FoundFile(Path(path.name)).name
         if path.is_dir() and not media_files(path, path.name):
-            out[path.name] = "the folder has no sound files or images"
-        elif not path.is_dir() and path.suffix.lower() in AUDIO | IMAGES:
-            out[path.name] = "it is in no system's folder"
+            out[name] = "the folder has no sound files or images"
+        elif not path.is_dir() and path.suffix.lower() in endings:
+            out[name] = "it is in no system's folder"
     return out
 
 
@@ -133,12 +135,12 @@ def reference_files(path: Path, progress: Progress | None = None, read: Reader =
 
 
 def media_files(folder: Path, prefix: str) -> Files:
-    """The sound files and images below a folder, by path; none for a link to nothing."""
-    named = sorted(path for path in folder.rglob("*") if path.suffix.lower() in AUDIO | IMAGES)
+    """The sound files and images below a folder, by path; none for what cannot be opened."""
     return {
-        (Path(prefix) / path.relative_to(folder)).as_posix(): path if path.is_file() else None
-        for path in named
-        if not path.is_dir()
+        FoundFile(Path(prefix) / file.path.relative_to(folder)).name: file.path
+        if file.problem is None and file.path.is_file()
+        else None
+        for file in files_below(folder)
     }
 
 
