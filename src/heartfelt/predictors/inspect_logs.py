@@ -10,7 +10,8 @@ import io
 import json
 import struct
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -99,31 +100,43 @@ def _unfinished(header: Mapping[str, Any], count: int) -> str | None:
 _COMPLETE = "Get a complete copy of the log."
 
 
-def _parts_of_log(path: Path) -> tuple[Mapping[str, Any], list[tuple[str, dict[str, Any]]]]:
+@contextmanager
+def _opened(path: Path) -> Iterator[zipfile.ZipFile]:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            yield archive
+    except (zipfile.BadZipFile, EOFError, OSError, struct.error) as error:
+        raise InputError(f"{path} is not a complete log of inspect_ai: {error}.", _COMPLETE) from error
+
+
+def _parts_of_log(path: Path) -> tuple[Mapping[str, Any], Iterator[tuple[str, dict[str, Any]]]]:
     """What the log says of itself, and its samples, each with where it stands."""
     if not path.is_file():
         raise InputError(f"There is no file {path}.", "Check the path.")
-    if path.suffix.lower() != f".{LOG}":
-        log = _object(path.read_bytes(), str(path))
-        samples: Sequence[Any] = log.get("samples") or []
-        return log, [_checked(sample, f"{path}, sample {place}") for place, sample in enumerate(samples, 1)]
-    try:
-        with zipfile.ZipFile(path) as archive:
-            by_name = {info.filename: info for info in archive.infolist()}
-            members = [info for info in archive.infolist() if info.filename.startswith("samples/")]
-            parts = [
-                (f"{path}, {info.filename}", _member(archive, path, info))
-                for info in sorted(members, key=lambda info: info.header_offset)
-            ]
-            begun = next((by_name[name] for name in ("header.json", _BEGUN) if name in by_name), None)
-            about = (
-                {} if begun is None else _object(_member(archive, path, begun), f"{path}, {begun.filename}")
-            )
-            if begun is not None and begun.filename == _BEGUN:
-                about = {"status": "started", **about}
-            return about, [_checked(_object(content, where), where) for where, content in parts]
-    except (zipfile.BadZipFile, EOFError, OSError, struct.error) as error:
-        raise InputError(f"{path} is not a complete log of inspect_ai: {error}.", _COMPLETE) from error
+    if path.suffix.lower() == f".{LOG}":
+        return _header(path), _zipped_samples(path)
+    log = _object(path.read_bytes(), str(path))
+    samples: Sequence[Any] = log.get("samples") or []
+    return log, (_checked(sample, f"{path}, sample {place}") for place, sample in enumerate(samples, 1))
+
+
+def _header(path: Path) -> Mapping[str, Any]:
+    with _opened(path) as archive:
+        by_name = {info.filename: info for info in archive.infolist()}
+        name = next((name for name in ("header.json", _BEGUN) if name in by_name), None)
+        if name is None:
+            return {}
+        about = _object(_member(archive, path, by_name[name]), f"{path}, {name}")
+        return {"status": "started", **about} if name == _BEGUN else about
+
+
+def _zipped_samples(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The samples of a zip, one in memory at a time."""
+    with _opened(path) as archive:
+        members = [info for info in archive.infolist() if info.filename.startswith("samples/")]
+        for info in sorted(members, key=lambda info: info.header_offset):
+            where = f"{path}, {info.filename}"
+            yield _checked(_object(_member(archive, path, info), where), where)
 
 
 def _checked(sample: Any, where: str) -> tuple[str, dict[str, Any]]:
