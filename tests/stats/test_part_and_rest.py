@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from heartfelt.stats.part_and_rest import Flags, part_and_rest, squared_error_spread
+from heartfelt.stats.part_and_rest import Flags, part_and_rest, share_spread, squared_error_spread
 from heartfelt.stats.triples import Floats, Ints
 
 STUDIES = 250
@@ -42,6 +42,52 @@ def test_parts_are_compared_as_by_dealing_stimuli_at_random() -> None:
     assert p == pytest.approx(2 * min(above, 1 - above), abs=0.02)
     assert low < values[:6].mean() - values[6:].mean() < high
     assert part_and_rest(np.ones(14), np.arange(14) < 5, confidence=0.95) is None
+
+
+def test_errors_that_do_not_vary_on_either_side_have_no_bounds() -> None:
+    inside = np.arange(12) < 4
+    for part, rest in ((1.0, 0.0), (0.3, 0.1), (-3.0, 0.0)):
+        values = np.where(inside, part, rest).astype(np.float64)
+        result = part_and_rest(values, inside, confidence=0.95)
+        assert result is not None
+        assert result[:2] == (-np.inf, np.inf)
+        assert 0 <= result[2] <= 1
+
+
+@pytest.mark.parametrize("levels", [2, 3, 1_000])
+@pytest.mark.parametrize("groups", [4, 12, 40])
+@pytest.mark.parametrize("kind", ["plain", "squared", "shares"])
+def test_any_errors_have_a_p_value_between_0_and_1(levels: int, groups: int, kind: str) -> None:
+    """Few items, ties, groups that cut through the part, one side that does not vary, noise of 0."""
+    rng = np.random.default_rng([levels, groups])
+    for _ in range(60):
+        count = int(rng.integers(8, 30))
+        inside = rng.permutation(np.arange(count) < rng.integers(4, count - 3))
+        values = np.round(rng.random(count) * (levels - 1)) / (levels - 1)
+        if rng.random() < 0.3:
+            values[inside] = values[inside][0]
+        noise = rng.random(count) * (rng.random() < 0.7)
+        spread = {
+            "plain": None,
+            "squared": squared_error_spread(noise, np.full(count, 3.0)),
+            "shares": share_spread(noise, np.ones(count)),
+        }[kind]
+        result = part_and_rest(
+            values,
+            inside,
+            confidence=0.95,
+            group=rng.integers(0, groups, count),
+            spread=spread,
+            at_least=kind == "shares",
+        )
+        if result is None:
+            assert np.ptp(values) == 0
+            continue
+        low, high, p = result
+        assert 0 <= p <= 1
+        assert low <= high
+        difference = values[inside].mean() - values[~inside].mean()
+        assert low - 1e-9 <= difference <= high + 1e-9
 
 
 @pytest.mark.slow

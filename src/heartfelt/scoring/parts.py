@@ -448,7 +448,7 @@ def _excess(
         return estimate.without_interval("all items are equally wrong"), None
     low, high, p = result
     if not math.isfinite(high - low):
-        return estimate.without_interval("too few to bound it on both sides"), p
+        return estimate.without_interval("the errors do not bound it on both sides"), p
     return estimate.with_interval(
         low, high, f"inverted test over {compared.unit}, Pearson type III", confidence
     ), p

@@ -31,6 +31,10 @@ from heartfelt.stats.triples import Floats, Ints
 LEAST_SKEW = 1e-3
 _LEAST_ERROR = 1e-3
 """The least mean error that is considered, as a share of the mean absolute value."""
+_NO_VARIANCE = 1e-24
+"""The variance, as a share of the largest square, up to which values are equal but for rounding."""
+_NO_PAIRS = 1e-9
+"""The weight of pairs, as a share of that of single values, up to which they say nothing of a covariance."""
 _WIDEST = 40
 """How often the search for a bound widens its step before there is none."""
 Flags: TypeAlias = npt.NDArray[np.bool_]
@@ -66,14 +70,18 @@ def part_and_rest(
     """Interval and p-value of the mean of ``values`` inside the part less that of the others.
 
     With ``at_least``, values vary by no less than ``spread``: few wrong answers show too little of how much they do.
-    None where all values are equal. A bound that no difference reaches is infinite.
+    None where all values are equal. A bound that no difference reaches is infinite, as both are where values vary neither in the
+    part nor in the rest.
     """
-    if float(np.var(values)) <= 1e-24 * max(float(np.abs(values).max(initial=0.0)) ** 2, 1e-300):
+    least = _NO_VARIANCE * max(float(np.abs(values).max(initial=0.0)) ** 2, 1e-300)
+    if float(np.var(values)) <= least:
         return None
     codes = np.arange(values.size) if group is None else np.unique(group, return_inverse=True)[1]
     compared = _Compared(values, inside, codes, spread or np.ones_like, at_least)
     above = compared.above(0.0)
     p = min(2 * min(above, 1 - above), 1.0)
+    if not at_least and max(float(np.var(values[side])) for side in (inside, ~inside)) <= least:
+        return -math.inf, math.inf, p
     tail = (1 - confidence) / 2
     return compared.bound(tail, -1), compared.bound(1 - tail, 1), p
 
@@ -158,9 +166,10 @@ class _Compared:
         n, sizes = residual.size, self._sizes
         square = float(residual @ residual) / n
         pairs = float(sizes @ (sizes - 1))
-        if pairs > 0:
-            sums, of_shared = np.bincount(self.group, residual), np.bincount(self.group, shared)
-            below = max(float(of_shared @ of_shared - shared @ shared), 1e-300)
+        of_shared = np.bincount(self.group, shared)
+        below = float(of_shared @ of_shared - shared @ shared)
+        if pairs > 0 and below > _NO_PAIRS * float(shared @ shared):
+            sums = np.bincount(self.group, residual)
             product = (float(sums @ sums) - n * square) / below
             # Residuals are from a mean that was estimated from them, which lowers both moments.
             others = float(sizes @ (sizes - 1) ** 2) / pairs
@@ -184,7 +193,10 @@ def _three_halves(values: Floats) -> Floats:
 
 def _skewness(values: Floats) -> float:
     n, centred = values.size, values - values.mean()
-    ratio = float(np.mean(centred * centred * centred)) / max(float(np.mean(centred**2)), 1e-300) ** 1.5
+    second = float(np.mean(centred**2))
+    if second <= 1e-200:
+        return 0.0
+    ratio = float(np.mean(centred * centred * centred)) / second**1.5
     return float(ratio * math.sqrt(n * (n - 1)) / (n - 2))
 
 

@@ -338,6 +338,7 @@ def test_one_field_of_many_images_at_once(browser: Browser, tmp_path: Path) -> N
     page.wait_for_function(
         f"() => document.querySelector('.editor textarea, .editor input')?.value === '{drafts[2]}'"
     )
+    page.wait_for_timeout(400)  # counts for the image that is open
     page.reload()  # the marks and the first correction are still there
     page.wait_for_function(
         f"() => document.querySelector('.editor textarea, .editor input')?.value === '{drafts[2]}'"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import math
 import threading
 import time
 from collections.abc import Callable, Hashable
@@ -119,6 +120,11 @@ class Desk:
         with self._lock:
             self._just_decided[id] = seq
             self._held.pop(id, None)
+
+    def erased(self) -> None:
+        """Take note that decisions were deleted: the items are read again when somebody looks next."""
+        with self._lock:
+            self._read_at = -math.inf
 
     def counts(self, who: str) -> Counts:
         """How far the senior raters are."""

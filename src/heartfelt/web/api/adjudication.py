@@ -90,9 +90,10 @@ def revoke(adjudicator: AdjudicatorId, collection: CollectionDep) -> None:
 
 
 @router.delete("/adjudicators/{adjudicator}", status_code=204)
-def erase(adjudicator: AdjudicatorId, collection: CollectionDep) -> None:
+def erase(adjudicator: AdjudicatorId, request: Request, collection: CollectionDep) -> None:
     """Delete a senior rater and their decisions, for good; the items wait again."""
     collection.erase_adjudicator(adjudicator)
+    state_of(request).desk.erased()
 
 
 def _link(request: Request, url: str, adjudicator: str) -> AdjudicatorLink:

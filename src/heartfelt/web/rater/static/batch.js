@@ -294,9 +294,8 @@ export class Batch {
   // What was marked and corrected so far outlives a reload of this tab.
   #keep(fixing = false) {
     const { log } = this;
-    const past = { began: log.began, elapsed: log.elapsed, changes: log.changes, focus_losses: log.losses, away: log.away, fields: log.fields };
     try {
-      sessionStorage.setItem(STORE, JSON.stringify({ first: this.step.trial, wrong: [...this.wrong], answers: this.answers, fixing, log: past }));
+      sessionStorage.setItem(STORE, JSON.stringify({ first: this.step.trial, wrong: [...this.wrong], answers: this.answers, fixing, log: log.draft() }));
     } catch {
       // Without room the page begins anew after a reload.
     }

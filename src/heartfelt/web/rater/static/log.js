@@ -95,6 +95,12 @@ export class Log {
     this.current = questions;
   }
 
+  // What outlives a reload: the time until now is counted first, or that since the last question changed would be lost.
+  draft() {
+    this.on(this.current);
+    return { began: this.began, elapsed: this.elapsed, changes: this.changes, focus_losses: this.losses, away: this.away, fields: this.fields };
+  }
+
   // A key was pressed, or something tapped.
   stroke(question) {
     this.#of(question).keystrokes += 1;

@@ -549,10 +549,9 @@ export class Trial {
   #keep() {
     if (this.sent || this.closed) return;
     const { log, player, form } = this;
-    const past = { began: log.began, elapsed: log.elapsed, changes: log.changes, focus_losses: log.losses, away: log.away, fields: log.fields };
     const heard = player && { plays: player.plays, intervals: player.stretches, played: player.played, first_play: player.firstPlay };
     try {
-      sessionStorage.setItem(drafts(this.step.trial), JSON.stringify({ values: form.drafts, verdicts: form.verdicts, comment: this.comment, log: past, heard }));
+      sessionStorage.setItem(drafts(this.step.trial), JSON.stringify({ values: form.drafts, verdicts: form.verdicts, comment: this.comment, log: log.draft(), heard }));
     } catch {
       // Without room for a draft a reload begins the trial anew.
     }
