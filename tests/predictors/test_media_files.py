@@ -426,3 +426,10 @@ def test_one_file_named_twice_has_its_rows_once(pictures: Path) -> None:
     assert done.table.height == 3
     names: Mapping[str, int] = done.run.counts
     assert (names["items"], names["answered"]) == (3, 2)
+
+
+@pytest.mark.parametrize("name", ["", " "])
+def test_an_empty_name_is_not_the_current_folder(name: str) -> None:
+    """As of a variable of the shell that is not set."""
+    with pytest.raises(InputError, match="An empty name is no file"):
+        find_files(["a.wav", name])

@@ -27,7 +27,7 @@ _Row = Mapping[str, Any]
 @app.command()
 def predict(
     files: Annotated[
-        list[Path],
+        list[str],
         typer.Argument(metavar="FILE…", help="Media files, or folders of them.", show_default=False),
     ],
     model: Annotated[

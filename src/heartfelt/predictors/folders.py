@@ -57,6 +57,8 @@ def find_files(files: object, kinds: Sequence[str] = ("audio",)) -> list[FoundFi
     for name in several:
         if not isinstance(name, str | Path):
             raise InputError(f"{name!r:.80} is not the path of a file or folder.", "Give paths.")
+        if not str(name).strip():
+            raise InputError("An empty name is no file or folder.", "For the current folder, give '.'.")
         inside = list(_meant(Path(name), wanted))
         if not inside:
             problem, fix = _nothing_inside(Path(name), wanted)
