@@ -32,9 +32,8 @@ from heartfelt.generation.generator import (
 from heartfelt.generation.results import Examined, Expectation, encoded, examine
 from heartfelt.make.prompts import Generator, Media, Prompt
 from heartfelt.models.devices import checked_device
-from heartfelt.predictors.asking import error_line, shortened
+from heartfelt.predictors.asking import GRACE, error_line, shortened
 
-_GRACE = 15.0
 _NO_SPACE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 
@@ -96,7 +95,7 @@ class GenerateWork:
     @property
     def grace(self) -> float:
         """Seconds that requests which are paid for are given to end when a run is interrupted."""
-        return _GRACE if self.kind.where == "network" and self.settings.cost_each else 0.0
+        return GRACE if self.kind.where == "network" and self.settings.cost_each else 0.0
 
     def on(self, device: str) -> GenerateWork:
         """The same work on another device."""

@@ -29,7 +29,8 @@ from heartfelt.study.set_scale import TIE
 T = TypeVar("T")
 _TURN = 0.2
 """Seconds between looks at the clock. Some libraries handle Ctrl-C in a way that lets an endless wait continue."""
-_GRACE = 15.0
+GRACE = 15.0
+"""Seconds that requests which may be paid for are given to end when a run is interrupted."""
 LARGEST = 1e100
 """The largest number a prediction may hold: squares and sums of such numbers are still finite."""
 _NUMBERS = ("value", "score", "low", "high", "against", "rate", "start", "answer_sd")
@@ -119,7 +120,7 @@ class Work:
     @property
     def grace(self) -> float:
         """Seconds that requests which may be paid for are given to end when a run is interrupted."""
-        return _GRACE if self.predictor.reach == "network" and self.predictor.metered else 0.0
+        return GRACE if self.predictor.reach == "network" and self.predictor.metered else 0.0
 
     def __call__(self, cases: Sequence[Case]) -> list[Outcome]:
         """Settle every question of every case."""

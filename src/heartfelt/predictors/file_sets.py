@@ -238,8 +238,9 @@ def _sets(
             yield place, name, question, {}
             continue
         names = Names(member.stimulus for member in case.members)
-        known = {member: value for name, value in values.items() if (member := names.find(name)) is not None}
-        for stranger in (name for name in values if names.find(name) is None):
+        members = {name: names.find(name) for name in values}
+        known = {member: values[name] for name, member in members.items() if member is not None}
+        for stranger in (name for name, member in members.items() if member is None):
             yield (
                 place,
                 stranger,

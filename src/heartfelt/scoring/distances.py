@@ -169,7 +169,7 @@ def distances(
     if outside is not None:
         check_media(embedding, outside, f"the reference set {options.reference}")
     ledger = Ledger()
-    for name, reason in outside_systems(source).items() if isinstance(source, Path) else ():
+    for name, reason in outside_systems(source, files).items() if isinstance(source, Path) else ():
         ledger.add(name, reason)
     if isinstance(source, Snapshot):
         for name in source.stimuli.filter(pl.col("system").is_null())["stimulus"]:

@@ -8,7 +8,7 @@ same set, and files of the reference set that are also evaluated.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -114,12 +114,12 @@ def system_files(
     return out
 
 
-def outside_systems(source: Path) -> dict[str, str]:
-    """What a folder with a subfolder per system holds besides systems, with the reason it is left out."""
+def outside_systems(source: Path, systems: Container[str]) -> dict[str, str]:
+    """What a folder with a subfolder per system holds besides these systems, with the reason it is left out."""
     out, endings = {}, frozenset().union(*SUFFIXES.values())
     for path in sorted(path for path in source.iterdir() if not path.name.startswith(".")):
         name = FoundFile(Path(path.name)).name
-        if path.is_dir() and not media_files(path, path.name):
+        if path.is_dir() and name not in systems:
             out[name] = "the folder has no sound files or images"
         elif not path.is_dir() and path.suffix.lower() in endings:
             out[name] = "it is in no system's folder"
