@@ -11,7 +11,6 @@ import pytest
 
 from heartfelt.analysis import AnalyzeOptions, analyze
 from heartfelt.collect.simulation import SimulationOptions, simulate_collection
-from heartfelt.make.starter import StarterOptions, start_study
 from heartfelt.planning.builtin import BUILT_IN
 from heartfelt.planning.design import Material, PlannedDesign, PlanOptions, layout_of, standardised
 from heartfelt.planning.forecasts import question_forecast
@@ -30,6 +29,7 @@ from heartfelt.planning.simulation import (
 )
 from heartfelt.planning.statistics import statistics
 from heartfelt.stats.inference import mixed_model
+from heartfelt.stimuli.starter import StarterOptions, start_study
 
 SYSTEMS, INTENTS = ("A", "B", "C"), ("calm", "happy", "sad", "tense")
 

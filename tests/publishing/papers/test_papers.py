@@ -22,8 +22,6 @@ from heartfelt.cli import main
 from heartfelt.clock import fixed_clock
 from heartfelt.collect.reading import freeze, tables
 from heartfelt.errors import DamagedError
-from heartfelt.generation.manifest import PROVENANCE
-from heartfelt.make.prepared import PreparedStimulus
 from heartfelt.publishing.anonymity.media import media_table
 from heartfelt.publishing.columns import UNDESCRIBED, about_column
 from heartfelt.publishing.layouts import LAYOUTS
@@ -41,6 +39,8 @@ from heartfelt.publishing.release import Record, Release, Step
 from heartfelt.report.analysis import charts_of
 from heartfelt.report.charts import Chart
 from heartfelt.serialization import dumps
+from heartfelt.stimuli.generation.manifest import PROVENANCE
+from heartfelt.stimuli.preparation.prepared import PreparedStimulus
 from heartfelt.study import Study, parse_study
 from heartfelt.wording import interval
 from tests.publishing.papers.markup_checks import HOSTILE, check_latex, check_page, tables_in

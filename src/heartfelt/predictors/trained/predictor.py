@@ -11,11 +11,11 @@ import numpy as np
 
 from heartfelt.errors import HeartfeltError, InputError
 from heartfelt.media.image import image_doubts
-from heartfelt.predictors.finetuned import FineTunedPredictor, is_fine_tuned, onto
 from heartfelt.predictors.predictor import PREDICTORS, Ask, Case, Prediction, Predictor, PredictorInfo
 from heartfelt.predictors.trained.domain import Place
 from heartfelt.predictors.trained.embeddings import SILENT, SPEECH, Features
 from heartfelt.predictors.trained.feature_cache import FeatureCache
+from heartfelt.predictors.trained.finetuned import FineTunedPredictor, is_fine_tuned, onto
 from heartfelt.predictors.trained.model import Output, TrainedModel, load_trained
 from heartfelt.study.set_scale import Trace
 
