@@ -13,8 +13,7 @@ import pytest
 from heartfelt.errors import HeartfeltError
 from heartfelt.predictors import Run, cases, predictor_from, run
 from heartfelt.scoring import ScoreOptions
-from heartfelt.scoring.bench import BenchOptions
-from heartfelt.scoring.bench import run as bench
+from heartfelt.scoring.bench import BenchOptions, bench
 from heartfelt.snapshot import Snapshot
 from tests.predictors.studies import snapshot
 

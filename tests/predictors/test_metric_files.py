@@ -20,8 +20,7 @@ from heartfelt.predictors.files.metric_files import Metric, read_lines
 from heartfelt.predictors.predictor import Ask
 from heartfelt.report.bench.write import run_bench
 from heartfelt.scoring import ScoreOptions, Scores
-from heartfelt.scoring.bench import Bench, BenchOptions
-from heartfelt.scoring.bench import run as bench
+from heartfelt.scoring.bench import Bench, BenchOptions, bench
 from heartfelt.scoring.bench.pinned import Request, answer_to
 from heartfelt.scoring.bench.prediction_file import Scorer
 from heartfelt.serialization import read_json

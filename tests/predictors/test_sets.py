@@ -18,7 +18,7 @@ from heartfelt.predictors.trained.embeddings import Features, Music
 from heartfelt.predictors.trained.model import Head, Output, TrainedModel
 from heartfelt.predictors.trained.predictor import TrainedPredictor, answer_of, doubt_of
 from heartfelt.scoring import ScoreOptions, score
-from heartfelt.scoring.bench import run as bench
+from heartfelt.scoring.bench import bench
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.snapshot import Source
 from heartfelt.study.scale import Numeric

@@ -15,7 +15,7 @@ import pytest
 from heartfelt.media.probe import probe_stimuli
 from heartfelt.report.site.boards import _without_oracles
 from heartfelt.scoring import ScoreOptions, Scores, score, truth_of
-from heartfelt.scoring.bench import run as bench
+from heartfelt.scoring.bench import bench
 from heartfelt.scoring.bench.stacking import stacks_of, with_stacks
 from heartfelt.scoring.calibration.by_part import stimulus_groups, thirds
 from heartfelt.scoring.calibration.label_raters import LabelRaters

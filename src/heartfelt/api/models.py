@@ -75,8 +75,7 @@ def bench(
     from heartfelt.predictors import RunOptions, user_cache
     from heartfelt.predictors.execution.budgets import read_budget
     from heartfelt.scoring import ScoreOptions, Selection
-    from heartfelt.scoring.bench import BenchOptions
-    from heartfelt.scoring.bench import run as bench
+    from heartfelt.scoring.bench import BenchOptions, bench
 
     only = None if questions is None else tuple(questions)
     stored, limit = user_cache() if cache else None, None if budget is None else read_budget(budget)

@@ -15,6 +15,7 @@ from heartfelt.simulate.confusion import (
     voters,
     votes,
 )
+from heartfelt.simulate.conveyed_emotion import Conveyance
 from heartfelt.simulate.design import DesignOptions
 from heartfelt.simulate.judgements import Habits, StrengthOptions, judge, match, strengths, trace
 from heartfelt.simulate.people import KINDS, RaterMix, raters
@@ -36,6 +37,7 @@ __all__ = [
     "SYSTEMS",
     "VERIFIER_KINDS",
     "VOTER_KINDS",
+    "Conveyance",
     "DesignOptions",
     "Habits",
     "LongCsv",

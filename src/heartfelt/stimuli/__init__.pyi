@@ -18,10 +18,6 @@ from .synthesis.image import render_image
 from .synthesis.music import render_clip
 
 __all__ = [
-    "Prompt",
-    "prompts_for",
-    "render_clip",
-    "render_image",
     "GENERATORS",
     "BatchGenerator",
     "CannotGenerate",
@@ -35,7 +31,11 @@ __all__ = [
     "MakePlan",
     "Making",
     "NoStimulus",
+    "Prompt",
     "forecast_make",
     "load_make",
     "make_study",
+    "prompts_for",
+    "render_clip",
+    "render_image",
 ]

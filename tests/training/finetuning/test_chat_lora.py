@@ -19,7 +19,7 @@ from heartfelt.files import whole_folder
 from heartfelt.media.image import decode_image
 from heartfelt.predictors import cases, predictor_from
 from heartfelt.predictors.hosted.chat_form import SYSTEM, message, read_form
-from heartfelt.scoring.bench import run as bench
+from heartfelt.scoring.bench import bench
 from heartfelt.snapshot import Snapshot
 from heartfelt.training.finetuning import (
     FineTuned,

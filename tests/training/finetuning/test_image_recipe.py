@@ -21,8 +21,7 @@ from heartfelt.predictors.trained.feature_cache import FeatureCache
 from heartfelt.predictors.weights import load_model
 from heartfelt.predictors.weights.store import PullError
 from heartfelt.scoring import ScoreOptions
-from heartfelt.scoring.bench import BenchOptions
-from heartfelt.scoring.bench import run as bench
+from heartfelt.scoring.bench import BenchOptions, bench
 from heartfelt.snapshot import Snapshot
 from heartfelt.training.finetuning import FineTuned, FineTuneOptions, fine_tune, recipe_named, settings_of
 from heartfelt.training.finetuning.folder import LoadedModel

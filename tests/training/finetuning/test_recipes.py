@@ -19,7 +19,7 @@ from heartfelt.files import whole_folder
 from heartfelt.formats.format import read_with
 from heartfelt.media.audio import write_audio
 from heartfelt.predictors import cases, predictor_from
-from heartfelt.scoring.bench import run as bench
+from heartfelt.scoring.bench import bench
 from heartfelt.snapshot import Snapshot
 from heartfelt.training.finetuning import FineTuned, FineTuneOptions, fine_tune
 from tests.predictors.file_answers import answered_everywhere

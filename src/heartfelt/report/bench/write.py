@@ -24,8 +24,7 @@ from heartfelt.report.bench.page import bench_page, stimuli_of
 from heartfelt.report.media import media_beside
 from heartfelt.report.page import render
 from heartfelt.scoring import Scores
-from heartfelt.scoring.bench import Bench, BenchOptions
-from heartfelt.scoring.bench import run as bench
+from heartfelt.scoring.bench import Bench, BenchOptions, bench
 from heartfelt.scoring.bench.earlier import PREDICTED, RUNS
 from heartfelt.scoring.bench.earlier import SCORES as FILE
 from heartfelt.scoring.bench.run import Models
