@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 import heartfelt
-from heartfelt.moved import MOVED
+from heartfelt.moved import MOVED, RENAMED
 
 ROOT = Path(heartfelt.__file__).parent
 TOP = Path(__file__).parents[1]
@@ -428,3 +428,11 @@ def test_packages_can_be_imported_under_their_former_names() -> None:
         for name in getattr(new, "__all__", ()):
             assert getattr(module, name) is getattr(new, name), f"{former}.{name}"
         sys.modules.pop(former)
+
+
+def test_classes_can_be_imported_under_their_former_names() -> None:
+    for package_name, renamed in RENAMED.items():
+        module = importlib.import_module(package_name)
+        for former, present in renamed.items():
+            with pytest.warns(DeprecationWarning, match=f"{former} is now {present}"):
+                assert getattr(module, former) is getattr(module, present), f"{package_name}.{former}"

@@ -1,13 +1,14 @@
-"""Packages under the names they had until version 0.8: importing one works for another release, with a warning."""
+"""Packages and classes under the names they had until version 0.8: importing one works for another release, with a warning."""
 
 from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from importlib.machinery import ModuleSpec
 from types import ModuleType
+from typing import Any
 
 MOVED = {
     "heartfelt.make": "heartfelt.stimuli",
@@ -20,6 +21,36 @@ MOVED = {
     "heartfelt.experiments": "heartfelt.training.experiments",
     "heartfelt.site": "heartfelt.report.site",
     "heartfelt.challenge": "heartfelt.web.challenge",
+}
+RENAMED = {
+    "heartfelt.collect": {"Coverage": "StudyCoverage", "Forecast": "CompletionForecast"},
+    "heartfelt.planning": {"Forecast": "StudyForecast", "Plan": "StudyPlan"},
+    "heartfelt.report.site.viewer": {"Sample": "ViewerSample", "View": "RunView"},
+    "heartfelt.scoring": {"Selection": "ItemSelection"},
+    "heartfelt.scoring.conveyance": {"Conveyance": "PredictedConveyance", "Quadrants": "PredictedQuadrants"},
+    "heartfelt.screening": {"Rule": "ScreeningRule"},
+    "heartfelt.simulate": {
+        "Conveyance": "ConveyanceProfile",
+        "Simulated": "SimulatedRatings",
+    },
+    "heartfelt.stats.aggregate": {"Consensus": "CategoryConsensus"},
+    "heartfelt.stats.agreement": {"PairAgreement": "RaterPairAgreement"},
+    "heartfelt.stimuli": {
+        "Conveyance": "ConveyanceProfile",
+        "Forecast": "GenerationForecast",
+        "Prompt": "StimulusPrompt",
+    },
+    "heartfelt.training": {
+        "Material": "TrainingStimuli",
+        "Recipe": "TrainingRecipe",
+        "Score": "ProtocolScore",
+    },
+    "heartfelt.training.finetuning": {
+        "Output": "QuestionOutput",
+        "Settings": "FineTuneSettings",
+        "Target": "FineTuneTarget",
+        "Task": "FineTuneTask",
+    },
 }
 
 
@@ -48,3 +79,18 @@ class FormerNames:
 def find_former_names() -> None:
     """Let packages be imported under their former names."""
     sys.meta_path.append(FormerNames())
+
+
+def with_former_names(package: str, find: Callable[[str], Any] | None = None) -> Callable[[str], Any]:
+    """The ``__getattr__`` of a package that also finds what was renamed; ``find`` is the one it has."""
+    former = RENAMED[package]
+
+    def getattribute(name: str) -> Any:
+        if name in former:
+            warnings.warn(f"{package}.{name} is now {former[name]}.", DeprecationWarning, stacklevel=2)
+            return getattr(sys.modules[package], former[name])
+        if find is not None:
+            return find(name)
+        raise AttributeError(f"module '{package}' has no attribute '{name}'")
+
+    return getattribute

@@ -116,7 +116,7 @@ def bench(
     from heartfelt.predictors.execution.budgets import read_budget, with_other_runs
     from heartfelt.predictors.spec import check_extras
     from heartfelt.report.bench.write import run_bench
-    from heartfelt.scoring import ScoreOptions, Selection
+    from heartfelt.scoring import ItemSelection, ScoreOptions
     from heartfelt.scoring.bench import BenchOptions
     from heartfelt.scoring.bench.earlier import RUNS
 
@@ -127,7 +127,7 @@ def bench(
         seed=seed,
         resamples=resamples,
         slices=None if slice_ is None else tuple(slice_),
-        selection=Selection(full_coverage, unanimous, exclude_flagged, limit, seed, questions),
+        selection=ItemSelection(full_coverage, unanimous, exclude_flagged, limit, seed, questions),
         ties=ties,  # type: ignore[arg-type]  # checked by the options themselves
         part=part,
         systems=None if systems is None else system_scores(systems),

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from heartfelt.analysis import Analysis
     from heartfelt.report.page import Section
     from heartfelt.snapshot import Snapshot
-    from heartfelt.stimuli.prompts.prompt import Prompt
+    from heartfelt.stimuli.prompts.prompt import StimulusPrompt
     from heartfelt.study import Study
 
 RATERS = 36
@@ -182,7 +182,7 @@ def verify(demo: Demo, progress: Progress) -> str:
     return f"{len(verdicts):,} drafts verified by {people}; {folder / 'report.html'}"
 
 
-def _intended(study: Study, asked: Sequence[Prompt]) -> dict[str, dict[str, float]]:
+def _intended(study: Study, asked: Sequence[StimulusPrompt]) -> dict[str, dict[str, float]]:
     """By question, what each intent is to convey: the synthesiser's coordinates on 1 to 9, moved onto the question's scale."""
     out: dict[str, dict[str, float]] = {}
     for question in study.asked:

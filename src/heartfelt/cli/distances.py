@@ -12,7 +12,7 @@ from heartfelt.cli.command import out as screen
 from heartfelt.files import must_be_free
 
 if TYPE_CHECKING:
-    from heartfelt.scoring.set_distances.systems import Distances
+    from heartfelt.scoring.set_distances.systems import SystemDistances
 
 
 @app.command()
@@ -93,7 +93,7 @@ def distances(
     say(f"Report: {out / 'report.html'}")
 
 
-def _show(result: Distances) -> None:
+def _show(result: SystemDistances) -> None:
     """The distances, their correlations and the notes."""
     from rich.table import Table
 

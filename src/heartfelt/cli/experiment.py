@@ -18,7 +18,7 @@ from heartfelt.wording import number, plural
 if TYPE_CHECKING:
     from heartfelt.progress import Progress
     from heartfelt.snapshot import Snapshot
-    from heartfelt.training.experiments.running import Plan, PlannedCell
+    from heartfelt.training.experiments.running import ExperimentPlan, PlannedCell
 
 _ablate, _amounts, _sweep, _data = (
     partial(typer.Option, rich_help_panel=panel)
@@ -156,7 +156,7 @@ def experiment(
     try:
         with progress_bar("reading the sources") as report:
             setup = prepare(_sources(source, format, map, report), options, report)
-            plan: Plan | SweepPlan
+            plan: ExperimentPlan | SweepPlan
             if kind == "ablate":
                 ways = [way for way, other in (("without", only), ("only", drop)) if not other]
                 plan = plan_ablation(setup, field or (), ways)

@@ -243,7 +243,7 @@ def _on_scale(given: str, ask: Ask) -> Prediction:
 
 
 @PREDICTORS.register("system-mean")
-class SystemMean(FromLabels):
+class SystemMeanBaseline(FromLabels):
     """What knowing only the system gives; the constant where the other half has none of its labels, and the note says so."""
 
     name = "system-mean"
@@ -256,7 +256,7 @@ class SystemMean(FromLabels):
 
 
 @PREDICTORS.register("intent")
-class Intent(FromLabels):
+class IntentBaseline(FromLabels):
     """What knowing only the cell of system and intent gives.
 
     A cell without labels in the other half falls back on the intent, then the system, then the constant, and the note says so.

@@ -38,7 +38,7 @@ class First(Predictor):
 
 
 @PREDICTORS.register("measure")
-class Measured(Predictor):
+class SoundMeasure(Predictor):
     """How long or how loud a sound is, as a score."""
 
     name = "measure"

@@ -1,4 +1,4 @@
-from .generation.forecast import Forecast, forecast_make
+from .generation.forecast import GenerationForecast, forecast_make
 from .generation.make_file import MakePlan, load_make
 from .generation.making import make_study
 from .generation.result import MakeOptions, Making
@@ -13,7 +13,7 @@ from .generators.generator import (
     Licence,
     NoStimulus,
 )
-from .prompts.prompt import Prompt, prompts_for
+from .prompts.prompt import StimulusPrompt, prompts_for
 from .synthesis.image import render_image
 from .synthesis.music import render_clip
 
@@ -21,7 +21,7 @@ __all__ = [
     "GENERATORS",
     "BatchGenerator",
     "CannotGenerate",
-    "Forecast",
+    "GenerationForecast",
     "GeneratorFacts",
     "GeneratorKind",
     "GeneratorOutOfMemory",
@@ -31,7 +31,7 @@ __all__ = [
     "MakePlan",
     "Making",
     "NoStimulus",
-    "Prompt",
+    "StimulusPrompt",
     "forecast_make",
     "load_make",
     "make_study",

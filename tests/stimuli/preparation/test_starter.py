@@ -21,14 +21,14 @@ from heartfelt.errors import InputError, UnknownNameError
 from heartfelt.formats.manifest import open_study
 from heartfelt.media.audio import Audio, read_audio
 from heartfelt.media.probe import CACHE_FILE
-from heartfelt.stimuli import Prompt
+from heartfelt.stimuli import StimulusPrompt
 from heartfelt.stimuli.methods import starters as methods
 from heartfelt.stimuli.starter import (
     STARTERS,
-    Clip,
     SmallClips,
     Started,
     StarterOptions,
+    UncompressedClip,
     replace_block,
     start_study,
     substitute,
@@ -273,12 +273,12 @@ def test_a_rater_gets_the_published_number_where_there_is_enough(tmp_path: Path)
 
 def test_clips_are_mp3_and_keep_their_length(tmp_path: Path) -> None:
     sound = np.sin(np.linspace(0, 3000, 22_050 * 2 + 17)).astype(np.float32) * np.float32(0.5)
-    path = Clip(Audio(sound, 22_050)).save(tmp_path / "a" / "clip.mp3")
+    path = UncompressedClip(Audio(sound, 22_050)).save(tmp_path / "a" / "clip.mp3")
     back = read_audio(path)
     assert (back.frames, back.rate, back.channels) == (sound.size, 22_050, 1)
     assert np.corrcoef(back.samples[:, 0], sound)[0, 1] > 0.999
     assert path.stat().st_size < 0.3 * 2 * sound.size
-    assert Clip(Audio(sound, 22_050)).save(tmp_path / "clip.flac").read_bytes()[:4] == b"fLaC"
+    assert UncompressedClip(Audio(sound, 22_050)).save(tmp_path / "clip.flac").read_bytes()[:4] == b"fLaC"
 
 
 def test_clips_are_flac_where_mp3_cannot_be_written(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -291,7 +291,7 @@ def test_clips_are_flac_where_mp3_cannot_be_written(monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.parametrize(("name", "hertz"), [("real_1", 587.33), ("real_2", 329.63)])
 def test_the_anchors_begin_as_written(name: str, hertz: float) -> None:
-    audio = TunePlayer(seconds=6.0, rate=16_000).generate(Prompt(name, "real", "", ""), 1)
+    audio = TunePlayer(seconds=6.0, rate=16_000).generate(StimulusPrompt(name, "real", "", ""), 1)
     samples = audio.samples[:, 0]
     assert samples.size == 96_000
     assert 0.05 < np.abs(samples).max() < 1.0
@@ -302,7 +302,7 @@ def test_the_anchors_begin_as_written(name: str, hertz: float) -> None:
     near = (axis > 0.9 * hertz) & (axis < 1.1 * hertz)
     assert abs(1200 * np.log2(axis[near][np.argmax(power[near])] / hertz)) < 20  # cents
     with pytest.raises(UnknownNameError, match="real_1"):
-        TunePlayer().generate(Prompt("real_3", "real", "", ""))
+        TunePlayer().generate(StimulusPrompt("real_3", "real", "", ""))
 
 
 def test_the_voices_of_a_tune_last_equally_long() -> None:

@@ -13,7 +13,7 @@ import numpy as np
 
 from heartfelt.errors import UnknownNameError, suggestion
 from heartfelt.media.audio import Audio
-from heartfelt.stimuli.prompts.prompt import Prompt
+from heartfelt.stimuli.prompts.prompt import StimulusPrompt
 from heartfelt.stimuli.synthesis.voices import Tone, Voice, Wave, plucked, room, warm
 from heartfelt.streams import stream
 
@@ -57,7 +57,7 @@ class TunePlayer:
     rate: int = 22_050
     systems: tuple[str, ...] = ("real",)
 
-    def generate(self, prompt: Prompt, seed: int = 0) -> Audio:
+    def generate(self, prompt: StimulusPrompt, seed: int = 0) -> Audio:
         """Play the tune; chance only moves the hands a little."""
         if prompt.stimulus not in TUNES:
             raise UnknownNameError(

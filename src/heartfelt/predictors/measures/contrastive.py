@@ -135,7 +135,7 @@ class Matcher(HubModel):
 
 
 @PREDICTORS.register("clap")
-class Clap(Matcher):
+class ClapMatch(Matcher):
     """Text and sound in one space."""
 
     name = "clap"
@@ -194,7 +194,7 @@ class Clap(Matcher):
 
 
 @PREDICTORS.register("clip")
-class Clip(Matcher):
+class ClipMatch(Matcher):
     """Text and image in one space."""
 
     name = "clip"

@@ -5,13 +5,14 @@ The predictor's own error is part of every interval.
 
 from __future__ import annotations
 
+from heartfelt.moved import with_former_names
 from heartfelt.scoring.conveyance.clips import Conveyed, clips_of, convey
 from heartfelt.scoring.conveyance.predicted import (
     CellDeviation,
-    Conveyance,
     Evidence,
     KnownError,
-    Quadrants,
+    PredictedConveyance,
+    PredictedQuadrants,
     SystemDeviation,
     SystemSlope,
     predicted_conveyance,
@@ -19,14 +20,16 @@ from heartfelt.scoring.conveyance.predicted import (
 
 __all__ = [
     "CellDeviation",
-    "Conveyance",
     "Conveyed",
     "Evidence",
     "KnownError",
-    "Quadrants",
+    "PredictedConveyance",
+    "PredictedQuadrants",
     "SystemDeviation",
     "SystemSlope",
     "clips_of",
     "convey",
     "predicted_conveyance",
 ]
+
+__getattr__ = with_former_names(__name__)

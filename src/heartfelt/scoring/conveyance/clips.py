@@ -28,7 +28,12 @@ from heartfelt.predictors.trained.predictor import TrainedPredictor
 from heartfelt.predictors.trained.valence_arousal import ValenceArousal
 from heartfelt.progress import Progress
 from heartfelt.representation import ShortRepr
-from heartfelt.scoring.conveyance.predicted import Conveyance, Evidence, KnownError, predicted_conveyance
+from heartfelt.scoring.conveyance.predicted import (
+    Evidence,
+    KnownError,
+    PredictedConveyance,
+    predicted_conveyance,
+)
 from heartfelt.screening import screen
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.folder import is_snapshot
@@ -48,7 +53,7 @@ class Conveyed(ShortRepr):
 
     snapshot: Snapshot
     run: Run
-    result: Conveyance
+    result: PredictedConveyance
 
 
 def convey(

@@ -10,7 +10,7 @@ from heartfelt.arguments import notebook_function
 
 if TYPE_CHECKING:
     from heartfelt.progress import Progress
-    from heartfelt.scoring.set_distances.systems import Distances
+    from heartfelt.scoring.set_distances.systems import SystemDistances
 
 
 @notebook_function
@@ -27,7 +27,7 @@ def distances(
     policy: str = "flag-only",
     seed: int = 0,
     progress: Progress | None = None,
-) -> Distances:
+) -> SystemDistances:
     """Measure how far each system's stimuli lie from a reference set, and whether people's system means follow.
 
     Parameters

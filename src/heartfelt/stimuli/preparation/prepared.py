@@ -112,7 +112,7 @@ class VocalsHeard:
 
 
 @dataclass(frozen=True, slots=True)
-class Preparation:
+class PreparationResult:
     """What became of every stimulus of a study."""
 
     study: str

@@ -1,8 +1,8 @@
 """What a fine-tuning recipe is: settings, and a task that the engine trains.
 
-A recipe turns data into a :class:`Task`: a PyTorch module with everything around it that belongs to the problem (how a stimulus
-becomes tensors, the loss, the optimiser, what the outputs mean). The engine does the rest, the same for every recipe: order,
-batches, precision, accumulation, checkpoints, early stopping, scores, the model's folder. The same task object answers for
+A recipe turns data into a :class:`FineTuneTask`: a PyTorch module with everything around it that belongs to the problem (how a
+stimulus becomes tensors, the loss, the optimiser, what the outputs mean). The engine does the rest, the same for every recipe:
+order, batches, precision, accumulation, checkpoints, early stopping, scores, the model's folder. The same task object answers for
 the trained model, so that training and prediction cannot prepare stimuli differently.
 
 A recipe of your own is an object with the attributes of :class:`FineTuneRecipe` in any module that Python can import; it is
@@ -21,7 +21,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from heartfelt.errors import InputError, UnknownNameError, suggestion
 from heartfelt.registry import Registry
-from heartfelt.training.finetuning.task import Output, Task
+from heartfelt.training.finetuning.task import FineTuneTask, QuestionOutput
 from heartfelt.training.heads.material import RECIPES as HEAD_RECIPES
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ Names = Annotated[tuple[str, ...], BeforeValidator(listed)]
 """Several names; in text they are separated by commas."""
 
 
-class Settings(BaseModel):
+class FineTuneSettings(BaseModel):
     """What every recipe may be told; recipes add their own fields and defaults."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, protected_namespaces=())
@@ -86,13 +86,13 @@ class FineTuneRecipe(Protocol):
     """Parts of the ids of the questions it is for; a study with none of them is trained on all it can learn."""
     levels: tuple[Level, ...]
     """Scales it can learn: ``interval`` (numbers), ``ordinal``, ``nominal`` (categories)."""
-    settings: type[Settings]
+    settings: type[FineTuneSettings]
 
-    def build(self, data: TrainingData, settings: Any) -> Task:
+    def build(self, data: TrainingData, settings: Any) -> FineTuneTask:
         """The task for these data, not trained yet."""
         ...
 
-    def load(self, folder: Path, outputs: tuple[Output, ...]) -> Task:
+    def load(self, folder: Path, outputs: tuple[QuestionOutput, ...]) -> FineTuneTask:
         """The task as ``Task.save`` wrote it; the weights are loaded into its module afterwards."""
         ...
 
@@ -151,14 +151,14 @@ def recipe_named(name: str) -> FineTuneRecipe:
     return recipe
 
 
-def settings_of(recipe: FineTuneRecipe, given: Mapping[str, object]) -> Settings:
+def settings_of(recipe: FineTuneRecipe, given: Mapping[str, object]) -> FineTuneSettings:
     """A recipe's settings with what the user gave; mistakes are named with what is allowed."""
     kind = recipe.settings
     for key in given:
         if key not in kind.model_fields:
             raise InputError(
                 f"The recipe '{recipe.name}' has no setting '{key}'.",
-                suggestion(key, kind.model_fields, "Settings"),
+                suggestion(key, kind.model_fields, "FineTuneSettings"),
             )
     try:
         return kind.model_validate(dict(given))

@@ -22,7 +22,7 @@ from heartfelt.stimuli.generators.musicgen import Draws, MusicGenSampling
 from heartfelt.stimuli.generators.mustango import chord_of, chords_of
 from heartfelt.stimuli.generators.pipelines import cosine_scheduler
 from heartfelt.stimuli.generators.torch_models import clip_of, generator_of, library, listening
-from heartfelt.stimuli.prompts.prompt import Prompt
+from heartfelt.stimuli.prompts.prompt import StimulusPrompt
 from tests.stimuli.generation.models.tiny_models import CASES, TEXTS, build, numbers, prompts, written
 
 pytestmark = pytest.mark.slow
@@ -208,7 +208,7 @@ def test_a_held_back_image_is_no_stimulus(home: Path, tmp_path: Path) -> None:
 def test_a_prompt_that_would_be_cut_is_no_stimulus_and_spares_its_neighbours(
     home: Path, tmp_path: Path
 ) -> None:
-    long = Prompt("S_9", "S", "joy", "sad " * 30)
+    long = StimulusPrompt("S_9", "S", "joy", "sad " * 30)
     made = build(home, "sd").generate_many([long, prompts()[0]], [1, 1])
     with pytest.raises(InputError, match="tokens more than the model reads"):
         made[0].save(tmp_path / "long.png")
