@@ -76,11 +76,14 @@ def write_analysis(
     compared = {"strengths": analysis.strengths, "pairs": analysis.pairs, "courses": analysis.courses}
     compared["adjudications"] = analysis.snapshot.adjudications
     tables |= {name: table for name, table in compared.items() if table.height}
-    with whole_folder(target, replace=replace) as made, drawing(charts, made / "figures", progress, helper):
-        write_json(made / "summary.json", analysis.summary)
+    with (
+        whole_folder(target, replace=replace) as staging,
+        drawing(charts, staging / "figures", progress, helper),
+    ):
+        write_json(staging / "summary.json", analysis.summary)
         for name, table in tables.items():
-            write_text(made / f"{name}.csv", csv_text(flat(table)))
-        write_text(made / PAGE, render(analysis_page(analysis, charts, target / PAGE, related, before)))
+            write_text(staging / f"{name}.csv", csv_text(flat(table)))
+        write_text(staging / PAGE, render(analysis_page(analysis, charts, target / PAGE, related, before)))
     return target
 
 
@@ -128,10 +131,12 @@ def analysis_page(
     more = {"stimuli": outcome.stimuli_list(analysis), "image": study.media == "image"}
     sections, title = _sections(analysis, charts), say(study.title) or study.name
     everything = dict(charts)
-    for name, other in related.items():
-        own = {f"{name}-{figure}": FIGURES[figure].chart(other) for figure in RELATED_FIGURES}
-        everything |= own
-        sections.insert(-2, outcome.related(other, name, own))
+    for name, related_analysis in related.items():
+        related_charts = {
+            f"{name}-{figure}": FIGURES[figure].chart(related_analysis) for figure in RELATED_FIGURES
+        }
+        everything |= related_charts
+        sections.insert(-2, outcome.related(related_analysis, name, related_charts))
     sections[-2:-2] = before
     return ReportPage(
         title,
@@ -146,8 +151,8 @@ def analysis_page(
 
 
 def _opening(analysis: Analysis, charts: Charts, sections: set[str]) -> Markup:
-    made = attempt(partial(opening.opening, analysis, charts, sections))
-    return absent(f"The summary is missing: {made.why}.") if isinstance(made, Failed) else made
+    result = attempt(partial(opening.opening, analysis, charts, sections))
+    return absent(f"The summary is missing: {result.why}.") if isinstance(result, Failed) else result
 
 
 def _sections(analysis: Analysis, charts: Charts) -> list[Section]:
@@ -187,17 +192,17 @@ def _sections(analysis: Analysis, charts: Charts) -> list[Section]:
 
 def _sizes(analysis: Analysis) -> list[tuple[str, str]]:
     """How many ratings there are, and trials where one trial has several; of sets, what raters did with them."""
-    counts, what = analysis.summary.counts, noun(analysis.summary)
-    if what != "rating":
-        return [(f"{what}s", retained_of(counts.ratings_kept, counts.ratings))]
+    counts, unit = analysis.summary.counts, noun(analysis.summary)
+    if unit != "rating":
+        return [(f"{unit}s", retained_of(counts.ratings_kept, counts.ratings))]
     ratings = ("ratings", retained_of(counts.answers_kept, counts.answers))
     trials = ("trials", retained_of(counts.ratings_kept, counts.ratings))
     return [ratings] if counts.answers == counts.ratings else [ratings, trials]
 
 
-def retained_of(part: int, whole: int) -> str:
+def retained_of(part: int, total: int) -> str:
     """A count, or ``5 of 7`` where some were left out."""
-    return number(whole) if part == whole else f"{number(part)} of {number(whole)}"
+    return number(total) if part == total else f"{number(part)} of {number(total)}"
 
 
 def _facts(analysis: Analysis) -> list[tuple[str, str]]:

@@ -381,8 +381,8 @@ def axis(
     lines: tuple[float, ...] = (),
 ) -> Axis:
     """An axis wide enough for ``values`` and ``include``, with round ticks; it may end at what it includes."""
-    known = [float(value) for value in (*values, *include) if value is not None]
-    low, high = (min(known), max(known)) if known else (0.0, 1.0)
+    finite = [float(value) for value in (*values, *include) if value is not None]
+    low, high = (min(finite), max(finite)) if finite else (0.0, 1.0)
     if high - low < 1e-9:
         low, high = low - 0.5, high + 0.5
     margin = (high - low) * pad
@@ -397,7 +397,7 @@ def ticks(low: float, high: float, about: int = 5) -> tuple[float, ...]:
     step = next(power * factor for factor in (1, 2, 2.5, 5, 10) if power * factor >= raw * 0.999)
     first = math.ceil(low / step - 1e-9)
     last = math.floor(high / step + 1e-9)
-    return tuple(round(place * step, 10) for place in range(first, last + 1))
+    return tuple(round(index * step, 10) for index in range(first, last + 1))
 
 
 def bounds(estimate: Estimate | None) -> tuple[float | None, float | None]:
@@ -426,14 +426,14 @@ def numbers(estimate: Estimate | None, name: str = "value", *, prefix: str = "")
     return {name: estimate.value if estimate else None, f"{prefix}low": low, f"{prefix}high": high}
 
 
-def lettered(place: int, title: str) -> str:
+def lettered(index: int, title: str) -> str:
     """A panel's title with its letter."""
-    return f"({chr(ord('a') + place % 26)}) {title}"
+    return f"({chr(ord('a') + index % 26)}) {title}"
 
 
-def first_of(shown: int, count: int, what: str = "questions") -> str:
+def first_of(shown: int, count: int, noun: str = "questions") -> str:
     """What a caption adds where only the first of many are shown."""
-    return f" The first {shown} of {count} {what}." if shown < count else ""
+    return f" The first {shown} of {count} {noun}." if shown < count else ""
 
 
 class Panels:
@@ -480,17 +480,19 @@ class IntervalPanels(Panels):
         lines: tuple[Line, ...] = (),
         brackets: tuple[Bracket, ...] = (),
         ties: tuple[tuple[int, int], ...] = (),
-        drawn: bool = True,
+        visible: bool = True,
     ) -> None:
         """Add a panel of the items that have a value, unless none has; if not ``drawn``, their numbers alone.
 
         ``label`` is its axis, or the label of an axis wide enough for the items, the lines and ``reach``.
         """
-        known = [item for item in items if item.estimate.value is not None]
-        self.table += [{**item.cells, **numbers(item.estimate, self.value), **item.after} for item in known]
-        if not known or not drawn:
+        estimated = [item for item in items if item.estimate.value is not None]
+        self.table += [
+            {**item.cells, **numbers(item.estimate, self.value), **item.after} for item in estimated
+        ]
+        if not estimated or not visible:
             return
-        rows = tuple(interval_row(item.label, item.estimate, item.colour, item.note) for item in known)
+        rows = tuple(interval_row(item.label, item.estimate, item.colour, item.note) for item in estimated)
         if isinstance(label, str):
             label = axis(label, [*extent(rows), *(line.at for line in lines), *reach], include=include)
         title = lettered(len(self.panels), title) if self.letters else title
@@ -510,12 +512,12 @@ def confusion(
     """
     cells: list[tuple[HeatCell, ...]] = []
     for (_, row), line in zip(rows, counts, strict=True):
-        total, own = sum(line), []
+        total, row_cells = sum(line), []
         for (_, column), count in zip(columns, line, strict=True):
             share = count / total if total else None
             words = f"{labels[0]}: {row}\n{labels[1]}: {column}\n{number(count)} {labels[2]}"
             words += "" if share is None else f", {100 * share:.1f}% of the row"
-            own.append(HeatCell(share, "–" if share is None else f"{100 * share:.0f}%", words))
-        cells.append(tuple(own))
+            row_cells.append(HeatCell(share, "–" if share is None else f"{100 * share:.0f}%", words))
+        cells.append(tuple(row_cells))
     across, down = (tuple(short for short, _ in side) for side in (columns, rows))
     return Heatmap(title, down, across, tuple(cells), labels[0], labels[1], square=len(rows) <= 8)

@@ -125,8 +125,8 @@ class Grid:
         return interval(value, self.places) if isinstance(value, Estimate) else cell_text(value)
 
 
-def _numeric(grid: Grid, place: int) -> bool:
-    values = [row[place] for row in grid.rows if row[place] is not None]
+def _numeric(grid: Grid, column: int) -> bool:
+    values = [row[column] for row in grid.rows if row[column] is not None]
     return bool(values) and not any(isinstance(value, str) for value in values)
 
 
@@ -136,7 +136,7 @@ def grid_markdown(grid: Grid, *, caption: bool = True, most: int | None = None) 
     if not grid.rows:
         return f"{head}None: {markdown(grid.why_empty)}.\n"
     rows = grid.rows[:most]
-    align = ["---:" if _numeric(grid, place) else "---" for place in range(len(grid.columns))]
+    align = ["---:" if _numeric(grid, index) else "---" for index in range(len(grid.columns))]
     lines = [[markdown(name) for name in grid.columns], align]
     lines += [[markdown(grid.text(value)) for value in row] for row in rows]
     text = "\n".join(f"| {' | '.join(line)} |" for line in lines)
@@ -149,7 +149,7 @@ def grid_markdown(grid: Grid, *, caption: bool = True, most: int | None = None) 
 
 def grid_latex(grid: Grid) -> str:
     """The table in LaTeX, for the packages booktabs and longtable."""
-    align = "".join(_alignment(grid, place) for place in range(len(grid.columns)))
+    align = "".join(_alignment(grid, index) for index in range(len(grid.columns)))
     notes = " ".join(latex(note, 2000) for note in grid.notes)
     title = latex(grid.caption) + (f". {notes}" if notes else "")
     head = f"{' & '.join(latex(name) for name in grid.columns)} \\\\"
@@ -176,11 +176,11 @@ def grid_latex(grid: Grid) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _alignment(grid: Grid, place: int) -> str:
+def _alignment(grid: Grid, column: int) -> str:
     """Right for numbers, left for words, a paragraph for sentences."""
-    if _numeric(grid, place):
+    if _numeric(grid, column):
         return "r"
-    longest = max((len(grid.text(row[place])) for row in grid.rows), default=0)
+    longest = max((len(grid.text(row[column])) for row in grid.rows), default=0)
     return "l" if longest <= WIDE else f"p{{{WIDE_COLUMN}\\linewidth}}"
 
 

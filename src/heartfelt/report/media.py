@@ -47,10 +47,10 @@ def media_beside(snapshot: Snapshot, names: Collection[str], folder: Path, page:
         return {name: relative_address(path, page.parent) for name, path in paths.items()}
     sources = {}
     for name, path in paths.items():
-        place = Path("media") / path.relative_to(root)
-        (folder / place).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(path, folder / place)
-        sources[name] = quote(place.as_posix())
+        relative = Path("media") / path.relative_to(root)
+        (folder / relative).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, folder / relative)
+        sources[name] = quote(relative.as_posix())
     return sources
 
 
@@ -72,8 +72,8 @@ def media_paths(stimuli: pl.DataFrame, root: Path | None) -> dict[str, Path]:
     """The media files below ``root`` that were there when the stimuli were read, by stimulus."""
     if root is None or not {"path", "found"} <= set(stimuli.columns):
         return {}
-    there = stimuli.filter(pl.col("found") & (pl.col("path") != ""))
-    return {name: root / path for name, path in there.select("stimulus", "path").iter_rows()}
+    existing = stimuli.filter(pl.col("found") & (pl.col("path") != ""))
+    return {name: root / path for name, path in existing.select("stimulus", "path").iter_rows()}
 
 
 def relative_address(path: Path, folder: Path) -> str:

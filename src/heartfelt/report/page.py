@@ -61,8 +61,8 @@ class ReportPage:
     @property
     def data(self) -> dict[str, object]:
         """What the script reads."""
-        drawn = {name: chart for name, chart in self.charts.items() if isinstance(chart, Chart)}
-        return {"figures": drawn, "media": self.media, **self.more}
+        figures = {name: chart for name, chart in self.charts.items() if isinstance(chart, Chart)}
+        return {"figures": figures, "media": self.media, **self.more}
 
 
 @cache

@@ -12,19 +12,19 @@ FLAGGED = "#d55e00"
 PLAIN = "#0072b2"
 
 
-def colour(place: int) -> str:
+def colour(index: int) -> str:
     """The colour at a place; they repeat."""
-    return COLOURS[place % len(COLOURS)]
+    return COLOURS[index % len(COLOURS)]
 
 
-def distinct(place: int) -> str:
+def distinct(index: int) -> str:
     """The colour at a place, for many things that are always labelled too: darker, then lighter ones follow the first eight."""
-    turn, base = place // len(COLOURS), colour(place)
+    turn, base = index // len(COLOURS), colour(index)
     return (base, mix(base, INK, 0.45), mix(base, "#ffffff", 0.4))[turn % 3]
 
 
-def mix(colour: str, other: str, share: float) -> str:
+def mix(colour: str, second_colour: str, share: float) -> str:
     """The colour ``share`` of the way from ``colour`` to ``other``."""
-    a, b = (tuple(int(text[i : i + 2], 16) for i in (1, 3, 5)) for text in (colour, other))
+    a, b = (tuple(int(text[i : i + 2], 16) for i in (1, 3, 5)) for text in (colour, second_colour))
     share = min(max(share, 0.0), 1.0)
     return "#" + "".join(f"{round(x + (y - x) * share):02x}" for x, y in zip(a, b, strict=True))

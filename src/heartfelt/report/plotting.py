@@ -86,7 +86,7 @@ def _bench_chart(scores: Scores, figure: str | None, task: str | None) -> Chart 
         raise UnknownNameError(
             f"No figure of a bench is called '{name}'.", suggestion(name, BENCH_FIGURES, "Figures")
         )
-    tasks = {known.id: known for known in scores.tasks}
+    tasks = {known_task.id: known_task for known_task in scores.tasks}
     if task is not None and task not in tasks:
         raise UnknownNameError(f"The bench has no task called '{task}'.", suggestion(task, tasks, "Tasks"))
     if not tasks:

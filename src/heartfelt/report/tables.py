@@ -49,16 +49,16 @@ def table(
     """
     if not rows:
         return Markup("")
-    text = [_is_text([row[place] for row in rows]) for place in range(len(columns))]
+    text = [_is_text([row[column] for row in rows]) for column in range(len(columns))]
     head = Markup("").join(
         Markup('<th scope="col" aria-sort="none"{}><button type="button">{}</button></th>').format(
-            _class("words" if own else ""), name
+            _class("words" if is_text else ""), name
         )
-        for own, name in zip(text, columns, strict=True)
+        for is_text, name in zip(text, columns, strict=True)
     )
     body = Markup("\n").join(
         Markup("<tr>{}</tr>").format(
-            Markup("").join(_cell(value, place == 0, text[place]) for place, value in enumerate(row))
+            Markup("").join(_cell(value, column == 0, text[column]) for column, value in enumerate(row))
         )
         for row in rows[:most]
     )

@@ -71,7 +71,7 @@ def leaderboard(
 
     ``colours`` of models, by name, are by default in the order of the scores.
     """
-    colours = colours or {model: colour(place) for place, model in enumerate(scores.models)}
+    colours = colours or {model: colour(index) for index, model in enumerate(scores.models)}
     items, ties = [], {}
     for rank in scores.ranked(task.id):
         estimate = scores.headline(task.id, rank.model)
@@ -91,18 +91,18 @@ def leaderboard(
     )
     lines = [Line(estimate.value, label) for label, estimate in levels if estimate.value is not None]
     title = scores.metric_title(task.headline)
-    made = IntervalPanels(letters=False)
-    made.add("", title, items, lines=tuple(lines), ties=tied_runs(ties))
-    made.panels = [
-        replace(panel, lines=_joined_labels(panel)) for panel in made.panels if isinstance(panel, Intervals)
+    panels = IntervalPanels(letters=False)
+    panels.add("", title, items, lines=tuple(lines), ties=tied_runs(ties))
+    panels.panels = [
+        replace(panel, lines=_joined_labels(panel)) for panel in panels.panels if isinstance(panel, Intervals)
     ]
     caption = (
         f"{title[:1].upper()}{title[1:]} of each model over all items, failed and missing predictions counted, with 95%"
         f" intervals over {_OVER.get(task.kind, 'stimuli')}. Models next to the same grey bar do not differ"
         " significantly (paired, Holm's correction); a model that does not beat chance has no rank."
     )
-    why = f"No model has a score on {spaced(task.id)}."
-    return made.chart(f"Leaderboard: {spaced(task.id)}", caption, why)
+    reason = f"No model has a score on {spaced(task.id)}."
+    return panels.chart(f"Leaderboard: {spaced(task.id)}", caption, reason)
 
 
 def _joined_labels(panel: Intervals) -> tuple[Line, ...]:
@@ -128,31 +128,31 @@ def shares(scores: Scores, task: ScoringTask) -> Chart | Absent:
         )
         for rank in scores.ranked(task.id)
     ]
-    made = IntervalPanels(letters=False)
+    panels = IntervalPanels(letters=False)
     label, lines = "share of the way from chance to the ceiling", (Line(0.0, "chance"), Line(1.0, "ceiling"))
-    made.add("", label, items, include=(0.0, 1.0), bars=True, lines=lines)
+    panels.add("", label, items, include=(0.0, 1.0), bars=True, lines=lines)
     caption = (
         "(Score − chance) / (ceiling − chance), failures counted: 0 is chance, 1 is the best that can be expected against"
         " these labels. The interval includes the uncertainty of score and ceiling."
     )
-    why = f"No model's share of the way to the ceiling is known for {spaced(task.id)}."
-    return made.chart(f"From chance to the ceiling: {spaced(task.id)}", caption, why)
+    reason = f"No model's share of the way to the ceiling is known for {spaced(task.id)}."
+    return panels.chart(f"From chance to the ceiling: {spaced(task.id)}", caption, reason)
 
 
 def scatter(scores: Scores, task: ScoringTask) -> Chart | Absent:
     """Label against prediction, one panel per model; every point plays."""
     predicted = pl.coalesce("code", "score").alias("predicted")
     rows = scores.rows.filter((pl.col("task") == task.id) & pl.col("answered")).with_columns(predicted)
-    made = Panels()
+    panels = Panels()
     for rank in scores.ranked(task.id)[:MOST_PANELS]:
-        shown = mine = rows.filter((pl.col("model") == rank.model) & pl.col("predicted").is_finite())
-        if not mine.height:
+        shown = model_rows = rows.filter((pl.col("model") == rank.model) & pl.col("predicted").is_finite())
+        if not model_rows.height:
             continue
-        if mine.height > MOST_POINTS:
+        if model_rows.height > MOST_POINTS:
             draw = stream(scores.options.seed, "report", "scatter")
-            shown = mine[np.sort(draw.choice(mine.height, MOST_POINTS, replace=False))]
-        on_scale = task.kind == "numbers" and bool(mine["code"].is_not_null().all())
-        across, up = mine["predicted"].to_list(), mine["truth"].to_list()
+            shown = model_rows[np.sort(draw.choice(model_rows.height, MOST_POINTS, replace=False))]
+        on_scale = task.kind == "numbers" and bool(model_rows["code"].is_not_null().all())
+        across, up = model_rows["predicted"].to_list(), model_rows["truth"].to_list()
         points = []
         for name, x, y, *facts in shown.select(
             "stimulus", "predicted", "truth", "system", "intent"
@@ -160,25 +160,25 @@ def scatter(scores: Scores, task: ScoringTask) -> Chart | Absent:
             words = f"{name}\nlabel {number(y, 2)}, prediction {number(x, 2)}"
             words += "".join(f"\n{fact}" for fact in facts if fact)
             points.append(Point(x, y, "", COLOURS[0], SHAPES[0], words, stimulus=name))
-            made.table.append({"model": rank.model, "stimulus": name, "prediction": x, "label": y})
-        left_out = mine.height > shown.height
+            panels.table.append({"model": rank.model, "stimulus": name, "prediction": x, "label": y})
+        left_out = model_rows.height > shown.height
         panel = PlaneChart(
             rank.model,
             axis("prediction", [*across, *up] if on_scale else across),
             axis("label", [*across, *up] if on_scale else up),
             tuple(points),
             diagonal=on_scale,
-            note=f"{number(shown.height)} of {number(mine.height)} items" if left_out else "",
+            note=f"{number(shown.height)} of {number(model_rows.height)} items" if left_out else "",
         )
-        made.panels.append(panel)
+        panels.panels.append(panel)
     caption = "Each point is an item: the model's prediction across, the raters' label up. Select one to hear or see it."
-    why = f"No model gave a number for {spaced(task.id)}."
-    return made.chart(f"Prediction and label: {spaced(task.id)}", caption, why)
+    reason = f"No model gave a number for {spaced(task.id)}."
+    return panels.chart(f"Prediction and label: {spaced(task.id)}", caption, reason)
 
 
 def confusion(scores: Scores, task: ScoringTask) -> Chart | Absent:
     """Each model's predictions by label."""
-    made = Panels()
+    panels = Panels()
     for model in scores.models[:MOST_PANELS]:
         details = scores.details[task.id].models.get(model)
         if not isinstance(details, BinaryDetails | CategoryDetails) or not any(
@@ -187,39 +187,39 @@ def confusion(scores: Scores, task: ScoringTask) -> Chart | Absent:
             continue
         names, matrix = [spaced(str(name)) for name in details.confusion.categories], details.confusion.matrix
         named = [(name, name) for name in names]
-        made.panels.append(confusion_panel(model, named, named, matrix, ("label", "prediction", "items")))
+        panels.panels.append(confusion_panel(model, named, named, matrix, ("label", "prediction", "items")))
         for name, counts in zip(names, matrix, strict=True):
-            for other, count in zip(names, counts, strict=True):
+            for prediction, count in zip(names, counts, strict=True):
                 share = count / sum(counts) if sum(counts) else None
-                made.table.append(
-                    {"model": model, "label": name, "said": other, "items": count, "share": share}
+                panels.table.append(
+                    {"model": model, "label": name, "said": prediction, "items": count, "share": share}
                 )
     caption = (
         "Share of the items with each label (rows) by the model's prediction (columns), over answered items."
     )
-    return made.chart(f"Label and prediction: {spaced(task.id)}", caption, "No model answered any item.")
+    return panels.chart(f"Label and prediction: {spaced(task.id)}", caption, "No model answered any item.")
 
 
 def calibration(scores: Scores, task: ScoringTask) -> Chart | Absent:
     """Of the cases given a probability, the share that came true."""
-    made = Panels()
+    panels = Panels()
     ends = Axis("probability given", -0.03, 1.03, (0.0, 0.25, 0.5, 0.75, 1.0))
     for model in scores.models[:MOST_PANELS]:
         details = scores.details[task.id].models.get(model)
-        held = _calibration_of(details)
-        points = () if held is None else _calibration_points(held)
-        if held is not None and points:
-            links = tuple((place, place + 1) for place in range(len(points) - 1))
-            up, note = replace(ends, label="share true"), f"error {interval(held.error)}"
-            made.panels.append(
+        found_calibration = _calibration_of(details)
+        points = () if found_calibration is None else _calibration_points(found_calibration)
+        if found_calibration is not None and points:
+            links = tuple((index, index + 1) for index in range(len(points) - 1))
+            up, note = replace(ends, label="share true"), f"error {interval(found_calibration.error)}"
+            panels.panels.append(
                 PlaneChart(model, ends, up, points, links, equal=True, diagonal=True, note=note)
             )
-        made.table += [{"model": model, "probability": p.x, "share_true": p.y} for p in points]
+        panels.table += [{"model": model, "probability": p.x, "share_true": p.y} for p in points]
     caption = (
         "On the dashed line, probabilities match the observed shares. Bars are 95% intervals of the share."
     )
-    why = "No model gives probabilities, so there is no calibration to show."
-    return made.chart(f"Calibration: {spaced(task.id)}", caption, why)
+    reason = "No model gives probabilities, so there is no calibration to show."
+    return panels.chart(f"Calibration: {spaced(task.id)}", caption, reason)
 
 
 def _calibration_of(details: ModelDetails | None) -> Calibration | None:
@@ -230,9 +230,9 @@ def _calibration_of(details: ModelDetails | None) -> Calibration | None:
     return None
 
 
-def _calibration_points(held: Calibration) -> tuple[Point, ...]:
+def _calibration_points(calibration: Calibration) -> tuple[Point, ...]:
     points = []
-    for row in held.bins:
+    for row in calibration.bins:
         if row.count and row.mean_probability is not None and row.share_true.value is not None:
             words = f"given {number(row.mean_probability, 2)} on average\ntrue: {interval(row.share_true, 2)}"
             words += f"\n{row.count:,} items"
@@ -264,8 +264,8 @@ BENCH_FIGURES: dict[str, BenchFigure] = {
 def bench_charts(scores: Scores, names: Sequence[str] = tuple(BENCH_FIGURES)) -> dict[str, Chart | Absent]:
     """The named figures of every task, each under its name and the task's place."""
     return {
-        f"{name}-{place}": BENCH_FIGURES[name].chart(scores, task)
-        for place, task in enumerate(scores.tasks)
+        f"{name}-{index}": BENCH_FIGURES[name].chart(scores, task)
+        for index, task in enumerate(scores.tasks)
         for name in names
         if task.kind in BENCH_FIGURES[name].kinds
     }

@@ -23,9 +23,13 @@ def judges(scores: Scores) -> Section:
     """Calibration and position bias of predicted choices, and the lag of predicted courses."""
     parts = []
     for task in scores.tasks:
-        held = scores.details[task.id].models if task.id in scores.details else {}
-        chosen = [(model, each) for model, each in held.items() if isinstance(each, ChoiceDetails)]
-        traced = [(model, each) for model, each in held.items() if isinstance(each, TraceDetails)]
+        by_model = scores.details[task.id].models if task.id in scores.details else {}
+        chosen = [
+            (model, details) for model, details in by_model.items() if isinstance(details, ChoiceDetails)
+        ]
+        traced = [
+            (model, details) for model, details in by_model.items() if isinstance(details, TraceDetails)
+        ]
         if chosen:
             parts += [_calibrations(task, chosen), _biases(task, chosen), bullets(_sentences(task, chosen))]
         if traced:
@@ -41,12 +45,12 @@ def judges(scores: Scores) -> Section:
 
 
 def _calibrations(task: ScoringTask, rows: list[_Choice]) -> Markup:
-    known = [
-        (model, each.choice_calibration)
-        for model, each in rows
-        if isinstance(each.choice_calibration, ChoiceCalibration)
+    calibrated = [
+        (model, details.choice_calibration)
+        for model, details in rows
+        if isinstance(details.choice_calibration, ChoiceCalibration)
     ]
-    if not known:
+    if not calibrated:
         return absent(f"{spaced(task.id)}: no model gives probabilities, so there is no calibration to show.")
     columns: Columns[tuple[str, ChoiceCalibration]] = {
         "model": lambda row: row[0],
@@ -54,12 +58,12 @@ def _calibrations(task: ScoringTask, rows: list[_Choice]) -> Markup:
         "intercept": lambda row: row[1].intercept,
         "calibration error": lambda row: None if row[1].table is None else row[1].table.error,
     }
-    return table_of(f"{spaced(task.id)}: calibration", known, columns)
+    return table_of(f"{spaced(task.id)}: calibration", calibrated, columns)
 
 
 def _biases(task: ScoringTask, rows: list[_Choice]) -> Markup:
-    known = [(model, each.position_bias) for model, each in rows if each.position_bias is not None]
-    if not known:
+    biased = [(model, details.position_bias) for model, details in rows if details.position_bias is not None]
+    if not biased:
         return absent(
             f"{spaced(task.id)}: no model judged pairs in both orders, so position bias is not known."
         )
@@ -69,7 +73,7 @@ def _biases(task: ScoringTask, rows: list[_Choice]) -> Markup:
         "of these in favour of the first": lambda row: row[1].favours_first,
         "p (no position bias)": lambda row: PValue(row[1].p_value),
     }
-    return table_of(f"{spaced(task.id)}: position bias", known, columns)
+    return table_of(f"{spaced(task.id)}: position bias", biased, columns)
 
 
 def _sentences(task: ScoringTask, rows: list[_Choice]) -> list[str]:
@@ -95,9 +99,11 @@ def _sentences(task: ScoringTask, rows: list[_Choice]) -> list[str]:
 
 
 def _traces(scores: Scores, task: ScoringTask, rows: list[_Trace]) -> Markup:
-    def score(row: _Trace, place: int) -> CellValue:
-        mine = [each for each in scores.scores if (each.task, each.model) == (task.id, row[0])]
-        return mine[place].with_failures if len(mine) > place else None
+    def score(row: _Trace, index: int) -> CellValue:
+        model_scores = [
+            score_row for score_row in scores.scores if (score_row.task, score_row.model) == (task.id, row[0])
+        ]
+        return model_scores[index].with_failures if len(model_scores) > index else None
 
     columns: Columns[_Trace] = {
         "model": lambda row: row[0],

@@ -61,8 +61,8 @@ def bench_page(scores: Scores, media: Mapping[str, str]) -> ReportPage:
     """The page; ``media`` has the address of what plays for each stimulus."""
     charts = {**bench_charts(scores), **part_charts(scores)}
     every = range(len(scores.tasks))
-    scatter = joined(*(_drawn(f"scatter-{place}", charts) for place in every))
-    certainty = [f"{name}-{place}" for place in every for name in ("confusion", "calibration")]
+    scatter = joined(*(_drawn(f"scatter-{index}", charts) for index in every))
+    certainty = [f"{name}-{index}" for index in every for name in ("confusion", "calibration")]
     confusion = joined(*(figure_block(name, charts, files=False) for name in certainty))
     sections = [
         verdict(scores),
@@ -139,10 +139,10 @@ def sentences(scores: Scores, task: ScoringTask) -> list[str]:
     out += [sentence for model in blind if (sentence := _clips_only(scores, task, model))]
     for rank in ranked:
         if (scores.headline(task.id, rank.model, "of_ceiling").low or 0.0) > 1:
-            why = "has it seen them?"
+            reason = "has it seen them?"
             if task.kind != "numbers":
-                why = "it has seen them, or raters agree more than the ceiling's model assumes."
-            out.append(f"{name}: {rank.model} scores above the ceiling these labels should set: {why}")
+                reason = "it has seen them, or raters agree more than the ceiling's model assumes."
+            out.append(f"{name}: {rank.model} scores above the ceiling these labels should set: {reason}")
     return out + _failed(scores, task)
 
 
@@ -183,8 +183,8 @@ def _reach(best: ModelRank) -> str:
     if best.over_systems.best is not None:
         return f"{text}; for other systems its rank is {_range(best.over_systems)}."
     if "systems" in best.generalises_to:
-        why = best.over_systems.why_none or "no comparison over systems"
-        return f"{text}; they say nothing about other systems ({why})."
+        reason = best.over_systems.why_none or "no comparison over systems"
+        return f"{text}; they say nothing about other systems ({reason})."
     return f"{text}."
 
 
@@ -213,10 +213,10 @@ def _failed(scores: Scores, task: ScoringTask) -> list[str]:
 def leaderboards(scores: Scores, charts: Charts) -> Section:
     """Figure and table of every task's headline."""
     parts = []
-    for place, task in enumerate(scores.tasks):
-        parts.append(figure_block(f"leaderboard-{place}", charts, files=False))
+    for index, task in enumerate(scores.tasks):
+        parts.append(figure_block(f"leaderboard-{index}", charts, files=False))
         parts.append(leaderboard_table(scores, task))
-        parts.append(_drawn(f"shares-{place}", charts))
+        parts.append(_drawn(f"shares-{index}", charts))
     lead = (
         "Models are ranked by the score with failures counted: every item counts, and a failed or missing prediction counts"
         " as the task's fallback says. Ranks are ranges where models do not differ significantly (Holm's correction);"
@@ -296,12 +296,14 @@ def _miss_table(scores: Scores, task: ScoringTask, media: Mapping[str, str]) -> 
         words = f"label {label}, {model} predicted {answer or number(predicted, 2)}"
         # A pair is named by its two stimuli.
         stimuli = name.split(SEPARATOR) if task.kind == "choices" else [name]
-        plays = Markup("").join(PLAY.format(each, f"{each}\n{words}") for each in stimuli if each in media)
+        plays = Markup("").join(
+            PLAY.format(stimulus, f"{stimulus}\n{words}") for stimulus in stimuli if stimulus in media
+        )
         shown = Markup("{}{}").format(plays, " and ".join(stimuli))
-        given = answer if answer is not None and task.kind == "categories" else predicted
+        answered = answer if answer is not None and task.kind == "categories" else predicted
         question = [row["question"]] if several else []
-        lines.append([shown, model, *question, label, given, row["off"], row["system"], row["intent"]])
-    asked = ["question"] if several else []
-    columns = ["stimulus", "model", *asked, "label", "prediction", "off by", "system", "intent"]
+        lines.append([shown, model, *question, label, answered, row["off"], row["system"], row["intent"]])
+    question_column = ["question"] if several else []
+    columns = ["stimulus", "model", *question_column, "label", "prediction", "off by", "system", "intent"]
     grid = table(f"Worst misses, {MOST_MISSES} per model", columns, lines)
     return grid or absent("No model missed any item.")

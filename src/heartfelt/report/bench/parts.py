@@ -58,12 +58,12 @@ def by_system(scores: Scores, task: ScoringTask) -> Chart | Absent:
             links = ((len(points), len(points) + 1),)
             points += line
         across, up = [point.x for point in points], [v for p in points for v in (p.y, p.yl, p.yh)]
-        what = "probability given" if row.of == PROBABILITIES else "mean prediction"
+        quantity = "probability given" if row.of == PROBABILITIES else "mean prediction"
         shown = "share right" if row.of == PROBABILITIES else "mean label"
         panels.panels.append(
             PlaneChart(
                 row.model,
-                axis(what, [*across, *up]),
+                axis(quantity, [*across, *up]),
                 axis(shown, [*across, *up]),
                 tuple(points),
                 links,
@@ -98,10 +98,10 @@ def failures(scores: Scores, task: ScoringTask) -> Chart | Absent:
     rows = [row for row in scores.parts.errors if row.task == task.id]
     parts = list(dict.fromkeys((row.column, row.value) for row in rows))[:MOST_PARTS]
     models = list(dict.fromkeys(row.model for row in rows))
-    held = {(row.column, row.value, row.model): row for row in rows}
+    by_part = {(row.column, row.value, row.model): row for row in rows}
     panels = Panels()
     if parts:
-        cells = tuple(tuple(_part_cell(held.get((*part, model))) for model in models) for part in parts)
+        cells = tuple(tuple(_part_cell(by_part.get((*part, model))) for model in models) for part in parts)
         most = max((cell.value for line in cells for cell in line if cell.value is not None), default=1.0)
         panels.panels.append(
             Heatmap(
@@ -127,14 +127,14 @@ def failures(scores: Scores, task: ScoringTask) -> Chart | Absent:
         }
         for row in rows
     ]
-    what = "wrong answers" if task.kind in ("binary", "categories") else "root mean squared error"
+    measure = "wrong answers" if task.kind in ("binary", "categories") else "root mean squared error"
     noise = (
         "those of labels that few votes got wrong"
         if task.kind in ("binary", "categories")
         else "the noise of labels"
     )
     caption = (
-        f"Darker is worse: {what} beyond {noise} (the error itself where that is not known). A star marks parts"
+        f"Darker is worse: {measure} beyond {noise} (the error itself where that is not known). A star marks parts"
         " that differ from the other items beyond chance (Holm over all parts shown)."
     )
     return panels.chart(f"Where models fail: {spaced(task.id)}", caption, "Errors are not given by part.")
@@ -208,9 +208,11 @@ def agreement_by_part(scores: Scores, charts: Charts | None = None) -> Section:
         lines = scores.parts.sentences(task.id)
         if not lines and not any(row.task == task.id for row in scores.parts.errors):
             continue
-        drawn = (figure_block(f"{name}-{position}", charts or {}, files=False) for name in FIGURES)
+        figures = (figure_block(f"{name}-{position}", charts or {}, files=False) for name in FIGURES)
         grids = folded(f"{spaced(task.id)}: the figures by part", _tables(scores, task))
-        sections.append(joined(Markup("<h3>{}</h3>").format(spaced(task.id)), *drawn, bullets(lines), grids))
+        sections.append(
+            joined(Markup("<h3>{}</h3>").format(spaced(task.id)), *figures, bullets(lines), grids)
+        )
     if sections and scores.parts.notes:
         sections.append(bullets(list(scores.parts.notes)))
     lead = (

@@ -50,13 +50,13 @@ def comparisons(scores: Scores) -> Section:
 
 def _over_systems(task: ScoringTask, title: str, pairs: Sequence[ModelComparison]) -> Markup:
     """The same pairs over systems, and by the means of systems; a sentence where there are too few."""
-    known = [pair for pair in pairs if pair.over_systems.difference.value is not None]
-    if not known:
-        why = pairs[0].over_systems.p.why_missing
-        if why in (None, "no systems", "not compared"):
+    compared = [pair for pair in pairs if pair.over_systems.difference.value is not None]
+    if not compared:
+        reason = pairs[0].over_systems.p.why_missing
+        if reason in (None, "no systems", "not compared"):
             return Markup("")
-        return absent(f"{spaced(task.id)}: no comparison over systems: {why}.")
-    holm = f"p (Holm over {len(known)})"
+        return absent(f"{spaced(task.id)}: no comparison over systems: {reason}.")
+    holm = f"p (Holm over {len(compared)})"
     columns: dict[str, Callable[[ModelComparison], CellValue]] = {
         "pair": _pair,
         f"difference in {title} (95%, this pair alone, over systems)": lambda pair: (
@@ -73,7 +73,7 @@ def _over_systems(task: ScoringTask, title: str, pairs: Sequence[ModelComparison
             f"{holm} ": lambda pair: PValue(pair.system_means.p_adjusted),
             "differ significantly on system means (Holm)": lambda pair: YesNoCell(pair.system_means.apart),
         }
-    return table_of(f"{spaced(task.id)}: for other systems", known, columns)
+    return table_of(f"{spaced(task.id)}: for other systems", compared, columns)
 
 
 def _pair(pair: ModelComparison) -> str:
@@ -84,10 +84,10 @@ def slices(scores: Scores) -> Section:
     """The headline by slice."""
     parts = []
     for task in scores.tasks:
-        mine = [row for row in scores.slices if (row.task, row.metric) == (task.id, task.headline)]
-        for column in dict.fromkeys(row.column for row in mine):
-            own = [row for row in mine if row.column == column]
-            grid = _slice_table(scores, scores.metric_title(task.headline), column, own)
+        task_slices = [row for row in scores.slices if (row.task, row.metric) == (task.id, task.headline)]
+        for column in dict.fromkeys(row.column for row in task_slices):
+            column_slices = [row for row in task_slices if row.column == column]
+            grid = _slice_table(scores, scores.metric_title(task.headline), column, column_slices)
             parts.append(folded(f"{spaced(task.id)} by {spaced(column)}", grid))
     lead = "The headline on the answered items of one kind, with intervals over stimuli. Small slices say little."
     return Section("slices", "Where models do well and badly", lead, joined(*parts), "Slices")
@@ -95,9 +95,9 @@ def slices(scores: Scores) -> Section:
 
 def _slice_table(scores: Scores, title: str, column: str, slices: Sequence[Slice]) -> Markup:
     sizes = {row.value: row.items for row in reversed(slices)}
-    held = {(row.value, row.model): row.estimate for row in slices}
+    estimates = {(row.value, row.model): row.estimate for row in slices}
     lines = [
-        [spaced(value), sizes[value], *(held.get((value, model)) for model in scores.models)]
+        [spaced(value), sizes[value], *(estimates.get((value, model)) for model in scores.models)]
         for value in dict.fromkeys(row.value for row in slices)
     ]
     return table(f"{title} by {spaced(column)}", [spaced(column), "items", *scores.models], lines)
@@ -119,16 +119,18 @@ def all_scores(scores: Scores) -> Section:
     }
     parts = []
     for task in scores.tasks:
-        mine = [row for row in scores.scores if row.task == task.id]
-        grid = table_of(f"{spaced(task.id)}: every score", mine, columns)
-        parts.append(folded(f"{spaced(task.id)}: {len(mine)} scores ({task.failures})", grid))
+        task_scores = [row for row in scores.scores if row.task == task.id]
+        grid = table_of(f"{spaced(task.id)}: every score", task_scores, columns)
+        parts.append(folded(f"{spaced(task.id)}: {len(task_scores)} scores ({task.failures})", grid))
     lead = "By item, by system (means per system first, intervals over systems) and within cells of system and intent."
     return Section("scores", "Every score", lead, joined(*parts), "Scores")
 
 
 def coverage(scores: Scores) -> Section:
     """How many items were answered, why not all were, and how predictions were made."""
-    rows = [(model, task, held) for model, tasks in scores.coverage.items() for task, held in tasks.items()]
+    rows = [
+        (model, task, counts) for model, tasks in scores.coverage.items() for task, counts in tasks.items()
+    ]
     columns: Columns[tuple[str, str, ModelCoverage]] = {
         "model": lambda row: row[0],
         "task": lambda row: spaced(row[1]),
@@ -146,9 +148,9 @@ def _most_frequent(texts: Mapping[str, int]) -> str:
     """The most frequent texts with how often each came, and how many others there were; a dash for none."""
     ranked = sorted(texts.items(), key=lambda pair: -pair[1])
     parts = [f"{text} ({number(n)})" for text, n in ranked[:MOST_REASONS]]
-    rest = ranked[MOST_REASONS:]
-    if rest:
-        parts.append(f"{len(rest)} others ({number(sum(n for _, n in rest))})")
+    rarer = ranked[MOST_REASONS:]
+    if rarer:
+        parts.append(f"{len(rarer)} others ({number(sum(n for _, n in rarer))})")
     return "; ".join(parts) or "–"
 
 
@@ -191,7 +193,7 @@ def usage(about: Mapping[str, ModelInfo]) -> Section:
 
 def repeats(about: Mapping[str, ModelInfo]) -> Section:
     """How far the repeats of each model's answers agree; no section where nothing was asked repeatedly."""
-    rows = [(name, held) for name, info in about.items() for held in info.consistency.values()]
+    rows = [(name, consistency) for name, info in about.items() for consistency in info.consistency.values()]
     columns: Columns[tuple[str, SelfConsistency]] = {
         "model": lambda row: row[0],
         "question": lambda row: spaced(row[1].question),

@@ -49,8 +49,8 @@ def write_bench(
     The folder is either complete or absent. Media play where a ``snapshot`` says where they are.
     """
     target = Path(folder)
-    with whole_folder(target, replace=replace) as made:
-        fill_bench(scores, predictions, made, target / PAGE, snapshot)
+    with whole_folder(target, replace=replace) as staging:
+        fill_bench(scores, predictions, staging, target / PAGE, snapshot)
     return target
 
 
@@ -97,26 +97,26 @@ def _write(source: Snapshot | Benchmark, result: Bench, target: Path, options: B
     scratch = Path(tempfile.mkdtemp(prefix=".new.", dir=target))
     try:
         if options.layout is not None:
-            own = scratch / "own"
-            own.mkdir()
+            layout_folder = scratch / "own"
+            layout_folder.mkdir()
             layout = LAYOUTS[options.layout]
             listed = [run.calls for run in result.runs if run.calls is not None]
             calls = pl.concat(listed, how="diagonal") if listed else None
-            for made in layout.write_scores(
-                source, result.predictions, result.scores, own, options.score, calls
+            for created in layout.write_scores(
+                source, result.predictions, result.scores, layout_folder, options.score, calls
             ):
-                _move(made, (options.layout_folder or target) / made.relative_to(own))
-            shutil.rmtree(own)
+                _move(created, (options.layout_folder or target) / created.relative_to(layout_folder))
+            shutil.rmtree(layout_folder)
         fill_bench(result.scores, result.predictions, scratch, target / PAGE, snapshot)
-        for made in sorted(scratch.iterdir(), key=lambda path: path.name == PAGE):
-            _move(made, target / made.name)
+        for created in sorted(scratch.iterdir(), key=lambda path: path.name == PAGE):
+            _move(created, target / created.name)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
 
 
-def _move(made: Path, place: Path) -> None:
+def _move(source: Path, destination: Path) -> None:
     """Move a file or folder into place, replacing what is there."""
-    place.parent.mkdir(parents=True, exist_ok=True)
-    if place.is_dir():
-        shutil.rmtree(place)
-    made.replace(place)
+    destination.parent.mkdir(parents=True, exist_ok=True)
+    if destination.is_dir():
+        shutil.rmtree(destination)
+    source.replace(destination)

@@ -69,8 +69,8 @@ def _cells(axes: Axes, panel: Heatmap) -> None:
         for j, cell in enumerate(line):
             share = 0.0 if cell.value is None else (cell.value - start) / span
             shade, share = (FLAGGED if share < 0 else PLAIN), abs(share)
-            left, right, top, bottom = j - 0.5, j + 0.5, i - 0.5, i + 0.5
-            corners.append([(left, top), (right, top), (right, bottom), (left, bottom)])
+            west, right, top, bottom = j - 0.5, j + 0.5, i - 0.5, i + 0.5
+            corners.append([(west, top), (right, top), (right, bottom), (west, bottom)])
             shades.append(mix("#ffffff", shade, share))
             ink = "white" if share > DARK else INK
             axes.text(j, i, cell.text, ha="center", va="center", fontsize=6.5, color=ink)

@@ -71,8 +71,8 @@ def save(chart: Chart, folder: Path, name: str) -> list[str]:
         figure.set_layout_engine(None)
         for axes in figure.axes:
             # The layout's last digits change from run to run, and names inside an SVG are made from all of them.
-            left, bottom, width, height = axes.get_position(original=True).bounds
-            axes.set_position((round(left, 9), round(bottom, 9), round(width, 9), round(height, 9)))
+            x, bottom, width, height = axes.get_position(original=True).bounds
+            axes.set_position((round(x, 9), round(bottom, 9), round(width, 9), round(height, 9)))
         for kind, metadata in FORMATS.items():
             figure.savefig(folder / f"{name}.{kind}", format=kind, metadata=dict(metadata))
     return [f"{name}.{kind}" for kind in FORMATS]

@@ -66,9 +66,9 @@ def _plane(axes: Axes, panel: PlaneChart) -> None:
         if p.yl is not None and p.yh is not None:
             axes.plot([p.x, p.x], [p.yl, p.yh], color=p.colour, linewidth=0.9, zorder=3)
     for shape in dict.fromkeys(point.shape for point in panel.points):
-        mine = [point for point in panel.points if point.shape == shape]
+        same_shape = [point for point in panel.points if point.shape == shape]
         look = {"s": 22 if panel.named else 13, "marker": MARKERS[shape], "edgecolors": "white"}
-        scattered(axes, mine, [p.colour for p in mine], linewidths=0.4, zorder=4, **look)
+        scattered(axes, same_shape, [p.colour for p in same_shape], linewidths=0.4, zorder=4, **look)
     if panel.named:
         for point in panel.points:
             _name(axes, panel, point)
@@ -76,8 +76,8 @@ def _plane(axes: Axes, panel: PlaneChart) -> None:
 
 def _name(axes: Axes, panel: PlaneChart, point: Point) -> None:
     """A label next to a point, outward from the origin, where there is room for it."""
-    others = [p for p in panel.points if p is not point]
-    nearest = min(others, key=lambda p: math.hypot(p.x - point.x, p.y - point.y), default=None)
+    neighbours = [p for p in panel.points if p is not point]
+    nearest = min(neighbours, key=lambda p: math.hypot(p.x - point.x, p.y - point.y), default=None)
     above = point.y >= (0 if nearest is None else nearest.y)
     width = 0.016 * len(point.label) * (panel.x.high - panel.x.low)
     right = (point.x >= 0 and point.x + width < panel.x.high) or point.x - width < panel.x.low
@@ -92,11 +92,11 @@ def draw_maps(panels: Sequence[Map], legend: Sequence[Key]) -> Figure:
     down, across = rows_and_columns(len(panels), 3)
     side = PAGE / max(across, 2)
     figure, every = panel_grid(len(panels), across, side * across, 0.45 + down * side * 0.98, shared=True)
-    for place, (axes, panel) in enumerate(zip(every, panels, strict=True)):
+    for index, (axes, panel) in enumerate(zip(every, panels, strict=True)):
         _map(axes, panel)
-        if place % across:
+        if index % across:
             axes.set_ylabel("")
-        if place + across < len(panels):
+        if index + across < len(panels):
             axes.set_xlabel("")
     marks = legend_marks(legend, 5) + legend_marks([Key("mean", INK, "star")], 7)
     if any(panel.crosses for panel in panels):
@@ -166,7 +166,7 @@ def draw_curves(panels: Sequence[Curves], _: Sequence[Key]) -> Figure:
             axes.axvline(panel.here.at, color=SOFT, linewidth=0.8, linestyle=":", zorder=1)
             at, frame = (panel.here.at, 0), ("data", "axes fraction")
             note(axes, panel.here.label, at, frame, (2, 2), rotation=90, ha="left")
-        for place, series in enumerate(panel.series):
+        for index, series in enumerate(panel.series):
             band = [p for p in series.points if panel.banded and p.low is not None and p.high is not None]
             low, high = [p.low or 0.0 for p in band], [p.high or 0.0 for p in band]
             axes.fill_between([p.x for p in band], low, high, color=series.colour, alpha=0.15, linewidth=0)
@@ -175,7 +175,7 @@ def draw_curves(panels: Sequence[Curves], _: Sequence[Key]) -> Figure:
                 [p.y for p in series.points],
                 shortened(series.label, 28),
             )
-            axes.plot(x, y, color=series.colour, linestyle=DASHES[place % 4], label=label, zorder=3)
+            axes.plot(x, y, color=series.colour, linestyle=DASHES[index % 4], label=label, zorder=3)
             x, y = [p.x for p in series.needed], [p.y for p in series.needed]
             axes.plot(x, y, "o", color=series.colour, markersize=4, zorder=4)
         falling = all(series.points[-1].y < series.points[0].y for series in panel.series if series.points)

@@ -52,23 +52,23 @@ def drawing(
     from heartfelt.formats.delimited import csv_text
 
     folder.mkdir(parents=True, exist_ok=True)
-    drawn = {name: chart for name, chart in charts.items() if isinstance(chart, Chart)}
-    pictures = {name: chart for name, chart in drawn.items() if chart.pictures}
-    own, others = _shares(pictures, waiting=helper is not None)
-    if others:
-        helper = _given({name: drawn[name] for name in others}, folder, helper)
+    available = {name: chart for name, chart in charts.items() if isinstance(chart, Chart)}
+    pictures = {name: chart for name, chart in available.items() if chart.pictures}
+    own_names, helper_names = _shares(pictures, waiting=helper is not None)
+    if helper_names:
+        helper = _given({name: available[name] for name in helper_names}, folder, helper)
     try:
-        for name, chart in drawn.items():
+        for name, chart in available.items():
             table = pl.DataFrame(list(chart.rows), infer_schema_length=None)
             write_text(folder / f"{name}.csv", csv_text(table))
         yield
-        _draw({name: drawn[name] for name in own}, folder, len(drawn), progress)
-        if others and (helper is None or helper.wait() != 0):
-            _draw({name: drawn[name] for name in others}, folder, len(drawn), None)
+        _draw({name: available[name] for name in own_names}, folder, len(available), progress)
+        if helper_names and (helper is None or helper.wait() != 0):
+            _draw({name: available[name] for name in helper_names}, folder, len(available), None)
     finally:
-        _end(helper if others else None)
+        _end(helper if helper_names else None)
     if progress is not None:
-        progress("drawing figures", len(drawn), len(drawn))
+        progress("drawing figures", len(available), len(available))
 
 
 def _draw(charts: Mapping[str, Chart], folder: Path, total: int, progress: Progress | None) -> None:

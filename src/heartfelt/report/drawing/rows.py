@@ -42,7 +42,7 @@ def draw_intervals(panels: Sequence[Intervals], _: Sequence[Key]) -> Figure:
     down, across = rows_and_columns(len(panels), 2 if upright else 3)
     height = 0.2 + 2.5 * down if upright else down * (0.7 + 0.17 * most)
     figure, every = panel_grid(len(panels), across, COLUMN if across == 1 else PAGE, height)
-    for place, (axes, panel) in enumerate(zip(every, panels, strict=True)):
+    for index, (axes, panel) in enumerate(zip(every, panels, strict=True)):
         axes.set_title(panel.title)
         _values(axes, panel, upright)
         labels = [row.label for row in panel.rows]
@@ -50,7 +50,7 @@ def draw_intervals(panels: Sequence[Intervals], _: Sequence[Key]) -> Figure:
             _name_below(axes, labels, wide=across == 1)
             _brackets(axes, panel)
         else:
-            same = place % across and labels == [row.label for row in panels[place - 1].rows]
+            same = index % across and labels == [row.label for row in panels[index - 1].rows]
             names = [""] * len(labels) if same else [first_line(label, 34) for label in labels]
             axes.set_yticks(range(len(names)), names, fontsize=6.5)
             axes.set_ylim(len(names) - 0.4, -0.6)
@@ -71,16 +71,16 @@ def _values(axes: Axes, panel: Intervals, upright: bool) -> None:
             above = (line.at, 1)
             note(axes, line.label, above, ("data", "axes fraction"), (0, 1), ha="center", fontsize=5.8)
             axes.set_title(panel.title, pad=11)
-    known = [(place, row.value, row.colour) for place, row in enumerate(panel.rows) if row.value is not None]
-    at, values, colours = ([*part] for part in zip(*known, strict=True)) if known else ([], [], [])
+    points = [(index, row.value, row.colour) for index, row in enumerate(panel.rows) if row.value is not None]
+    at, values, colours = ([*part] for part in zip(*points, strict=True)) if points else ([], [], [])
     if panel.bars:
         (axes.bar if upright else axes.barh)(at, values, 0.62, color=colours, alpha=0.85, zorder=2)
     else:
-        places = (at, values) if upright else (values, at)
-        axes.scatter(*places, s=25 if upright else 16, c=colours, zorder=4)
+        coordinates = (at, values) if upright else (values, at)
+        axes.scatter(*coordinates, s=25 if upright else 16, c=colours, zorder=4)
     banded = [
-        (place, row.low, row.high, row.colour)
-        for place, row in enumerate(panel.rows)
+        (index, row.low, row.high, row.colour)
+        for index, row in enumerate(panel.rows)
         if row.value is not None and row.low is not None and row.high is not None
     ]
     if banded:
@@ -123,9 +123,9 @@ def _ties(axes: Axes, panel: Intervals) -> None:
     for first, last in panel.ties:
         lane = next(i for i, end in enumerate(free) if end < first)
         free[lane] = last
-        place, ends = [1.02 + 0.025 * lane] * 2, [first - 0.3, last + 0.3]
+        x, ends = [1.02 + 0.025 * lane] * 2, [first - 0.3, last + 0.3]
         look: dict[str, Any] = {"linewidth": 2.2, "clip_on": False, "solid_capstyle": "butt"}
-        axes.plot(place, ends, transform=axes.get_yaxis_transform(), color=SOFT, **look)
+        axes.plot(x, ends, transform=axes.get_yaxis_transform(), color=SOFT, **look)
 
 
 def draw_dumbbells(panels: Sequence[Dumbbells], legend: Sequence[Key]) -> Figure:
@@ -148,11 +148,11 @@ def _stacks(panels: Sequence[Dumbbells]) -> list[list[Dumbbells]]:
         return [list(panels)]
     stacks: list[list[int]] = [[], []]
     filled = [0.0, 0.0]
-    for place in sorted(range(len(panels)), key=lambda place: -len(panels[place].rows)):
+    for number in sorted(range(len(panels)), key=lambda panel_number: -len(panels[panel_number].rows)):
         at = 0 if filled[0] <= filled[1] else 1
-        stacks[at].append(place)
-        filled[at] += ROW * len(panels[place].rows) + FRAME
-    return [[panels[place] for place in stack] for stack in sorted(map(sorted, stacks))]
+        stacks[at].append(number)
+        filled[at] += ROW * len(panels[number].rows) + FRAME
+    return [[panels[number] for number in stack] for stack in sorted(map(sorted, stacks))]
 
 
 def _changes(axes: Axes, panel: Dumbbells, legend: Sequence[Key]) -> None:
@@ -160,19 +160,19 @@ def _changes(axes: Axes, panel: Dumbbells, legend: Sequence[Key]) -> None:
     gridlines(axes, "x")
     scale(axes, "x", panel.value)
     ends = [
-        [(row.before.value, place - APART), (row.after.value, place + APART)]
-        for place, row in enumerate(panel.rows)
+        [(row.before.value, index - APART), (row.after.value, index + APART)]
+        for index, row in enumerate(panel.rows)
     ]
     axes.add_collection(LineCollection(ends, colors=SOFT, linewidths=0.8, zorder=2), autolim=False)
     before, after = [row.before for row in panel.rows], [row.after for row in panel.rows]
     for sides, entry, offset in ((before, legend[0], -APART), (after, legend[1], APART)):
         banded = [
-            (place + offset, side.low, side.high) for place, side in enumerate(sides) if side.low is not None
+            (index + offset, side.low, side.high) for index, side in enumerate(sides) if side.low is not None
         ]
         if banded:
             at, low, high = zip(*banded, strict=True)
             axes.hlines(at, low, high, color=entry.colour, linewidth=1.0, zorder=3)
-        values, places = [side.value for side in sides], [place + offset for place in range(len(sides))]
-        axes.plot(values, places, MARKERS[entry.shape], color=entry.colour, markersize=3.4, zorder=4)
+        values, positions = [side.value for side in sides], [index + offset for index in range(len(sides))]
+        axes.plot(values, positions, MARKERS[entry.shape], color=entry.colour, markersize=3.4, zorder=4)
     axes.set_yticks(range(len(panel.rows)), [first_line(row.label, 44) for row in panel.rows], fontsize=6)
     axes.set_ylim(len(panel.rows) - 0.4, -0.6)

@@ -68,10 +68,10 @@ def rows_and_columns(count: int, most_across: int) -> tuple[int, int]:
 
 def scale(axes: Axes, which: Literal["x", "y"], axis: Axis) -> None:
     """Give one direction of ``axes`` its label, limits and ticks."""
-    own, limit = (axes.xaxis, axes.set_xlim) if which == "x" else (axes.yaxis, axes.set_ylim)
-    own.set_label_text(shortened(axis.label, 48))
+    coordinate, limit = (axes.xaxis, axes.set_xlim) if which == "x" else (axes.yaxis, axes.set_ylim)
+    coordinate.set_label_text(shortened(axis.label, 48))
     limit(axis.low, axis.high)
-    own.set_ticks(axis.ticks, [f"{value:g}".replace("-", MINUS) for value in axis.ticks])
+    coordinate.set_ticks(axis.ticks, [f"{value:g}".replace("-", MINUS) for value in axis.ticks])
 
 
 def name_columns(axes: Axes, labels: Sequence[str], turned: int = 0, step: int = 1, **more: Any) -> None:

@@ -31,9 +31,9 @@ def draw_traces(panels: Sequence[TracePanel], _: Sequence[Key]) -> Figure:
         figsize=(PAGE if across > 1 else COLUMN * 1.4, 0.2 + ROW * down), layout="constrained"
     )
     grid = figure.subfigures(down, across, squeeze=False)
-    for place, part in enumerate(grid.flat):
-        if place < len(panels):
-            panel = panels[place]
+    for index, part in enumerate(grid.flat):
+        if index < len(panels):
+            panel = panels[index]
             above, below = part.subplots(2, 1, sharex=True, height_ratios=(3, 1))
             _courses(above, panel)
             _spread(below, panel)
@@ -44,7 +44,7 @@ def _courses(axes: Axes, panel: TracePanel) -> None:
     axes.set_title(shortened(panel.title, 40))
     gridlines(axes, "y")
     scale(axes, "y", panel.y)
-    lines = [list(zip(panel.moments, own, strict=True)) for own in panel.raters]
+    lines = [list(zip(panel.moments, rater_values, strict=True)) for rater_values in panel.raters]
     axes.add_collection(
         LineCollection(lines, colors=SOFT, linewidths=0.4, alpha=0.45, zorder=2), autolim=False
     )

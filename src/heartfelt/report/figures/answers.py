@@ -61,16 +61,16 @@ def tallies(analysis: Analysis) -> list[AnswerTally]:
 def _tally(study: Study, question: str, rows: Sequence[Distribution]) -> AnswerTally:
     answers = [answer for row in rows for answer in row.answers]
     values = sorted({answer.value for answer in answers})
-    labels, place = _bins(study, question, values, {a.value: a.answer for a in answers if a.answer})
+    labels, bin_of = _bins(study, question, values, {a.value: a.answer for a in answers if a.answer})
     counts: dict[str, list[int]] = {}
     means: dict[str, float] = {}
     for row in rows:
-        own = [0] * len(labels)
+        bin_counts = [0] * len(labels)
         for answer in row.answers:
-            own[place[answer.value]] += answer.n
-        if sum(own):
-            counts[row.system] = own
-            means[row.system] = sum(answer.value * answer.n for answer in row.answers) / sum(own)
+            bin_counts[bin_of[answer.value]] += answer.n
+        if sum(bin_counts):
+            counts[row.system] = bin_counts
+            means[row.system] = sum(answer.value * answer.n for answer in row.answers) / sum(bin_counts)
     return AnswerTally(question, tuple(labels), counts, means)
 
 
@@ -78,8 +78,8 @@ def _bins(
     study: Study, question: str, values: Sequence[float], named: Mapping[float, str]
 ) -> tuple[list[str], dict[float, int]]:
     """The bins, and which of them each value falls into."""
-    asked = any(row.id == question for row in study.asked)
-    scale = study.scale_of(question) if asked else study.scales.get(question)
+    has_question = any(row.id == question for row in study.asked)
+    scale = study.scale_of(question) if has_question else study.scales.get(question)
     codes = {**(scale.labels() if scale is not None else {}), **named}
     if codes:
         order = sorted({*codes, *values})
@@ -97,25 +97,25 @@ def _bins(
 @figure("answers", "how often each answer was given, one histogram per question")
 def answers(analysis: Analysis) -> Chart | Absent:
     """One panel per question."""
-    known = [tally for tally in tallies(analysis) if tally.answers(ALL)]
-    if not known:
+    answered = [tally for tally in tallies(analysis) if tally.answers(ALL)]
+    if not answered:
         return Absent(why_missing(analysis, "distributions", "there are no single ratings"))
-    shown = known[:MOST_HISTOGRAMS]
+    shown = answered[:MOST_HISTOGRAMS]
     most = max(100 * share for tally in shown for _, _, share in tally.answers(ALL))
     height = axis("share of ratings (%)", [most], include=[0.0])
     panels = []
-    for place, tally in enumerate(shown):
+    for index, tally in enumerate(shown):
         bars = []
         for label, n, share in tally.answers(ALL):
             words = f"{tally.question}: {label}\n{number(n)} ratings, {100 * share:.1f}%"
-            bars.append(HistogramBar(label, 100 * share, colour(place), words))
+            bars.append(HistogramBar(label, 100 * share, colour(index), words))
         panels.append(Columns(tally.question, Axis("answer"), height, tuple(bars)))
     table: list[TableRow] = [
         {"question": tally.question, "answer": label, "ratings": n}
-        for tally in known
+        for tally in answered
         for label, n, _ in tally.answers(ALL)
     ]
-    caption = "How often each answer was given." + first_of(len(shown), len(known))
+    caption = "How often each answer was given." + first_of(len(shown), len(answered))
     return Chart("Answers", caption, panels, table)
 
 
@@ -123,7 +123,7 @@ def answers(analysis: Analysis) -> Chart | Absent:
 def answers_by_system(analysis: Analysis) -> Chart | Absent:
     """One panel per question: systems in rows, the highest mean first, answers in columns."""
     names = system_names(analysis.snapshot)
-    made = Panels()
+    panels = Panels()
     for tally in tallies(analysis)[:MOST_PANELS]:
         systems = sorted(tally.means.keys() - {ALL}, key=lambda system: (-tally.means[system], system))
         if not systems:
@@ -142,17 +142,19 @@ def answers_by_system(analysis: Analysis) -> Chart | Absent:
                 )
             )
         high = max(cell.value or 0.0 for line in cells for cell in line)
-        under = "answer (% of a system's ratings)"
+        x_label = "answer (% of a system's ratings)"
         rows = tuple(names[system] for system in systems)
-        made.panels.append(Heatmap(tally.question, rows, tally.labels, tuple(cells), "", under, high=high))
-        made.table += [
+        panels.panels.append(
+            Heatmap(tally.question, rows, tally.labels, tuple(cells), "", x_label, high=high)
+        )
+        panels.table += [
             {"question": tally.question, "system": system, "answer": label, "ratings": n}
             for system in systems
             for label, n, _ in tally.answers(system)
         ]
     caption = "Share of each answer among the ratings of a system's stimuli, in percent; systems in order of their mean."
-    why = "the stimuli have no systems, or no single ratings were published"
-    return made.chart("Answers by system", caption, why)
+    reason = "the stimuli have no systems, or no single ratings were published"
+    return panels.chart("Answers by system", caption, reason)
 
 
 @figure(
@@ -163,29 +165,31 @@ def system_ranking(analysis: Analysis) -> Chart | Absent:
     if analysis.summary.kind == "conveyance":
         return Absent("systems are compared by their deviation from the references, not by their means")
     names = system_names(analysis.snapshot)
-    made = IntervalPanels("mean", letters=False)
+    panels = IntervalPanels("mean", letters=False)
     for question in questions(analysis)[:MOST_PANELS]:
-        mine = [row for row in analysis.summary.systems or () if row.question == question]
-        known = [row for row in mine if row.means.mean.value is not None]
-        known = sorted(known, key=lambda row: (row.rank or len(mine), row.system))
+        question_rows = [row for row in analysis.summary.systems or () if row.question == question]
+        ranked = [row for row in question_rows if row.means.mean.value is not None]
+        ranked = sorted(ranked, key=lambda row: (row.rank or len(question_rows), row.system))
         items = []
-        for row in known:
+        for row in ranked:
             note = f"rank {row.rank}; {row.means.n_stimuli} stimuli, {row.means.n_ratings} ratings"
             if row.tied_with:
-                others = ", ".join(names[other] for other in row.tied_with)
-                note += f"\ndoes not differ significantly from {others} (Holm)"
+                tied_names = ", ".join(names[tied] for tied in row.tied_with)
+                note += f"\ndoes not differ significantly from {tied_names} (Holm)"
             cells = {"question": question, "rank": row.rank, "system": row.system}
             after = {"tied_with": "; ".join(row.tied_with or ())}
-            shade = colour(len(made.panels))
+            shade = colour(len(panels.panels))
             items.append(Item(names[row.system], row.means.mean, shade, cells, note, after))
         bounds = analysis.snapshot.study.scale_of(question).bounds()
         label = "mean" if bounds is None else f"mean (scale {bounds[0]:g} to {bounds[1]:g})"
-        made.add(question, label, items, ties=tied_runs({row.system: row.tied_with or () for row in known}))
+        panels.add(
+            question, label, items, ties=tied_runs({row.system: row.tied_with or () for row in ranked})
+        )
     caption = (
         "Mean of each system in order, with 95% intervals that take both raters and stimuli as samples. Systems"
         " next to the same grey bar do not differ significantly (Holm's correction)."
     )
-    return made.chart("System ranking", caption, "the stimuli have no systems to rank")
+    return panels.chart("System ranking", caption, "the stimuli have no systems to rank")
 
 
 def tied_runs(tied_with: Mapping[str, Sequence[str]]) -> tuple[tuple[int, int], ...]:

@@ -45,7 +45,7 @@ def _results(analysis: Analysis) -> tuple[CategoryAnalysis, ...]:
 
 def category_colours(result: CategoryAnalysis) -> dict[str, str]:
     """A colour for every category; grey for what has none."""
-    return {"": SOFT} | {name: colour(place) for place, name in enumerate(result.categories)}
+    return {"": SOFT} | {name: colour(index) for index, name in enumerate(result.categories)}
 
 
 @figure(
@@ -54,7 +54,7 @@ def category_colours(result: CategoryAnalysis) -> dict[str, str]:
 )
 def category_balance(analysis: Analysis) -> Chart | Absent:
     """One panel per question: bars with intervals, next to an even share."""
-    made = IntervalPanels("share", letters=False)
+    panels = IntervalPanels("share", letters=False)
     for result in _results(analysis):
         look, items = category_colours(result), []
         for row in result.balance.rows:
@@ -67,12 +67,12 @@ def category_balance(analysis: Analysis) -> Chart | Absent:
             items.append(Item(spaced(row.category), row.share, look[row.category], cells, note, after))
         even = Line(1 / len(result.categories), "even")
         label = "share of stimuli with a label"
-        made.add(spaced(result.question), label, items, include=[0.0], bars=True, lines=(even,))
+        panels.add(spaced(result.question), label, items, include=[0.0], bars=True, lines=(even,))
     caption = (
         "Share of the stimuli whose most frequent answer is each category, with 95% intervals over stimuli. The dashed line is an"
         " even share."
     )
-    return made.chart("Balance of categories", caption, NO_CATEGORIES)
+    return panels.chart("Balance of categories", caption, NO_CATEGORIES)
 
 
 @figure("category-map", "categories on the map of valence and arousal: stimuli, means and 95% ellipses")
@@ -91,9 +91,9 @@ def category_map(analysis: Analysis) -> Chart | Absent:
         sides = [_scale_axis(analysis, name) for name in result.axes]
         several = len(_results(analysis)) > 1
         title = f"all: {spaced(result.question)}" if several else "all categories"
-        places = [place for place in result.places if place.ellipse is not None]
+        placed = [category_place for category_place in result.places if category_place.ellipse is not None]
         note = plural(points.height, "stimulus", "stimuli")
-        everything = [_marks(place, result) for place in places]
+        everything = [_marks(category_place, result) for category_place in placed]
         panels.append(
             Map(
                 title,
@@ -106,28 +106,38 @@ def category_map(analysis: Analysis) -> Chart | Absent:
                 ellipses=tuple(shape for _, shape in everything if shape is not None),
             )
         )
-        for place, (mark, shape) in zip(places, everything, strict=True):
-            mine = points.filter(pl.col("category") == place.category)
+        for category_place, (mark, shape) in zip(placed, everything, strict=True):
+            category_points = points.filter(pl.col("category") == category_place.category)
             panels.append(
                 Map(
-                    spaced(place.category),
-                    plural(place.n_stimuli, "stimulus", "stimuli"),
+                    spaced(category_place.category),
+                    plural(category_place.n_stimuli, "stimulus", "stimuli"),
                     sides[0],
                     sides[1],
                     tuple(
-                        Dot(stimulus, spaced(place.category), place.category, round(x, 3), round(y, 3))
-                        for stimulus, x, y in mine.gather_every(step).select("stimulus", "x", "y").iter_rows()
+                        Dot(
+                            stimulus,
+                            spaced(category_place.category),
+                            category_place.category,
+                            round(x, 3),
+                            round(y, 3),
+                        )
+                        for stimulus, x, y in category_points.gather_every(step)
+                        .select("stimulus", "x", "y")
+                        .iter_rows()
                     ),
                     look,
                     stars=(mark,),
                     ellipses=() if shape is None else (shape,),
                 )
             )
-        table += [_row(result, place) for place in places]
+        table += [_row(result, category_place) for category_place in placed]
         legend |= {name: Key(spaced(name), look[name], "circle", name) for name in result.categories}
     if not panels:
-        why = "no study of categories asks for valence and arousal" if _results(analysis) else NO_CATEGORIES
-        return Absent(why)
+        reason = (
+            "no study of categories asks for valence and arousal" if _results(analysis) else NO_CATEGORIES
+        )
+        return Absent(reason)
     caption = (
         "Mean ratings of the stimuli of each category. Stars are means over stimuli; an ellipse holds 95% of a category's stimuli"
         " if they are normally distributed. The first map has all categories, the others one each with its stimuli as dots."
@@ -143,8 +153,10 @@ def _points(analysis: Analysis, result: CategoryAnalysis) -> pl.DataFrame:
     named = pl.col("question") == result.question
     points = labels.filter(named).select("stimulus", pl.col("answer").alias("category")).drop_nulls()
     for column, name in zip(("x", "y"), result.axes, strict=True):
-        own = labels.filter(pl.col("question") == name).select("stimulus", pl.col("value").alias(column))
-        points = points.join(own, on="stimulus", maintain_order="left")
+        question_values = labels.filter(pl.col("question") == name).select(
+            "stimulus", pl.col("value").alias(column)
+        )
+        points = points.join(question_values, on="stimulus", maintain_order="left")
     return points.drop_nulls().sort("stimulus")
 
 
@@ -157,26 +169,28 @@ def _scale_axis(analysis: Analysis, question: str) -> Axis:
     return Axis(spaced(question), low, high, (low, (low + high) / 2, high))
 
 
-def _marks(place: CategoryPlace, result: CategoryAnalysis) -> tuple[Spot, MapRegion | None]:
-    x, y = (place.means[name] for name in result.axes)
-    words = f"{spaced(place.category)}: mean of {plural(place.n_stimuli, 'stimulus', 'stimuli')}"
+def _marks(category_place: CategoryPlace, result: CategoryAnalysis) -> tuple[Spot, MapRegion | None]:
+    x, y = (category_place.means[name] for name in result.axes)
+    words = f"{spaced(category_place.category)}: mean of {plural(category_place.n_stimuli, 'stimulus', 'stimuli')}"
     words += f"\n{spaced(result.axes[0])} {interval(x, 2)}\n{spaced(result.axes[1])} {interval(y, 2)}"
-    spot = Spot(x.value or 0.0, y.value or 0.0, place.category, words, spaced(place.category))
-    shape = place.ellipse
+    spot = Spot(
+        x.value or 0.0, y.value or 0.0, category_place.category, words, spaced(category_place.category)
+    )
+    shape = category_place.ellipse
     if shape is None or shape.semi_axes is None or shape.angle is None:
         return spot, None
-    return spot, MapRegion(spot.x, spot.y, *shape.semi_axes, shape.angle, place.category)
+    return spot, MapRegion(spot.x, spot.y, *shape.semi_axes, shape.angle, category_place.category)
 
 
-def _row(result: CategoryAnalysis, place: CategoryPlace) -> TableRow:
+def _row(result: CategoryAnalysis, category_place: CategoryPlace) -> TableRow:
     row: dict[str, Cell] = {
         "question": result.question,
-        "category": place.category,
-        "stimuli": place.n_stimuli,
+        "category": category_place.category,
+        "stimuli": category_place.n_stimuli,
     }
     for name in result.axes:
-        row |= numbers(place.means[name], name, prefix=f"{name}_")
-    shape = place.ellipse
+        row |= numbers(category_place.means[name], name, prefix=f"{name}_")
+    shape = category_place.ellipse
     long, short = shape.semi_axes if shape is not None and shape.semi_axes is not None else (None, None)
     angle = None if shape is None else shape.angle
     return row | {"semi_axis_long": long, "semi_axis_short": short, "angle": angle}
@@ -188,7 +202,7 @@ def _row(result: CategoryAnalysis, place: CategoryPlace) -> TableRow:
 )
 def category_consistency(analysis: Analysis) -> Chart | Absent:
     """Eta squared by question, and the share of answers that fit by category."""
-    made = IntervalPanels()
+    panels = IntervalPanels()
     for result in _results(analysis):
         explained = [
             Item(
@@ -200,7 +214,7 @@ def category_consistency(analysis: Analysis) -> Chart | Absent:
             for row in result.explained
         ]
         title = f"variance explained by {spaced(result.question)}"
-        made.add(title, "eta squared", explained, include=[0.0], reach=[1.0])
+        panels.add(title, "eta squared", explained, include=[0.0], reach=[1.0])
         fit = result.polarity
         if fit is None:
             continue
@@ -216,7 +230,7 @@ def category_consistency(analysis: Analysis) -> Chart | Absent:
             for name, share in fits
         ]
         chance = (Line(0.5),)
-        made.add(
+        panels.add(
             f"{spaced(fit.question)} on the category's side",
             "share of answers",
             items,
@@ -228,8 +242,8 @@ def category_consistency(analysis: Analysis) -> Chart | Absent:
         " category explains. Side: share of answers in which a rater's own valence is above the midpoint for a positive category of"
         " theirs, below it for a negative one; the line is one half."
     )
-    why = "no question of numbers goes with the categories" if _results(analysis) else NO_CATEGORIES
-    return made.chart("Consistency of categories", caption, why)
+    reason = "no question of numbers goes with the categories" if _results(analysis) else NO_CATEGORIES
+    return panels.chart("Consistency of categories", caption, reason)
 
 
 @figure(
@@ -238,13 +252,13 @@ def category_consistency(analysis: Analysis) -> Chart | Absent:
 )
 def category_confusion(analysis: Analysis) -> Chart | Absent:
     """One panel between raters and one for the categories recovered from valence and arousal."""
-    made = Panels()
+    panels = Panels()
     for result in _results(analysis):
         raters, of = result.raters, f"{spaced(result.question)}, " if len(_results(analysis)) > 1 else ""
         if raters is not None:
             title = f"{of}raters of the same stimulus"
             _confused(
-                made,
+                panels,
                 result.question,
                 title,
                 raters.confusion,
@@ -253,20 +267,20 @@ def category_confusion(analysis: Analysis) -> Chart | Absent:
         recovered = result.recovered
         if recovered is not None and recovered.confusion is not None:
             title = f"{of}recovered from the map"
-            _confused(made, result.question, title, recovered.confusion, ("label", "recovered", "stimuli"))
+            _confused(panels, result.question, title, recovered.confusion, ("label", "recovered", "stimuli"))
     caption = (
         "Shares of each row. Between raters: what other raters of the same stimulus answered, given one rater's answer, each"
         " answer counted once. Recovered: the category linear discriminant analysis assigns to a stimulus from its mean valence"
         " and arousal alone, learned from all other stimuli."
     )
-    return made.chart("Which categories are taken for each other", caption, NO_CATEGORIES)
+    return panels.chart("Which categories are taken for each other", caption, NO_CATEGORIES)
 
 
 def _confused(
-    made: Panels, question: str, title: str, table: Confusion, labels: tuple[str, str, str]
+    panels: Panels, question: str, title: str, table: Confusion, labels: tuple[str, str, str]
 ) -> None:
     names = [(spaced(name), spaced(name)) for name in table.columns]
-    panel = confusion_panel(lettered(len(made.panels), title), names, names, table.counts, labels)
+    panel = confusion_panel(lettered(len(panels.panels), title), names, names, table.counts, labels)
     cells = tuple(
         tuple(
             HeatCell(share, "–" if share is None else f"{100 * share:.0f}%", cell.words)
@@ -274,7 +288,7 @@ def _confused(
         )
         for line, shares in zip(panel.cells, table.proportions, strict=True)
     )
-    made.panels.append(
+    panels.panels.append(
         Heatmap(
             panel.title,
             panel.rows,
@@ -285,7 +299,7 @@ def _confused(
             square=panel.square,
         )
     )
-    made.table += [
+    panels.table += [
         {
             "question": question,
             "table": title,
@@ -305,7 +319,7 @@ def _confused(
 )
 def attributes(analysis: Analysis) -> Chart | Absent:
     """One panel per field: attributes in rows, categories in columns, shaded by lift."""
-    made = Panels()
+    panels = Panels()
     for result in _results(analysis):
         for table in result.attributes:
             by_cell = {(cell.attribute, cell.category): cell for cell in table.cells}
@@ -315,8 +329,8 @@ def attributes(analysis: Analysis) -> Chart | Absent:
                 for name in table.attributes
             )
             columns = tuple(spaced(name) for name in result.categories)
-            title = lettered(len(made.panels), spaced(table.question))
-            made.panels.append(
+            title = lettered(len(panels.panels), spaced(table.question))
+            panels.panels.append(
                 Heatmap(
                     title,
                     rows,
@@ -329,15 +343,15 @@ def attributes(analysis: Analysis) -> Chart | Absent:
                     middle=0.0,
                 )
             )
-            made.table += [_cooccurrence(table, cell) for cell in table.cells]
+            panels.table += [_cooccurrence(table, cell) for cell in table.cells]
     caption = (
         "How many times as often as by chance an attribute occurs on the stimuli of a category; in brackets the number of stimuli"
         " that have it. The shade says how far beyond chance that is: blue more often, orange less often, full at four standard"
         " deviations. A stimulus has an attribute if at least half of its"
         " raters named it. * p < .05 by Fisher's exact test, corrected over all cells by Holm's method."
     )
-    why = "no attribute was named for five or more stimuli" if _results(analysis) else NO_CATEGORIES
-    return made.chart("Attributes and categories", caption, why)
+    reason = "no attribute was named for five or more stimuli" if _results(analysis) else NO_CATEGORIES
+    return panels.chart("Attributes and categories", caption, reason)
 
 
 def _lift(cell: CoOccurrence, table: AttributeTable) -> HeatCell:
@@ -375,7 +389,7 @@ def field_agreement(analysis: Analysis) -> Chart | Absent:
     fields = analysis.summary.field_agreement
     if not fields:
         return Absent("no question asks for tags or is filled in by a machine first")
-    made = IntervalPanels("alpha", letters=False)
+    panels = IntervalPanels("alpha", letters=False)
     kinds = list(dict.fromkeys(row.answers for row in fields))
     items = [
         Item(
@@ -389,9 +403,9 @@ def field_agreement(analysis: Analysis) -> Chart | Absent:
         for row in fields
     ]
     lines = (Line(0.0), Line(0.667, "tentative"), Line(0.8, "good"))
-    made.add("", "Krippendorff's alpha", items, reach=[0.0, 1.0], lines=lines)
+    panels.add("", "Krippendorff's alpha", items, reach=[0.0, 1.0], lines=lines)
     caption = (
         "Agreement of raters on every field: alpha with squared differences for numbers, nominal for categories, MASI distance for"
         " tags. Krippendorff asks for .8, and .667 where tentative conclusions will do."
     )
-    return made.chart("Agreement on every field", caption, "no field has two answers to the same stimuli")
+    return panels.chart("Agreement on every field", caption, "no field has two answers to the same stimuli")

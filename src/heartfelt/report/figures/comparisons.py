@@ -39,30 +39,30 @@ ROLES = {"member": COLOURS[0], "hidden-reference": COLOURS[2], "anchor": SOFT}
 
 
 def _compared(analysis: Analysis) -> list[SetComparison]:
-    return [each for each in analysis.summary.comparisons or () if each.contestants]
+    return [comparison for comparison in analysis.summary.comparisons or () if comparison.contestants]
 
 
-def _names(analysis: Analysis, each: SetComparison) -> DisplayNames:
-    return system_names(analysis.snapshot) if each.of == "system" else DisplayNames()
+def _names(analysis: Analysis, comparison: SetComparison) -> DisplayNames:
+    return system_names(analysis.snapshot) if comparison.of == "system" else DisplayNames()
 
 
-def _unit(each: SetComparison) -> str:
-    return "grades" if each.scale == "preference" else "log odds"
+def _unit(comparison: SetComparison) -> str:
+    return "grades" if comparison.scale == "preference" else "log odds"
 
 
 @figure("strengths", "the strength of every system (or stimulus) that was compared, with its interval")
 def strengths(analysis: Analysis) -> Chart | Absent:
     """One panel per question, the strongest first."""
-    made, most = IntervalPanels(letters=False), 0
-    for each in _compared(analysis):
-        names, ranked = _names(analysis, each), each.ranked
+    panels, most = IntervalPanels(letters=False), 0
+    for comparison in _compared(analysis):
+        names, ranked = _names(analysis, comparison), comparison.ranked
         most = max(most, len(ranked))
         items = [
             Item(
                 names[c.name],
                 c.strength,
                 PLAIN,
-                {"question": each.question, "name": names[c.name]},
+                {"question": comparison.question, "name": names[c.name]},
                 "" if c.rank is None else f"rank {c.rank} ({c.rank_low} to {c.rank_high})",
                 {
                     "rank": c.rank,
@@ -74,49 +74,51 @@ def strengths(analysis: Analysis) -> Chart | Absent:
             )
             for c in ranked
         ]
-        label = f"strength ({_unit(each)}, 0 is the average)"
-        made.add(spaced(each.question), label, items[:MOST_ROWS], lines=(Line(0.0),))
+        label = f"strength ({_unit(comparison)}, 0 is the average)"
+        panels.add(spaced(comparison.question), label, items[:MOST_ROWS], lines=(Line(0.0),))
     caption = (
         "Strengths with 95% intervals over raters and, for systems, over what they were compared on; higher is preferred."
         + first_of(MOST_ROWS, most, "contestants")
     )
-    return made.chart("Strengths", caption, NONE)
+    return panels.chart("Strengths", caption, NONE)
 
 
 @figure("win-matrix", "how often each system (or stimulus) was preferred to each other one")
 def win_matrix(analysis: Analysis) -> Chart | Absent:
     """One shaded table per question: the row's share of the answers against the column."""
-    made = Panels()
-    for each in _compared(analysis):
-        if not each.pairs or len(each.contestants) > MOST_CELLS:
+    panels = Panels()
+    for comparison in _compared(analysis):
+        if not comparison.pairs or len(comparison.contestants) > MOST_CELLS:
             continue
-        names = _names(analysis, each)
-        order = [c.name for c in each.contestants]
+        names = _names(analysis, comparison)
+        order = [c.name for c in comparison.contestants]
         wins: dict[tuple[str, str], tuple[int, int, int]] = {}
-        for pair in each.pairs:
+        for pair in comparison.pairs:
             wins[pair.a, pair.b] = (pair.a_wins, pair.ties, pair.b_wins)
             wins[pair.b, pair.a] = (pair.b_wins, pair.ties, pair.a_wins)
         cells = tuple(tuple(_win(names, a, b, wins.get((a, b))) for b in order) for a in order)
         labels = tuple(names[name] for name in order)
-        made.panels.append(
-            Heatmap(spaced(each.question), labels, labels, cells, "preferred", "to", square=len(order) <= 12)
+        panels.panels.append(
+            Heatmap(
+                spaced(comparison.question), labels, labels, cells, "preferred", "to", square=len(order) <= 12
+            )
         )
-        made.table += [
+        panels.table += [
             {
-                "question": each.question,
+                "question": comparison.question,
                 "a": p.a,
                 "b": p.b,
                 "a wins": p.a_wins,
                 "ties": p.ties,
                 "b wins": p.b_wins,
             }
-            for p in each.pairs
+            for p in comparison.pairs
         ]
     caption = (
         "Share of the answers in which the row was preferred to the column, a tie as half; strongest first. Empty where two"
         " did not meet."
     )
-    return made.chart("Who was preferred to whom", caption, NONE)
+    return panels.chart("Who was preferred to whom", caption, NONE)
 
 
 def _win(names: DisplayNames, a: str, b: str, counts: tuple[int, int, int] | None) -> HeatCell:
@@ -131,31 +133,31 @@ def _win(names: DisplayNames, a: str, b: str, counts: tuple[int, int, int] | Non
 @figure("order-effect", "how often what was presented first was chosen")
 def order_effect(analysis: Analysis) -> Chart | Absent:
     """The share of first choices of every question answered by choosing between two."""
-    made = IntervalPanels(letters=False)
+    panels = IntervalPanels(letters=False)
     items = [
         Item(
-            spaced(each.question),
-            each.order.first_share,
+            spaced(comparison.question),
+            comparison.order.first_share,
             PLAIN,
-            {"question": each.question},
-            after={"p": each.order.p},
+            {"question": comparison.question},
+            after={"p": comparison.order.p},
         )
-        for each in analysis.summary.comparisons or ()
-        if each.order is not None
+        for comparison in analysis.summary.comparisons or ()
+        if comparison.order is not None
     ]
-    made.add("", Axis("share of decided answers for the first", 0.0, 1.0, SHARES), items, lines=(HALF,))
+    panels.add("", Axis("share of decided answers for the first", 0.0, 1.0, SHARES), items, lines=(HALF,))
     caption = "Share of first choices with 95% intervals. The order is random, so without an effect of order it is one half."
-    return made.chart("Order of presentation", caption, "no order of presentation of two is known")
+    return panels.chart("Order of presentation", caption, "no order of presentation of two is known")
 
 
 @figure("comparison-raters", "each rater's agreement with the others and preference for a side")
 def comparison_raters(analysis: Analysis) -> Chart | Absent:
     """One panel per question: share of first choices across, agreement with the others up."""
-    made = Panels()
+    panels = Panels()
     flagged = analysis.summary.screening.flagged
-    for each in _compared(analysis):
-        known = [c for c in each.consistency if c.agreement is not None and c.first_share is not None]
-        if not known:
+    for comparison in _compared(analysis):
+        judged = [c for c in comparison.consistency if c.agreement is not None and c.first_share is not None]
+        if not judged:
             continue
         points = tuple(
             Point(
@@ -167,22 +169,22 @@ def comparison_raters(analysis: Analysis) -> Chart | Absent:
                 f"{c.rater}\n{c.comparisons} comparisons, {c.ties} ties\n{percent(c.first_share)} for the first\n"
                 f"{percent(c.agreement)} with the others\n{c.circular} of {c.triads} triads circular",
             )
-            for c in known
+            for c in judged
         )
-        made.panels.append(
+        panels.panels.append(
             PlaneChart(
-                spaced(each.question),
+                spaced(comparison.question),
                 Axis("share of first choices", 0.0, 1.0, SHARES, (0.5,)),
                 Axis("agreement with the others", 0.0, 1.0, SHARES, (0.5,)),
                 points,
             )
         )
-        made.table += [_rater_row(each.question, c) for c in known]
+        panels.table += [_rater_row(comparison.question, c) for c in judged]
     caption = (
         "Raters by how often they chose what came first, and how often they chose as the others' strengths predict; guessing is"
         " at one half of both. Flagged raters are diamonds."
     )
-    return made.chart(
+    return panels.chart(
         "Raters in comparisons",
         caption,
         "raters or the order of presentation are not known, or there are too many contestants",
@@ -208,33 +210,36 @@ def _rater_row(question: str, c: object) -> TableRow:
 @figure("best-worst", "how often each system (or stimulus) was best less how often it was worst")
 def best_worst(analysis: Analysis) -> Chart | Absent:
     """One panel per question."""
-    made = IntervalPanels(letters=False)
-    for each in _compared(analysis):
-        names = _names(analysis, each)
-        scored = [c for c in each.contestants if c.score is not None]
+    panels = IntervalPanels(letters=False)
+    for comparison in _compared(analysis):
+        names = _names(analysis, comparison)
+        scored = [c for c in comparison.contestants if c.score is not None]
         items = [
             Item(
                 names[c.name],
                 c.score or Estimate.missing("none"),
                 PLAIN,
-                {"question": each.question, "name": names[c.name]},
+                {"question": comparison.question, "name": names[c.name]},
             )
             for c in scored[:MOST_ROWS]
         ]
-        made.add(
-            spaced(each.question), "times best less times worst, per time shown", items, lines=(Line(0.0),)
+        panels.add(
+            spaced(comparison.question),
+            "times best less times worst, per time shown",
+            items,
+            lines=(Line(0.0),),
         )
     caption = "Best-worst scores with 95% intervals over raters: 1 if always best, -1 if always worst."
-    return made.chart("Best and worst", caption, "no question asks for the best and the worst")
+    return panels.chart("Best and worst", caption, "no question asks for the best and the worst")
 
 
 # --- MUSHRA and ABX ---------------------------------------------------------------------------------------------------
 
 
 def _mushra(analysis: Analysis) -> Iterator[tuple[str, tuple[MushraCondition, ...]]]:
-    for each in analysis.summary.comparisons or ():
-        if each.mushra is not None:
-            yield each.question, each.mushra.conditions
+    for comparison in analysis.summary.comparisons or ():
+        if comparison.mushra is not None:
+            yield comparison.question, comparison.mushra.conditions
 
 
 NO_MUSHRA = "no question has grades of a hidden reference"
@@ -244,7 +249,7 @@ GRADES = Axis("grade", -2.0, 102.0, (0.0, 20.0, 40.0, 60.0, 80.0, 100.0))
 @figure("mushra", "mean grades of every condition with intervals: over all items, and item by item")
 def mushra(analysis: Analysis) -> Chart | Absent:
     """All items first, then a panel per item."""
-    made, most, names = IntervalPanels(), 0, system_names(analysis.snapshot)
+    panels, most, names = IntervalPanels(), 0, system_names(analysis.snapshot)
     for question, conditions in _mushra(analysis):
         items = [
             Item(
@@ -255,11 +260,11 @@ def mushra(analysis: Analysis) -> Chart | Absent:
             )
             for c in conditions
         ]
-        made.add(f"{spaced(question)}, all items", GRADES, items)
+        panels.add(f"{spaced(question)}, all items", GRADES, items)
         every = [item.item for item in conditions[0].items] if conditions else []
         most = max(most, len(every))
-        for place, name in enumerate(every):
-            own = [(c, next((i for i in c.items if i.item == name), None)) for c in conditions]
+        for index, name in enumerate(every):
+            item_grades = [(c, next((i for i in c.items if i.item == name), None)) for c in conditions]
             items = [
                 Item(
                     names[c.name],
@@ -267,21 +272,21 @@ def mushra(analysis: Analysis) -> Chart | Absent:
                     ROLES.get(c.role, PLAIN),
                     {"question": question, "item": name, "condition": c.name},
                 )
-                for c, i in own
+                for c, i in item_grades
                 if i is not None
             ]
-            made.add(name, GRADES, items, drawn=place < MOST_ITEMS)
+            panels.add(name, GRADES, items, visible=index < MOST_ITEMS)
     caption = (
         "Mean grades with 95% intervals after post-screening (ITU-R BS.1534): over all items, with listeners and items as samples,"
         " and of each item, with listeners as a sample." + first_of(MOST_ITEMS, most, "items")
     )
-    return made.chart("MUSHRA grades", caption, NO_MUSHRA)
+    return panels.chart("MUSHRA grades", caption, NO_MUSHRA)
 
 
 @figure("mushra-medians", "median and quartiles of the grades of every condition")
 def mushra_medians(analysis: Analysis) -> Chart | Absent:
     """The display that BS.1534 recommends."""
-    made, names = IntervalPanels("median", letters=False), system_names(analysis.snapshot)
+    panels, names = IntervalPanels("median", letters=False), system_names(analysis.snapshot)
     for question, conditions in _mushra(analysis):
         items = [
             Item(
@@ -294,51 +299,51 @@ def mushra_medians(analysis: Analysis) -> Chart | Absent:
             )
             for c in conditions
         ]
-        made.add(spaced(question), GRADES, items)
+        panels.add(spaced(question), GRADES, items)
     caption = "Median grade and quartiles of every condition over listeners and items, after post-screening (ITU-R BS.1534)."
-    return made.chart("MUSHRA medians and quartiles", caption, NO_MUSHRA)
+    return panels.chart("MUSHRA medians and quartiles", caption, NO_MUSHRA)
 
 
 @figure("abx", "share of correct ABX answers by pair of systems, next to guessing")
 def abx(analysis: Analysis) -> Chart | Absent:
     """One panel per question: all answers, then each pair of systems."""
-    made, names = IntervalPanels(letters=False), system_names(analysis.snapshot)
-    for each in analysis.summary.comparisons or ():
+    panels, names = IntervalPanels(letters=False), system_names(analysis.snapshot)
+    for comparison in analysis.summary.comparisons or ():
         items = [
             Item(
                 "all pairs" if pair.a == ALL else f"{names[pair.a]} / {names[pair.b]}",
                 pair.share,
                 SOFT if pair.a == ALL else PLAIN,
-                {"question": each.question, "a": pair.a, "b": pair.b},
+                {"question": comparison.question, "a": pair.a, "b": pair.b},
                 after={
                     "p": pair.p_corrected,
                     "d_prime": pair.d_prime.value,
                     "equivalence_p": pair.equivalence_p,
                 },
             )
-            for pair in each.abx[: MOST_ROWS + 1]
+            for pair in comparison.abx[: MOST_ROWS + 1]
         ]
-        made.add(
-            spaced(each.question),
+        panels.add(
+            spaced(comparison.question),
             Axis("share correct", 0.0, 1.0, SHARES),
             items,
             lines=(Line(0.5, "guessing"),),
         )
     caption = "Share of correct answers with 95% intervals; guessing gives one half."
-    return made.chart("Telling systems apart", caption, "no question was asked as an ABX test")
+    return panels.chart("Telling systems apart", caption, "no question was asked as an ABX test")
 
 
 @figure("against-reference", "mean of every system judged next to a reference")
 def against_reference(analysis: Analysis) -> Chart | Absent:
     """One panel per question."""
-    made, names = IntervalPanels(letters=False), system_names(analysis.snapshot)
-    for each in analysis.summary.comparisons or ():
-        ordered = sorted(each.reference, key=lambda row: -(row.mean.value or 0.0))
+    panels, names = IntervalPanels(letters=False), system_names(analysis.snapshot)
+    for comparison in analysis.summary.comparisons or ():
+        ordered = sorted(comparison.reference, key=lambda row: -(row.mean.value or 0.0))
         items = [
-            Item(names[row.system], row.mean, PLAIN, {"question": each.question, "system": row.system})
+            Item(names[row.system], row.mean, PLAIN, {"question": comparison.question, "system": row.system})
             for row in ordered[:MOST_ROWS]
         ]
-        bounds = analysis.snapshot.study.scale_of(each.question).bounds() or (0.0, 1.0)
-        made.add(spaced(each.question), axis("mean", bounds, include=bounds), items)
+        bounds = analysis.snapshot.study.scale_of(comparison.question).bounds() or (0.0, 1.0)
+        panels.add(spaced(comparison.question), axis("mean", bounds, include=bounds), items)
     caption = "Mean rating next to the reference, with 95% intervals over raters and stimuli."
-    return made.chart("Next to the reference", caption, "no question was asked next to a reference")
+    return panels.chart("Next to the reference", caption, "no question was asked next to a reference")

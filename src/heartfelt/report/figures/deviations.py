@@ -40,7 +40,7 @@ def brackets(
 
     ``names`` are the rows of the panel in order: what each is called, by id.
     """
-    place = {key: at for at, key in enumerate(names)}
+    row_of = {key: at for at, key in enumerate(names)}
     pairs = [
         pair
         for pair in analysis.summary.pairwise or ()
@@ -53,7 +53,7 @@ def brackets(
     significant = [pair for pair in pairs if pair.significant and (pair.method, pair.model) == first]
     marks = []
     for pair in sorted(significant, key=lambda pair: abs(float(pair.difference)))[:MARKS]:
-        a, b = sorted((place[pair.a], place[pair.b]))
+        a, b = sorted((row_of[pair.a], row_of[pair.b]))
         size = number(abs(float(pair.difference)), 2)
         words = f"{names[pair.a]} and {names[pair.b]} differ by {size}\n{p_value(pair.p)}, {pair.method}"
         marks.append(Bracket(a, b, stars(pair.p), words))
@@ -67,22 +67,24 @@ def brackets(
 def deviation_by_system(analysis: Analysis) -> Chart | Absent:
     """One panel per question with references."""
     names = system_names(analysis.snapshot)
-    made = IntervalPanels("deviation")
+    panels = IntervalPanels("deviation")
     for question in questions(analysis):
-        mine = [row for row in analysis.summary.systems or () if row.question == question]
-        known = [row for row in mine if row.means.deviation.value is not None]
+        question_rows = [row for row in analysis.summary.systems or () if row.question == question]
+        deviating = [row for row in question_rows if row.means.deviation.value is not None]
         items = []
-        for row in known:
+        for row in deviating:
             counts = f"{plural(row.means.n_stimuli, 'stimulus', 'stimuli')}, {plural(row.means.n_ratings, 'rating')}"
             cells = {"question": question, "system": row.system}
-            shade = colour(len(made.panels))
+            shade = colour(len(panels.panels))
             items.append(Item(names[row.system], row.means.deviation, shade, cells, counts))
-        marks = brackets(analysis, question, "signed", "system", {s.system: names[s.system] for s in known})
-        made.add(question, f"{question} deviation", items, lines=(Line(0.0),), brackets=marks)
+        marks = brackets(
+            analysis, question, "signed", "system", {s.system: names[s.system] for s in deviating}
+        )
+        panels.add(question, f"{question} deviation", items, lines=(Line(0.0),), brackets=marks)
     caption = (
         f"Mean deviation of each system's stimuli from their intents' references, with 95% intervals. {STARS}"
     )
-    return made.chart("Deviation by system", caption, "no system has a deviation from a reference")
+    return panels.chart("Deviation by system", caption, "no system has a deviation from a reference")
 
 
 @figure(
@@ -93,28 +95,32 @@ def absolute_deviation_by_quadrant(analysis: Analysis) -> Chart | Absent:
     """One panel per question with references: which intents are conveyed best."""
     look = quadrant_look(analysis.snapshot.study)
     quadrants = analysis.summary.quadrants
-    made = IntervalPanels("absolute_deviation")
+    panels = IntervalPanels("absolute_deviation")
     for question in questions(analysis):
-        known = {
+        by_group = {
             row.quadrant: row.absolute_deviation
             for row in (quadrants.by_quadrant if quadrants else ())
             if row.question == question and row.absolute_deviation.value is not None
         }
-        order = sorted(known, key=lambda group: look.ids.index(group) if group in look.ids else len(look.ids))
+        order = sorted(
+            by_group, key=lambda group: look.ids.index(group) if group in look.ids else len(look.ids)
+        )
         items = []
         for group in order:
             cells = {"question": question, "quadrant": group}
-            items.append(Item(look.short(group), known[group], look.colour(group), cells, look.name(group)))
+            items.append(
+                Item(look.short(group), by_group[group], look.colour(group), cells, look.name(group))
+            )
         marks = brackets(analysis, question, "absolute", "quadrant", {g: look.short(g) for g in order})
-        made.add(question, f"absolute {question} deviation", items, include=[0.0], brackets=marks)
+        panels.add(question, f"absolute {question} deviation", items, include=[0.0], brackets=marks)
     short = [f"{look.short(g)} {look.name(g)}" for g in look.ids if look.short(g) != look.name(g)]
     meaning = f" ({'; '.join(short)})" if short else ""
     caption = (
         f"Mean absolute deviation from the reference per quadrant of the intents{meaning}, with 95%"
         f" intervals. {STARS}"
     )
-    why = "the intents have no quadrants with references"
-    return made.chart("Absolute deviation by quadrant", caption, why)
+    reason = "the intents have no quadrants with references"
+    return panels.chart("Absolute deviation by quadrant", caption, reason)
 
 
 @figure(
@@ -124,26 +130,26 @@ def absolute_deviation_by_system_and_quadrant(analysis: Analysis) -> Chart | Abs
     """One panel per question: systems in rows, quadrants in columns."""
     look, names = quadrant_look(analysis.snapshot.study), system_names(analysis.snapshot)
     quadrants = analysis.summary.quadrants
-    made = Panels()
+    panels = Panels()
     for question in questions(analysis):
-        known = {
+        by_cell = {
             (row.system, row.quadrant): row
             for row in (quadrants.by_system_quadrant if quadrants else ())
             if row.question == question and row.absolute_deviation.value is not None
         }
-        systems = list(dict.fromkeys(system for system, _ in known))
-        groups = [name for name in look.ids if any(group == name for _, group in known)]
+        systems = list(dict.fromkeys(system for system, _ in by_cell))
+        groups = [name for name in look.ids if any(group == name for _, group in by_cell)]
         if len(systems) < 2 or len(groups) < 2:
             continue
         cells = tuple(
-            tuple(_deviation_cell(known.get((s, g)), f"{names[s]}, {look.name(g)}") for g in groups)
+            tuple(_deviation_cell(by_cell.get((s, g)), f"{names[s]}, {look.name(g)}") for g in groups)
             for s in systems
         )
-        high = max(float(row.absolute_deviation) for row in known.values())
+        high = max(float(row.absolute_deviation) for row in by_cell.values())
         rows, columns = tuple(names[s] for s in systems), tuple(map(look.short, groups))
-        title = lettered(len(made.panels), question)
-        made.panels.append(Heatmap(title, rows, columns, cells, "", "intended quadrant", high=high))
-        made.table += [
+        title = lettered(len(panels.panels), question)
+        panels.panels.append(Heatmap(title, rows, columns, cells, "", "intended quadrant", high=high))
+        panels.table += [
             {
                 "question": question,
                 "system": system,
@@ -151,14 +157,14 @@ def absolute_deviation_by_system_and_quadrant(analysis: Analysis) -> Chart | Abs
                 **numbers(row.absolute_deviation, "absolute_deviation"),
                 "deviation": row.deviation.value,
             }
-            for (system, group), row in known.items()
+            for (system, group), row in by_cell.items()
         ]
     caption = (
         "Mean absolute deviation from the reference in scale points, of every system in every quadrant; paler is"
         " closer to what was intended."
     )
-    why = "there are no two systems and two quadrants with references"
-    return made.chart("Absolute deviation by system and quadrant", caption, why)
+    reason = "there are no two systems and two quadrants with references"
+    return panels.chart("Absolute deviation by system and quadrant", caption, reason)
 
 
 def _deviation_cell(row: QuadrantMeans | None, title: str) -> HeatCell:
@@ -175,9 +181,9 @@ def _deviation_cell(row: QuadrantMeans | None, title: str) -> HeatCell:
 def slopes(analysis: Analysis) -> Chart | Absent:
     """One panel per question with references."""
     names = system_names(analysis.snapshot)
-    made = IntervalPanels("slope")
+    panels = IntervalPanels("slope")
     for question in questions(analysis):
-        shade = colour(len(made.panels))
+        shade = colour(len(panels.panels))
         items = [
             Item(
                 names[row.system],
@@ -189,23 +195,23 @@ def slopes(analysis: Analysis) -> Chart | Absent:
             for row in analysis.summary.slopes or ()
             if row.question == question
         ]
-        made.add(question, "slope", items, lines=(Line(1.0, "as intended"), Line(0.0, "no relation")))
+        panels.add(question, "slope", items, lines=(Line(1.0, "as intended"), Line(0.0, "no relation")))
     caption = (
         "Slope of perceived on intended values with 95% intervals. At 1, differences between intents come across"
         " in full; below 1, stimuli are perceived as more neutral than intended; at 0, intents make no difference."
     )
-    why = "no slope of perceived on intended could be fitted"
-    return made.chart("Slopes of perceived on intended", caption, why)
+    reason = "no slope of perceived on intended could be fitted"
+    return panels.chart("Slopes of perceived on intended", caption, reason)
 
 
 @figure("confusion", "share of the stimuli meant for each quadrant or category that were perceived in each")
 def intended_and_perceived(analysis: Analysis) -> Chart | Absent:
     """Intended in rows, perceived in columns: quadrants, or categories where the intents are among the answers."""
-    made = Panels()
+    panels = Panels()
     quadrants, by_question = analysis.summary.quadrants, analysis.summary.intent_confusion or ()
     if quadrants and any(map(sum, quadrants.confusion.counts)):
         look = quadrant_look(analysis.snapshot.study)
-        _add_confusion(made, "", quadrants.confusion, look.short, look.name)
+        _add_confusion(panels, "", quadrants.confusion, look.short, look.name)
         title, hits = "Intended and perceived quadrant", quadrants.hit_rate
         caption = (
             "Share of the stimuli meant for each quadrant that were perceived in each; a stimulus on a midline is in"
@@ -213,7 +219,7 @@ def intended_and_perceived(analysis: Analysis) -> Chart | Absent:
         )
     elif by_question:
         for row in by_question:
-            _add_confusion(made, row.question, row.confusion, spaced, spaced)
+            _add_confusion(panels, row.question, row.confusion, spaced, spaced)
         title, hits = "Intended and perceived category", by_question[0].hit_rate
         caption = "Share of the stimuli of each intent by the answer given most often."
     else:
@@ -221,27 +227,29 @@ def intended_and_perceived(analysis: Analysis) -> Chart | Absent:
         return Absent(f"{no_quadrants}; {why_missing(analysis, 'intent_confusion', 'no intents to confuse')}")
     if hits.value is not None:
         caption += f" {interval(hits, 2)} of all are where they were meant to be."
-    return Chart(title, caption, made.panels, made.table)
+    return Chart(title, caption, panels.panels, panels.table)
 
 
 def _add_confusion(
-    made: Panels, question: str, held: Confusion, short: Callable[[str], str], full: Callable[[str], str]
+    panels: Panels, question: str, crossed: Confusion, short: Callable[[str], str], full: Callable[[str], str]
 ) -> None:
     """Add a panel; columns beyond the intended ones are shown if anything is in them."""
     shown = [
-        j for j in range(len(held.columns)) if j < len(held.rows) or any(line[j] for line in held.counts)
+        j
+        for j in range(len(crossed.columns))
+        if j < len(crossed.rows) or any(line[j] for line in crossed.counts)
     ]
-    columns = [held.columns[j] for j in shown]
-    counts = [[line[j] for j in shown] for line in held.counts]
+    columns = [crossed.columns[j] for j in shown]
+    counts = [[line[j] for j in shown] for line in crossed.counts]
     rows_named, columns_named = (
-        [(short(name), full(name)) for name in side] for side in (held.rows, columns)
+        [(short(name), full(name)) for name in side] for side in (crossed.rows, columns)
     )
-    made.panels.append(
+    panels.panels.append(
         confusion(question, rows_named, columns_named, counts, ("intended", "perceived", "stimuli"))
     )
     where = {"question": question} if question else {}
-    made.table += [
-        {**where, "intended": row, "perceived": held.columns[j], "stimuli": line[j], "share": shares[j]}
-        for row, line, shares in zip(held.rows, held.counts, held.proportions, strict=True)
+    panels.table += [
+        {**where, "intended": row, "perceived": crossed.columns[j], "stimuli": line[j], "share": shares[j]}
+        for row, line, shares in zip(crossed.rows, crossed.counts, crossed.proportions, strict=True)
         for j in shown
     ]

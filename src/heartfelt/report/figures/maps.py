@@ -59,11 +59,11 @@ def perceived_maps(analysis: Analysis) -> Chart | Absent:
     names = system_names(analysis.snapshot) | {"all": "all"}
     step = -(-points.height // MOST_POINTS)
     panels = []
-    for (system,), mine in points.group_by("system", maintain_order=True):
+    for (system,), system_points in points.group_by("system", maintain_order=True):
         ellipses = (e for e in analysis.summary.ellipses or () if e.system == system)
         panel = replace(
-            _map(study, names[str(system)], mine, pair, look, step),
-            stars=_quadrant_means(mine, names[str(system)], pair, look),
+            _map(study, names[str(system)], system_points, pair, look, step),
+            stars=_quadrant_means(system_points, names[str(system)], pair, look),
             ellipses=tuple(
                 MapRegion(*e.centre, *e.semi_axes, e.angle, e.quadrant)
                 for e in ellipses
@@ -89,8 +89,8 @@ def _points(
     points = facts.select("stimulus", "system", "intent").unique("stimulus")
     for name in (pair[0].id, pair[1].id):
         columns = {name: pl.col("value"), f"sd_{name}": spread, f"n_{name}": pl.col("n")}
-        own = labels.filter(pl.col("question") == name).select("stimulus", **columns)
-        points = points.join(own, on="stimulus", maintain_order="left")
+        question_values = labels.filter(pl.col("question") == name).select("stimulus", **columns)
+        points = points.join(question_values, on="stimulus", maintain_order="left")
     group = pl.col("intent").replace_strict(dict(look.of_intent), default=None, return_dtype=pl.String)
     return (
         points.drop_nulls([pair[0].id, pair[1].id])
@@ -102,7 +102,7 @@ def _points(
 def _map(
     study: Study,
     title: str,
-    mine: pl.DataFrame,
+    stimuli: pl.DataFrame,
     pair: tuple[Question, Question],
     look: QuadrantLook,
     step: int = 1,
@@ -110,7 +110,7 @@ def _map(
     """The stimuli of a system, every ``step``-th of them, and a cross where each of their intents is meant to be."""
     across, up = pair[0].id, pair[1].id
     rounded = {"x": across, "y": up, "sx": f"sd_{across}", "sy": f"sd_{up}"}
-    dots = mine.gather_every(step).select(
+    dots = stimuli.gather_every(step).select(
         "stimulus",
         "intent",
         "group",
@@ -118,7 +118,7 @@ def _map(
         nx=f"n_{across}",
         ny=f"n_{up}",
     )
-    intents, crosses = set(mine["intent"].drop_nulls()), []
+    intents, crosses = set(stimuli["intent"].drop_nulls()), []
     for intent in study.intents:
         x, y = (intent.reference.get(str(question.axis)) for question in pair)
         if intent.id in intents and x is not None and y is not None:
@@ -127,7 +127,7 @@ def _map(
     x_axis, y_axis = (_scale_axis(study, question) for question in pair)
     points = tuple(Dot(**row) for row in dots.iter_rows(named=True))
     colours = {**look.colours, "": SOFT}
-    return Map(title, f"{mine.height} stimuli", x_axis, y_axis, points, colours, crosses=tuple(crosses))
+    return Map(title, f"{stimuli.height} stimuli", x_axis, y_axis, points, colours, crosses=tuple(crosses))
 
 
 def _scale_axis(study: Study, question: Question) -> Axis:
@@ -136,7 +136,7 @@ def _scale_axis(study: Study, question: Question) -> Axis:
 
 
 def _means(
-    mine: pl.DataFrame,
+    stimuli: pl.DataFrame,
     by: str,
     pair: tuple[Question, Question],
     look: QuadrantLook,
@@ -144,7 +144,7 @@ def _means(
 ) -> tuple[Spot, ...]:
     """The mean of the stimuli of each quadrant or intent; ``words`` describe it, given its name and their number."""
     across, up = pair[0].id, pair[1].id
-    means = mine.drop_nulls(by).group_by(by).agg(pl.mean(across, up), pl.len()).sort(by)
+    means = stimuli.drop_nulls(by).group_by(by).agg(pl.mean(across, up), pl.len()).sort(by)
     spots = []
     for name, x, y, n in means.iter_rows():
         group = name if by == "group" else look.of_intent.get(name)
@@ -154,12 +154,12 @@ def _means(
 
 
 def _quadrant_means(
-    mine: pl.DataFrame, system: str, pair: tuple[Question, Question], look: QuadrantLook
+    stimuli: pl.DataFrame, system: str, pair: tuple[Question, Question], look: QuadrantLook
 ) -> tuple[Spot, ...]:
     def words(group: str, n: int) -> str:
         return f"{system}, {look.name(group)}\nmean of {n} stimuli"
 
-    return _means(mine, "group", pair, look, words)
+    return _means(stimuli, "group", pair, look, words)
 
 
 @figure(
@@ -178,25 +178,27 @@ def deviation_maps(analysis: Analysis) -> Chart | Absent:
     groups = {
         (row.quadrant, row.question): row.deviation for row in (quadrants.by_quadrant if quadrants else ())
     }
-    made = Panels()
-    for part, held in (("systems", systems), ("quadrants", groups)):
+    panels = Panels()
+    for part, deviations in (("systems", systems), ("quadrants", groups)):
         points = []
-        ids = dict.fromkeys(key for key, question in held if question in (across, up))
-        for place, key in enumerate(ids):
-            x, y = held.get((key, across)), held.get((key, up))
+        ids = dict.fromkeys(key for key, question in deviations if question in (across, up))
+        for index, key in enumerate(ids):
+            x, y = deviations.get((key, across)), deviations.get((key, up))
             if x is None or y is None or x.value is None or y.value is None:
                 continue
             of_system = part == "systems"
             label, name = (names[key], names[key]) if of_system else (look.short(key), look.name(key))
-            shade = colour(place) if of_system else look.colour(key)
+            shade = colour(index) if of_system else look.colour(key)
             words = f"{name}\n{across} {interval(x, 2)}\n{up} {interval(y, 2)}"
             ends = (*bounds(x), *bounds(y))
-            points.append(Point(x.value, y.value, label, shade, SHAPES[place % 4], words, *ends))
+            points.append(Point(x.value, y.value, label, shade, SHAPES[index % 4], words, *ends))
         if points:
-            title = lettered(len(made.panels), part)
+            title = lettered(len(panels.panels), part)
             sides = _square(points, across, up)
-            made.panels.append(PlaneChart(title, *sides, tuple(points), arrows=True, equal=True, named=True))
-        made.table += [
+            panels.panels.append(
+                PlaneChart(title, *sides, tuple(points), arrows=True, equal=True, named=True)
+            )
+        panels.table += [
             {
                 "part": part,
                 "name": point.label,
@@ -213,8 +215,8 @@ def deviation_maps(analysis: Analysis) -> Chart | Absent:
         f"Mean deviation of perceived from intended {spaced(across)} and {spaced(up)}, per system and per quadrant of"
         " the intents, with 95% intervals. The origin is what was intended."
     )
-    why = "no deviation from a reference could be computed"
-    return made.chart("Deviation from what was intended", caption, why)
+    reason = "no deviation from a reference could be computed"
+    return panels.chart("Deviation from what was intended", caption, reason)
 
 
 def _square(points: list[Point], across: str, up: str) -> tuple[Axis, Axis]:
@@ -223,9 +225,9 @@ def _square(points: list[Point], across: str, up: str) -> tuple[Axis, Axis]:
     y = axis_for(f"{up} deviation", [v for p in points for v in (p.y, p.yl, p.yh, 0.0)], pad=0.2)
     half = max(x.high - x.low, y.high - y.low) / 2
 
-    def widened(own: Axis) -> Axis:
-        middle = (own.low + own.high) / 2
-        return axis_for(own.label, [middle - half, middle + half], pad=0.0, lines=(0.0,))
+    def widened(side: Axis) -> Axis:
+        middle = (side.low + side.high) / 2
+        return axis_for(side.label, [middle - half, middle + half], pad=0.0, lines=(0.0,))
 
     return widened(x), widened(y)
 
@@ -247,10 +249,10 @@ def intent_maps(snapshot: Snapshot, labels: pl.DataFrame, origin: str = "perceiv
 
     points = _points(labels, snapshot.stimuli.drop_nulls("system"), pair, look)
     panels = []
-    for (system,), mine in points.group_by("system", maintain_order=True):
-        panel = _map(study, names[str(system)], mine, pair, look)
+    for (system,), system_points in points.group_by("system", maintain_order=True):
+        panel = _map(study, names[str(system)], system_points, pair, look)
         intended = {cross.label: cross for cross in panel.crosses}
-        means = _means(mine, "intent", pair, look, words)
+        means = _means(system_points, "intent", pair, look, words)
         lines = tuple(
             Segment(intended[mean.label].x, intended[mean.label].y, mean.x, mean.y, mean.group)
             for mean in means

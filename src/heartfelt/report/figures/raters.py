@@ -60,12 +60,12 @@ STARTS = {
 def raters(analysis: Analysis) -> Chart | Absent:
     """One point per rater the rules could judge."""
     flags = analysis.panel.flags
-    known = (
+    estimated = (
         _mean(flags, "informativeness")
         .join(_mean(flags, "bias"), on="rater", suffix="_bias", maintain_order="left")
         .sort("rater")
     )
-    if not known.height:
+    if not estimated.height:
         return Absent("no rater has enough ratings shared with others to be judged by information and bias")
     rules = (
         error_controlled_flags(flags)
@@ -75,7 +75,7 @@ def raters(analysis: Analysis) -> Chart | Absent:
     flagged: dict[str, list[str]] = dict(zip(rules["rater"].to_list(), rules["rule"].to_list(), strict=True))
     legend = [Key("flagged", FLAGGED, "diamond"), Key("not flagged", PLAIN)]
     points = []
-    for row in known.iter_rows(named=True):
+    for row in estimated.iter_rows(named=True):
         name, x, y = row["rater"], row["mean"], row["mean_bias"]
         look = legend[0 if name in flagged else 1]
         words = f"{name}\ninformation {number(x, 2)}, bias {number(y, 2)}\n{plural(row['n'], 'rating')}"
@@ -83,9 +83,9 @@ def raters(analysis: Analysis) -> Chart | Absent:
         points.append(Point(round(x, 4), round(y, 4), name, look.colour, look.shape, words))
     shown = sorted(points, key=lambda point: point.label in flagged)[-MOST_RATERS:]
     groups = analysis.summary.screening.collusion
-    place = {point.label: i for i, point in enumerate(shown)}
+    index_of = {point.label: i for i, point in enumerate(shown)}
     pairs = [pair for group in groups for pair in pairwise(group)]
-    links = tuple((place[a], place[b]) for a, b in pairs if a in place and b in place)
+    links = tuple((index_of[a], index_of[b]) for a, b in pairs if a in index_of and b in index_of)
     x = axis("information (correlation with what others say)", [0.0, *(p.x for p in shown)], lines=(0.0,))
     y = axis("bias (scale points)", [0.0, *(p.y for p in shown)], lines=(0.0,))
     caption = (
@@ -108,8 +108,8 @@ def raters(analysis: Analysis) -> Chart | Absent:
 def _mean(flags: pl.DataFrame, rule: str) -> pl.DataFrame:
     """What a rule measured of each rater, over questions."""
     judged = pl.col("rater").is_not_null() & pl.col("value").is_not_null()
-    mine = flags.filter((pl.col("rule") == rule) & judged)
-    return mine.group_by("rater").agg(pl.mean("value").alias("mean"), pl.sum("n"))
+    rule_flags = flags.filter((pl.col("rule") == rule) & judged)
+    return rule_flags.group_by("rater").agg(pl.mean("value").alias("mean"), pl.sum("n"))
 
 
 @figure(
@@ -136,8 +136,8 @@ def sensitivity(analysis: Analysis) -> Chart | Absent:
         if changes:
             shown = changes[:MOST_ROWS]
             sides = [side for change in shown for side in (change.before, change.after)]
-            held = [value for side in sides for value in (side.value, side.low, side.high)]
-            panels.append(Dumbbells(UNITS[unit][0], axis(UNITS[unit][1], held), tuple(shown)))
+            reported = [value for side in sides for value in (side.value, side.low, side.high)]
+            panels.append(Dumbbells(UNITS[unit][0], axis(UNITS[unit][1], reported), tuple(shown)))
     if not panels:
         return Absent(why_missing(analysis, "sensitivity", "there are no figures to compare"))
     caption = (
@@ -162,14 +162,14 @@ def _cells(name: str, side: DumbbellEnd | None) -> dict[str, Cell]:
     return {name: value, f"{name}_low": low, f"{name}_high": high}
 
 
-def _side(held: Estimate | float | None) -> DumbbellEnd | None:
-    if isinstance(held, Estimate):
-        return None if held.value is None else DumbbellEnd(held.value, *bounds(held))
-    return None if held is None else DumbbellEnd(held)
+def _side(estimate: Estimate | float | None) -> DumbbellEnd | None:
+    if isinstance(estimate, Estimate):
+        return None if estimate.value is None else DumbbellEnd(estimate.value, *bounds(estimate))
+    return None if estimate is None else DumbbellEnd(estimate)
 
 
-def _text(held: Estimate | float | None) -> str:
-    return interval(held) if isinstance(held, Estimate) else number(held)
+def _text(estimate: Estimate | float | None) -> str:
+    return interval(estimate) if isinstance(estimate, Estimate) else number(estimate)
 
 
 def _place(row: SensitivityFigure, names: DisplayNames) -> tuple[str, str]:
@@ -198,22 +198,22 @@ def rater_groups(analysis: Analysis) -> Chart | Absent:
     groups = analysis.summary.by
     if not groups:
         return Absent(why_missing(analysis, "by", "no column of the raters was named (--by)"))
-    made = IntervalPanels()
-    for place, question in enumerate(dict.fromkeys(row.question for row in groups.rows)):
-        mine = [row for row in groups.rows if row.question == question]
+    panels = IntervalPanels()
+    for index, question in enumerate(dict.fromkeys(row.question for row in groups.rows)):
+        question_rows = [row for row in groups.rows if row.question == question]
         means, alphas = [], []
-        for row in mine:
+        for row in question_rows:
             note = f"{plural(row.n_raters, 'rater')}, {plural(row.n_ratings, 'rating')}"
             cells = {"question": question, "group": row.group}
             means.append(Item(row.group, row.mean, COLOURS[0], {**cells, "figure": "mean"}, note))
             alpha = row.alpha.estimate
             alphas.append(Item(row.group, alpha, INK, {**cells, "figure": "alpha"}, note))
-        drawn = place < MOST_QUESTIONS
-        made.add(f"{question}: mean", "mean", means, drawn=drawn)
-        made.add(f"{question}: Krippendorff alpha", "alpha", alphas, include=[0.0], drawn=drawn)
+        visible = index < MOST_QUESTIONS
+        panels.add(f"{question}: mean", "mean", means, visible=visible)
+        panels.add(f"{question}: Krippendorff alpha", "alpha", alphas, include=[0.0], visible=visible)
     caption = (
         f"Raters by {groups.column}: the mean rating and the agreement of each group, with 95% intervals that take its"
         " raters and the stimuli as samples. Groups may have rated different stimuli; the table of differences compares"
         " them on the same ones."
     )
-    return made.chart("Groups of raters", caption, "no group of raters is large enough")
+    return panels.chart("Groups of raters", caption, "no group of raters is large enough")

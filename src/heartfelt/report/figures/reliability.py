@@ -50,19 +50,19 @@ MOST_ROWS = 60
 @figure("reliability-by-raters", "how reliable the mean of k raters is, with the usual targets of .8 and .9")
 def reliability_by_raters(analysis: Analysis) -> Chart | Absent:
     """One curve per question: what more raters would buy."""
-    known = {
+    curves = {
         question: part
         for question, part in reliability_parts(analysis).items()
         if any(estimate.value is not None for estimate in part.reliability_with.values())
     }
-    if not known:
+    if not curves:
         return Absent("the reliability of a single rater could not be estimated")
-    shown = dict(list(known.items())[:MOST_CURVES])
+    shown = dict(list(curves.items())[:MOST_CURVES])
     raters = mean_ratings(analysis.summary.counts.ratings_per_item)
     reached = [count + 2 for part in shown.values() for _, count in _needed(part)]
     last = int(min(MOST_RATERS, max([10, *reached, 2 * (raters or 0.0)])))
     series = tuple(
-        _series(question, part, colour(place), last) for place, (question, part) in enumerate(shown.items())
+        _series(question, part, colour(index), last) for index, (question, part) in enumerate(shown.items())
     )
     step = 2 if last <= 12 else 5 if last <= 30 else 10
     banded = len(series) <= MOST_BANDS
@@ -77,7 +77,7 @@ def reliability_by_raters(analysis: Analysis) -> Chart | Absent:
     )
     bands = ", with 95% intervals" if banded else ""
     caption = f"Reliability of the mean of k raters{bands}; dots where a curve reaches .8 and .9."
-    caption += first_of(len(shown), len(known))
+    caption += first_of(len(shown), len(curves))
     table = [
         {"question": curve.label, "raters": p.x, "reliability": p.y, "low": p.low, "high": p.high}
         for curve in series
@@ -98,9 +98,9 @@ def _series(question: str, part: Reliability, shade: str, last: int) -> Series:
         for target, count in _needed(part)
         if count <= last
     ]
-    known = {int(raters): estimate for raters, estimate in part.reliability_with.items()}
+    by_raters = {int(raters): estimate for raters, estimate in part.reliability_with.items()}
     points = []
-    for raters, estimate in reliability_curve(known, last).items():
+    for raters, estimate in reliability_curve(by_raters, last).items():
         value, low, high = float(estimate), estimate.low, estimate.high
         interval = "" if low is None else f" [{number(low, 2)}, {number(high, 2)}]"
         words = f"{question}\n{raters} raters: {number(value, 2)}{interval}"
@@ -121,25 +121,25 @@ def mean_ratings(ratings_per_item: Mapping[str, int]) -> float | None:
 def ceiling(analysis: Analysis) -> Chart | Absent:
     """One panel per question: overall, per system and within cells, next to what cell means and one rater reach."""
     names, parts = system_names(analysis.snapshot), reliability_parts(analysis)
-    made = IntervalPanels(letters=False)
-    known = 0
+    panels = IntervalPanels(letters=False)
+    question_count = 0
     for question, part in parts.items():
         items = _ceiling_items(question, part.ceiling, names)
         value = Axis(f"highest {_metric(part.ceiling)} to expect", 0.0, 1.0, FIFTHS)
-        made.add(question, value, items, bars=True, drawn=known < MOST_PANELS)
-        known += bool(items)
+        panels.add(question, value, items, bars=True, visible=question_count < MOST_PANELS)
+        question_count += bool(items)
     caption = (
         "The highest score any predictor can be expected to reach against these labels, with 95% intervals: over"
         " all stimuli, within each system, and within cells of system and intent. In grey, what is reached by"
         " cell means, which know only system and intent, and by one rater against the others."
     )
-    caption += first_of(MOST_PANELS, known)
-    return made.chart("Ceiling", caption, "the ceiling could not be estimated for any question")
+    caption += first_of(MOST_PANELS, question_count)
+    return panels.chart("Ceiling", caption, "the ceiling could not be estimated for any question")
 
 
 def _metric(ceilings: Ceilings) -> str:
-    known = ceilings.accuracy is not None and ceilings.accuracy.value is not None
-    return "accuracy" if ceilings.metric == "accuracy" and known else "correlation"
+    has_accuracy = ceilings.accuracy is not None and ceilings.accuracy.value is not None
+    return "accuracy" if ceilings.metric == "accuracy" and has_accuracy else "correlation"
 
 
 def _ceiling_items(question: str, ceilings: Ceilings, names: DisplayNames) -> list[Item]:
@@ -166,9 +166,9 @@ def _ceiling_items(question: str, ceilings: Ceilings, names: DisplayNames) -> li
 @figure("ratings-per-item", "how many items have how many ratings")
 def ratings_per_item(analysis: Analysis) -> Chart | Absent:
     """One column per number of ratings; equal ranges where there are very many."""
-    held = analysis.summary.counts.ratings_per_item
-    counts = {int(n): items for n, items in held.items()}
-    total, mean = sum(counts.values()), mean_ratings(held)
+    per_item = analysis.summary.counts.ratings_per_item
+    counts = {int(n): items for n, items in per_item.items()}
+    total, mean = sum(counts.values()), mean_ratings(per_item)
     if not total:
         return Absent("no item has a rating")
     unit, units = ("stimulus", "stimuli") if total == analysis.summary.counts.rated else ("item", "items")
@@ -199,24 +199,28 @@ def _bins(counts: Mapping[int, int]) -> list[tuple[str, int]]:
 def agreement(analysis: Analysis) -> Chart | Absent:
     """One panel per coefficient, questions in order of the first."""
     parts = analysis.summary.agreement or {}
-    held = {name: {q: _coefficient(part, name) for q, part in parts.items()} for name in COEFFICIENTS}
-    known = [name for name, estimates in held.items() if any(e.value is not None for e in estimates.values())]
-    if not known:
+    coefficients = {name: {q: _coefficient(part, name) for q, part in parts.items()} for name in COEFFICIENTS}
+    estimated = [
+        name
+        for name, estimates in coefficients.items()
+        if any(e.value is not None for e in estimates.values())
+    ]
+    if not estimated:
         return Absent(why_missing(analysis, "agreement", "no question is answered in categories"))
-    first = held[known[0]]
+    first = coefficients[estimated[0]]
     order = sorted(parts, key=lambda question: -(first[question].value or -2.0))
     half = MOST_ROWS // 2
     shown = order if len(order) <= MOST_ROWS else [*order[:half], *order[-half:]]
     panels = []
-    for place, name in enumerate(known[:MOST_COEFFICIENTS]):
-        rows = tuple(interval_row(spaced(q), held[name][q], COLOURS[place]) for q in shown)
+    for index, name in enumerate(estimated[:MOST_COEFFICIENTS]):
+        rows = tuple(interval_row(spaced(q), coefficients[name][q], COLOURS[index]) for q in shown)
         value = axis("", [*extent(rows), 0.0], include=[1.0])
         panels.append(Intervals(coefficient(name), rows, value, lines=(Line(0.0),)))
     table = []
     for q in order:
         cells: dict[str, Cell] = {"question": q}
-        for name in known[:MOST_COEFFICIENTS]:
-            cells |= numbers(held[name][q], name, prefix=f"{name}_")
+        for name in estimated[:MOST_COEFFICIENTS]:
+            cells |= numbers(coefficients[name][q], name, prefix=f"{name}_")
         table.append(cells)
     caption = "Agreement between raters on each question, with 95% intervals; an alpha or kappa of 0 is agreement by chance."
     if len(shown) < len(order):

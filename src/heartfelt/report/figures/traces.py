@@ -41,13 +41,15 @@ NO_TRACES = "no question was answered with traces"
 
 def shown_stimuli(question: TraceQuestion, most: int = MOST_STIMULI) -> list[TraceStimulus]:
     """A choice of stimuli from the one raters agree on most to the one they agree on least, evenly between."""
-    known = [each for each in question.stimuli if each.pairwise.value is not None]
-    known.sort(key=lambda each: (-float(each.pairwise.value or 0.0), each.stimulus))
-    rest = [each for each in question.stimuli if each.pairwise.value is None and each.samples]
-    if len(known) > most:
-        places = np.linspace(0, len(known) - 1, most).round().astype(int)
-        return [known[place] for place in dict.fromkeys(places.tolist())]
-    return (known + rest)[:most]
+    concordant = [stimulus for stimulus in question.stimuli if stimulus.pairwise.value is not None]
+    concordant.sort(key=lambda stimulus: (-float(stimulus.pairwise.value or 0.0), stimulus.stimulus))
+    single_traces = [
+        stimulus for stimulus in question.stimuli if stimulus.pairwise.value is None and stimulus.samples
+    ]
+    if len(concordant) > most:
+        positions = np.linspace(0, len(concordant) - 1, most).round().astype(int)
+        return [concordant[index] for index in dict.fromkeys(positions.tolist())]
+    return (concordant + single_traces)[:most]
 
 
 @figure(
@@ -132,9 +134,9 @@ def _table(analysis: Analysis) -> list[Mapping[str, Cell]]:
         nothing = [None] * len(samples)
         step = 1.0 / (course["rate"] or 1.0)
         edges = zip(samples, course["low"] or nothing, course["high"] or nothing, strict=True)
-        for place, (value, low, high) in enumerate(edges):
+        for index, (value, low, high) in enumerate(edges):
             about = {"question": course["question"], "stimulus": course["stimulus"]}
-            at = round(course["start"] + place * step, 6)
+            at = round(course["start"] + index * step, 6)
             rows.append({**about, "at": at, "mean": value, "low": low, "high": high})
     return rows
 
@@ -145,8 +147,8 @@ def trace_agreement(analysis: Analysis) -> Chart | Absent:
     results = analysis.summary.traces
     if not results:
         return Absent(why_missing(analysis, "traces", NO_TRACES))
-    made = IntervalPanels("ccc")
-    for place, question in enumerate(results):
+    panels = IntervalPanels("ccc")
+    for index, question in enumerate(results):
         rows = {
             "two raters": question.pairwise,
             "a rater and the others": question.leave_one_out,
@@ -163,13 +165,13 @@ def trace_agreement(analysis: Analysis) -> Chart | Absent:
             for label, estimate in rows.items()
         ]
         title = spaced(question.question)
-        made.add(title, "CCC, mean over stimuli", items, include=[0.0, 1.0], drawn=place < MOST_QUESTIONS)
+        panels.add(title, "CCC, mean over stimuli", items, include=[0.0, 1.0], visible=index < MOST_QUESTIONS)
     caption = (
         "Lin's concordance correlation of traces, means over stimuli with 95% intervals that take stimuli as the sample. The"
         " ceilings are what a perfect predictor of the shared course can expect with one rater, and with the mean of the"
         " raters of a stimulus."
     )
-    return made.chart("Agreement of traces", caption, "no stimulus has the traces of two raters")
+    return panels.chart("Agreement of traces", caption, "no stimulus has the traces of two raters")
 
 
 @figure("trace-lags", "how much later or earlier than the others each rater moves")
@@ -178,8 +180,8 @@ def trace_lags(analysis: Analysis) -> Chart | Absent:
     results = analysis.summary.traces
     if not results:
         return Absent(why_missing(analysis, "traces", NO_TRACES))
-    made, cut = IntervalPanels("lag"), False
-    for place, question in enumerate(results):
+    panels, cut = IntervalPanels("lag"), False
+    for index, question in enumerate(results):
         unit = "seconds" if question.timed else "samples"
         items = sorted(
             (
@@ -195,10 +197,14 @@ def trace_lags(analysis: Analysis) -> Chart | Absent:
         shown = several if len(several) <= MOST_RATERS else several[:half] + several[-half:]
         cut |= len(shown) < len(items)
         title = spaced(question.question)
-        made.add(
-            title, f"later than the others ({unit})", shown, lines=(Line(0.0),), drawn=place < MOST_QUESTIONS
+        panels.add(
+            title,
+            f"later than the others ({unit})",
+            shown,
+            lines=(Line(0.0),),
+            visible=index < MOST_QUESTIONS,
         )
-        made.add("", "", [item for item in items if item not in shown], drawn=False)
+        panels.add("", "", [item for item in items if item not in shown], visible=False)
     caption = (
         "A rater's lag is the shift at which the trace follows the mean of the others best, averaged over stimuli, with 95%"
         " intervals over stimuli; positive is later."
@@ -206,7 +212,7 @@ def trace_lags(analysis: Analysis) -> Chart | Absent:
     caption += (
         " The latest and the earliest raters are drawn, of those with several stimuli if any." if cut else ""
     )
-    return made.chart("Lags of raters", caption, "no rater's trace follows the others")
+    return panels.chart("Lags of raters", caption, "no rater's trace follows the others")
 
 
 def _lag(question: str, rater: str, lag: Estimate, unit: str) -> Item:

@@ -19,14 +19,14 @@ MOST_FIELDS = 24
 
 
 def _items(
-    made: DraftVerification,
+    drafts: DraftVerification,
     of: Callable[[DraftedField], Estimate],
     colour: str,
     note: Callable[[DraftedField], str],
 ) -> list[Item]:
     return [
         Item(field_name(field.field), of(field), colour, {"field": field.field}, note(field))
-        for field in made.fields[:MOST_FIELDS]
+        for field in drafts.fields[:MOST_FIELDS]
     ]
 
 
@@ -44,15 +44,15 @@ def field_name(name: str) -> str:
 )
 def draft_verdicts(analysis: Analysis) -> Chart | Absent:
     """One row per field."""
-    made = analysis.summary.verification
-    if made is None:
+    drafts = analysis.summary.verification
+    if drafts is None:
         return Absent(NO_DRAFTS)
     panels = IntervalPanels("share")
     panels.add(
         "Drafts accepted as they were",
         _shares("share of verifications"),
         _items(
-            made,
+            drafts,
             lambda field: field.verdicts.accepted,
             PLAIN,
             lambda field: plural(field.verdicts.verified, "verification"),
@@ -62,18 +62,23 @@ def draft_verdicts(analysis: Analysis) -> Chart | Absent:
         "Planted errors accepted",
         _shares("share of planted drafts"),
         _items(
-            made, lambda field: field.missed, COLOURS[1], lambda field: plural(field.planted, "planted draft")
+            drafts,
+            lambda field: field.missed,
+            COLOURS[1],
+            lambda field: plural(field.planted, "planted draft"),
         ),
     )
     panels.add(
         "Accuracy of drafts",
         _shares("similarity to own answers"),
-        _items(made, lambda field: field.accuracy, COLOURS[2], lambda field: plural(field.hidden, "answer")),
+        _items(
+            drafts, lambda field: field.accuracy, COLOURS[2], lambda field: plural(field.hidden, "answer")
+        ),
     )
     caption = (
         "Shares with 95% intervals over raters and stimuli. A planted draft belongs to another stimulus; accepting it means that"
         " an error was missed. Accuracy compares a draft with what people answer who have not seen it."
-        + first_of(min(MOST_FIELDS, len(made.fields)), len(made.fields), "fields")
+        + first_of(min(MOST_FIELDS, len(drafts.fields)), len(drafts.fields), "fields")
     )
     return panels.chart("Drafts and what people made of them", caption, NO_DRAFTS)
 
@@ -81,8 +86,8 @@ def draft_verdicts(analysis: Analysis) -> Chart | Absent:
 @figure("draft-effects", "what seeing a draft changes: similarity of answers to it, time and keystrokes")
 def draft_effects(analysis: Analysis) -> Chart | Absent:
     """One row per field: with a draft against without."""
-    made = analysis.summary.verification
-    if made is None:
+    drafts = analysis.summary.verification
+    if drafts is None:
         return Absent(NO_DRAFTS)
     panels = IntervalPanels("difference")
     none = (Line(0.0, "no difference"),)
@@ -93,20 +98,20 @@ def draft_effects(analysis: Analysis) -> Chart | Absent:
     panels.add(
         "Anchoring",
         "gain in similarity to the draft",
-        _items(made, lambda field: field.anchoring.difference, PLAIN, hidden),
+        _items(drafts, lambda field: field.anchoring.difference, PLAIN, hidden),
         lines=none,
     )
     panels.add(
         "Time",
         "times as long as without",
-        _items(made, lambda field: field.seconds.difference, COLOURS[2], hidden),
+        _items(drafts, lambda field: field.seconds.difference, COLOURS[2], hidden),
         lines=(Line(1.0, "same time"),),
         include=(0.0,),
     )
     panels.add(
         "Keystrokes",
         "more keys than without",
-        _items(made, lambda field: field.keystrokes.difference, COLOURS[3], hidden),
+        _items(drafts, lambda field: field.keystrokes.difference, COLOURS[3], hidden),
         lines=none,
     )
     caption = (
@@ -119,10 +124,10 @@ def draft_effects(analysis: Analysis) -> Chart | Absent:
 @figure("planted-errors", "the share of planted drafts that each rater accepted; flagged raters marked")
 def planted_errors(analysis: Analysis) -> Chart | Absent:
     """One row per rater who met a planted draft, the largest share first."""
-    made = analysis.summary.verification
-    if made is None:
+    drafts = analysis.summary.verification
+    if drafts is None:
         return Absent(NO_DRAFTS)
-    met = [rater for rater in made.raters if rater.planted]
+    met = [rater for rater in drafts.raters if rater.planted]
     if not met:
         return Absent("no rater met a planted draft")
     met.sort(key=lambda rater: (-rater.planted_accepted / rater.planted, rater.rater))
@@ -141,7 +146,7 @@ def planted_errors(analysis: Analysis) -> Chart | Absent:
     ]
     panels = IntervalPanels("share", letters=False)
     panels.add("", _shares("share of planted drafts accepted"), items[:MOST_RATERS])
-    panels.add("", "share", items[MOST_RATERS:], drawn=False)
+    panels.add("", "share", items[MOST_RATERS:], visible=False)
     caption = (
         "One row per rater, with 95% intervals over stimuli. A rater in orange accepted more planted drafts than chance explains"
         " for somebody who looks (rule rubber-stamping)."

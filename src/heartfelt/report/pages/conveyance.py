@@ -68,28 +68,28 @@ def write_conveyance(conveyed: Conveyed, folder: Path | str, *, replace: bool = 
         ),
         "predicted-slopes": _chart(result.slopes, "slope", "Predicted slopes", 1.0, words),
     }
-    with whole_folder(target, replace=replace) as made, drawing(charts, made / "figures"):
-        write_json(made / "summary.json", result)
-        write_text(made / "predictions.csv", csv_text(conveyed.run.table))
+    with whole_folder(target, replace=replace) as staging, drawing(charts, staging / "figures"):
+        write_json(staging / "summary.json", result)
+        write_text(staging / "predictions.csv", csv_text(conveyed.run.table))
         failed = conveyed.run.table.filter(~pl.col("ok")).select("stimulus", "question", "problem")
-        write_text(made / "ledger.csv", csv_text(failed))
-        write_text(made / "report.html", render(_page(conveyed, charts, target)))
+        write_text(staging / "ledger.csv", csv_text(failed))
+        write_text(staging / "report.html", render(_page(conveyed, charts, target)))
     return target
 
 
 def _chart(
     rows: Sequence[SystemDeviation | SystemSlope], key: str, title: str, line: float, words: str
 ) -> Chart | Absent:
-    made = IntervalPanels()
+    panels = IntervalPanels()
     for question in dict.fromkeys(row.question for row in rows):
         items = []
         for row in rows:
             if row.question == question:
                 every = row.system == "all"
-                name, shade = ("all systems", INK) if every else (row.system, colour(len(made.panels)))
+                name, shade = ("all systems", INK) if every else (row.system, colour(len(panels.panels)))
                 items.append(Item(name, _estimate(row), shade, {"question": question, "system": row.system}))
-        made.add(question, key, items, lines=(Line(line),))
-    return made.chart(title, f"{title} by system with 95% intervals. {words}", "nothing could be computed")
+        panels.add(question, key, items, lines=(Line(line),))
+    return panels.chart(title, f"{title} by system with 95% intervals. {words}", "nothing could be computed")
 
 
 def _page(conveyed: Conveyed, charts: dict[str, Chart | Absent], target: Path) -> ReportPage:
@@ -113,11 +113,11 @@ def _page(conveyed: Conveyed, charts: dict[str, Chart | Absent], target: Path) -
         figure_block("predicted-slopes", charts), _by_system("Predicted slopes", result.slopes, "slope")
     )
     how += flagged_words(conveyed)
-    what = "At 1, differences between intents come across in full; at 0, intents make no difference."
+    meaning = "At 1, differences between intents come across in full; at 0, intents make no difference."
     sections = [
         *_maps(conveyed, charts),
         Section("deviation", "Predicted deviation from the intents", how, deviation),
-        Section("slopes", "Predicted slopes of perceived on intended", what, slopes),
+        Section("slopes", "Predicted slopes of perceived on intended", meaning, slopes),
     ]
     if result.quadrants is not None:
         sections.append(_quadrants(result.quadrants))

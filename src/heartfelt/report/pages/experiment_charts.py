@@ -50,7 +50,7 @@ def experiment_charts(experiment: Experiment) -> dict[str, Chart | Absent]:
 def _intervals(experiment: Experiment) -> Chart | Absent:
     """Every condition's score, and the ceiling of each part that was tested on."""
     numeric = all(row.accuracy is None for row in experiment.rows)
-    made = IntervalPanels("pearson" if numeric else "score")
+    panels = IntervalPanels("pearson" if numeric else "score")
     for question in experiment.questions:
         rows = [row for row in experiment.rows if row.question == question]
         items = [
@@ -65,19 +65,19 @@ def _intervals(experiment: Experiment) -> Chart | Absent:
         ]
         items += [
             Item(
-                f"best of {each.variants} on its own folds",
-                each.inner_best,
+                f"best of {selection.variants} on its own folds",
+                selection.inner_best,
                 COLOURS[2],
                 {"question": question, "condition": "inner best"},
             )
-            for each in experiment.selections
-            if each.question == question
+            for selection in experiment.selections
+            if selection.question == question
         ]
         for part, row in {row.tested_on: row for row in rows}.items():
             name = "ceiling" if len({row.tested_on for row in rows}) == 1 else f"ceiling: {part}"
             items.append(Item(name, row.ceiling, SOFT, {"question": question, "condition": name}))
-        made.add(question, SCORES[rows[0].metric][0], items, reach=(0.0, 1.0))
-    return made.chart(
+        panels.add(question, SCORES[rows[0].metric][0], items, reach=(0.0, 1.0))
+    return panels.chart(
         TITLES[experiment.kind],
         f"{experiment.about} 95% intervals; the ceiling is that of the labels.",
         "no score is defined",
@@ -91,8 +91,8 @@ def _matrix(experiment: Experiment) -> Chart | Absent:
     for question in experiment.questions:
         rows = [row for row in experiment.rows if row.question == question and not row.baseline]
         trained = list(dict.fromkeys(row.trained_on for row in rows))
-        known = {(row.trained_on, row.tested_on): row for row in rows}
-        cells = [tuple(_heat(known.get((a, b)), a, b) for b in parts) for a in trained]
+        by_cell = {(row.trained_on, row.tested_on): row for row in rows}
+        cells = [tuple(_heat(by_cell.get((a, b)), a, b) for b in parts) for a in trained]
         tops = {row.tested_on: row.ceiling for row in rows}
         cells.append(
             tuple(
@@ -169,10 +169,10 @@ def _law(experiment: Experiment) -> Chart | Absent:
                 {
                     "question": question,
                     "what": "extrapolated",
-                    experiment.axis: each.amount,
-                    **numbers(each.score, rows[0].metric),
+                    experiment.axis: prediction.amount,
+                    **numbers(prediction.score, rows[0].metric),
                 }
-                for each in curve.ahead
+                for prediction in curve.ahead
             ]
         panels.append(_curves(question, experiment, rows, tuple(series), laws.get(question)))
     caption = f"{experiment.about} Bands: 95% intervals; dashed: ceiling. Beyond the last measured point: extrapolation."
@@ -200,12 +200,12 @@ def _fitted(curve: Curve, rows: Sequence[ScoreRow]) -> tuple[CurvePoint, ...]:
         CurvePoint(level, limit - scale * level**-power, f"power law at {number(level, 0)}")
         for level in levels
     ]
-    return (*within, *(_extrapolated(each) for each in curve.ahead))
+    return (*within, *(_extrapolated(prediction) for prediction in curve.ahead))
 
 
-def _extrapolated(each: Ahead) -> CurvePoint:
-    words = f"extrapolated to {number(each.amount, 0)}\n{interval(each.score, bare=True)}"
-    return CurvePoint(each.amount, float(each.score), words, *bounds(each.score))
+def _extrapolated(prediction: Ahead) -> CurvePoint:
+    words = f"extrapolated to {number(prediction.amount, 0)}\n{interval(prediction.score, bare=True)}"
+    return CurvePoint(prediction.amount, float(prediction.score), words, *bounds(prediction.score))
 
 
 def _curves(
@@ -215,11 +215,11 @@ def _curves(
     series: tuple[Series, ...],
     curve: Curve | None = None,
 ) -> Curves:
-    every = [point for own in series for point in own.points]
+    every = [point for line in series for point in line.points]
     top = rows[0].ceiling.value
     tops = [limit for point in every for limit in (point.y, point.low, point.high)]
     lines = () if top is None else (Line(top, share(top)),)
-    here = (
+    reached = (
         None
         if curve is None or curve.why_missing
         else Line(max(row.level or 0.0 for row in rows), "all data")
@@ -230,7 +230,7 @@ def _curves(
         axis(SCORES[rows[0].metric][0], [*tops, top]),
         series,
         lines=lines,
-        here=here,
+        here=reached,
     )
 
 

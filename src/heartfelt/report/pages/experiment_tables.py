@@ -98,7 +98,7 @@ def metric_names(experiment: Experiment, question: str | None = None) -> tuple[s
 
 def condition_name(experiment: Experiment, row: ScoreRow) -> str:
     """The name of a row's condition, with the part it was tested on where other parts have a row of that name."""
-    tested = {each.tested_on for each in experiment.rows if each.condition == row.condition}
+    tested = {other_row.tested_on for other_row in experiment.rows if other_row.condition == row.condition}
     return f"{row.condition}: {row.tested_on}" if len(tested) > 1 else row.condition
 
 
@@ -126,7 +126,7 @@ def _score_grid(experiment: Experiment) -> Grid:
 def _matrix_grids(experiment: Experiment) -> tuple[Grid, ...]:
     parts = _parts(experiment)
     grids = []
-    for place, question in enumerate(experiment.questions, 1):
+    for index, question in enumerate(experiment.questions, 1):
         rows = [
             (trained, *(_matrix_cell(row_of.get(part)) for part in parts))
             for trained, row_of in _matrix_rows(experiment, question)
@@ -136,7 +136,7 @@ def _matrix_grids(experiment: Experiment) -> tuple[Grid, ...]:
         rows.append((CEILING, *(_cell(tops[part]) for part in parts)))
         columns = (TRAINED, *(f"{TESTED} {part}" for part in parts))
         caption = f"Transfer of {question}: {first}, trained on rows, tested on columns"
-        grids.append(Grid(f"transfer-{place}", caption, columns, tuple(rows), _notes(experiment)))
+        grids.append(Grid(f"transfer-{index}", caption, columns, tuple(rows), _notes(experiment)))
     return tuple(grids)
 
 

@@ -71,9 +71,9 @@ def _curve_lines(experiment: Experiment) -> list[str]:
 
 def _selection_lines(selections: Sequence[SweepSelection]) -> list[str]:
     return [
-        f"{each.question}: the best of {each.variants} variants reaches {share(each.inner_best.value)} on the folds it was chosen"
-        f" on, and {interval(each.outer, bare=True)} on stimuli that had no part in the choice."
-        for each in selections
+        f"{selection.question}: the best of {selection.variants} variants reaches {share(selection.inner_best.value)} on the folds it was chosen"
+        f" on, and {interval(selection.outer, bare=True)} on stimuli that had no part in the choice."
+        for selection in selections
     ]
 
 

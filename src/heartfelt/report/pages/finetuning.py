@@ -57,8 +57,8 @@ def curves_chart(history: Sequence[Epoch], best: int) -> Chart | Absent:
     ticks = tuple(float(at) for at in range(1, last + 1, max(1, -(-last // 8))))
     x = Axis("epoch", 1.0, max(2.0, float(last)), ticks)
     losses = {
-        "training": [(each.epoch, each.training_loss) for each in history],
-        "validation": [(each.epoch, each.validation_loss) for each in history],
+        "training": [(epoch.epoch, epoch.training_loss) for epoch in history],
+        "validation": [(epoch.epoch, epoch.validation_loss) for epoch in history],
     }
     every = [value for points in losses.values() for _, value in points]
     mark = Line(float(best), "best epoch")
@@ -66,10 +66,10 @@ def curves_chart(history: Sequence[Epoch], best: int) -> Chart | Absent:
         Curves("Loss", x, axis("loss", every, include=(0.0,)), _series(losses), banded=False, here=mark)
     ]
     agreed: dict[str, list[tuple[int, float]]] = {}
-    for each in history:
-        for question, value in each.agreement.items():
+    for epoch in history:
+        for question, value in epoch.agreement.items():
             if value is not None:
-                agreed.setdefault(question, []).append((each.epoch, value))
+                agreed.setdefault(question, []).append((epoch.epoch, value))
     if agreed:
         reached = [value for points in agreed.values() for _, value in points]
         panels.append(
@@ -84,14 +84,14 @@ def curves_chart(history: Sequence[Epoch], best: int) -> Chart | Absent:
         )
     rows = [
         {
-            "epoch": each.epoch,
-            "step": each.step,
-            "training loss": each.training_loss,
-            "validation loss": each.validation_loss,
-            "learning rate": each.learning_rate,
-            **{f"validation {name}": value for name, value in each.agreement.items()},
+            "epoch": epoch.epoch,
+            "step": epoch.step,
+            "training loss": epoch.training_loss,
+            "validation loss": epoch.validation_loss,
+            "learning rate": epoch.learning_rate,
+            **{f"validation {name}": value for name, value in epoch.agreement.items()},
         }
-        for each in history
+        for epoch in history
     ]
     caption = "The weights are those of the epoch with the lowest validation loss."
     caption += " The validation part is neither trained on nor scored."
@@ -102,19 +102,19 @@ def _series(curves: dict[str, list[tuple[int, float]]]) -> tuple[Series, ...]:
     return tuple(
         Series(
             name,
-            COLOURS[place % len(COLOURS)],
+            COLOURS[index % len(COLOURS)],
             tuple(
                 CurvePoint(float(at), value, f"{name}, epoch {at}: {number(value, 3)}")
                 for at, value in points
             ),
         )
-        for place, (name, points) in enumerate(curves.items())
+        for index, (name, points) in enumerate(curves.items())
     )
 
 
 def scores_chart(scores: Sequence[PartScore]) -> Chart | Absent:
     """Metrics with intervals next to their ceilings, one panel per part and question."""
-    made = IntervalPanels()
+    panels = IntervalPanels()
     for part, source, task in dict.fromkeys((score.part, score.source, score.task) for score in scores):
         items = []
         for score in scores:
@@ -129,10 +129,10 @@ def scores_chart(scores: Sequence[PartScore]) -> Chart | Absent:
                 Item(f"{score.metric}{over}: ceiling", score.ceiling, SOFT, {**cells, "what": "ceiling"})
             )
         if items:
-            made.add(f"{task}, {f'{part} {source}'.strip()}", "score", items, reach=(0.0, 1.0))
+            panels.add(f"{task}, {f'{part} {source}'.strip()}", "score", items, reach=(0.0, 1.0))
     caption = "Scores on stimuli that were neither trained on nor used to stop training, with the ceiling of the labels."
     caption += " 95% intervals."
-    return made.chart("How well the model predicts", caption, "no score could be computed")
+    return panels.chart("How well the model predicts", caption, "no score could be computed")
 
 
 def _page(result: FineTuned, charts: dict[str, Chart | Absent]) -> ReportPage:

@@ -39,9 +39,9 @@ def write_plan(plan: StudyPlan, folder: Path | str, *, replace: bool = False) ->
     from heartfelt.report.drawing.processes import drawing
 
     target, charts = Path(folder), plan_charts(plan)
-    with whole_folder(target, replace=replace) as made, drawing(charts, made / "figures"):
-        write_json(made / "plan.json", plan)
-        write_text(made / PAGE, render(_page(plan, charts)))
+    with whole_folder(target, replace=replace) as staging, drawing(charts, staging / "figures"):
+        write_json(staging / "plan.json", plan)
+        write_text(staging / PAGE, render(_page(plan, charts)))
     return target
 
 
@@ -97,29 +97,29 @@ def _chart(
     panels, rows = [], list[TableRow]()
     for question in plan.designs[0].questions:
         groups: dict[int, list[DesignForecast]] = {}
-        for each in plan.designs:
-            if not figure(each.questions[question]).is_missing:
-                groups.setdefault(each.design.units, []).append(each)
+        for forecast in plan.designs:
+            if not figure(forecast.questions[question]).is_missing:
+                groups.setdefault(forecast.design.units, []).append(forecast)
         series = []
-        for place, (units, designs) in enumerate(sorted(groups.items())):
+        for index, (units, designs) in enumerate(sorted(groups.items())):
             points = []
-            for each in sorted(designs, key=lambda each: each.ratings_given):
-                estimate = figure(each.questions[question])
-                words = f"{each.words}: {label} {interval(estimate)}"
+            for forecast in sorted(designs, key=lambda forecast: forecast.ratings_given):
+                estimate = figure(forecast.questions[question])
+                words = f"{forecast.words}: {label} {interval(estimate)}"
                 value = float(estimate)
-                points.append(CurvePoint(each.ratings_given, value, words, estimate.low, estimate.high))
+                points.append(CurvePoint(forecast.ratings_given, value, words, estimate.low, estimate.high))
                 rows.append(
                     {
                         "question": question,
-                        "design": each.words,
-                        "ratings": each.ratings_given,
+                        "design": forecast.words,
+                        "ratings": forecast.ratings_given,
                         label: value,
                         "low": estimate.low,
                         "high": estimate.high,
                     }
                 )
-            what = "sets" if plan.kind == "comparison" else "clips"
-            series.append(Series(f"{units:,} {what}", colour(place), tuple(points)))
+            unit_noun = "sets" if plan.kind == "comparison" else "clips"
+            series.append(Series(f"{units:,} {unit_noun}", colour(index), tuple(points)))
         if series:
             every = [point for curve in series for point in curve.points]
             tops = [point.high if point.high is not None else point.y for point in every]
@@ -144,14 +144,14 @@ def _page(plan: StudyPlan, charts: dict[str, Chart | Absent]) -> ReportPage:
         else "Best of the grid (none reaches the power asked for)"
     )
     designs: Columns[DesignForecast] = {
-        "design": lambda each: each.words + (" (own)" if each.design.own else ""),
-        "ratings per clip": lambda each: each.ratings_per_unit,
-        "lowest power": lambda each: percent(each.power),
-        "minutes per rater": lambda each: number(each.minutes_per_rater, 0),
-        "hours": lambda each: number(each.hours, 1),
-        "cost": lambda each: None if each.cost is None else number(each.cost, 0),
-        "ratings lost to screening": lambda each: (
-            None if each.screening is None else percent(each.screening.ratings_lost)
+        "design": lambda forecast: forecast.words + (" (own)" if forecast.design.own else ""),
+        "ratings per clip": lambda forecast: forecast.ratings_per_unit,
+        "lowest power": lambda forecast: percent(forecast.power),
+        "minutes per rater": lambda forecast: number(forecast.minutes_per_rater, 0),
+        "hours": lambda forecast: number(forecast.hours, 1),
+        "cost": lambda forecast: None if forecast.cost is None else number(forecast.cost, 0),
+        "ratings lost to screening": lambda forecast: (
+            None if forecast.screening is None else percent(forecast.screening.ratings_lost)
         ),
     }
     tables = [_question_table(plan, name) for name in plan.designs[0].questions]
@@ -194,14 +194,14 @@ def _question_table(plan: StudyPlan, question: str) -> Markup:
         return forecast.estimate
 
     columns: Columns[DesignForecast] = {
-        "design": lambda each: each.words,
-        "power": lambda each: each.questions[question].power,
-        "pairs found": lambda each: shown(each.questions[question].pairs_found),
-        "width of a difference": lambda each: shown(each.questions[question].difference_width),
-        "width of a mean": lambda each: shown(each.questions[question].mean_width),
-        "alpha": lambda each: shown(each.questions[question].alpha),
-        "reliability of means": lambda each: shown(each.questions[question].icc1k),
-        "ceiling": lambda each: shown(each.questions[question].ceiling),
+        "design": lambda forecast: forecast.words,
+        "power": lambda forecast: forecast.questions[question].power,
+        "pairs found": lambda forecast: shown(forecast.questions[question].pairs_found),
+        "width of a difference": lambda forecast: shown(forecast.questions[question].difference_width),
+        "width of a mean": lambda forecast: shown(forecast.questions[question].mean_width),
+        "alpha": lambda forecast: shown(forecast.questions[question].alpha),
+        "reliability of means": lambda forecast: shown(forecast.questions[question].icc1k),
+        "ceiling": lambda forecast: shown(forecast.questions[question].ceiling),
     }
     return folded(
         f"Forecasts for '{question}'", table_of(f"Forecasts for '{question}'", plan.designs, columns)

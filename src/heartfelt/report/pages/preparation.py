@@ -25,38 +25,40 @@ _ABOUT = (
 )
 
 
-def difference_words(each: SystemDifference) -> str:
+def difference_words(difference: SystemDifference) -> str:
     """One measure in a sentence: how much of its variance lies between systems, and whether that is chance."""
-    if each.test.p is None or each.test.f is None:
-        return f"{each.measure}: no test, because {each.test.why_missing or 'it does not vary'}."
-    shares = interval(each.test.eta_squared, 2)
-    count = plural(each.n, "stimulus", "stimuli")
-    return f"{each.measure}: eta squared {shares} between systems, {p_value(each.test.p)} ({count})."
+    if difference.test.p is None or difference.test.f is None:
+        return f"{difference.measure}: no test, because {difference.test.why_missing or 'it does not vary'}."
+    shares = interval(difference.test.eta_squared, 2)
+    count = plural(difference.n, "stimulus", "stimuli")
+    return (
+        f"{difference.measure}: eta squared {shares} between systems, {p_value(difference.test.p)} ({count})."
+    )
 
 
 def systems_chart(result: PreparationResult) -> Chart | Absent:
     """A panel per measure, a row per system."""
-    made = IntervalPanels()
-    for each in result.differences:
+    panels = IntervalPanels()
+    for difference in result.differences:
         items = [
-            Item(system, mean, colour(place), {"measure": each.measure, "system": system})
-            for place, (system, mean) in enumerate(each.means.items())
+            Item(system, mean, colour(index), {"measure": difference.measure, "system": system})
+            for index, (system, mean) in enumerate(difference.means.items())
         ]
         # On one axis, or a hundredth of a decibel after would look like ten before.
-        levels = [end for other in result.differences if "loudness" in each.measure and "loudness" in other.measure
-                  for mean in other.means.values() for end in (mean.low, mean.high) if end is not None]  # fmt: skip
-        varies = len({mean.value for mean in each.means.values()}) > 1
-        made.add(each.measure, each.measure, items, reach=levels, drawn=varies)
-    return made.chart(
+        levels = [end for peer in result.differences if "loudness" in difference.measure and "loudness" in peer.measure
+                  for mean in peer.means.values() for end in (mean.low, mean.high) if end is not None]  # fmt: skip
+        varies = len({mean.value for mean in difference.means.values()}) > 1
+        panels.add(difference.measure, difference.measure, items, reach=levels, visible=varies)
+    return panels.chart(
         "Systems before and after preparation", _ABOUT, "fewer than two systems can be compared"
     )
 
 
 def preparation_section(result: PreparationResult, link: str) -> Section:
     """The preparation on another page: how systems differed, and the way to the whole."""
-    remarks = sum(bool(each.problem or each.checks) for each in result.stimuli)
+    remarks = sum(bool(stimulus.problem or stimulus.checks) for stimulus in result.stimuli)
     html = joined(
-        bullets([difference_words(each) for each in result.differences]),
+        bullets([difference_words(difference) for difference in result.differences]),
         Markup('<p>All of it: <a href="{0}">{0}</a></p>').format(link),
     )
     done = f"{number(len(result.stimuli) - len(result.failed))} of {plural(len(result.stimuli), 'stimulus', 'stimuli')} prepared"
@@ -81,19 +83,24 @@ def write_preparation(result: PreparationResult, folder: Path) -> Path:
 
     charts = {FIGURE: systems_chart(result)}
     wrong = [
-        [each.stimulus, result.systems.get(each.stimulus, ""), each.problem or "", each.checks or ""]
-        for each in result.stimuli
-        if each.problem or each.checks
+        [
+            stimulus.stimulus,
+            result.systems.get(stimulus.stimulus, ""),
+            stimulus.problem or "",
+            stimulus.checks or "",
+        ]
+        for stimulus in result.stimuli
+        if stimulus.problem or stimulus.checks
     ]
     rows = [
-        [system, *(each.means.get(system, "") for each in result.differences)]
-        for system in sorted({name for each in result.differences for name in each.means})
+        [system, *(difference.means.get(system, "") for difference in result.differences)]
+        for system in sorted({name for difference in result.differences for name in difference.means})
     ]
-    columns = ["system", *(each.measure for each in result.differences)]
+    columns = ["system", *(difference.measure for difference in result.differences)]
     differences = joined(
         figure_block(FIGURE, charts),
         *([table("Means by system", columns, rows)] if rows else []),
-        bullets([difference_words(each) for each in result.differences]),
+        bullets([difference_words(difference) for difference in result.differences]),
     )
     checks = (
         table("Stimuli", ["stimulus", "system", "not prepared, because", "checks"], wrong) if wrong else ""
@@ -105,10 +112,10 @@ def write_preparation(result: PreparationResult, folder: Path) -> Path:
         Section("systems", "Do systems differ in what no system was asked for?", "", differences),
         Section("checks", "Remarks", summary, checks),
     ]
-    with whole_folder(folder) as made, drawing(charts, made / "figures"):
-        write_text(made / "stimuli.csv", csv_text(stimuli_table(result)))
-        write_json(made / "prepare.json", result)
+    with whole_folder(folder) as staging, drawing(charts, staging / "figures"):
+        write_text(staging / "stimuli.csv", csv_text(stimuli_table(result)))
+        write_json(staging / "prepare.json", result)
         write_text(
-            made / "report.html", render(ReportPage("PreparationResult", result.study, sections, charts))
+            staging / "report.html", render(ReportPage("PreparationResult", result.study, sections, charts))
         )
     return folder

@@ -40,25 +40,27 @@ def write_evaluation(trained: Trained, folder: Path) -> Path:
 
 def evaluation_chart(scores: Sequence[ProtocolScore]) -> Chart | Absent:
     """Correlations with their ceilings, one panel per question and panel of raters."""
-    made = IntervalPanels()
+    panels = IntervalPanels()
     for question, side in dict.fromkeys((score.question, score.raters) for score in scores):
         items = []
         for score in scores:
             name = _SHORT.get(score.protocol, score.protocol)
             cells = {"question": question, "raters": PANELS[side], "reading": score.reading}
-            for what, estimate, shade in (
+            for score_name, estimate, shade in (
                 ("model", score.pearson, COLOURS[0]),
                 ("ceiling", score.ceiling, SOFT),
                 ("cell means", score.bare_means, COLOURS[1]),
             ):
                 if (score.question, score.raters) == (question, side):
-                    items.append(Item(f"{name}: {what}", estimate, shade, {**cells, "what": what}))
-        made.add(f"{question}, {PANELS[side]}", "Pearson r", items, reach=(0.0, 1.0))
+                    items.append(
+                        Item(f"{name}: {score_name}", estimate, shade, {**cells, "what": score_name})
+                    )
+        panels.add(f"{question}, {PANELS[side]}", "Pearson r", items, reach=(0.0, 1.0))
     caption = (
         "Correlation of predictions with labels, each stimulus predicted by a head chosen and fitted without it; next to it"
         " the ceiling of the labels and what cell means reach. 95% intervals."
     )
-    return made.chart("How well the model predicts", caption, "no correlation could be computed")
+    return panels.chart("How well the model predicts", caption, "no correlation could be computed")
 
 
 def _page(trained: Trained, charts: Charts) -> ReportPage:

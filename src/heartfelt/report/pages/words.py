@@ -37,8 +37,8 @@ class WordStatistics:
     def estimates(self) -> list[tuple[str, str, Estimate]]:
         """Every number: the set of texts, the measure and the estimate."""
         out = [
-            (name, words, getattr(own, measure))
-            for name, own in self.corpora.items()
+            (name, words, getattr(corpus, measure))
+            for name, corpus in self.corpora.items()
             for measure, words in MEASURES.items()
         ]
         first = next(iter(self.corpora), "")
@@ -49,20 +49,22 @@ class WordStatistics:
     def notes(self) -> list[str]:
         """What a reader must know to compare the sets."""
         lines = []
-        sizes = {own.size for own in self.corpora.values()}
+        sizes = {corpus.size for corpus in self.corpora.values()}
         if len(self.corpora) > 1:
             lines.append(
                 "Vocabulary, entropy and type-token ratio depend on how much was written. Compare the vocabulary at equal"
                 f" size ({max(sizes):,} words), MATTR, MTLD and HD-D."
             )
-        for name, own in self.corpora.items():
-            if own.characters > 0:
+        for name, corpus in self.corpora.items():
+            if corpus.characters > 0:
                 lines.append(
-                    f"{name}: {percent(own.characters)} of the counted units are characters of a script without spaces, not"
+                    f"{name}: {percent(corpus.characters)} of the counted units are characters of a script without spaces, not"
                     " words; do not compare them with words."
                 )
-            if own.without_words:
-                lines.append(f"{name}: {plural(own.without_words, 'text')} without words, counted as texts.")
+            if corpus.without_words:
+                lines.append(
+                    f"{name}: {plural(corpus.without_words, 'text')} without words, counted as texts."
+                )
         return lines
 
 
@@ -89,8 +91,8 @@ def markdown(result: WordStatistics) -> str:
     """The table of the sets, a row each, and of the comparison with references."""
     columns, rows = _grid(result)
     # Counts have no decimals.
-    places = [0 if column in COUNTS else None for column in columns]
-    lines = _markdown_table(columns, [list(map(_text, row, places)) for row in rows])
+    decimals = [0 if column in COUNTS else None for column in columns]
+    lines = _markdown_table(columns, [list(map(_text, row, decimals)) for row in rows])
     if result.closeness is not None:
         close = [[name, _text(getattr(result.closeness, key))] for key, name in NAMES.items()]
         lines += [
@@ -104,15 +106,15 @@ def markdown(result: WordStatistics) -> str:
 
 def words_chart(result: WordStatistics) -> Chart | Absent:
     """A panel per measure, a row per set of texts."""
-    made = IntervalPanels()
+    panels = IntervalPanels()
     for measure in DRAWN:
         items = [
-            Item(name, getattr(own, measure), colour(place), {"measure": MEASURES[measure], "texts": name})
-            for place, (name, own) in enumerate(result.corpora.items())
+            Item(name, getattr(corpus, measure), colour(index), {"measure": MEASURES[measure], "texts": name})
+            for index, (name, corpus) in enumerate(result.corpora.items())
         ]
-        made.add(MEASURES[measure], MEASURES[measure], items)
+        panels.add(MEASURES[measure], MEASURES[measure], items)
     caption = "Words per text and how varied the words are. Intervals over texts at 95%; none where a set has few texts."
-    return made.chart("Words", caption, "there are no words")
+    return panels.chart("Words", caption, "there are no words")
 
 
 def write_words(result: WordStatistics, folder: Path) -> Path:
@@ -128,27 +130,27 @@ def write_words(result: WordStatistics, folder: Path) -> Path:
         first = next(iter(result.corpora))
         title = f"How close {first} is to {result.references}"
         sections.append(Section("references", title, "", table("Metrics", ["metric", "value"], close)))
-    with whole_folder(folder) as made, drawing(charts, made / "figures"):
-        write_text(made / "words.csv", csv_text(statistics_table(result)))
-        write_text(made / "words.md", markdown(result))
-        write_json(made / "words.json", result)
+    with whole_folder(folder) as staging, drawing(charts, staging / "figures"):
+        write_text(staging / "words.csv", csv_text(statistics_table(result)))
+        write_text(staging / "words.md", markdown(result))
+        write_json(staging / "words.json", result)
         write_text(
-            made / "report.html", render(ReportPage("Words", ", ".join(result.corpora), sections, charts))
+            staging / "report.html", render(ReportPage("Words", ", ".join(result.corpora), sections, charts))
         )
     return folder
 
 
 def _grid(result: WordStatistics) -> tuple[list[str], list[list[str | int | Estimate]]]:
     rows: list[list[str | int | Estimate]] = [
-        [name, own.unit, own.texts, *(getattr(own, measure) for measure in MEASURES)]
-        for name, own in result.corpora.items()
+        [name, corpus.unit, corpus.texts, *(getattr(corpus, measure) for measure in MEASURES)]
+        for name, corpus in result.corpora.items()
     ]
     return ["texts", "unit", "n", *MEASURES.values()], rows
 
 
-def _text(cell: str | int | Estimate, places: int | None = None) -> str:
+def _text(cell: str | int | Estimate, decimals: int | None = None) -> str:
     if isinstance(cell, Estimate):
-        return interval(cell, places)
+        return interval(cell, decimals)
     return number(cell) if isinstance(cell, int) else cell
 
 

@@ -50,9 +50,13 @@ def _tables(result: CategoryAnalysis) -> Markup:
         "intended": lambda row: row.n_intended,
     }
     numbers = [row.question for row in result.explained]
-    places: list[list[CellValue]] = [
-        [spaced(place.category), place.n_stimuli, *(place.means.get(name) for name in numbers)]
-        for place in result.places
+    mean_rows: list[list[CellValue]] = [
+        [
+            spaced(category_place.category),
+            category_place.n_stimuli,
+            *(category_place.means.get(name) for name in numbers),
+        ]
+        for category_place in result.places
     ]
     attributes: Columns[tuple[AttributeTable, CoOccurrence]] = {
         "attribute": lambda row: row[1].attribute,
@@ -68,14 +72,14 @@ def _tables(result: CategoryAnalysis) -> Markup:
     means = table(
         f"Mean ratings by {name}, with 95% intervals over stimuli and raters",
         [name, "stimuli", *map(spaced, numbers)],
-        places if numbers else [],
+        mean_rows if numbers else [],
     )
-    left = [
-        f"{plural(each.n_others, 'attribute')} of {spaced(each.question)}"
-        for each in result.attributes
-        if each.n_others
+    hidden = [
+        f"{plural(table.n_others, 'attribute')} of {spaced(table.question)}"
+        for table in result.attributes
+        if table.n_others
     ]
-    note = f"Not shown, because they are rarer or on every stimulus: {listed(left)}." if left else ""
+    note = f"Not shown, because they are rarer or on every stimulus: {listed(hidden)}." if hidden else ""
     return joined(
         folded(
             "Balance and means, as tables",
@@ -112,7 +116,7 @@ def _contact_sheet(analysis: Analysis, result: CategoryAnalysis) -> Markup:
         return Markup("")
     parts = []
     for row in result.balance.rows:
-        shown = [each for each in chosen[row.category] if each[0] in pictures]
+        shown = [candidate for candidate in chosen[row.category] if candidate[0] in pictures]
         if not shown:
             continue
         heading = f"{spaced(row.category)}: {len(shown)} of {plural(row.n_stimuli, 'image')}"

@@ -39,21 +39,27 @@ CEILINGS = {
 
 def comparisons(analysis: Analysis, charts: Charts) -> Section | None:
     """Strengths, pairs, order, agreement, ceilings and raters of every question that compares stimuli."""
-    every = [each for each in analysis.summary.comparisons or () if each.mushra is None]
+    every = [comparison for comparison in analysis.summary.comparisons or () if comparison.mushra is None]
     if not every:
         return None
-    compared = any(each.contestants for each in every)
+    compared = any(comparison.contestants for comparison in every)
     html = joined(
-        *(absent(f"{spaced(each.question)}: {each.why_missing}.") for each in every if each.why_missing),
+        *(
+            absent(f"{spaced(comparison.question)}: {comparison.why_missing}.")
+            for comparison in every
+            if comparison.why_missing
+        ),
         *(figure_block(name, charts) for name in ("strengths", "win-matrix") if compared),
-        *(_question(analysis, each) for each in every),
+        *(_question(analysis, comparison) for comparison in every),
         figure_block("best-worst", charts)
-        if any(each.scale == "best-worst" for each in every)
+        if any(comparison.scale == "best-worst" for comparison in every)
         else Markup(""),
-        figure_block("abx", charts) if any(each.abx for each in every) else Markup(""),
-        figure_block("against-reference", charts) if any(each.reference for each in every) else Markup(""),
+        figure_block("abx", charts) if any(comparison.abx for comparison in every) else Markup(""),
+        figure_block("against-reference", charts)
+        if any(comparison.reference for comparison in every)
+        else Markup(""),
         _sides(charts, every),
-        *(_raters(each) for each in every),
+        *(_raters(comparison) for comparison in every),
     )
     lead = LEAD if compared else ""
     return Section("comparisons", "How stimuli compare", lead, html, "Comparisons")
@@ -61,64 +67,64 @@ def comparisons(analysis: Analysis, charts: Charts) -> Section | None:
 
 def _sides(charts: Charts, every: list[SetComparison]) -> Markup:
     """The order of presentation and the raters, where there is something to show of each."""
-    names = ["order-effect"] if any(each.order for each in every) else []
-    names += ["comparison-raters"] if any(each.consistency for each in every) else []
+    names = ["order-effect"] if any(comparison.order for comparison in every) else []
+    names += ["comparison-raters"] if any(comparison.consistency for comparison in every) else []
     return side_by_side(*(figure_block(name, charts) for name in names)) if names else Markup("")
 
 
 def mushra(analysis: Analysis, charts: Charts) -> Section | None:
     """Conditions and listeners of a MUSHRA test."""
-    every = [each for each in analysis.summary.comparisons or () if each.mushra is not None]
+    every = [comparison for comparison in analysis.summary.comparisons or () if comparison.mushra is not None]
     if not every:
         return None
     html = joined(
         figure_block("mushra", charts),
         figure_block("mushra-medians", charts),
-        *(_conditions(analysis, each) for each in every),
-        *(_listeners(each) for each in every),
+        *(_conditions(analysis, comparison) for comparison in every),
+        *(_listeners(comparison) for comparison in every),
     )
     return Section("mushra", "MUSHRA grades", MUSHRA_LEAD, html, "MUSHRA")
 
 
-def _question(analysis: Analysis, each: SetComparison) -> Markup:
-    names = system_names(analysis.snapshot) if each.of == "system" else DisplayNames()
-    about = spaced(each.question)
-    if each.why_missing:
+def _question(analysis: Analysis, comparison: SetComparison) -> Markup:
+    names = system_names(analysis.snapshot) if comparison.of == "system" else DisplayNames()
+    about = spaced(comparison.question)
+    if comparison.why_missing:
         return Markup("")
     notes = (
-        [paragraph(f"{about}: no strengths, because {each.why_no_strengths}.")]
-        if each.why_no_strengths
+        [paragraph(f"{about}: no strengths, because {comparison.why_no_strengths}.")]
+        if comparison.why_no_strengths
         else []
     )
     return joined(
         *notes,
-        *(paragraph(note) for note in each.notes),
-        _contestants(about, each, names),
-        _pairs(about, each, names),
-        _tests(about, each),
-        _agreement(about, each),
-        _abx(about, each, names),
-        _reference(about, each, names),
+        *(paragraph(note) for note in comparison.notes),
+        _contestants(about, comparison, names),
+        _pairs(about, comparison, names),
+        _tests(about, comparison),
+        _agreement(about, comparison),
+        _abx(about, comparison, names),
+        _reference(about, comparison, names),
     )
 
 
-def _contestants(about: str, each: SetComparison, names: DisplayNames) -> Markup:
+def _contestants(about: str, comparison: SetComparison, names: DisplayNames) -> Markup:
     columns: Columns[Contestant] = {
-        each.of: lambda row: names[row.name],
+        comparison.of: lambda row: names[row.name],
         "strength": lambda row: row.strength,
         "rank": lambda row: row.rank,
         "plausible ranks": lambda row: None if row.rank_low is None else f"{row.rank_low} to {row.rank_high}",
         "probability of being first": lambda row: row.best,
         "answers": lambda row: row.answers,
     }
-    if any(row.score is not None for row in each.contestants):
+    if any(row.score is not None for row in comparison.contestants):
         columns = {**columns, "best less worst": lambda row: row.score}
-    caption = f"{about}: strengths ({each.model}), with 95% intervals"
-    return table_of(caption, each.contestants, columns)
+    caption = f"{about}: strengths ({comparison.model}), with 95% intervals"
+    return table_of(caption, comparison.contestants, columns)
 
 
-def _pairs(about: str, each: SetComparison, names: DisplayNames) -> Markup:
-    mean = "mean grade for a" if each.scale == "preference" else "share for a"
+def _pairs(about: str, comparison: SetComparison, names: DisplayNames) -> Markup:
+    mean = "mean grade for a" if comparison.scale == "preference" else "share for a"
     columns: Columns[ComparedPair] = {
         "a": lambda row: names[row.a],
         "b": lambda row: names[row.b],
@@ -131,74 +137,76 @@ def _pairs(about: str, each: SetComparison, names: DisplayNames) -> Markup:
         "p (Holm)": lambda row: PValue(row.p_corrected),
         "differ": lambda row: row.significant,
     }
-    content = table_of(f"{about}: pairs, with 95% intervals", each.pairs, columns)
-    return folded(f"{about}: all {plural(len(each.pairs), 'pair')}", content)
+    content = table_of(f"{about}: pairs, with 95% intervals", comparison.pairs, columns)
+    return folded(f"{about}: all {plural(len(comparison.pairs), 'pair')}", content)
 
 
-def _tests(about: str, each: SetComparison) -> Markup:
+def _tests(about: str, comparison: SetComparison) -> Markup:
     """The order effect, ties and transitivity in a small table."""
     lines: list[list[CellValue]] = []
-    if each.order is not None:
-        lines.append(["share of first choices", each.order.first_share, PValue(None)])
-        lines.append(["advantage of being first", each.order.effect, PValue(each.order.p)])
-    if each.tie is not None and not each.tie.is_missing:
-        lines.append(["Davidson's tie parameter", each.tie, PValue(None)])
-    line = each.transitivity
+    if comparison.order is not None:
+        lines.append(["share of first choices", comparison.order.first_share, PValue(None)])
+        lines.append(["advantage of being first", comparison.order.effect, PValue(comparison.order.p)])
+    if comparison.tie is not None and not comparison.tie.is_missing:
+        lines.append(["Davidson's tie parameter", comparison.tie, PValue(None)])
+    line = comparison.transitivity
     if line is not None:
-        what = f"one order for all pairs: deviance on {line.df} df"
+        test = f"one order for all pairs: deviance on {line.df} df"
         shown = number(line.deviance, 2) if line.deviance is not None else line.why_missing
-        lines.append([what, shown, PValue(line.p_value)])
+        lines.append([test, shown, PValue(line.p_value)])
     return table(f"{about}: order, ties and transitivity", ["what", "value", "p"], lines)
 
 
-def _agreement(about: str, each: SetComparison) -> Markup:
-    own = each.agreement
+def _agreement(about: str, comparison: SetComparison) -> Markup:
+    agreement = comparison.agreement
     lines: list[list[CellValue]] = []
-    if own is not None:
+    if agreement is not None:
         lines += [
-            ["pairs of stimuli compared", own.pairs],
-            ["compared by several raters", own.judged_twice],
-            ["of these with a majority", own.with_majority],
-            ["all answers to a pair are the same", own.unanimous],
-            ["two answers to a pair are the same", own.two_answers],
-            ["an answer is that of the majority of the others", own.with_the_others],
-            ["Krippendorff's alpha (nominal)", own.alpha],
+            ["pairs of stimuli compared", agreement.pairs],
+            ["compared by several raters", agreement.judged_twice],
+            ["of these with a majority", agreement.with_majority],
+            ["all answers to a pair are the same", agreement.unanimous],
+            ["two answers to a pair are the same", agreement.two_answers],
+            ["an answer is that of the majority of the others", agreement.with_the_others],
+            ["Krippendorff's alpha (nominal)", agreement.alpha],
         ]
-    if each.concordance is not None:
+    if comparison.concordance is not None:
         lines += [
-            ["Kendall's W of the rankings", each.concordance.w],
-            ["mean rank correlation between two raters", each.concordance.correlation],
-            ["p of rankings at random", PValue(each.concordance.p_value)],
+            ["Kendall's W of the rankings", comparison.concordance.w],
+            ["mean rank correlation between two raters", comparison.concordance.correlation],
+            ["p of rankings at random", PValue(comparison.concordance.p_value)],
         ]
     lines += [
-        [f"ceiling: {CEILINGS[name]}", value] for name, value in each.ceilings.items() if name in CEILINGS
+        [f"ceiling: {CEILINGS[name]}", value]
+        for name, value in comparison.ceilings.items()
+        if name in CEILINGS
     ]
     return table(f"{about}: agreement on pairs, and what a predictor can expect", ["what", "value"], lines)
 
 
-def _abx(about: str, each: SetComparison, names: DisplayNames) -> Markup:
+def _abx(about: str, comparison: SetComparison, names: DisplayNames) -> Markup:
     columns: Columns[AbxPair] = {
         "systems": lambda row: "all pairs" if row.a == ALL else f"{names[row.a]}, {names[row.b]}",
         "share correct": lambda row: row.share,
         "d'": lambda row: row.d_prime,
         "p of guessing (Holm)": lambda row: PValue(row.p_corrected),
-        f"p of {number(100 * (0.5 + each.abx[0].margin)) if each.abx else ''}% or more": lambda row: PValue(
-            row.equivalence_p
+        f"p of {number(100 * (0.5 + comparison.abx[0].margin)) if comparison.abx else ''}% or more": lambda row: (
+            PValue(row.equivalence_p)
         ),
     }
-    return table_of(f"{about}: ABX, exact tests", each.abx, columns)
+    return table_of(f"{about}: ABX, exact tests", comparison.abx, columns)
 
 
-def _reference(about: str, each: SetComparison, names: DisplayNames) -> Markup:
+def _reference(about: str, comparison: SetComparison, names: DisplayNames) -> Markup:
     columns: Columns[AgainstReference] = {
         "system": lambda row: names[row.system],
         "mean (DMOS)": lambda row: row.mean,
         "less the top of the scale": lambda row: row.below_top,
     }
-    return table_of(f"{about}: next to the reference, with 95% intervals", each.reference, columns)
+    return table_of(f"{about}: next to the reference, with 95% intervals", comparison.reference, columns)
 
 
-def _raters(each: SetComparison) -> Markup:
+def _raters(comparison: SetComparison) -> Markup:
     columns: Columns[RaterConsistency] = {
         "rater": lambda row: str(row.rater),
         "comparisons": lambda row: row.comparisons,
@@ -210,13 +218,13 @@ def _raters(each: SetComparison) -> Markup:
         "triads": lambda row: row.triads,
         "circular": lambda row: row.circular,
     }
-    about = spaced(each.question)
-    content = table_of(f"{about}: consistency of raters", each.consistency, columns)
+    about = spaced(comparison.question)
+    content = table_of(f"{about}: consistency of raters", comparison.consistency, columns)
     return folded(f"{about}: every rater", content)
 
 
-def _conditions(analysis: Analysis, each: SetComparison) -> Markup:
-    names, made = system_names(analysis.snapshot), each.mushra
+def _conditions(analysis: Analysis, comparison: SetComparison) -> Markup:
+    names, grades = system_names(analysis.snapshot), comparison.mushra
     columns: Columns[MushraCondition] = {
         "condition": lambda row: names[row.name],
         "role": lambda row: spaced(row.role),
@@ -225,22 +233,26 @@ def _conditions(analysis: Analysis, each: SetComparison) -> Markup:
         "quartiles": lambda row: f"{number(row.quartiles[0], 1)} to {number(row.quartiles[1], 1)}",
         "below the reference": lambda row: row.below_reference,
     }
-    return table_of(f"{spaced(each.question)}: conditions", made.conditions if made else (), columns)
+    return table_of(
+        f"{spaced(comparison.question)}: conditions", grades.conditions if grades else (), columns
+    )
 
 
-def _listeners(each: SetComparison) -> Markup:
-    made = each.mushra
-    if made is None:
+def _listeners(comparison: SetComparison) -> Markup:
+    grades = comparison.mushra
+    if grades is None:
         return Markup("")
     columns: Columns[MushraListener] = {
         "listener": lambda row: row.rater,
         "items": lambda row: row.items,
         "reference below 90": lambda row: row.reference_below,
         "reference below an anchor": lambda row: row.reference_below_anchor,
-        "mid-range anchor above 90": lambda row: row.anchor_above if made.mid_anchor else None,
+        "mid-range anchor above 90": lambda row: row.anchor_above if grades.mid_anchor else None,
         "left out": lambda row: row.excluded,
         "why": lambda row: row.reason,
     }
-    content = table_of("Listeners and post-screening", made.listeners, columns)
-    left = len(made.excluded)
-    return folded(f"Listeners: post-screening leaves out {left} of {len(made.listeners)}", content)
+    content = table_of("Listeners and post-screening", grades.listeners, columns)
+    excluded_count = len(grades.excluded)
+    return folded(
+        f"Listeners: post-screening leaves out {excluded_count} of {len(grades.listeners)}", content
+    )

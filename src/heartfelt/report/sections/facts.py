@@ -38,9 +38,9 @@ def _systems(summary: Summary) -> str:
         return ""
     if not differ:
         return "No difference shown"
-    rest = [spaced(name) for name, row in effects.items() if not differs(row)]
+    not_shown = [spaced(name) for name, row in effects.items() if not differs(row)]
     text = f"Systems differ in {listed(differ, MOST_NAMED)}"
-    return f"{text}; not shown in {listed(rest, MOST_NAMED)}" if rest else text
+    return f"{text}; not shown in {listed(not_shown, MOST_NAMED)}" if not_shown else text
 
 
 def _intents(summary: Summary) -> str:
@@ -62,21 +62,21 @@ def _trust(summary: Summary) -> str:
 
 
 def _agreement(summary: Summary) -> str:
-    known = {
+    estimates = {
         name: votes.lead for name, votes in (summary.agreement or {}).items() if not votes.lead.is_missing
     }
-    return _range("Agreement", known)
+    return _range("Agreement", estimates)
 
 
-def _range(what: str, known: Mapping[str, Estimate]) -> str:
+def _range(measure: str, estimates: Mapping[str, Estimate]) -> str:
     """One value with its interval, or the lowest and the highest of several."""
-    if len(known) == 1:
-        return f"{what} {interval(next(iter(known.values())), bare=True)}"
-    values = [float(estimate) for estimate in known.values()]
+    if len(estimates) == 1:
+        return f"{measure} {interval(next(iter(estimates.values())), bare=True)}"
+    values = [float(estimate) for estimate in estimates.values()]
     if not values:
         return ""
     ends = dict.fromkeys(share(limit) for limit in (min(values), max(values)))
-    return f"{what} {' to '.join(ends)} over {len(values)} questions"
+    return f"{measure} {' to '.join(ends)} over {len(values)} questions"
 
 
 def _raters(summary: Summary) -> str:
@@ -87,21 +87,21 @@ def _raters(summary: Summary) -> str:
 
 def _comparisons(summary: Summary) -> str:
     parts = []
-    for each in summary.comparisons or ():
-        tested = [pair for pair in each.pairs if pair.p is not None]
+    for comparison in summary.comparisons or ():
+        tested = [pair for pair in comparison.pairs if pair.p is not None]
         if tested:
             differ = sum(pair.significant for pair in tested)
-            parts.append(f"{differ} of {plural(len(tested), 'pair')} differ in {spaced(each.question)}")
-        elif each.mushra is None:
-            parts.append(f"{plural(each.trials, 'trial')} on {spaced(each.question)}")
+            parts.append(f"{differ} of {plural(len(tested), 'pair')} differ in {spaced(comparison.question)}")
+        elif comparison.mushra is None:
+            parts.append(f"{plural(comparison.trials, 'trial')} on {spaced(comparison.question)}")
     return "; ".join(parts[:MOST_NAMED])
 
 
 def _mushra(summary: Summary) -> str:
-    for each in summary.comparisons or ():
+    for comparison in summary.comparisons or ():
         best = (
-            next((row for row in each.mushra.conditions if row.role == "member"), None)
-            if each.mushra
+            next((row for row in comparison.mushra.conditions if row.role == "member"), None)
+            if comparison.mushra
             else None
         )
         if best is not None:
@@ -110,8 +110,8 @@ def _mushra(summary: Summary) -> str:
 
 
 def _traces(summary: Summary) -> str:
-    known = {row.question: row.pairwise for row in summary.traces or () if not row.pairwise.is_missing}
-    return _range("Concordance of two raters", known)
+    concordance = {row.question: row.pairwise for row in summary.traces or () if not row.pairwise.is_missing}
+    return _range("Concordance of two raters", concordance)
 
 
 def _categories(summary: Summary) -> str:
@@ -122,15 +122,15 @@ def _categories(summary: Summary) -> str:
 
 
 def _fields(summary: Summary) -> str:
-    known = {row.question: row.alpha for row in summary.field_agreement or () if not row.alpha.is_missing}
-    return _range("Alpha", known)
+    alphas = {row.question: row.alpha for row in summary.field_agreement or () if not row.alpha.is_missing}
+    return _range("Alpha", alphas)
 
 
 def _drafts(summary: Summary) -> str:
-    made = summary.verification
+    drafts = summary.verification
     return (
-        f"{percent_interval(made.fields[0].verdicts.accepted)} of drafts accepted"
-        if made and made.fields
+        f"{percent_interval(drafts.fields[0].verdicts.accepted)} of drafts accepted"
+        if drafts and drafts.fields
         else ""
     )
 

@@ -104,14 +104,16 @@ def _code(words: str) -> Markup:
     """Words in which what stands between backticks is code."""
     parts = re.split(r"`([^`]+)`", words)
     return Markup("").join(
-        Markup("<code>{}</code>").format(part) if place % 2 else Markup("{}").format(part)
-        for place, part in enumerate(parts)
+        Markup("<code>{}</code>").format(part) if index % 2 else Markup("{}").format(part)
+        for index, part in enumerate(parts)
     )
 
 
 def reliability_fact(summary: Summary) -> Fact:
     """How reliable the labels are; of comparisons how often two answers agree, of traces the concordance of two raters."""
-    traces = {each.question: each.pairwise for each in summary.traces or () if not each.pairwise.is_missing}
+    traces = {
+        traced.question: traced.pairwise for traced in summary.traces or () if not traced.pairwise.is_missing
+    }
     if traces:
         return _reliability(traces, "concordance of two raters", "1 means identical traces.", "traces")
     every = {called(name, trust): trust for name, trust in main_questions(summary).items()}
@@ -124,8 +126,8 @@ def reliability_fact(summary: Summary) -> Fact:
             else f"Between {listed([*reversed(uses)])}."
         )
         return _reliability(means, "of the mean rating", meaning, "trust")
-    for each in summary.comparisons or ():
-        agreement = each.agreement
+    for comparison in summary.comparisons or ():
+        agreement = comparison.agreement
         if agreement is not None and not agreement.two_answers.is_missing:
             beyond = agreement.alpha.low is not None and agreement.alpha.low > 0
             meaning = "Raters agree beyond chance." if beyond else "No agreement beyond chance is shown."
@@ -139,23 +141,23 @@ def reliability_fact(summary: Summary) -> Fact:
 def _single_ratings(every: Mapping[str, Reliability]) -> Fact:
     """Agreement of single answers, where they cannot be averaged; else why nothing is known."""
     single = {name: single_rating(trust) for name, trust in every.items()}
-    known = {name: estimate for name, (_, estimate) in single.items() if not estimate.is_missing}
-    if known:
-        shown = sum(estimate.low is not None and estimate.low > 0 for estimate in known.values())
+    estimates = {name: estimate for name, (_, estimate) in single.items() if not estimate.is_missing}
+    if estimates:
+        shown = sum(estimate.low is not None and estimate.low > 0 for estimate in estimates.values())
         meaning = "Raters agree beyond chance."
-        if shown < len(known):
-            meaning = f"Agreement beyond chance on {shown} of {len(known)}."
-        return _reliability(known, next(iter(single.values()))[0], meaning, "agreement")
+        if shown < len(estimates):
+            meaning = f"Agreement beyond chance on {shown} of {len(estimates)}."
+        return _reliability(estimates, next(iter(single.values()))[0], meaning, "agreement")
     reason = next((estimate.why_missing for _, estimate in single.values()), None)
     meaning = f"Not known: {reason or 'no question has ratings to compare'}."
     return Fact(title="Reliability", meaning=meaning, link="trust", more="Details")
 
 
-def _reliability(known: Mapping[str, Estimate], of: str, meaning: str, link: str) -> Fact:
+def _reliability(estimates: Mapping[str, Estimate], of: str, meaning: str, link: str) -> Fact:
     """Up to three questions one by one, more of them as a range."""
-    lines = tuple((interval(estimate, bare=True), spaced(name)) for name, estimate in known.items())
+    lines = tuple((interval(estimate, bare=True), spaced(name)) for name, estimate in estimates.items())
     if len(lines) > MOST_LINES:
-        values = [float(estimate) for estimate in known.values()]
+        values = [float(estimate) for estimate in estimates.values()]
         lines = ((f"{share(min(values))} to {share(max(values))}", f"{len(values)} questions"),)
     return Fact(
         title=f"Reliability {of}" if of.startswith("of") else f"Reliability: {of}",

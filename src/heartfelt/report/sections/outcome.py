@@ -85,10 +85,10 @@ def preregistration(analysis: Analysis, _: Charts) -> Section | None:
 def related(analysis: Analysis, folder: str, charts: Charts) -> Section:
     """Another study of the same subject: its bottom line, its main figures, and the way to its own report."""
     study, groups = analysis.snapshot.study, analysis.summary.verdict_groups
-    drawn = [name for name, chart in charts.items() if isinstance(chart, Chart)]
+    figures = [name for name, chart in charts.items() if isinstance(chart, Chart)]
     html = joined(
         bullets([groups.bottom_line, *groups.systems, *groups.raters], "verdict"),
-        *(figure_block(name, charts, files=False, numbers=False) for name in drawn),
+        *(figure_block(name, charts, files=False, numbers=False) for name in figures),
         Markup('<p>All of it: <a href="{0}/report.html">{0}/report.html</a></p>').format(folder),
     )
     title, short = say(study.title) or study.name, spaced(folder).capitalize()
@@ -147,26 +147,24 @@ def paper(analysis: Analysis, _: Charts) -> Section | None:
 
 def files(analysis: Analysis, charts: Charts) -> Section:
     """Every file of the analysis, and the figures this study has no data for."""
-    made = TABLES | (OF_TRACES if analysis.courses.height else {})
-    lines = [[Markup('<a href="{0}" download>{0}</a>').format(name), about] for name, about in made.items()]
-    drawn = sum(isinstance(chart, Chart) for chart in charts.values())
+    tables = TABLES | (OF_TRACES if analysis.courses.height else {})
+    lines = [[Markup('<a href="{0}" download>{0}</a>').format(name), about] for name, about in tables.items()]
+    figure_count = sum(isinstance(chart, Chart) for chart in charts.values())
     absent: dict[str, list[str]] = {}
     for name, chart in charts.items():
         if isinstance(chart, Absent):
             absent.setdefault(chart.why, []).append(name)
     missing = [[", ".join(names), reason] for reason, names in absent.items()]
     kinds = listed([kind.upper() for kind in KINDS])
-    holds = f"figures/ holds each of the {drawn} figures as {kinds}; links are below each figure."
+    holds = f"figures/ holds each of the {figure_count} figures as {kinds}; links are below each figure."
     if not any(chart.pictures for chart in charts.values() if isinstance(chart, Chart)):
-        holds = (
-            f"figures/ holds the numbers of each of the {drawn} figures as CSV; no pictures were asked for."
-        )
+        holds = f"figures/ holds the numbers of each of the {figure_count} figures as CSV; no pictures were asked for."
     html = joined(
         table("Tables", ["file", "contents"], lines),
         paragraph(holds),
         folded("Figures this study has no data for", table("Not drawn", ["figures", "why"], missing)),
     )
-    fact = f"{len(made)} tables and {plural(drawn, 'figure')}"
+    fact = f"{len(tables)} tables and {plural(figure_count, 'figure')}"
     return Section("files", "Files", html=html, fact=fact)
 
 
@@ -192,19 +190,19 @@ def stimuli_list(analysis: Analysis) -> dict[str, object]:
     columns: list[dict[str, object]] = [
         {"label": fact, "kind": "text", "names": fact == "system"} for fact in ("stimulus", *facts)
     ]
-    asked = questions(analysis)
+    wide_questions = questions(analysis)
     numeric = labels.schema["value"].is_numeric()
     raters = {"label": "raters", "kind": "number", "places": 0}
-    if len(asked) <= MOST_WIDE and numeric:
+    if len(wide_questions) <= MOST_WIDE and numeric:
         rows = labels.select("stimulus", *facts).unique("stimulus").sort("stimulus")
         spread = ["sd"] if "sd" in labels.columns else []
-        for question in asked:
-            own = labels.filter(pl.col("question") == question).select(
+        for question in wide_questions:
+            question_labels = labels.filter(pl.col("question") == question).select(
                 "stimulus",
                 *(pl.col(name).round(3).alias(f"{name} {question}") for name in ("value", *spread)),
                 pl.col("n").alias(f"n {question}"),
             )
-            rows = rows.join(own, on="stimulus", how="left", maintain_order="left")
+            rows = rows.join(question_labels, on="stimulus", how="left", maintain_order="left")
             columns += [{"label": name, "kind": "number"} for name in (question, *spread)]
             columns.append(raters)
     else:

@@ -57,11 +57,9 @@ def _count(analysis: Analysis) -> Markup:
     total = plural(analysis.summary.counts.raters, "rater")
     words = f"{number(len(flagged))} of {total} {verb} flagged by a rule with error control"
     words += "." if flagged else f": {judged_words(analysis.summary)}."
-    others = set(screening.flagged_by_standards) - flagged
-    if others:
-        words += (
-            f" {number(len(others))} more stand out only by an ITU standard, a limit of the study or bias."
-        )
+    only_by_standards = set(screening.flagged_by_standards) - flagged
+    if only_by_standards:
+        words += f" {number(len(only_by_standards))} more stand out only by an ITU standard, a limit of the study or bias."
     if screening.collusion:
         together = sum(map(len, screening.collusion))
         words += f" {plural(len(screening.collusion), 'group')} of raters ({number(together)} raters) answered in parallel"
@@ -77,7 +75,7 @@ def _flags(analysis: Analysis) -> Markup:
     flags = analysis.panel.flags.filter(pl.col("flagged") & pl.col("rater").is_not_null())
     if not flags.height:
         return absent("No rule flags a rater.")
-    order = {name: place for place, name in enumerate(analysis.panel.ranking["rater"])}
+    order = {name: index for index, name in enumerate(analysis.panel.ranking["rater"])}
     rows = sorted(
         flags.iter_rows(named=True), key=lambda row: (order.get(row["rater"], len(order)), row["rule"])
     )
@@ -98,7 +96,8 @@ def _rules(analysis: Analysis) -> Markup:
         "then": lambda rule: rule.action,
         "not judged": lambda rule: rule.not_judged or None,
         "not judged because (raters)": lambda rule: (
-            "; ".join(f"{why} ({number(count)})" for why, count in [*rule.why_not_judged.items()][:3]) or None
+            "; ".join(f"{reason} ({number(count)})" for reason, count in [*rule.why_not_judged.items()][:3])
+            or None
         ),
     }
     caption = f"Rules of the policy '{analysis.panel.policy.name}'"
@@ -109,19 +108,19 @@ def _rules(analysis: Analysis) -> Markup:
 def _parallel(analysis: Analysis) -> Markup:
     groups = analysis.summary.screening.collusion
     aligned = [parallel_answers(analysis.all_ratings, group) for group in groups[:MOST_GROUPS]]
-    strips = [_strips(analysis, place, part) for place, part in enumerate(aligned, 1) if part.raters]
+    strips = [_strips(analysis, index, part) for index, part in enumerate(aligned, 1) if part.raters]
     if not groups:
         return Markup("")
     about = Markup(
         "<h3>Answers that run in parallel</h3>\n<p>One rater per line, answers in the order given to different stimuli."
         " A shade is a value, a bar below it the same answer as the first rater's, a gap a trial without a partner.</p>"
     )
-    rest = f"The first {MOST_GROUPS} of {len(groups)} groups; all are in summary.json."
-    return joined(about, *strips, absent(rest) if len(groups) > MOST_GROUPS else Markup(""))
+    note = f"The first {MOST_GROUPS} of {len(groups)} groups; all are in summary.json."
+    return joined(about, *strips, absent(note) if len(groups) > MOST_GROUPS else Markup(""))
 
 
-def _strips(analysis: Analysis, place: int, aligned: ParallelAnswers) -> Markup:
-    label = f"Group {place}: {', '.join(aligned.raters)}"
+def _strips(analysis: Analysis, group_number: int, aligned: ParallelAnswers) -> Markup:
+    label = f"Group {group_number}: {', '.join(aligned.raters)}"
     label += f" and {aligned.left_out} more" if aligned.left_out else ""
     blocks = []
     for question in aligned.questions:
@@ -148,13 +147,13 @@ def _strip(
     span: tuple[float, float],
 ) -> Markup:
     cells = []
-    for trial, other in zip(line, first, strict=True):
+    for trial, first_trial in zip(line, first, strict=True):
         if trial is None or question not in trial.answers:
             cells.append(Markup('<td class="gap"></td>'))
             continue
         value = trial.answers[question]
         shade = (value - span[0]) / span[1]
-        same = line is not first and other is not None and other.answers.get(question) == value
+        same = line is not first and first_trial is not None and first_trial.answers.get(question) == value
         classes = " ".join(name for name, holds in (("dark", shade > 0.6), ("same", same)) if holds)
         cells.append(
             Markup('<td{} style="--s:{}" title="{}: {}">{}</td>').format(
@@ -194,10 +193,10 @@ def _held_out(analysis: Analysis) -> Markup:
     crossfit = analysis.summary.crossfit
     if crossfit is None or not crossfit.questions:
         return Markup("")
-    here = {(row.question, row.figure): row for row in analysis.summary.sensitivity or ()}
+    sensitivity = {(row.question, row.figure): row for row in analysis.summary.sensitivity or ()}
     lines: list[list[CellValue]] = []
     for row in crossfit.questions:
-        same = here.get((row.question, row.figure))
+        same = sensitivity.get((row.question, row.figure))
         both = (same.with_all, same.without) if same else (None, None)
         lines.append([row.question, coefficient(row.figure), *both, row.with_all, row.without])
     columns = ["question", "figure", "all raters", "without", "all raters, held out", "without, held out"]

@@ -31,20 +31,22 @@ T = TypeVar("T")
 
 def _with_pool(single: Mapping[str, T] | None, pooled: Mapping[str, T] | None) -> dict[str, T]:
     """The parts of the questions and of their pools by name; pools come first where there are very many questions."""
-    each = {spaced(name): part for name, part in (single or {}).items()}
+    by_question = {spaced(name): part for name, part in (single or {}).items()}
     together = {f"all: {spaced(name)}": part for name, part in (pooled or {}).items()}
-    return together | each if len(each) > MANY_QUESTIONS else each | together
+    return together | by_question if len(by_question) > MANY_QUESTIONS else by_question | together
 
 
 def _held(part: object, name: str) -> Estimate | None:
     """An estimate of a part by name, where the part has it."""
-    held = getattr(part, name)
-    return held if isinstance(held, Estimate) else None
+    value = getattr(part, name)
+    return value if isinstance(value, Estimate) else None
 
 
 def _known(parts: Mapping[str, object], name: str) -> bool:
     """Whether any part has a value under a name."""
-    return any((held := _held(part, name)) is not None and held.value is not None for part in parts.values())
+    return any(
+        (estimate := _held(part, name)) is not None and estimate.value is not None for part in parts.values()
+    )
 
 
 def trust(analysis: Analysis, charts: Charts) -> Section:
@@ -90,10 +92,12 @@ def _if_careless(parts: Mapping[str, Reliability]) -> Markup:
     names = [
         name
         for name in COEFFICIENTS
-        if any((held := _held(part, name)) is not None and if_careless(held) for part in parts.values())
+        if any(
+            (estimate := _held(part, name)) is not None and if_careless(estimate) for part in parts.values()
+        )
     ]
     lines: list[list[CellValue]] = [
-        [question, *((held := _held(part, name)) and held.bound_if_careless for name in names)]
+        [question, *((estimate := _held(part, name)) and estimate.bound_if_careless for name in names)]
         for question, part in parts.items()
     ]
     title = f"Lower bounds {IF_CARELESS}"
@@ -125,12 +129,14 @@ def _count(part: Reliability, target: str) -> str | None:
 def _components(parts: Mapping[str, Reliability]) -> Markup:
     lines: list[list[CellValue]] = []
     for question, part in parts.items():
-        held = part.variance_components
-        for name in ("stimulus", "rater", "residual") if held is not None else ():
-            variance, share = _held(held, name), _held(held, f"share_{name}")
+        components = part.variance_components
+        for name in ("stimulus", "rater", "residual") if components is not None else ():
+            variance, share = _held(components, name), _held(components, f"share_{name}")
             if variance is not None and variance.value is not None:
-                known = share is not None and share.value is not None
-                lines.append([question, name, variance, percent(share.value, 1) if share and known else None])
+                has_share = share is not None and share.value is not None
+                lines.append(
+                    [question, name, variance, percent(share.value, 1) if share and has_share else None]
+                )
     columns = ["question", "source", "variance", "share"]
     content = table("Variance of single ratings by source", columns, lines)
     return folded("Where the variance of single ratings comes from", content)
@@ -157,7 +163,7 @@ def agreement(analysis: Analysis, charts: Charts) -> Section | None:
 def _breakdown(analysis: Analysis) -> Markup:
     """Labels by what is known of the items."""
     breakdown = analysis.summary.breakdown or {}
-    every = {str(place): row for place, row in enumerate(row for rows in breakdown.values() for row in rows)}
+    every = {str(index): row for index, row in enumerate(row for rows in breakdown.values() for row in rows)}
     titles = {"present": "present", "unanimous": "unanimous", "matches_intended": "as intended"}
     shown = [name for name in titles if _known(every, name)]
     counted = ["items", "ratings", "labels", "ties", "single rater"]
@@ -166,9 +172,12 @@ def _breakdown(analysis: Analysis) -> Markup:
         lines: list[list[CellValue]] = []
         for row in rows:
             counts = [row.n_items, row.n_ratings, row.n_labels, row.n_ties, row.n_single]
-            held = [_held(row, name) for name in shown]
-            known = [each if each is not None and each.value is not None else None for each in held]
-            lines.append([spaced(row.value), *counts, *known])
+            estimates = [_held(row, name) for name in shown]
+            cells = [
+                estimate if estimate is not None and estimate.value is not None else None
+                for estimate in estimates
+            ]
+            lines.append([spaced(row.value), *counts, *cells])
         title = "Labels of all items" if fact == "all" else f"Labels by {spaced(fact)}"
         content = table(title, [spaced(fact), *counted, *(titles[name] for name in shown)], lines)
         parts.append(content if fact == "all" else folded(title, content))

@@ -75,8 +75,8 @@ def answers(_: Analysis, charts: Charts) -> Section:
     return Section("answers", "What raters answered", html=html, short="Answers")
 
 
-def _rounded(value: float | None, places: int) -> float | None:
-    return None if value is None else round(value, places)
+def _rounded(value: float | None, decimals: int) -> float | None:
+    return None if value is None else round(value, decimals)
 
 
 def _degrees(row: AnovaEffect | MixedEffect | OrdinalCheck) -> str:
@@ -103,8 +103,8 @@ def _anova(analysis: Analysis) -> Markup:
         "ω²": lambda row: _rounded(row.omega_squared, 4),
     }
     caption = "Analyses of variance of stimulus means, type II; η² is the share of all sums of squares"
-    why = why_missing(analysis, "anova", "nothing to compare")
-    return table_of(caption, analysis.summary.anova, columns) or absent(f"No analysis of variance: {why}.")
+    reason = why_missing(analysis, "anova", "nothing to compare")
+    return table_of(caption, analysis.summary.anova, columns) or absent(f"No analysis of variance: {reason}.")
 
 
 def _pairwise(analysis: Analysis) -> Markup:

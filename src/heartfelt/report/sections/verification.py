@@ -26,23 +26,23 @@ LEAD = (
 
 def verification(analysis: Analysis, charts: Charts) -> Section | None:
     """Verdicts, planted errors, anchoring and time; nothing where nobody verified a draft."""
-    made = analysis.summary.verification
-    if made is None:
+    drafts = analysis.summary.verification
+    if drafts is None:
         return None
     html = joined(
         figure_block("draft-verdicts", charts),
-        _verdicts(made),
+        _verdicts(drafts),
         figure_block("draft-effects", charts),
-        _effects(made),
-        _models(made),
+        _effects(drafts),
+        _models(drafts),
         figure_block("planted-errors", charts),
-        _raters(analysis, made),
-        _notes(made),
+        _raters(analysis, drafts),
+        _notes(drafts),
     )
     return Section("drafts", "Drafts and verification", LEAD, html, "Drafts")
 
 
-def _verdicts(made: DraftVerification) -> Markup:
+def _verdicts(drafts: DraftVerification) -> Markup:
     columns: Columns[DraftedField] = {
         "field": lambda row: field_name(row.field),
         "verified": lambda row: row.verdicts.verified,
@@ -55,11 +55,11 @@ def _verdicts(made: DraftVerification) -> Markup:
         "accuracy": lambda row: row.accuracy,
     }
     return table_of(
-        "Verdicts on drafts by field: shares of verifications, with 95% intervals", made.fields, columns
+        "Verdicts on drafts by field: shares of verifications, with 95% intervals", drafts.fields, columns
     )
 
 
-def _effects(made: DraftVerification) -> Markup:
+def _effects(drafts: DraftVerification) -> Markup:
     columns: Columns[DraftedField] = {
         "field": lambda row: field_name(row.field),
         "similarity with the draft in sight": lambda row: row.anchoring.with_draft,
@@ -72,10 +72,10 @@ def _effects(made: DraftVerification) -> Markup:
         "keystrokes fewer or more": lambda row: row.keystrokes.difference,
     }
     caption = "What seeing the draft changes, with 95% intervals; seconds are geometric means"
-    return table_of(caption, made.fields, columns)
+    return table_of(caption, drafts.fields, columns)
 
 
-def _models(made: DraftVerification) -> Markup:
+def _models(drafts: DraftVerification) -> Markup:
     columns: Columns[DraftedModel] = {
         "model": lambda row: row.source,
         "version": lambda row: row.version,
@@ -86,10 +86,10 @@ def _models(made: DraftVerification) -> Markup:
         "rejected": lambda row: row.verdicts.rejected,
         "accuracy": lambda row: row.accuracy,
     }
-    return table_of("Drafts by model and version, with 95% intervals", made.models, columns)
+    return table_of("Drafts by model and version, with 95% intervals", drafts.models, columns)
 
 
-def _raters(analysis: Analysis, made: DraftVerification) -> Markup:
+def _raters(analysis: Analysis, drafts: DraftVerification) -> Markup:
     stamps = stampers(analysis)
     columns: Columns[VerifyingRater] = {
         "rater": lambda row: row.rater,
@@ -104,20 +104,20 @@ def _raters(analysis: Analysis, made: DraftVerification) -> Markup:
         "without a draft": lambda row: row.seconds_without,
         "flagged": lambda row: "yes" if row.rater in stamps else "no",
     }
-    rows = sorted(made.raters, key=lambda row: (row.rater not in stamps, row.rater))
+    rows = sorted(drafts.raters, key=lambda row: (row.rater not in stamps, row.rater))
     content = table_of("Raters: verdicts, planted drafts and time for a field", rows, columns)
     return folded(f"All {plural(len(rows), 'rater')} who verified drafts", content)
 
 
-def _notes(made: DraftVerification) -> Markup:
+def _notes(drafts: DraftVerification) -> Markup:
     words = (
         "Similarity runs from 0 (nothing in common) to 1 (the same): numbers by their distance as a share of the range, tags and"
         " words by the Jaccard index, categories equal or not. A planted draft may be right by chance."
     )
-    alike = sum(field.planted_alike for field in made.fields if field.field != ALL)
+    alike = sum(field.planted_alike for field in drafts.fields if field.field != ALL)
     if alike:
         verb = "is" if alike == 1 else "are"
         words += f" {plural(alike, 'planted draft')} {verb} not counted: too much like the machine's own to be wrong."
-    if made.left_out:
-        words += f" {plural(made.left_out, 'verification')} by raters who were left out appear in the table of raters only."
+    if drafts.left_out:
+        words += f" {plural(drafts.left_out, 'verification')} by raters who were left out appear in the table of raters only."
     return paragraph(words)

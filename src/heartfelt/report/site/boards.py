@@ -90,7 +90,7 @@ def site_of(
     secret = {name for board in boards if board.hidden for name in board.runs.values()}
     runs = [replace(run, scores=_without_oracles(run.scores)) if run.name in secret else run for run in runs]
     names = list(dict.fromkeys(model for board in boards for model in board.scores.models))
-    colours = {name: distinct(place) for place, name in enumerate(names)}
+    colours = {name: distinct(index) for index, name in enumerate(names)}
     only = f"{boards[0].scores.title}: leaderboard" if len(boards) == 1 else "Leaderboard"
     return Site(title or only, boards, tuple(runs), published, file_names(names), colours, submit_to)
 
@@ -99,36 +99,40 @@ def _site_board(board: Leaderboard, runs: Sequence[ScoredRun], published: Public
     names = display_names(board.scores.models, board.scores.about)
     by_run = {run.name: run for run in runs}
     items, slices, every_score = [pl.DataFrame(schema=_ITEMS)], [], []
-    for model, (run_name, own) in board.origin.items():
+    for model, (run_name, own_name) in board.origin.items():
         run = by_run[run_name]
-        mine = run.items.filter(pl.col("model") == own).with_columns(pl.lit(names[model]).alias("model"))
-        items.append(mine.select([name for name in _ITEMS if name in mine.columns]))
-        every_score += [replace(each, model=names[model]) for each in run.scores.scores if each.model == own]
-        slices += [replace(each, model=names[model]) for each in run.scores.slices if each.model == own]
+        model_items = run.items.filter(pl.col("model") == own_name).with_columns(
+            pl.lit(names[model]).alias("model")
+        )
+        items.append(model_items.select([name for name in _ITEMS if name in model_items.columns]))
+        every_score += [
+            replace(score, model=names[model]) for score in run.scores.scores if score.model == own_name
+        ]
+        slices += [replace(part, model=names[model]) for part in run.scores.slices if part.model == own_name]
     every = pl.concat(items, how="diagonal")
     rows = published.public(every)
     rows = rows.with_columns(pl.col("answered").fill_null(pl.col("said").is_not_null()))
     hidden = every.select("stimulus", "question").n_unique() - rows.select("stimulus", "question").n_unique()
     gone = set(members(every)) - set(members(rows))
     if hidden:
-        slices = [each for each in slices if each.items >= LEAST_ITEMS]
-    asked = every.select("stimulus", "question").unique().sort("stimulus", "question").head(EXAMPLES)
-    examples = tuple((stimulus, question) for stimulus, question in asked.iter_rows())
-    plain = renamed(board.scores, unique({model: shown_spec(model) for model in board.scores.models}))
+        slices = [part for part in slices if part.items >= LEAST_ITEMS]
+    example_items = every.select("stimulus", "question").unique().sort("stimulus", "question").head(EXAMPLES)
+    examples = tuple((stimulus, question) for stimulus, question in example_items.iter_rows())
+    original = renamed(board.scores, unique({model: shown_spec(model) for model in board.scores.models}))
     scores = renamed(board.scores, names)
     scores = replace(scores, scores=tuple(every_score), rows=rows, slices=tuple(slices))
     if hidden:
-        plain, scores = _without_oracles(plain), _without_oracles(scores)
+        original, scores = _without_oracles(original), _without_oracles(scores)
     runs_of = {names[model]: run for model, (run, _) in board.origin.items()}
-    return SiteBoard(scores, plain, board.notes, hidden, frozenset(gone), examples, runs_of)
+    return SiteBoard(scores, original, board.notes, hidden, frozenset(gone), examples, runs_of)
 
 
 def _without_oracles(scores: Scores) -> Scores:
     """Scores on hidden labels without their hash and their parts, and with three digits: any of these would tell a right guess of
     all labels.
     """
-    plain = from_json(Scores, rounded(to_json(scores), SHOWN_DIGITS))
-    bare = replace(plain, hash=HIDDEN_SOURCE, parts=PartAgreement(), options=scores.options)
+    shown = from_json(Scores, rounded(to_json(scores), SHOWN_DIGITS))
+    bare = replace(shown, hash=HIDDEN_SOURCE, parts=PartAgreement(), options=scores.options)
     return replace(bare, ledger=scores.ledger, rows=scores.rows)
 
 
@@ -141,8 +145,8 @@ def members(rows: pl.DataFrame) -> list[str]:
 def display_names(models: Iterable[str], about: Mapping[str, ModelInfo]) -> dict[str, str]:
     """What each model is called; the name it was asked for where two would be called the same."""
     names = {model: about[model].display_name if model in about else model for model in models}
-    taken = Counter(names.values())
-    clear = {model: name if name and taken[name] == 1 else model for model, name in names.items()}
+    name_counts = Counter(names.values())
+    clear = {model: name if name and name_counts[name] == 1 else model for model, name in names.items()}
     return unique({model: shown_spec(name) for model, name in clear.items()})
 
 
@@ -165,7 +169,8 @@ def renamed(scores: Scores, names: Mapping[str, str]) -> Scores:
         about={names[model]: _without_secrets(about) for model, about in scores.about.items()},
         coverage={
             names[model]: {
-                task: replace(each, problems=_counted(each.problems)) for task, each in covered.items()
+                task: replace(coverage, problems=_counted(coverage.problems))
+                for task, coverage in covered.items()
             }
             for model, covered in scores.coverage.items()
         },
@@ -174,7 +179,7 @@ def renamed(scores: Scores, names: Mapping[str, str]) -> Scores:
         comparisons=tuple(
             replace(pair, first=names[pair.first], second=names[pair.second]) for pair in scores.comparisons
         ),
-        slices=tuple(replace(each, model=names[each.model]) for each in scores.slices),
+        slices=tuple(replace(part, model=names[part.model]) for part in scores.slices),
         parts=scores.parts.renamed(names),
     )
 
@@ -202,12 +207,12 @@ def file_names(names: Iterable[str]) -> dict[str, str]:
 def files_of(names: Mapping[K, str]) -> dict[K, str]:
     """The same for things that are called by these names, several of which may be equal."""
     out: dict[K, str] = {}
-    taken: set[str] = {"index.html"}
+    used_names: set[str] = {"index.html"}
     for key, text in names.items():
         base = re.sub(r"[^\w.-]+", "-", text).strip("-.")[:80] or "page"
         name, count = f"{base}.html", 2
-        while name.casefold() in taken:
+        while name.casefold() in used_names:
             name, count = f"{base}-{count}.html", count + 1
-        taken.add(name.casefold())
+        used_names.add(name.casefold())
         out[key] = name
     return out

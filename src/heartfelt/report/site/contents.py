@@ -66,9 +66,9 @@ class QuestionShown:
 class Contents:
     """What the pages of one board's stimuli show, by stimulus."""
 
-    def __init__(self, site: Site, place: int) -> None:
+    def __init__(self, site: Site, board_index: int) -> None:
         self.site = site
-        self.board: SiteBoard = site.boards[place]
+        self.board: SiteBoard = site.boards[board_index]
         published, scores = site.published, self.board.scores
         self.study = published.study
         self._named: dict[str, dict[str, str]] = {}
@@ -96,16 +96,18 @@ class Contents:
                 self._systems.setdefault(name, (row.system, row.intent))
         self._ends = _ends(scores, self.study)
         study = self.study
-        asked = study.asked if study is not None else ()
-        self._words = {question.id: say(question.text) for question in asked}
+        study_questions = study.asked if study is not None else ()
+        self._words = {question.id: say(question.text) for question in study_questions}
         self._categories = _categories(scores)
         if study is not None:
-            self._categories |= {question.id: study.scale_of(question.id).labels() for question in asked}
-            self._named = {
-                "system": {each.id: each.name or each.id for each in study.systems},
-                "prompt": {each.id: say(each.text) for each in study.prompts if each.text},
+            self._categories |= {
+                question.id: study.scale_of(question.id).labels() for question in study_questions
             }
-        self._places = {question: place for place, question in enumerate(self._words)}
+            self._named = {
+                "system": {system.id: system.name or system.id for system in study.systems},
+                "prompt": {prompt.id: say(prompt.text) for prompt in study.prompts if prompt.text},
+            }
+        self._places = {question: index for index, question in enumerate(self._words)}
         self._answers = {model: quote(f"../models/{file}") for model, file in site.models.items()}
 
     def is_hidden(self, name: str) -> bool:
@@ -130,13 +132,13 @@ class Contents:
 
     def facts(self, name: str) -> list[tuple[str, str]]:
         """What is known of a stimulus."""
-        known = [
+        facts = [
             (spaced(fact), str(value)) for fact, value in self._facts.get(name, ()) if value not in (None, "")
         ]
-        if not known:
+        if not facts:
             system, intent = self._systems.get(name, (None, None))
-            known = [(fact, value) for fact, value in (("system", system), ("intent", intent)) if value]
-        return [(fact, self._named.get(fact, {}).get(value, value)) for fact, value in known]
+            facts = [(fact, value) for fact, value in (("system", system), ("intent", intent)) if value]
+        return [(fact, self._named.get(fact, {}).get(value, value)) for fact, value in facts]
 
     def questions(self, name: str) -> list[QuestionShown]:
         """What was asked about a stimulus, in the study's order."""
@@ -144,7 +146,7 @@ class Contents:
         last = len(self._places)
         return [
             shown
-            for question in sorted(order, key=lambda each: self._places.get(each, last))
+            for question in sorted(order, key=lambda name: self._places.get(name, last))
             for shown in self._question(name, question, self._rows.get(name, {}).get(question, []))
         ]
 
@@ -160,10 +162,10 @@ class Contents:
         words = self._words.get(question, "")
         if single or (name, question) in self._labels:
             yield self._single(name, question, words, single)
-        for pair, mine in pairs.items():
+        for pair, pair_rows in pairs.items():
             first, second = pair.split(SEPARATOR)[:2]
-            other = second if first == name else first
-            share = mine[0].truth
+            opponent = second if first == name else first
+            share = pair_rows[0].truth
             share = None if share is None else (share if first == name else 1 - share)
             label = "" if share is None else f"{number(100 * share, 0)}% preferred this one"
             answers = tuple(
@@ -173,10 +175,18 @@ class Contents:
                     None,
                     "this one" if (row.code or 0) * (1 if first == name else -1) > 0 else "the other",
                 )
-                for row in mine
+                for row in pair_rows
             )
             yield QuestionShown(
-                f"{spaced(question)}: compared with {other}", words, label, "", (), answers, None, None, None
+                f"{spaced(question)}: compared with {opponent}",
+                words,
+                label,
+                "",
+                (),
+                answers,
+                None,
+                None,
+                None,
             )
 
     def _single(self, name: str, question: str, words: str, rows: Sequence[_Row]) -> QuestionShown:
@@ -206,10 +216,10 @@ class Contents:
             band = None if low is None or high is None else (low, round(high - low, 2))
         answers = sorted(
             (self._answer(row, ends if row.code is not None else None, row.off) for row in rows),
-            key=lambda each: (each.failed, each.off is None, each.off or 0.0, each.model),
+            key=lambda answer: (answer.failed, answer.off is None, answer.off or 0.0, answer.model),
         )
         shown = None if ends is None else (_end(ends[0]), _end(ends[1]))
-        if not any(each.at is not None for each in answers):
+        if not any(answer.at is not None for answer in answers):
             shown = None
         bars = self._bars(name, question, names)
         return QuestionShown(spaced(question), words, text, note, bars, tuple(answers), shown, at, band)
@@ -243,16 +253,25 @@ class Contents:
         return tuple(AnswerBar(label, count, round(100 * count / most, 1)) for label, count in lines)
 
     def _answer(
-        self, row: _Row, ends: tuple[float, float] | None, off: float | None, words: str | None = None
+        self,
+        row: _Row,
+        ends: tuple[float, float] | None,
+        absolute_error: float | None,
+        words: str | None = None,
     ) -> ModelAnswer:
-        given = row.code if row.code is not None else row.score
-        text = words or row.answer or (number(given, 2) if given is not None else "")
+        answered = row.code if row.code is not None else row.score
+        text = words or row.answer or (number(answered, 2) if answered is not None else "")
         if row.kind == "binary" and row.answer is None and row.predicted is not None:
             text = (
-                f"{_side(row.predicted)} ({number(given, 2)})" if given is not None else _side(row.predicted)
+                f"{_side(row.predicted)} ({number(answered, 2)})"
+                if answered is not None
+                else _side(row.predicted)
             )
         if not row.answered:
-            text, off = f"failed: {without_secrets(row.problem or 'no prediction was given')}", None
+            text, absolute_error = (
+                f"failed: {without_secrets(row.problem or 'no prediction was given')}",
+                None,
+            )
         # Numbers that are not on the scale can only be ordered: they are off by ranks, not by points.
         by_rank = row.code is None and row.kind in ("numbers", "ordinal", "strengths")
         text = text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
@@ -261,10 +280,14 @@ class Contents:
             self._answers[row.model],
             self.site.colours[row.model],
             text,
-            given if row.answered else None,
-            None if by_rank else off,
-            "–" if off is None else _ranks(off) if by_rank else number(off, 2),
-            _at(given, ends) if row.answered else None,
+            answered if row.answered else None,
+            None if by_rank else absolute_error,
+            "–"
+            if absolute_error is None
+            else _ranks(absolute_error)
+            if by_rank
+            else number(absolute_error, 2),
+            _at(answered, ends) if row.answered else None,
             not row.answered,
         )
 
@@ -291,7 +314,7 @@ class _Row:
 
 def _rows(scores: Scores) -> Iterator[_Row]:
     """Every public answer, once for each question: of two tasks with the same questions the first."""
-    seen: set[tuple[str, ...]] = set()
+    visited: set[tuple[str, ...]] = set()
     columns = [
         "model",
         *ITEM,
@@ -306,14 +329,14 @@ def _rows(scores: Scores) -> Iterator[_Row]:
         "problem",
     ]
     for task in scores.tasks:
-        if tuple(task.questions) in seen and task.kind in ("ordinal", "numbers"):
+        if tuple(task.questions) in visited and task.kind in ("ordinal", "numbers"):
             continue
         if task.kind != "choices":
-            seen.add(tuple(task.questions))
+            visited.add(tuple(task.questions))
         errors = scores.errors(task).select("model", *ITEM, "off")
-        mine = scores.rows.filter(pl.col("task") == task.id).select(columns)
-        mine = mine.join(errors, on=["model", *ITEM], how="left", maintain_order="left")
-        for values in mine.iter_rows():
+        task_rows = scores.rows.filter(pl.col("task") == task.id).select(columns)
+        task_rows = task_rows.join(errors, on=["model", *ITEM], how="left", maintain_order="left")
+        for values in task_rows.iter_rows():
             yield _Row(task.kind, *values)
 
 
@@ -321,8 +344,10 @@ def _categories(scores: Scores) -> dict[str, dict[float, str]]:
     """The words of every category that a model answered with, by question and code."""
     out: dict[str, dict[float, str]] = defaultdict(dict)
     worded = [task.id for task in scores.tasks if task.kind in ("categories", "ordinal", "binary")]
-    given = scores.rows.filter(pl.col("task").is_in(worded)).select("question", "code", "answer").drop_nulls()
-    for question, code, answer in given.unique().iter_rows():
+    answers = (
+        scores.rows.filter(pl.col("task").is_in(worded)).select("question", "code", "answer").drop_nulls()
+    )
+    for question, code, answer in answers.unique().iter_rows():
         out[question][code] = answer
     return out
 
@@ -366,8 +391,8 @@ def _binned(votes: Sequence[tuple[float, int]], ends: tuple[float, float] | None
     ]
 
 
-def _ranks(off: float) -> str:
-    return f"{number(off, 0)} ranks"
+def _ranks(absolute_error: float) -> str:
+    return f"{number(absolute_error, 0)} ranks"
 
 
 def _end(value: float) -> str:

@@ -38,11 +38,12 @@ def own_asset(name: str) -> str:
     return files(_OWN).joinpath("assets", name).read_text(encoding="utf-8")
 
 
-def must_be_ours(target: Path, mark: str, what: str) -> None:
+def must_be_ours(target: Path, mark: str, content: str) -> None:
     """Raise where a folder that is to be replaced holds anything but an earlier site; ``mark`` is a file that every site has."""
     if target.exists() and (not target.is_dir() or (any(target.iterdir()) and not (target / mark).is_file())):
         raise InputError(
-            f"{target} already exists and is not {what}.", "Choose another folder, or remove this one first."
+            f"{target} already exists and is not {content}.",
+            "Choose another folder, or remove this one first.",
         )
 
 

@@ -44,19 +44,24 @@ def model_page(site: Site, model: str, addresses: Mapping[Key, str]) -> ReportPa
     charts: dict[str, Chart | Absent] = {}
     sections = []
     for board in boards:
-        place = site.boards.index(board)
-        parts = [_task(site, board, place, task, model, charts, addresses) for task in board.scores.tasks]
+        board_index = site.boards.index(board)
+        parts = [
+            _task(site, board, board_index, task, model, charts, addresses) for task in board.scores.tasks
+        ]
         title = board.scores.title if len(boards) > 1 else "Scores"
-        sections.append(Section(f"board-{place}", title, html=joined(*parts), short=title))
-        sections.append(_failures(board, place, model, addresses, len(boards) > 1))
-        sections.append(_comparisons(board, place, model, len(boards) > 1))
+        sections.append(Section(f"board-{board_index}", title, html=joined(*parts), short=title))
+        sections.append(_failures(board, board_index, model, addresses, len(boards) > 1))
+        sections.append(_comparisons(board, board_index, model, len(boards) > 1))
     sections.append(_identity(boards, model))
     first = boards[0].scores
     facts = [
         ("boards" if len(boards) > 1 else "board", ", ".join(dict.fromkeys(b.scores.title for b in boards)))
     ]
     for task in first.tasks:
-        rank = next((each for each in first.ranks if (each.task, each.model) == (task.id, model)), None)
+        rank = next(
+            (task_rank for task_rank in first.ranks if (task_rank.task, task_rank.model) == (task.id, model)),
+            None,
+        )
         if rank is not None:
             facts.append((f"rank, {spaced(task.id)}", rank_text(rank)))
         worth = next((row for row in first.parts.worth if (row.task, row.model) == (task.id, model)), None)
@@ -69,7 +74,7 @@ def model_page(site: Site, model: str, addresses: Mapping[Key, str]) -> ReportPa
 def _task(
     site: Site,
     board: SiteBoard,
-    place: int,
+    board_index: int,
     task: ScoringTask,
     model: str,
     charts: dict[str, Chart | Absent],
@@ -83,9 +88,9 @@ def _task(
     ceiling, chance = scores.ceiling(task.id), scores.chance(task.id)
     lines = [f"{capital(scores.metric_title(task.headline))}: {interval(headline)}, failures counted."]
     levels = [
-        f"{name} {interval(each)}"
-        for name, each in (("Chance is", chance), ("the ceiling of these labels is", ceiling))
-        if each.value is not None
+        f"{name} {interval(estimate)}"
+        for name, estimate in (("Chance is", chance), ("the ceiling of these labels is", ceiling))
+        if estimate.value is not None
     ]
     share = scores.headline(task.id, model, "of_ceiling")
     below = any(rank.below_chance for rank in scores.ranks if (rank.task, rank.model) == (task.id, model))
@@ -100,16 +105,16 @@ def _task(
         "chance": lambda row: row.chance,
         "ceiling": lambda row: row.ceiling,
     }
-    mine = [score for score in scores.scores if (score.task, score.model) == (task.id, model)]
-    if any(score.at for score in mine):
+    model_scores = [score for score in scores.scores if (score.task, score.model) == (task.id, model)]
+    if any(score.at for score in model_scores):
         columns = {"metric": columns["metric"], "decided by": lambda row: row.at, **columns}
-    items = [score for score in mine if score.aggregation == "item"]
-    others = [score for score in mine if score.aggregation != "item"]
+    items = [score for score in model_scores if score.aggregation == "item"]
+    other_scores = [score for score in model_scores if score.aggregation != "item"]
     figures = []
     for column in SLICED_BY:
         chart = _slice_chart(scores, task, model, column, site.colours[model])
         if chart is not None:
-            name = f"slice-{place}-{scores.tasks.index(task)}-{column}"
+            name = f"slice-{board_index}-{scores.tasks.index(task)}-{column}"
             charts[name] = chart
             figures.append(figure_block(name, charts, files=False))
     return joined(
@@ -117,11 +122,11 @@ def _task(
         bullets(lines, "verdict"),
         table_of(f"{spaced(task.id)}: scores by item", items, columns),
         folded(
-            f"{len(others)} scores by system and within cells",
-            table_of(f"{spaced(task.id)}: scores by system and within cells", others, columns),
+            f"{len(other_scores)} scores by system and within cells",
+            table_of(f"{spaced(task.id)}: scores by system and within cells", other_scores, columns),
         ),
         side_by_side(*figures) if len(figures) > 1 else joined(*figures),
-        _extremes(board, place, task, model, addresses),
+        _extremes(board, board_index, task, model, addresses),
     )
 
 
@@ -133,10 +138,10 @@ def capital(words: str) -> str:
 def _slice_chart(scores: Scores, task: ScoringTask, model: str, column: str, colour: str) -> Chart | None:
     """The headline in every slice of a column; None where there are none, or only one."""
     wanted = (task.id, task.headline, model, column)
-    mine = [row for row in scores.slices if (row.task, row.metric, row.model, row.column) == wanted]
-    if len(mine) < 2:
+    model_slices = [row for row in scores.slices if (row.task, row.metric, row.model, row.column) == wanted]
+    if len(model_slices) < 2:
         return None
-    left_out = max(0, len(mine) - MOST_SLICES)
+    left_out = max(0, len(model_slices) - MOST_SLICES)
     items = [
         Item(
             spaced(row.value),
@@ -146,34 +151,34 @@ def _slice_chart(scores: Scores, task: ScoringTask, model: str, column: str, col
             f"{plural(row.items, 'item')}",
             {"items": row.items},
         )
-        for row in mine[:MOST_SLICES]
+        for row in model_slices[:MOST_SLICES]
         if row.estimate.value is not None
     ]
     overall = scores.headline(task.id, model, "estimate")
     lines = () if overall.value is None else (Line(overall.value, "all"),)
-    made = IntervalPanels(letters=False)
-    made.add("", scores.metric_title(task.headline), items, lines=lines)
+    panels = IntervalPanels(letters=False)
+    panels.add("", scores.metric_title(task.headline), items, lines=lines)
     caption = f"On the answered items of each {spaced(column)}, with 95% intervals over stimuli. Small slices say little."
     if left_out:
         caption += f" {plural(left_out, 'slice')} more are in the bench's own report."
-    chart = made.chart(f"{spaced(task.id)} by {spaced(column)}", caption, "")
+    chart = panels.chart(f"{spaced(task.id)} by {spaced(column)}", caption, "")
     return chart if isinstance(chart, Chart) else None
 
 
-def stimulus_link(name: str, place: int, addresses: Mapping[Key, str]) -> Markup:
+def stimulus_link(name: str, board_index: int, addresses: Mapping[Key, str]) -> Markup:
     """Links to the pages of a stimulus, or of every member of a set."""
-    parts = [name] if (place, name) in addresses else name.split(SEPARATOR)
+    parts = [name] if (board_index, name) in addresses else name.split(SEPARATOR)
     link = Markup('<a href="../stimuli/{}">{}</a>')
     return Markup(" and ").join(
-        link.format(quote(addresses[place, part]), part)
-        if (place, part) in addresses
+        link.format(quote(addresses[board_index, part]), part)
+        if (board_index, part) in addresses
         else Markup.escape(part)
         for part in parts
     )
 
 
 def _extremes(
-    board: SiteBoard, place: int, task: ScoringTask, model: str, addresses: Mapping[Key, str]
+    board: SiteBoard, board_index: int, task: ScoringTask, model: str, addresses: Mapping[Key, str]
 ) -> Markup:
     """The items on which the model was furthest off, and those it got best."""
     scores = board.scores
@@ -196,7 +201,7 @@ def _extremes(
                 "answer",
                 "ranks off" if by_rank else "off by",
             ],
-            [_line(row, place, task, several, addresses) for row in rows.iter_rows(named=True)],
+            [_line(row, board_index, task, several, addresses) for row in rows.iter_rows(named=True)],
         )
         for caption, rows in (
             (f"{spaced(task.id)}: worst items", worst),
@@ -208,22 +213,24 @@ def _extremes(
 
 def _line(
     row: Mapping[str, float | str | None],
-    place: int,
+    board_index: int,
     task: ScoringTask,
     several: bool,
     addresses: Mapping[Key, str],
 ) -> list[CellValue]:
-    given = row["code"] if row["code"] is not None else row["score"]
+    answered = row["code"] if row["code"] is not None else row["score"]
     label: CellValue = row["truth"]
     if task.kind == "binary":
         label = {1.0: "present", 0.0: "absent"}.get(float(row["truth"] or 0.0), label)
-    answer: CellValue = row["answer"] if task.kind in ("categories", "ordinal") and row["answer"] else given
+    answer: CellValue = (
+        row["answer"] if task.kind in ("categories", "ordinal") and row["answer"] else answered
+    )
     question: list[CellValue] = [spaced(str(row["question"]))] if several else []
-    return [stimulus_link(str(row["stimulus"]), place, addresses), *question, label, answer, row["off"]]
+    return [stimulus_link(str(row["stimulus"]), board_index, addresses), *question, label, answer, row["off"]]
 
 
 def _failures(
-    board: SiteBoard, place: int, model: str, addresses: Mapping[Key, str], several: bool
+    board: SiteBoard, board_index: int, model: str, addresses: Mapping[Key, str], several: bool
 ) -> Section:
     """Why the model did not answer, how often, and on which items."""
     scores = board.scores
@@ -235,7 +242,7 @@ def _failures(
     failed = scores.rows.filter((pl.col("model") == model) & ~pl.col("answered"))
     items: list[Sequence[CellValue]] = [
         [
-            stimulus_link(row["stimulus"], place, addresses),
+            stimulus_link(row["stimulus"], board_index, addresses),
             spaced(row["question"]),
             without_secrets(row["problem"] or "no prediction was given"),
         ]
@@ -250,10 +257,10 @@ def _failures(
     title = f"Failures: {scores.title}" if several else "Failures"
     if not reasons:
         html = absent("It answered everything it was asked.")
-    return Section(f"failures-{place}", title, html=html, short="Failures")
+    return Section(f"failures-{board_index}", title, html=html, short="Failures")
 
 
-def _comparisons(board: SiteBoard, place: int, model: str, several: bool) -> Section:
+def _comparisons(board: SiteBoard, board_index: int, model: str, several: bool) -> Section:
     """How the model compares with every other."""
     scores = board.scores
     parts = []
@@ -273,16 +280,16 @@ def _comparisons(board: SiteBoard, place: int, model: str, several: bool) -> Sec
         )
     title = f"Other models: {scores.title}" if several else "Compared with other models"
     lead = "Above 0 this model has the larger number. Pairs are compared on the items both were asked about, failures counted."
-    return Section(f"others-{place}", title, lead, joined(*parts), "ModelComparison")
+    return Section(f"others-{board_index}", title, lead, joined(*parts), "ModelComparison")
 
 
 def _towards(pair: ModelComparison, model: str) -> Estimate:
     """The difference of a pair, this model first."""
-    own = pair.difference
-    if pair.first == model or own.value is None:
-        return own
-    low, high = (None if end is None else -end for end in (own.high, own.low))
-    return replace(own, value=-own.value, low=low, high=high)
+    difference = pair.difference
+    if pair.first == model or difference.value is None:
+        return difference
+    low, high = (None if end is None else -end for end in (difference.high, difference.low))
+    return replace(difference, value=-difference.value, low=low, high=high)
 
 
 def _identity(boards: Sequence[SiteBoard], model: str) -> Section:

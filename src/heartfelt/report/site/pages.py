@@ -34,18 +34,18 @@ def index_page(site: Site, pages: Mapping[str, str], stimuli: int) -> ReportPage
     def linked(model: str) -> CellValue:
         return MODEL.format(site.colours[model], quote(f"models/{site.models[model]}"), model)
 
-    for place, board in enumerate(site.boards):
+    for index, board in enumerate(site.boards):
         scores = board.scores
         outcome = [sentence for task in scores.tasks for sentence in sentences(scores, task)[:1]]
         parts: list[Markup] = [bullets(outcome, "verdict")]
         for at, task in enumerate(scores.tasks):
-            name = f"board-{place}-{at}"
+            name = f"board-{index}-{at}"
             charts[name] = leaderboard(scores, task, site.colours)
             parts += [figure_block(name, charts, files=False), leaderboard_table(scores, task, linked)]
         notes = (*board.notes, *_hidden_note(board))
         lead = " ".join(notes)
         heading = scores.title if len(site.boards) > 1 else "Leaderboard"
-        sections.append(Section(f"board-{place}", heading, lead, joined(*parts), scores.title))
+        sections.append(Section(f"board-{index}", heading, lead, joined(*parts), scores.title))
     sections.append(_runs_section(site, pages))
     facts = [
         ("benches", number(len(site.runs))),
@@ -92,8 +92,8 @@ def models_page(site: Site) -> ReportPage:
             for board, task in headlines
         ]
         answered = [board.scores.answered(task.id, model) for board in boards for task in board.scores.tasks]
-        done, items = (sum(each[at] for each in answered) for at in (0, 1))
-        known = (
+        done, items = (sum(counts[at] for counts in answered) for at in (0, 1))
+        details = (
             ("–", None, None)
             if about is None
             else (about.spec, about.version, about.hash and about.hash[:12])
@@ -103,7 +103,7 @@ def models_page(site: Site) -> ReportPage:
                 MODEL.format(site.colours[model], quote(file), model),
                 *scores,
                 f"{number(done)} of {number(items)}",
-                *known,
+                *details,
             ]
         )
     names = [
@@ -120,10 +120,11 @@ def run_page(run: ScoredRun, site: Site, home: Path, target: Path) -> ReportPage
     """A bench's page: everything but what plays, which is in the bench's own report."""
     scores = renamed(run.scores, display_names(run.scores.models, run.scores.about))
     charts = bench_charts(scores, ["leaderboard", "shares"])
-    own = {model: site.colours[model] for model in scores.models if model in site.colours}
-    if len(own) == len(scores.models):
+    run_colours = {model: site.colours[model] for model in scores.models if model in site.colours}
+    if len(run_colours) == len(scores.models):
         charts |= {
-            f"leaderboard-{place}": leaderboard(scores, task, own) for place, task in enumerate(scores.tasks)
+            f"leaderboard-{index}": leaderboard(scores, task, run_colours)
+            for index, task in enumerate(scores.tasks)
         }
     links = [Markup('<a class="button" href="../index.html">All benches</a>')]
     report = folder_of(run, home) / PAGE
@@ -144,9 +145,9 @@ def run_page(run: ScoredRun, site: Site, home: Path, target: Path) -> ReportPage
 def submit_page(site: Site) -> ReportPage:
     """How to get a model onto the leaderboard, with the file it takes."""
     sections = []
-    for place, board in enumerate(site.boards):
+    for index, board in enumerate(site.boards):
         title = board.scores.title if len(site.boards) > 1 else "The file"
-        sections.append(Section(f"file-{place}", title, html=_file(site, board)))
+        sections.append(Section(f"file-{index}", title, html=_file(site, board)))
     sections.append(
         Section("send", "Where to send it" if site.submit_to else "How to score it", html=_sending(site))
     )
@@ -159,7 +160,7 @@ def _file(site: Site, board: SiteBoard) -> Markup:
     scores = board.scores
     kinds = {task.kind for task in scores.tasks}
     worded = {question: task.kind for task in reversed(scores.tasks) for question in task.questions}
-    given = {
+    defaults = {
         "numbers": "4.2",
         "binary": "0.8",
         "categories": "joy",
@@ -177,7 +178,9 @@ def _file(site: Site, board: SiteBoard) -> Markup:
                 stimulus,
                 question,
                 *(
-                    given.get(worded[question], "1") if column.get(worded[question], "value") == name else ""
+                    defaults.get(worded[question], "1")
+                    if column.get(worded[question], "value") == name
+                    else ""
                     for name in used
                 ),
             ]

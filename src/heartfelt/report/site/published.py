@@ -65,8 +65,8 @@ class PublicFacts:
             self.stimuli["stimulus"].implode()
         )
         members = pl.col("stimulus").str.split(SEPARATOR)
-        known = self.items["stimulus"].unique().implode()
-        together = rows.filter(pairs).filter(members.list.eval(pl.element().is_in(known)).list.all())
+        stimuli = self.items["stimulus"].unique().implode()
+        together = rows.filter(pairs).filter(members.list.eval(pl.element().is_in(stimuli)).list.all())
         single = rows.filter(~pairs).join(self.items, on=ITEM, how="semi", maintain_order="left")
         return pl.concat([single, together])
 
@@ -147,10 +147,10 @@ def _hidden(
     if hold_out is None:
         return []
     parts = _parts(stimuli, benchmark)
-    known = [] if parts is None else parts["split"].drop_nulls().unique().sort().to_list()
-    if parts is None or hold_out not in known:
-        there = f"Parts: {', '.join(known)}." if known else "Point to a benchmark, which has parts."
-        raise InputError(f"{folder} has no part '{hold_out}' to hold out.", there)
+    part_names = [] if parts is None else parts["split"].drop_nulls().unique().sort().to_list()
+    if parts is None or hold_out not in part_names:
+        hint = f"Parts: {', '.join(part_names)}." if part_names else "Point to a benchmark, which has parts."
+        raise InputError(f"{folder} has no part '{hold_out}' to hold out.", hint)
     return parts.filter(pl.col("split") == hold_out)["stimulus"].to_list()
 
 

@@ -70,8 +70,8 @@ def read_run(home: Path, name: str) -> ScoredRun:
     except (OSError, pl.exceptions.PolarsError):
         return ScoredRun(name, scores, pl.DataFrame(schema=_COLUMNS), f"{name} has no readable {ITEMS}")
     if "counted" not in items.columns:
-        why = f"{name} was scored by an earlier version: its pairs are compared on answered items; score it again"
-        return ScoredRun(name, scores, items, why_answered_only=why)
+        reason = f"{name} was scored by an earlier version: its pairs are compared on answered items; score it again"
+        return ScoredRun(name, scores, items, why_answered_only=reason)
     return ScoredRun(name, scores, items)
 
 

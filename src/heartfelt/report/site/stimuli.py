@@ -31,13 +31,16 @@ Key: TypeAlias = tuple[int, str]
 def stimulus_addresses(site: Site) -> dict[Key, str]:
     """The file name of every stimulus's page, by board and stimulus."""
     names: dict[Key, str] = {}
-    known = site.published.stimuli["stimulus"].to_list()
-    for place, board in enumerate(site.boards):
+    published_names = site.published.stimuli["stimulus"].to_list()
+    for index, board in enumerate(site.boards):
         rows = board.scores.rows["stimulus"].unique(maintain_order=True).to_list()
         members = (
             [part for name in rows for part in name.split(SEPARATOR)] if _compares(board.scores) else rows
         )
-        names |= {(place, name): name for name in dict.fromkeys([*(known if place == 0 else ()), *members])}
+        names |= {
+            (index, name): name
+            for name in dict.fromkeys([*(published_names if index == 0 else ()), *members])
+        }
     return files_of(names)
 
 
@@ -50,7 +53,7 @@ def write_stimuli(
     addresses: Mapping[Key, str],
     folder: Path,
     target: Path,
-    places: Mapping[str, str],
+    menu: Mapping[str, str],
     *,
     copy_media: bool = False,
     progress: Progress | None = None,
@@ -60,9 +63,9 @@ def write_stimuli(
     home.mkdir()
     media = _media(site.published, folder, target, copy_media)
     page, done = template("stimulus.html"), 0
-    frame = Frame(site.title, places).parts
+    frame = Frame(site.title, menu).parts
     keys = list(addresses)
-    contents = [Contents(site, place) for place in range(len(site.boards))]
+    contents = [Contents(site, index) for index in range(len(site.boards))]
     for done, key in enumerate(keys):
         near = [addresses[keys[at]] if 0 <= at < len(keys) else None for at in (done - 1, done + 1)]
         shown = contents[key[0]]
@@ -86,7 +89,7 @@ def write_stimuli(
         (home / addresses[key]).write_text(text, encoding="utf-8")
         if progress is not None and done % 100 == 0:
             progress("writing stimuli", done, len(keys))
-    listed = render_page(_list(site, addresses, contents), Frame(site.title, places, "Stimuli"))
+    listed = render_page(_list(site, addresses, contents), Frame(site.title, menu, "Stimuli"))
     (home / "index.html").write_text(listed, encoding="utf-8")
 
 
@@ -112,14 +115,14 @@ def _list(site: Site, addresses: Mapping[Key, str], contents: Sequence[Contents]
     rows, links = [], []
     for key, file in addresses.items():
         facts = dict(contents[key[0]].facts(key[1]))
-        off, answered, models = contents[key[0]].error(key[1])
+        absolute_error, answered, models = contents[key[0]].error(key[1])
         source = [site.boards[key[0]].scores.title] if several else []
         rows.append(
             [
                 key[1],
                 *source,
                 *(facts.get(name) for name in ("system", "intent", "prompt", "split")),
-                off,
+                absolute_error,
                 answered,
                 models,
             ]
@@ -136,15 +139,17 @@ def _list(site: Site, addresses: Mapping[Key, str], contents: Sequence[Contents]
         {"label": "answers", "kind": "number", "places": 0},
         {"label": "failures", "kind": "number", "places": 0},
     ]
-    used = [place for place in range(len(columns)) if any(row[place] not in (None, "") for row in rows)]
+    used = [column for column in range(len(columns)) if any(row[column] not in (None, "") for row in rows)]
     used = [
-        place for place in used if columns[place]["label"] != "failures" or any(row[place] for row in rows)
+        column
+        for column in used
+        if columns[column]["label"] != "failures" or any(row[column] for row in rows)
     ]
     for column in columns:
         column |= {"long": True} if column["label"] == "prompt" else {}
     listed = {
-        "columns": [columns[place] for place in used],
-        "rows": [[row[place] for place in used] for row in rows],
+        "columns": [columns[column] for column in used],
+        "rows": [[row[column] for column in used] for row in rows],
         "total": len(rows),
         "links": links,
         "title": "Stimuli",

@@ -62,8 +62,10 @@ def write_site(
         PublicFacts() if options.release is None else read_published(options.release, options.hold_out)
     )
     site = site_of(runs, published, options.title, options.submit_to)
-    known = set(published.stimuli["stimulus"])
-    if options.release is not None and known.isdisjoint(name for run in runs for name in members(run.items)):
+    stimuli = set(published.stimuli["stimulus"])
+    if options.release is not None and stimuli.isdisjoint(
+        name for run in runs for name in members(run.items)
+    ):
         raise InputError(
             f"{options.release} has none of the stimuli that the benches below {home} are about.",
             "Give the release that the benches were scored on.",
@@ -85,15 +87,15 @@ def _write(
     site: Site, folder: Path, target: Path, home: Path, options: SiteOptions, progress: Progress | None
 ) -> None:
     addresses = stimulus_addresses(site) if options.stimuli else {}
-    places = {"Leaderboard": "index.html", "Models": "models/index.html"}
-    places |= {"Stimuli": "stimuli/index.html"} if addresses else {}
-    places |= {"Submit": "submit.html"}
+    menu = {"Leaderboard": "index.html", "Models": "models/index.html"}
+    menu |= {"Stimuli": "stimuli/index.html"} if addresses else {}
+    menu |= {"Submit": "submit.html"}
     write_assets(folder)
 
     def put(path: str, text: str) -> None:
         (folder / path).write_text(text, encoding="utf-8")
 
-    inside = Frame(site.title, places)
+    inside = Frame(site.title, menu)
     for name in ("models", "runs"):
         (folder / name).mkdir()
     pages = file_names([run.name for run in site.runs])
@@ -105,9 +107,7 @@ def _write(
             progress("writing models", done, len(site.models))
     put("models/index.html", render_page(models_page(site), replace(inside, here="Models")))
     if addresses:
-        write_stimuli(
-            site, addresses, folder, target, places, copy_media=options.copy_media, progress=progress
-        )
+        write_stimuli(site, addresses, folder, target, menu, copy_media=options.copy_media, progress=progress)
     put(
         "index.html",
         render_page(index_page(site, pages, len(addresses)), replace(inside, here="Leaderboard", root="")),

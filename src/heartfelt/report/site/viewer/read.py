@@ -140,7 +140,7 @@ def read_run_folder(folder: Path) -> RunView:
         samples,
         exchanges,
         tuple(names.values()),
-        {names[name]: each for name, each in about.items() if name in names},
+        {names[name]: info for name, info in about.items() if name in names},
         names,
     )
 
@@ -178,19 +178,19 @@ def _scored(folder: Path, scores: Scores | None) -> pl.DataFrame:
     parts = [empty]
     scores = replace(scores, rows=rows)
     for task in scores.tasks:
-        mine = rows.filter(pl.col("task") == task.id)
+        task_rows = rows.filter(pl.col("task") == task.id)
         errors = scores.errors(task).select(*KEY, "off")
         low = pl.min_horizontal(pl.col("truth").min(), pl.col("code").min()).over("question")
         high = pl.max_horizontal(pl.col("truth").max(), pl.col("code").max()).over("question")
         reach: pl.Expr = pl.when(high > low).then(high - low)
         if task.kind in ("binary", "categories", "choices", "traces"):
             reach = pl.lit(1.0)
-        elif not mine["code"].is_not_null().any():
+        elif not task_rows["code"].is_not_null().any():
             reach = pl.len().over("model").cast(pl.Float64)
-        mine = mine.join(errors, on=KEY, how="left", maintain_order="left")
+        task_rows = task_rows.join(errors, on=KEY, how="left", maintain_order="left")
         error = (100 * pl.col("off") / reach).clip(0, 100).alias("error")
-        mine = mine.with_columns(error, pl.lit(task.kind).alias("kind"))
-        parts.append(mine.select(empty.columns).cast(empty.schema))
+        task_rows = task_rows.with_columns(error, pl.lit(task.kind).alias("kind"))
+        parts.append(task_rows.select(empty.columns).cast(empty.schema))
     return pl.concat(parts).unique(KEY, keep="first", maintain_order=True)
 
 
@@ -206,7 +206,7 @@ def _exchanges(
             predictions["model"][0] if predictions.height else ""
         )
         calls = pl.read_parquet(home / CALLS).sort("at")
-        known = set(calls.columns)
+        columns = set(calls.columns)
         for row in calls.iter_rows(named=True):
             texts = {
                 name: None if row.get(name) is None else without_secrets(str(row[name]))
@@ -217,7 +217,7 @@ def _exchanges(
                 row["at"],
                 row.get("status"),
                 row.get("form"),
-                texts["prompt"] if "prompt" in known else None,
+                texts["prompt"] if "prompt" in columns else None,
                 texts["completion"],
                 texts["reasoning"],
                 row.get("finish_reason"),
@@ -281,10 +281,13 @@ def _samples(
     repeats: Mapping[tuple[str, str, str], tuple[str, ...]],
 ) -> Iterator[ViewerSample]:
     for row in table.iter_rows(named=True):
-        own, item = row["call"], (row["model"], row["stimulus"], row["question"])
+        last_call, item = row["call"], (row["model"], row["stimulus"], row["question"])
         calls = by_item.get(item, [])
         paid = [exchanges[name] for name in calls if not exchanges[name].cached]
-        ordered = [*([own] if own in calls else []), *(each for each in reversed(calls) if each != own)]
+        ordered = [
+            *([last_call] if last_call in calls else []),
+            *(call for call in reversed(calls) if call != last_call),
+        ]
         yield ViewerSample(
             names[row["model"]],
             row["stimulus"],
@@ -305,7 +308,7 @@ def _samples(
             row["orders"],
             None if row["problem"] is None else without_secrets(row["problem"]),
             row["attempts"] or 0,
-            tuple(without_secrets(each) for each in json.loads(row["errors"] or "[]")),
+            tuple(without_secrets(error) for error in json.loads(row["errors"] or "[]")),
             row["seconds"],
             None if row["error"] is None else round(row["error"], 2),
             row["off"],
@@ -322,5 +325,5 @@ def _samples(
 
 def _sum(numbers: Iterable[N | None]) -> N | None:
     """The sum of the numbers there are; None where there are none."""
-    held = [number for number in numbers if number is not None]
-    return sum(held[1:], held[0]) if held else None
+    present = [number for number in numbers if number is not None]
+    return sum(present[1:], present[0]) if present else None

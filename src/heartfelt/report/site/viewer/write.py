@@ -77,19 +77,19 @@ def write_view(
         (folder / "index.html").write_text(text, encoding="utf-8")
         (folder / "data").mkdir()
         shards = range(0, len(view.samples), SHARD)
-        for place, start in enumerate(shards):
+        for shard, start in enumerate(shards):
             content = _shard(view, view.samples[start : start + SHARD])
-            (folder / "data" / f"{place}.js").write_text(
-                f"heartfeltShard({place},{content});\n", encoding="utf-8"
+            (folder / "data" / f"{shard}.js").write_text(
+                f"heartfeltShard({shard},{content});\n", encoding="utf-8"
             )
-            if progress is not None and place % 20 == 0:
+            if progress is not None and shard % 20 == 0:
                 progress("writing samples", start, len(view.samples))
     return target
 
 
 def _page(view: RunView, published: PublicFacts, target: Path, site: Path | None) -> ReportPage:
     labels = {(row["stimulus"], row["question"]): row for row in published.labels.iter_rows(named=True)}
-    colours = {model: distinct(place) for place, model in enumerate(view.models)}
+    colours = {model: distinct(index) for index, model in enumerate(view.models)}
     counts = Counter(_outcome(sample) for sample in view.samples)
     facts = [
         ("samples", number(len(view.samples))),
@@ -102,9 +102,9 @@ def _page(view: RunView, published: PublicFacts, target: Path, site: Path | None
         ("requests recorded", number(len(view.exchanges))),
     ]
     usages = _usages(view)
-    costs = [held.cost for held in usages.values() if held.cost is not None]
+    costs = [usage.cost for usage in usages.values() if usage.cost is not None]
     if usages:
-        tokens = sum(held.input_tokens + held.output_tokens for held in usages.values())
+        tokens = sum(usage.input_tokens + usage.output_tokens for usage in usages.values())
         facts.append(("tokens", number(tokens)))
     if costs:
         facts.append(("cost", money(sum(costs))))
@@ -114,10 +114,10 @@ def _page(view: RunView, published: PublicFacts, target: Path, site: Path | None
     media = {name: relative_address(path, target) for name, path in published.media.items() if name in names}
     prompts: dict[str, str] = {}
     if "prompt" in published.stimuli.columns:
-        known = published.stimuli.select("stimulus", "prompt").drop_nulls().iter_rows()
-        prompts = {name: prompt for name, prompt in known if name in names}
+        prompt_rows = published.stimuli.select("stimulus", "prompt").drop_nulls().iter_rows()
+        prompts = {name: prompt for name, prompt in prompt_rows if name in names}
     study = published.study
-    questions = {} if study is None else {each.id: say(each.text) for each in study.asked}
+    questions = {} if study is None else {question.id: say(question.text) for question in study.asked}
     more = {
         "samples": _listed(view, labels, colours),
         "shard": SHARD,
@@ -133,14 +133,14 @@ def _page(view: RunView, published: PublicFacts, target: Path, site: Path | None
     rows = [
         [
             model,
-            shown_spec(each.spec),
-            each.version,
-            each.hash and each.hash[:16],
-            each.identity and shown_spec(each.identity),
+            shown_spec(info.spec),
+            info.version,
+            info.hash and info.hash[:16],
+            info.identity and shown_spec(info.identity),
         ]
-        for model, each in view.about.items()
+        for model, info in view.about.items()
     ]
-    infos = {name: ModelInfo(name, name, usage=held) for name, held in usages.items()}
+    infos = {name: ModelInfo(name, name, usage=usage) for name, usage in usages.items()}
     repeated = {name: info for name, info in view.about.items() if info.consistency}
     about = table("Models", ["model", "asked for as", "version", "hash", "identity"], rows)
     sections = [Section("samples", "Samples", lead, _HTML)]
@@ -219,11 +219,11 @@ def _listed(
         {"label": "cost", "kind": "number", "places": 5},
     ]
     used = [
-        place for place in range(len(columns)) if place < 8 or any(row[place] is not None for row in rows)
+        column for column in range(len(columns)) if column < 8 or any(row[column] is not None for row in rows)
     ]
     return {
-        "columns": [columns[place] for place in used],
-        "rows": [[row[place] for place in used] for row in rows],
+        "columns": [columns[column] for column in used],
+        "rows": [[row[column] for column in used] for row in rows],
         "total": len(rows),
         "sorted": 5,
         "order": _worst_first(view.samples),
@@ -237,7 +237,7 @@ def _listed(
 def _worst_first(samples: Sequence[ViewerSample]) -> list[int]:
     """The places of samples by falling error, those without one last."""
     errors = [sample.error for sample in samples]
-    return sorted(range(len(samples)), key=lambda place: (errors[place] is None, -(errors[place] or 0.0)))
+    return sorted(range(len(samples)), key=lambda index: (errors[index] is None, -(errors[index] or 0.0)))
 
 
 def _label(sample: ViewerSample, label: Mapping[str, object] | None) -> str | None:
@@ -268,8 +268,8 @@ def _answer(sample: ViewerSample) -> str:
     elif sample.answer:
         text = sample.answer
     else:
-        given = sample.value if sample.value is not None else sample.score
-        text = number(given, 2) if given is not None else sample.members or sample.shares or "–"
+        answered = sample.value if sample.value is not None else sample.score
+        text = number(answered, 2) if answered is not None else sample.members or sample.shares or "–"
     return text if len(text) <= 60 else text[:59] + "…"
 
 
@@ -286,5 +286,5 @@ def _links(names: Mapping[str, None], site: Path | None, target: Path) -> dict[s
 
 def _shard(view: RunView, samples: Sequence[ViewerSample]) -> str:
     """Details of some samples, with the requests behind them."""
-    used = dict.fromkeys(each for sample in samples for each in sample.exchanges)
+    used = dict.fromkeys(exchange for sample in samples for exchange in sample.exchanges)
     return script_json({"samples": samples, "exchanges": {name: view.exchanges[name] for name in used}})
