@@ -35,17 +35,17 @@ def encode(command: Command[Any], names: Mapping[str, str] | None = None) -> tup
     """The path and the body of the request for a command; ``names`` are the questions' names in the trial."""
     if isinstance(command, Answer):
         values, verdicts = (
-            {(names or {}).get(name, name): value for name, value in given.items()}
-            for given in (command.values, command.verdicts)
+            {(names or {}).get(name, name): value for name, value in by_question.items()}
+            for by_question in (command.values, command.verdicts)
         )
         logged = ((name, getattr(command.log, name)) for name in _LOGGED if name != "fields")
         log = {name: value for name, value in logged if value not in (None, (), 0)}
         if command.log.fields:
             log["fields"] = {
                 (names or {}).get(name, name): {
-                    part: value for part, value in asdict(each).items() if value is not None
+                    part: value for part, value in asdict(field_log).items() if value is not None
                 }
-                for name, each in command.log.fields.items()
+                for name, field_log in command.log.fields.items()
             }
         body = {"trial": command.trial, "key": command.key, "values": values, "heard": log}
         return "/rate/answer", body | ({"verdicts": verdicts} if verdicts else {})
@@ -70,9 +70,9 @@ def decode(response: Mapping[str, Any], blinding: Blinding | None = None) -> Ste
     if kind == "questionnaire":
         return AskQuestionnaire(step["time"], tuple(step["questions"]))
     if kind != "trial":
-        known = {field.name for field in fields(STEPS[kind])}
-        other: Step = STEPS[kind](**{name: value for name, value in step.items() if name in known})
-        return other
+        field_names = {field.name for field in fields(STEPS[kind])}
+        decoded: Step = STEPS[kind](**{name: value for name, value in step.items() if name in field_names})
+        return decoded
     trial, names, media = step["trial"], step["questions"], step["media"]
     members, machine = step.get("members", ()), step.get("machine", {})
     if blinding is not None:

@@ -69,8 +69,8 @@ class RequestRefused(HTTPException):
         fix: str | None = None,
         headers: dict[str, str] | None = None,
     ) -> None:
-        known = _WORDS.get(status, _WORDS[400])
-        self.words = (problem or known[0], fix or known[1])
+        defaults = _WORDS.get(status, _WORDS[400])
+        self.words = (problem or defaults[0], fix or defaults[1])
         super().__init__(status, self.words[0], headers)
 
 
@@ -149,8 +149,8 @@ async def _heartfelt(request: Request, error: Exception) -> Response:
 async def http_problem(request: Request, error: Exception) -> Response:
     """The response to an HTTP exception."""
     assert isinstance(error, HTTPException)
-    known = _WORDS.get(error.status_code, (str(error.detail), _WORDS[400][1]))
-    words = error.words if isinstance(error, RequestRefused) else known
+    defaults = _WORDS.get(error.status_code, (str(error.detail), _WORDS[400][1]))
+    words = error.words if isinstance(error, RequestRefused) else defaults
     return problem_response(request, error.status_code, *words, error.headers)
 
 
@@ -163,14 +163,14 @@ async def _invalid(request: Request, error: Exception) -> Response:
     first = problems[0] if problems else {"loc": ("body",), "msg": "is not as described"}
     if first.get("type") == "json_invalid":
         return problem_response(request, 422, "The body is not valid JSON.", _WORDS[415][1])
-    place = ".".join(ascii(str(part)[:60])[1:-1] for part in first["loc"] if part != "body") or "the body"
+    location = ".".join(ascii(str(part)[:60])[1:-1] for part in first["loc"] if part != "body") or "the body"
     fix = (
         "Reload the page and try again."
         if request.url.path.startswith(f"{request.scope.get('root_path', '')}/rate/")
         else "Send what the API's description at /api/v1/docs asks for."
     )
     more = f" {len(problems) - 1} more problems." if len(problems) > 1 else ""
-    return problem_response(request, 422, f"{place}: {str(first['msg'])[:300]}.", fix + more)
+    return problem_response(request, 422, f"{location}: {str(first['msg'])[:300]}.", fix + more)
 
 
 def internal_error(request: Request, error: Exception) -> Response:

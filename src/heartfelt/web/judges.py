@@ -128,8 +128,8 @@ class _Judge:
             values = {name: value for name, value in values.items() if name in shown}
             verdicts = {name: verdict for name, verdict in verified.verdicts.items() if name in shown}
             heard = sum(self._durations.get(name) or 0.0 for name in names)
-            log = {name: each for name, each in verified.log.items() if name in shown}
-            seconds += sum(each.seconds or 0.0 for each in log.values())
+            log = {name: field_log for name, field_log in verified.log.items() if name in shown}
+            seconds += sum(field_log.seconds or 0.0 for field_log in log.values())
             return TrialReply(values, seconds, heard + seconds, verdicts, log)
 
         pages = simulated_pages(self._study, rng, about)
@@ -153,22 +153,24 @@ class _Judge:
         scale = self._study.scale_of(question)
         judged = [
             name
-            for place, name in enumerate(names)
-            if not trial.members or trial.members[place].kind == "judged"
+            for index, name in enumerate(names)
+            if not trial.members or trial.members[index].kind == "judged"
         ]
         if kind == "straightline":
             return _first(scale, len(judged), rng)
         if isinstance(scale, Trace):
-            own = habits if kind in _LOOKING else Habits(noise=4.0)
+            trace_habits = habits if kind in _LOOKING else Habits(noise=4.0)
             about = names[0] if kind in _LOOKING else f"nothing {rng.integers(1000)}"
-            return trace(scale, about, question, self._durations.get(names[0]), rng, own, seed=self._seed)
+            return trace(
+                scale, about, question, self._durations.get(names[0]), rng, trace_habits, seed=self._seed
+            )
         intent, codes = self._intent.get(names[0]), scale.codes()
         if intent in codes and kind in _LOOKING and not trial.members:
             as_intended = rng.random() < _AS_INTENDED
             return intent if as_intended else str(rng.choice(sorted(codes)))
-        known, meant = self._strength[question], self._intended.get(question, {})
+        strengths, by_intent = self._strength[question], self._intended.get(question, {})
         planted = [
-            known[name] + meant.get(str(self._intent.get(name)), 0.0) if kind in _LOOKING else 0.0
+            strengths[name] + by_intent.get(str(self._intent.get(name)), 0.0) if kind in _LOOKING else 0.0
             for name in judged
         ]
         if len(judged) == 1 < len(names) and judged[0] in {
@@ -196,4 +198,4 @@ def _first(scale: Scale, members: int, rng: np.random.Generator) -> Any:
         return {"samples": [(scale.low + scale.high) / 2.0] * 100}
     if not isinstance(scale, SetScale) and (scale.bounds() is None or scale.codes()):
         return simulated_answer(scale, rng)
-    return judge(scale, [50.0 - 5.0 * place for place in range(max(1, members))], rng, Habits(noise=0.0))
+    return judge(scale, [50.0 - 5.0 * index for index in range(max(1, members))], rng, Habits(noise=0.0))

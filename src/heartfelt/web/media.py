@@ -67,9 +67,9 @@ def _sent(path: Path, in_set: tuple[Path, ...], seed: bytes) -> tuple[Version, P
     if not in_set:
         return version, pieces
     longest = pieces.size
-    for other in in_set:
+    for medium in in_set:
         with suppress(OSError):  # one that is missing says nothing about the others
-            longest = max(longest, _stripped(other)[1].size)
+            longest = max(longest, _stripped(medium)[1].size)
     size = -(-(longest + SMALLEST) // SMALLEST) * SMALLEST
     return version, _padded_version(path, version, size, seed)
 
@@ -92,8 +92,8 @@ def _tag(secret: bytes, name: str, version: Version) -> str:
 async def media(request: Request) -> Response:
     """The file behind an id."""
     researcher = login_of(request) is not None
-    known = researcher or rater_of(request) is not None
-    if not known and not await is_admitted(request, adjudicator_of(request)):
+    is_rater = researcher or rater_of(request) is not None
+    if not is_rater and not await is_admitted(request, adjudicator_of(request)):
         raise RequestRefused(
             401, "Media are shown to raters and to the researcher.", "Open the link you were given."
         )
@@ -116,12 +116,12 @@ async def media(request: Request) -> Response:
         except OSError as error:
             raise _missing() from error
     unit = state_of(request).blinding.set_of(name)
-    others = [] if unit is None else collection.media_of_set(unit)
-    if not others:
+    set_media = [] if unit is None else collection.media_of_set(unit)
+    if not set_media:
         return await stripped_file(request, file.path, file.content_type, name, _CACHE_WEEK)
-    kinds = {other.content_type for other in others}
+    kinds = {member.content_type for member in set_media}
     content_type = file.content_type if len(kinds) == 1 else "application/octet-stream"
-    paths = tuple(sorted({other.path for other in others}))
+    paths = tuple(sorted({member.path for member in set_media}))
     return await stripped_file(request, file.path, content_type, name, _CACHE_WEEK, paths)
 
 
@@ -151,8 +151,8 @@ async def stripped_file(
         return Response(status_code=304, headers=headers)
     start, stop, code = _range(request, pieces.size, headers["etag"])
     if code == 416:
-        whole = {"content-range": f"bytes */{pieces.size}"}
-        raise RequestRefused(416, "The file is shorter than that.", "Ask for less.", whole)
+        size_header = {"content-range": f"bytes */{pieces.size}"}
+        raise RequestRefused(416, "The file is shorter than that.", "Ask for less.", size_header)
     if code == 206:
         headers["content-range"] = f"bytes {start}-{stop - 1}/{pieces.size}"
     headers["content-length"] = str(stop - start)

@@ -112,24 +112,24 @@ class Batcher:
     async def _lane(self) -> None:
         loop = asyncio.get_running_loop()
         while True:
-            taken = [await self._queue.get()]
+            batch = [await self._queue.get()]
             if self._queue.qsize() < self._size - 1:
                 await asyncio.sleep(self._wait)
-            while len(taken) < self._size and not self._queue.empty():
-                taken.append(self._queue.get_nowait())
+            while len(batch) < self._size and not self._queue.empty():
+                batch.append(self._queue.get_nowait())
             # A client that has hung up is not waiting for an answer.
-            taken = [(case, answer) for case, answer in taken if not answer.done()]
-            if not taken:
+            batch = [(case, answer) for case, answer in batch if not answer.done()]
+            if not batch:
                 continue
             self.batches += 1
             try:
-                outcomes = await loop.run_in_executor(self._pool, self._work, [case for case, _ in taken])
+                outcomes = await loop.run_in_executor(self._pool, self._work, [case for case, _ in batch])
             except Exception as error:  # noqa: BLE001  # the edge: every waiting client gets the error
-                for _, answer in taken:
+                for _, answer in batch:
                     if not answer.done():
                         answer.set_exception(error)
                 continue
-            for (_, answer), outcome in zip(taken, outcomes, strict=True):
+            for (_, answer), outcome in zip(batch, outcomes, strict=True):
                 if not answer.done():
                     answer.set_result(outcome)
 
@@ -244,10 +244,10 @@ def read_request(body: bytes) -> Query:
     scale = _scale(content.get("scale"))
     if "members" not in content:
         return Query(*_file(content), tuple(texts), together, scale)
-    given = content["members"]
-    if not isinstance(given, list) or not 2 <= len(given) <= _MOST_MEMBERS:
+    member_files = content["members"]
+    if not isinstance(member_files, list) or not 2 <= len(member_files) <= _MOST_MEMBERS:
         raise RefusedRequest("'members' is not a list of stimuli.", f"Send 2 to {_MOST_MEMBERS} of them.")
-    members = tuple(_file(each if isinstance(each, dict) else {}) for each in given)
+    members = tuple(_file(member if isinstance(member, dict) else {}) for member in member_files)
     if len({name for name, _ in members}) < len(members):
         raise RefusedRequest("Two members have the same name.", "A stimulus is not compared with itself.")
     if not isinstance(scale, COMPARED) or together:
@@ -278,13 +278,13 @@ def _decoded(encoded: Any) -> bytes | None:
     raise RefusedRequest("'audio_base64' is not base64, or empty.", "Encode the file's bytes as base64.")
 
 
-def _scale(given: Any) -> Scale:
+def _scale(json_scale: Any) -> Scale:
     from pydantic import TypeAdapter, ValidationError
 
-    if given is None:
+    if json_scale is None:
         return YesNo(type="yes-no")
     try:
-        scale: Scale = TypeAdapter[AnyScale](AnyScale).validate_python(given)
+        scale: Scale = TypeAdapter[AnyScale](AnyScale).validate_python(json_scale)
     except ValidationError as error:
         first = error.errors()[0]
         raise RefusedRequest(
@@ -297,12 +297,12 @@ def _scale(given: Any) -> Scale:
 def _case(query: Query, folder: Path, stored: Callable[[str], Path | None]) -> Case:
     files = query.members or ((query.name, query.content),)
     media = [
-        _media(name, content, folder / f"media{place or ''}", stored)
-        for place, (name, content) in enumerate(files)
+        _media(name, content, folder / f"media{number or ''}", stored)
+        for number, (name, content) in enumerate(files)
     ]
     about = {"media": "image" if _suffix(files[0][0]) in IMAGES else "audio"}
     asks = tuple(
-        Ask(f"text {place}", query.scale, text, text, about) for place, text in enumerate(query.texts, 1)
+        Ask(f"text {index}", query.scale, text, text, about) for index, text in enumerate(query.texts, 1)
     )
     if not query.members:
         return Case(query.name, asks, media[0])
@@ -316,11 +316,11 @@ def _suffix(name: str) -> str:
 
 
 def _media(
-    name: str, content: bytes | None, place: Path, stored: Callable[[str], Path | None]
+    name: str, content: bytes | None, stem: Path, stored: Callable[[str], Path | None]
 ) -> Media | None:
     path = stored(name)
     if content is not None:
-        path = place.with_suffix(_suffix(name))
+        path = stem.with_suffix(_suffix(name))
         path.write_bytes(content)
     return None if path is None else Media(path)
 
@@ -340,8 +340,11 @@ def _media_in(folder: Path | None) -> Callable[[str], Path | None]:
 
 def _answer(query: Query, outcome: CaseOutcome) -> dict[str, Any]:
     first = outcome.predictions[0]
-    numbers = [each.value if each.score is None else each.score for each in outcome.predictions]
-    problems = [each.problem for each in outcome.predictions]
+    numbers = [
+        prediction.value if prediction.score is None else prediction.score
+        for prediction in outcome.predictions
+    ]
+    problems = [prediction.problem for prediction in outcome.predictions]
     if None not in problems:
         fix = "Ask again in a moment." if outcome.lost else "Send what the predictor can answer."
         raise RefusedRequest(first.problem or "", fix, 503 if outcome.lost else 422)

@@ -116,8 +116,10 @@ def rehearse(
 def _waves(collection: Collection, options: RehearsalOptions) -> list[list[SimulatedRater]]:
     """The raters of a study, those who depend on others after them."""
     study, seed = collection.study, options.seed
-    plain = study.sets is None and not any(isinstance(scale, Trace) for scale in study.scales.values())
-    if plain and not any(question.machine_first for question in study.asked):
+    single_answers = study.sets is None and not any(
+        isinstance(scale, Trace) for scale in study.scales.values()
+    )
+    if single_answers and not any(question.machine_first for question in study.asked):
         return _Crowd(collection, options).waves()
     rng = stream(seed, "rehearsal", "about")
     about = _about(study, rng)
@@ -141,7 +143,7 @@ class _Crowd:
                 "Simulated raters need questions with an axis of the intents.",
                 "Rehearse a study that has such questions.",
             )
-        known = stimuli.select("stimulus", "system", "intent").with_columns(
+        facts = stimuli.select("stimulus", "system", "intent").with_columns(
             pl.col("intent").replace_strict(reference, return_dtype=pl.Float64, default=None).alias(question)
             for question, reference in axes.items()
         )
@@ -156,7 +158,7 @@ class _Crowd:
         self._design = DesignOptions(
             per_rater=stimuli.height, distinct_cells=(), scale_low=low, scale_high=high
         )
-        planted = ratings(truth(known, options.planted, seed=seed), stay, self._design, seed=seed)
+        planted = ratings(truth(facts, options.planted, seed=seed), stay, self._design, seed=seed)
         self._planted: dict[tuple[str, str], dict[str, tuple[float, float]]] = {}
         columns = planted.select("rater", "stimulus", "question", "value", "seconds")
         for rater, stimulus, question, value, seconds in columns.iter_rows():
@@ -187,8 +189,8 @@ class _Crowd:
             if trial.words is not None:
                 values, seconds = values | attention_answer(self._study, trial.words), _ATTENTION_SECONDS
             shown = shown_questions(self._study, trial.questions, values)
-            asked = {name: values[name] for name in trial.questions if name in shown}
-            return TrialReply(asked, seconds, self._durations.get(file.stimulus, 0.0) + seconds)
+            shown_values = {name: values[name] for name in trial.questions if name in shown}
+            return TrialReply(shown_values, seconds, self._durations.get(file.stimulus, 0.0) + seconds)
 
         pages = simulated_pages(self._study, rng, about)
         return SimulatedRater(row["rater"], answer, about, _PAGE_SECONDS, pages)
@@ -198,12 +200,12 @@ class _Crowd:
     ) -> tuple[dict[str, Any], float]:
         """A rater's values and seconds for the stimulus of trial ``number`` (0 for trials that are not ratings)."""
         rater, source = row["rater"], row["colluder_of"]
-        own = self._planted[rater, stimulus]
-        values: dict[str, Any] = {question: value for question, (value, _) in own.items()}
+        planted = self._planted[rater, stimulus]
+        values: dict[str, Any] = {question: value for question, (value, _) in planted.items()}
         if source is None:
             if number:
                 self._given[rater].append([values[question] for question in self._questions])
-            return values, sum(seconds for _, seconds in own.values())
+            return values, sum(seconds for _, seconds in planted.values())
         model = np.array(self._given[source])
         if model.size and number:
             lost = stream(self._options.seed, "rehearsal", "copy", rater)

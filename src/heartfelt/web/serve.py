@@ -227,9 +227,9 @@ def _announcing(server: uvicorn.Server, ready: Callable[[], None] | None) -> uvi
 
 def _call_when_answering(host: str, port: int, ready: Callable[[], None]) -> None:
     """Call ``ready`` as soon as one of several server processes answers a request."""
-    here = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
+    local_host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
     while True:
-        connection = HTTPConnection(here, port, timeout=_PATIENCE)
+        connection = HTTPConnection(local_host, port, timeout=_PATIENCE)
         with suppress(OSError, HTTPException):
             connection.request("GET", "/health")
             connection.getresponse().close()

@@ -48,7 +48,7 @@ class DraftedFields:
         self, trial: ShowTrial, stimulus: str, person: Verifier, rng: np.random.Generator
     ) -> Verified:
         """What a person makes of the drafts of a trial, withheld ones included."""
-        made = {
+        by_question = {
             question: verify(
                 self._study.scale_of(question),
                 self.truth[stimulus, question],
@@ -62,10 +62,14 @@ class DraftedFields:
             if question in trial.questions
         }
         return Verified(
-            {question: each.value for question, each in made.items() if each.value is not None},
-            {question: each.verdict for question, each in made.items() if each.verdict is not None},
+            {question: answer.value for question, answer in by_question.items() if answer.value is not None},
             {
-                question: FieldLog(seconds=round(each.seconds, 3), keystrokes=each.keystrokes)
-                for question, each in made.items()
+                question: answer.verdict
+                for question, answer in by_question.items()
+                if answer.verdict is not None
+            },
+            {
+                question: FieldLog(seconds=round(answer.seconds, 3), keystrokes=answer.keystrokes)
+                for question, answer in by_question.items()
             },
         )

@@ -92,25 +92,25 @@ class Desk:
         self._held: dict[str, tuple[str, float]] = {}
         self._just_decided: dict[str, int] = {}
 
-    def next(self, who: str, skipped: Container[str] = ()) -> ShownItem | None:
+    def next(self, adjudicator: str, skipped: Container[str] = ()) -> ShownItem | None:
         """The next item for a senior rater: all questions about a stimulus come one after the other."""
         with self._lock:
             self._refresh()
-            chosen = self._pick(who, skipped)
+            chosen = self._pick(adjudicator, skipped)
             if chosen is None and self._refresh(at_once=True):
-                chosen = self._pick(who, skipped)
+                chosen = self._pick(adjudicator, skipped)
             if chosen is None:
                 return None
-            self._held = {name: held for name, held in self._held.items() if held[1] > self._clock()}
-            self._held[chosen] = (who, self._clock() + HELD_SECONDS)
-            return self._shown(who, chosen)
+            self._held = {name: hold for name, hold in self._held.items() if hold[1] > self._clock()}
+            self._held[chosen] = (adjudicator, self._clock() + HELD_SECONDS)
+            return self._shown(adjudicator, chosen)
 
-    def shown(self, who: str, id: str, sight: str | None = None) -> ShownItem | None:
+    def shown(self, adjudicator: str, id: str, sight: str | None = None) -> ShownItem | None:
         """An item by its id; None if it is not there, or if it looks different from the ``sight`` given."""
         with self._lock:
             for at_once in (False, True):
                 self._refresh(at_once=at_once)
-                shown = self._shown(who, id) if id in self._by_id else None
+                shown = self._shown(adjudicator, id) if id in self._by_id else None
                 if shown is not None and sight in {None, shown.sight}:
                     return shown
         return None
@@ -126,7 +126,7 @@ class Desk:
         with self._lock:
             self._read_at = -math.inf
 
-    def counts(self, who: str) -> QueueCounts:
+    def counts(self, adjudicator: str) -> QueueCounts:
         """How far the senior raters are."""
         with self._lock:
             self._refresh()
@@ -134,40 +134,44 @@ class Desk:
             now = len(undecided & self._just_decided.keys())
             people = dict(self._collection.adjudicators().select("adjudicator", "decisions").iter_rows())
             return QueueCounts(
-                len(undecided) - now, len(self._by_id) - len(undecided) + now, people.get(who, 0)
+                len(undecided) - now, len(self._by_id) - len(undecided) + now, people.get(adjudicator, 0)
             )
 
     def id_of(self, stimulus: str, question: str) -> str:
         """The name of an item for the page: digits that tell nothing."""
         return str(int.from_bytes(self._digest("item", stimulus, question)[:_ID_BYTES]))
 
-    def _pick(self, who: str, skipped: Container[str]) -> str | None:
+    def _pick(self, adjudicator: str, skipped: Container[str]) -> str | None:
         """The first item in this person's own order; one that somebody else holds only if nothing else is left."""
         now = self._clock()
-        held = {id for id, (holder, until) in self._held.items() if holder != who and until > now}
+        held_by_others = {
+            id for id, (holder, until) in self._held.items() if holder != adjudicator and until > now
+        }
         open_ = [
             id
             for id, item in self._by_id.items()
             if not item.decisions and id not in self._just_decided and id not in skipped
         ]
         stimuli = {self._by_id[id].stimulus for id in open_}
-        order = {stimulus: self._digest("order", who, stimulus) for stimulus in stimuli}
+        order = {stimulus: self._digest("order", adjudicator, stimulus) for stimulus in stimuli}
         # The smallest comes first in the list: the questions about a stimulus stay in the study's order.
-        return min(open_, key=lambda id: (id in held, order[self._by_id[id].stimulus]), default=None)
+        return min(
+            open_, key=lambda id: (id in held_by_others, order[self._by_id[id].stimulus]), default=None
+        )
 
-    def _shown(self, who: str, id: str) -> ShownItem:
+    def _shown(self, adjudicator: str, id: str) -> ShownItem:
         item, study = self._by_id[id], self._collection.study
         options = list(_options(item, study))
-        Random(self._digest("options", who, id)).shuffle(options)
-        rejected = sum(given.verdict == "rejected" and given.words is None for given in item.answers)
+        Random(self._digest("options", adjudicator, id)).shuffle(options)
+        rejected = sum(answer.verdict == "rejected" and answer.words is None for answer in item.answers)
         sight = self._digest("sight", repr((item.answers, item.draft)))[:12].hex()
         return ShownItem(id, sight, self._state.change, item, tuple(options), rejected)
 
     def _refresh(self, *, at_once: bool = False) -> bool:
         """Read the items again if something changed and it is time; whether that was done."""
-        rest = max(self._seconds, _IDLE_SHARE * self._took)
+        pause = max(self._seconds, _IDLE_SHARE * self._took)
         first = self._state.change < 0
-        if not first and not at_once and self._clock() - self._read_at < rest:
+        if not first and not at_once and self._clock() - self._read_at < pause:
             return False
         if self._collection.change() == self._state.change:
             self._read_at = self._clock()
@@ -193,14 +197,14 @@ def _options(item: AdjudicationItem, study: Study) -> list[Option]:
     """The different answers."""
     options: dict[Hashable, Option] = {}
     scale = study.scale_of(item.question)
-    for given in counted(item.answers):
-        assert given.words is not None
-        key = answer_key(given.words, scale)
-        before = options.get(key, Option(given.words, 0))
+    for answer in counted(item.answers):
+        assert answer.words is not None
+        key = answer_key(answer.words, scale)
+        before = options.get(key, Option(answer.words, 0))
         options[key] = before._replace(
             raters=before.raters + 1,
-            accepted=before.accepted + (given.verdict == "accepted"),
-            fixed=before.fixed + (given.verdict == "fixed"),
+            accepted=before.accepted + (answer.verdict == "accepted"),
+            fixed=before.fixed + (answer.verdict == "fixed"),
         )
     drafted = draft_words(item, study)
     if drafted is not None and study.adjudication is not None and study.adjudication.draft:

@@ -78,12 +78,12 @@ def routes() -> list[Route]:
 async def personal_link(request: Request) -> Response:
     """The address made for one senior rater: it gives their browser a cookie, and nothing else happens."""
     state = state_of(request)
-    who = state.signer.read("adjudicate", request.path_params["signed"])
-    if not await is_admitted(request, who):
+    adjudicator = state.signer.read("adjudicate", request.path_params["signed"])
+    if not await is_admitted(request, adjudicator):
         raise Notice("stranger", 401)
     address = f"{request.scope.get('root_path', '')}/adjudicate"
     response = RedirectResponse(address, 303, {"cache-control": "no-store"})
-    signed = state.signer.sign("adjudicator", str(who), RATER_SECONDS)
+    signed = state.signer.sign("adjudicator", str(adjudicator), RATER_SECONDS)
     set_cookie(response, state.options, ADJUDICATOR_COOKIE, signed, RATER_SECONDS)
     return response
 
@@ -124,39 +124,39 @@ async def page(request: Request) -> Response:
 
 def _admitted(endpoint: Endpoint) -> Callable[[Request], Awaitable[Response]]:
     async def respond(request: Request) -> Response:
-        who = adjudicator_of(request) or ""
-        await state_of(request).collection.ask(CheckAdjudicator(who))
-        content = await endpoint(request, who)
-        counts = await run_in_threadpool(state_of(request).desk.counts, who)
+        adjudicator = adjudicator_of(request) or ""
+        await state_of(request).collection.ask(CheckAdjudicator(adjudicator))
+        content = await endpoint(request, adjudicator)
+        counts = await run_in_threadpool(state_of(request).desk.counts, adjudicator)
         body = orjson.dumps({**content, **counts._asdict()}, default=dict)
         return Response(body, media_type="application/json", headers={"cache-control": "no-store"})
 
     return respond
 
 
-async def next_item(request: Request, who: str) -> dict[str, Any]:
+async def next_item(request: Request, adjudicator: str) -> dict[str, Any]:
     """The next item that waits, or none."""
     body = await NextRequest.of(request)
-    return {"item": await _next(request, who, body.skipped)}
+    return {"item": await _next(request, adjudicator, body.skipped)}
 
 
-async def back(request: Request, who: str) -> dict[str, Any]:
+async def back(request: Request, adjudicator: str) -> dict[str, Any]:
     """The item of this senior rater's own decision before that number, with the decision; none if it is the first."""
     body = await BackRequest.of(request)
     state = state_of(request)
-    made = await run_in_threadpool(state.collection.decision_before, who, body.before)
-    if made is None:
+    earlier = await run_in_threadpool(state.collection.decision_before, adjudicator, body.before)
+    if earlier is None:
         return {"item": None}
-    stimulus, question, decision = made
-    shown = await run_in_threadpool(state.desk.shown, who, state.desk.id_of(stimulus, question))
+    stimulus, question, decision = earlier
+    shown = await run_in_threadpool(state.desk.shown, adjudicator, state.desk.id_of(stimulus, question))
     return {"item": None if shown is None else _item(request, shown, decision)}
 
 
-async def decide(request: Request, who: str) -> dict[str, Any]:
+async def decide(request: Request, adjudicator: str) -> dict[str, Any]:
     """Store a decision durably, and give the next item."""
     body = await DecideRequest.of(request)
     state = state_of(request)
-    shown = await run_in_threadpool(state.desk.shown, who, body.item, body.sight)
+    shown = await run_in_threadpool(state.desk.shown, adjudicator, body.item, body.sight)
     if shown is None:
         raise RequestRefused(
             409, "The answers to this item have changed since it was shown.", "Look at it again."
@@ -168,26 +168,26 @@ async def decide(request: Request, who: str) -> dict[str, Any]:
         value = shown.options[body.option].words
     item, study = shown.item, state.collection.study
     shows_draft = study.adjudication is not None and study.adjudication.draft
-    made = await state.collection.ask(
+    decided = await state.collection.ask(
         Adjudicate(
-            who,
+            adjudicator,
             item.stimulus,
             item.question,
             value,
             body.key,
             body.seen,
             ",".join(item.rules or (item.decisions[-1].rule.split(",") if item.decisions else ())),
-            tuple(given.trial for given in item.answers if not given.planted),
+            tuple(answer.trial for answer in item.answers if not answer.planted),
             item.draft if shows_draft and draft_words(item, study) is not None else None,
             body.comment or None,
         )
     )
-    state.desk.decided(body.item, made.seq)
-    return {"status": made.status, "item": await _next(request, who, body.skipped)}
+    state.desk.decided(body.item, decided.seq)
+    return {"status": decided.status, "item": await _next(request, adjudicator, body.skipped)}
 
 
-async def _next(request: Request, who: str, skipped: list[str]) -> dict[str, Any] | None:
-    shown = await run_in_threadpool(state_of(request).desk.next, who, frozenset(skipped))
+async def _next(request: Request, adjudicator: str, skipped: list[str]) -> dict[str, Any] | None:
+    shown = await run_in_threadpool(state_of(request).desk.next, adjudicator, frozenset(skipped))
     return None if shown is None else _item(request, shown)
 
 

@@ -141,8 +141,8 @@ def _is_ours(folder: Path) -> bool:
 def _described(folder: Path) -> SnapshotInfo:
     manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
     counts = {name: manifest["counts"][name] for name in ("ratings", "raters", "stimuli")}
-    made = datetime.strptime(folder.name, _NAME).replace(tzinfo=UTC)
-    return SnapshotInfo(name=folder.name, made=made, hash=manifest["hash"], **counts)
+    frozen_at = datetime.strptime(folder.name, _NAME).replace(tzinfo=UTC)
+    return SnapshotInfo(name=folder.name, made=frozen_at, hash=manifest["hash"], **counts)
 
 
 @router.get("/snapshots/{name}/download", response_class=FileResponse, responses=_ZIP)

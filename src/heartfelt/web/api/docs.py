@@ -36,22 +36,22 @@ async def described(request: Request) -> Response:
 
 async def page(request: Request) -> Response:
     """The description as a page."""
-    whole = request.app.openapi()
+    schema = request.app.openapi()
     template = page_environment("heartfelt.web.api").get_template("docs.html")
     text = template.render(
-        title=whole["info"]["title"],
-        about=whole["info"]["description"],
+        title=schema["info"]["title"],
+        about=schema["info"]["description"],
         base=state_of(request).options.prefix,
-        parts=_parts(whole),
-        models=whole["components"]["schemas"],
+        parts=_parts(schema),
+        models=schema["components"]["schemas"],
         type_of=type_of,
     )
     return HTMLResponse(text)
 
 
-def _parts(whole: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
+def _parts(schema: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
     out: dict[str, list[dict[str, Any]]] = {}
-    for path, methods in whole["paths"].items():
+    for path, methods in schema["paths"].items():
         for method in _METHODS:
             if method not in methods:
                 continue
@@ -80,7 +80,7 @@ def type_of(schema: dict[str, Any]) -> str:
     if "$ref" in schema:
         return str(schema["$ref"].rsplit("/", 1)[-1])
     if "anyOf" in schema:
-        return " or ".join(type_of(each) for each in schema["anyOf"])
+        return " or ".join(type_of(alternative) for alternative in schema["anyOf"])
     if "enum" in schema or "const" in schema:
         return " | ".join(str(value) for value in schema.get("enum", [schema.get("const")]))
     kind = str(schema.get("type", "anything"))

@@ -90,8 +90,8 @@ def _members(text: str | None, media: Mapping[str, str]) -> list[dict[str, Any]]
 
 def _answers(text: str | None) -> dict[str, Any]:
     """Answers by question; an answer to a machine's value comes with the rater's verdict."""
-    given = json.loads(text) if text else {}
-    return {name: f"{v[0]} ({v[1]})" if isinstance(v, list) else v for name, v in given.items()}
+    values = json.loads(text) if text else {}
+    return {name: f"{v[0]} ({v[1]})" if isinstance(v, list) else v for name, v in values.items()}
 
 
 @router.get("/raters/{rater}/effect", response_model=EffectInfo)
@@ -145,8 +145,8 @@ def erase(rater: Rater, collection: CollectionDep) -> ErasedInfo:
 
 
 def _erased(collection: Collection, erased: Erased) -> ErasedInfo:
-    left = [path.name for path in snapshots_holding(collection.folder, erased.rater)]
-    return ErasedInfo(rater=erased.rater, trials=erased.trials, snapshots=left)
+    snapshots = [path.name for path in snapshots_holding(collection.folder, erased.rater)]
+    return ErasedInfo(rater=erased.rater, trials=erased.trials, snapshots=snapshots)
 
 
 @router.post("/raters/{rater}/resume-link")

@@ -48,22 +48,22 @@ tokens_router = APIRouter(tags=["tokens"])
 @router.get("/study", response_model=StudyInfo)
 def study(request: Request, collection: CollectionDep, url: StudyUrl) -> Any:
     """What is asked, of what, and where raters come in."""
-    here = collection.study
+    current = collection.study
     prolific = "&".join(f"{name}={{{{%{name}%}}}}" for name in ("PROLIFIC_PID", "STUDY_ID", "SESSION_ID"))
     mturk = "&".join(f"{name}=${{{name}}}" for name in ("workerId", "assignmentId", "hitId"))
     return {
-        "name": here.name,
-        "title": study_title(here),
-        "media": here.media,
-        "hash": here.hash,
-        "languages": here.languages,
-        "questions": [_question(here, question) for question in here.asked],
-        "systems": here.systems,
-        "sets": None if here.sets is None else here.sets.type,
+        "name": current.name,
+        "title": study_title(current),
+        "media": current.media,
+        "hash": current.hash,
+        "languages": current.languages,
+        "questions": [_question(current, question) for question in current.asked],
+        "systems": current.systems,
+        "sets": None if current.sets is None else current.sets.type,
         "stimuli": collection.opened.stimuli.height,
         "items": collection.opened.items.height,
-        "ratings_per_item": here.design.ratings_per_item,
-        "stimuli_per_rater": here.design.stimuli_per_rater,
+        "ratings_per_item": current.design.ratings_per_item,
+        "stimuli_per_rater": current.design.stimuli_per_rater,
         "session_codes": _session_codes(collection),
         "links": {"open": f"{url}/", "prolific": f"{url}/?{prolific}", "mturk": f"{url}/?{mturk}"},
         "refresh_seconds": state_of(request).options.refresh_seconds,
@@ -79,11 +79,11 @@ def _session_codes(collection: Collection) -> list[str]:
     return [session_code(collection.study, settings, visit) for visit in range(1, sessions.count)]
 
 
-def _question(here: Study, question: Question) -> dict[str, Any]:
-    scale = here.scale_of(question.id)
+def _question(study: Study, question: Question) -> dict[str, Any]:
+    scale = study.scale_of(question.id)
     return {
         "id": question.id,
-        "text": say(question.text, here.languages[0]),
+        "text": say(question.text, study.languages[0]),
         "scale": question.scale,
         "level": scale.level,
         "emotion": question.emotion,
@@ -163,7 +163,7 @@ def _stimuli(collection: Collection, offset: int, limit: int, search: str) -> di
     sets = collection.opened.sets
     if sets is not None:
         # A stimulus counts with every set it is in.
-        pairs = [(each.id, stimulus) for each in sets.sets for stimulus in each.stimuli]
+        pairs = [(unit.id, stimulus) for unit in sets.sets for stimulus in unit.stimuli]
         members = pl.DataFrame(pairs, schema=["set", "stimulus"], orient="row")
         counted = members.join(counted.rename({"stimulus": "set"}), on="set", maintain_order="left")
         counted = counted.group_by("stimulus").agg(pl.sum("complete", "leased", "quota"))
@@ -236,8 +236,8 @@ def invitations(request: Request, collection: CollectionDep, url: StudyUrl) -> A
 @recruiting_router.post("/invitations", status_code=201, response_model=InvitationsInfo)
 def invite(body: InvitationsRequest, request: Request, collection: CollectionDep, url: StudyUrl) -> Any:
     """Make personal links: each admits one person."""
-    made = collection.do(Invite(body.count, body.note))
-    rows = [{"invitation": name, "note": body.note, "at": None, "rater": None} for name in made]
+    invitations = collection.do(Invite(body.count, body.note))
+    rows = [{"invitation": name, "note": body.note, "at": None, "rater": None} for name in invitations]
     return _signed_links(request, url, rows)
 
 

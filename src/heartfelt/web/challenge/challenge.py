@@ -116,12 +116,12 @@ class Challenge:
         self._truth = truth_of(self.division.public, self._scoring)
         self.tasks = self.tasks_in(self._truth)
         # Strengths of systems cannot be divided: both parts would have the same labels.
-        whole = [
+        tasks = [
             task
             for task in self.tasks
             if task.kind != "strengths" or self._truth.contestants(task) == "stimulus"
         ]
-        self.rungs = rungs_of(self._truth, whole, self.options.step)
+        self.rungs = rungs_of(self._truth, tasks, self.options.step)
         self.ledger.bind(
             {
                 "benchmark": benchmark.hash,
@@ -145,25 +145,27 @@ class Challenge:
 
     def _items(self) -> pl.DataFrame:
         """``stimulus, question`` of everything that is scored."""
-        asked = self._scorer.asked[False]
-        rows = [(case.stimulus, ask.question) for case in asked for ask in case.asks]
+        cases = self._scorer.asked[False]
+        rows = [(case.stimulus, ask.question) for case in cases for ask in case.asks]
         return pl.DataFrame(rows, schema=["stimulus", "question"], orient="row").sort("question", "stimulus")
 
     def _sets(self) -> pl.DataFrame:
         """``question, first, second …`` of the stimuli that were compared; predictions may be about these instead."""
         cases = [case for case in self._scorer.asked[True] if case.members]
         names = [[member.stimulus for member in case.members] for case in cases]
-        places = [
+        member_columns = [
             "first",
             "second",
             *(f"member_{at}" for at in range(3, max(map(len, names), default=0) + 1)),
         ]
         rows = [
-            {"question": ask.question, **dict(zip(places, members, strict=False))}
+            {"question": ask.question, **dict(zip(member_columns, members, strict=False))}
             for case, members in zip(cases, names, strict=True)
             for ask in case.asks
         ]
-        return pl.DataFrame(rows, schema=dict.fromkeys(["question", *places], pl.String)).sort(pl.all())
+        return pl.DataFrame(rows, schema=dict.fromkeys(["question", *member_columns], pl.String)).sort(
+            pl.all()
+        )
 
     # --- submitting ---
 
@@ -182,10 +184,10 @@ class Challenge:
         until = time.monotonic() + seconds
         with self._wake:
             while (state := self.ledger.submission(id)).status == "received":
-                left = until - time.monotonic()
-                if left <= 0 or self._closing.is_set():
+                remaining = until - time.monotonic()
+                if remaining <= 0 or self._closing.is_set():
                     break
-                self._wake.wait(left)
+                self._wake.wait(remaining)
         return state
 
     def result(self, submission: Submission) -> dict[str, float]:
@@ -199,16 +201,16 @@ class Challenge:
         tries: dict[str | None, int] = {}
         changes: dict[str | None, int] = {}
         for entry in self.ledger.scored():
-            for who in (entry.submitter, None):
-                tries[who] = tries.get(who, 0) + 1
+            for team in (entry.submitter, None):
+                tries[team] = tries.get(team, 0) + 1
             if rung.task in entry.changed:
                 alone, shared = (
-                    overstatement(rung, self.rungs, tries[who], changes.get(who, 0), teams=teams)
-                    for who, teams in ((entry.submitter, 1), (None, len(tries) - 1))
+                    overstatement(rung, self.rungs, tries[counted], changes.get(counted, 0), teams=teams)
+                    for counted, teams in ((entry.submitter, 1), (None, len(tries) - 1))
                 )
                 best[entry.submitter] = entry, alone, shared
-            for who in (entry.submitter, None):
-                changes[who] = changes.get(who, 0) + len(entry.changed)
+            for team in (entry.submitter, None):
+                changes[team] = changes.get(team, 0) + len(entry.changed)
         order = sorted(
             best.values(), key=lambda line: (-line[0].published[rung.task], line[0].finished or 0.0)
         )
@@ -351,9 +353,9 @@ class Challenge:
         """Raise where predictions cannot be used on their question's scale."""
         for task, covered in coverage_of(self._scorer.truth, predictions, name).items():
             if covered.answered < covered.items:
-                why = next(iter(covered.problems), "what was given cannot be scored on this task")
+                reason = next(iter(covered.problems), "what was given cannot be scored on this task")
                 raise InputError(
                     f"{plural(covered.items - covered.answered, 'prediction')} of '{task}' cannot be used:"
-                    f" {why[:300]}.",
+                    f" {reason[:300]}.",
                     "Use the answers of the question's scale, as the page at / lists them.",
                 )

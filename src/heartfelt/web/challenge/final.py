@@ -128,11 +128,11 @@ def close(challenge: Challenge) -> Final:
     truth = truth_of(in_order(challenge.division.final), ScoreOptions(ceilings=False, slices=()))
     boards = [_board(challenge, truth, task, entries) for task in challenge.tasks_in(truth) if len(teams) > 0]
     refused = sum(
-        each.status == "refused"
+        submission.status == "refused"
         for team in {m.team for m in ledger.members()}
-        for each in ledger.of_team(team)
+        for submission in ledger.of_team(team)
     )
-    made = Final(
+    final = Final(
         challenge=challenge.id,
         title=challenge.title,
         closed=datetime.fromtimestamp(float(closed), UTC).isoformat(timespec="seconds"),
@@ -142,7 +142,7 @@ def close(challenge: Challenge) -> Final:
         untouched=ledger.fact("earlier step") is None,
         boards=tuple(board for board in boards if board is not None),
     )
-    ledger.settle("final", json.dumps(to_json(made)))
+    ledger.settle("final", json.dumps(to_json(final)))
     ready = final_of(challenge)
     assert ready is not None
     return ready
@@ -173,23 +173,23 @@ def _board(
         at_once = score(truth, predictions, wide)
     except InputError:
         return None
-    if not any(own.id == task.id for own in scores.tasks):
+    if not any(scored.id == task.id for scored in scores.tasks):
         return None
     rungs = {rung.task: rung for rung in challenge.rungs}
-    places = []
+    board_rows = []
     for rank in scores.ranked(task.id):
-        entry, why = counting[rank.model]
-        exact, wider = (made.headline(task.id, rank.model) for made in (scores, at_once))
+        entry, reason = counting[rank.model]
+        exact, wider = (board_scores.headline(task.id, rank.model) for board_scores in (scores, at_once))
         ends = [_rounded(end) for end in (exact.value, exact.low, exact.high, wider.low, wider.high)]
         steps = entries_published(entries, rank.model).get(task.id)
-        places.append(
+        board_rows.append(
             FinalPlace(
                 place=rank.place,
                 best=rank.best,
                 worst=rank.worst,
                 team=rank.model,
                 model=entry.model,
-                counts_because=why,
+                counts_because=reason,
                 score=ends[0],
                 low=ends[1],
                 high=ends[2],
@@ -207,7 +207,7 @@ def _board(
         title=METRICS[task.headline].title,
         items=_items(scores, task),
         chance=_rounded(scores.chance(task.id).value),
-        places=tuple(places),
+        places=tuple(board_rows),
     )
 
 
@@ -224,12 +224,12 @@ def entries_published(entries: Sequence[Submission], team: str) -> dict[str, int
 
 def _counting(entries: Sequence[Submission], team: str, task: str) -> tuple[Submission, str]:
     """The submission of a team that counts in a task, and why."""
-    own = [entry for entry in entries if entry.submitter == team]
-    for entry in own:
+    team_entries = [entry for entry in entries if entry.submitter == team]
+    for entry in team_entries:
         if entry.chosen is not None:
             return entry, CHOSEN
-    raising = [entry for entry in own if task in entry.changed]
-    return (raising[-1], BEST) if raising else (max(own, key=lambda entry: entry.at), LAST)
+    raising = [entry for entry in team_entries if task in entry.changed]
+    return (raising[-1], BEST) if raising else (max(team_entries, key=lambda entry: entry.at), LAST)
 
 
 def _rounded(value: float | None) -> float | None:
@@ -243,23 +243,23 @@ def final_table(final: Final) -> pl.DataFrame:
             "task": board.task,
             "metric": board.metric,
             "items": board.items,
-            "place": place.place,
-            "ranks": place.ranks,
-            "team": place.team,
-            "model": place.model,
-            "score": place.score,
-            "low": place.low,
-            "high": place.high,
-            "low_all": place.low_all,
-            "high_all": place.high_all,
-            "published": place.published,
-            "tied_with": "; ".join(place.tied_with),
-            "counts_because": place.counts_because,
-            "why_no_rank": place.why_no_rank,
-            "why_no_interval": place.why_no_interval,
+            "place": entry.place,
+            "ranks": entry.ranks,
+            "team": entry.team,
+            "model": entry.model,
+            "score": entry.score,
+            "low": entry.low,
+            "high": entry.high,
+            "low_all": entry.low_all,
+            "high_all": entry.high_all,
+            "published": entry.published,
+            "tied_with": "; ".join(entry.tied_with),
+            "counts_because": entry.counts_because,
+            "why_no_rank": entry.why_no_rank,
+            "why_no_interval": entry.why_no_interval,
         }
         for board in final.boards
-        for place in board.places
+        for entry in board.places
     ]
     return pl.DataFrame(rows, infer_schema_length=None)
 

@@ -28,7 +28,7 @@ _INLINE = re.compile(r"<(script|style)(?P<attributes>[^>]*)>(?P<text>.*?)</\1>",
 def how_to_submit(challenge: Challenge, address: str) -> str:
     """The first page: what is predicted, how it is sent, what comes back."""
     limits = challenge.options.limits
-    asked = [q for q in challenge.study.asked if q.id in set(challenge.items["question"])]
+    hidden_questions = [q for q in challenge.study.asked if q.id in set(challenge.items["question"])]
     questions = table(
         "Questions",
         ("question", "items", "what raters were asked", "answers"),
@@ -39,7 +39,7 @@ def how_to_submit(challenge: Challenge, address: str) -> str:
                 say(question.text),
                 _answers(challenge.study.scale_of(question.id)),
             )
-            for question in asked
+            for question in hidden_questions
         ],
     )
     example = "\n".join(["stimulus,question,value,answer", *_example(challenge)])
@@ -119,14 +119,14 @@ def leaderboard_page(challenge: Challenge) -> str:
     final = final_of(challenge)
     running = [
         Section(
-            f"task-{place}",
+            f"task-{number}",
             rung.task if final is None else f"{rung.task}, running board",
             f"{rung.title[0].upper()}{rung.title[1:]} on {plural(rung.items, 'item')} with hidden labels, in steps of"
             f" {share(rung.step, 3)}; chance is {share(rung.chance, 3)}. Two teams whose true scores are"
             f" {share(rung.resolution, 2)} apart are shown in the right order nine times in ten.",
             _board(challenge.leaderboard(rung), rung),
         )
-        for place, rung in enumerate(challenge.rungs, 1)
+        for number, rung in enumerate(challenge.rungs, 1)
     ]
     more = Section("more", "How to take part", "", _link("/", "How to submit"))
     if final is None and challenge.ledger.fact("closed") is not None:
@@ -182,19 +182,19 @@ def _final_board(board: FinalBoard) -> Markup:
         f"Final ranking of {board.task}",
         board.places,
         {
-            "rank": lambda place: place.ranks,
-            "team": lambda place: place.team,
-            "score": lambda place: place.score,
-            "95% interval": lambda place: interval(place.low, place.high, place.why_no_interval),
-            "model": lambda place: place.model,
-            "for all teams at once": lambda place: interval(place.low_all, place.high_all),
-            "on the running board": lambda place: place.published,
-            "tied with": lambda place: ", ".join(place.tied_with) or (place.why_no_rank or "nobody"),
+            "rank": lambda entry: entry.ranks,
+            "team": lambda entry: entry.team,
+            "score": lambda entry: entry.score,
+            "95% interval": lambda entry: interval(entry.low, entry.high, entry.why_no_interval),
+            "model": lambda entry: entry.model,
+            "for all teams at once": lambda entry: interval(entry.low_all, entry.high_all),
+            "on the running board": lambda entry: entry.published,
+            "tied with": lambda entry: ", ".join(entry.tied_with) or (entry.why_no_rank or "nobody"),
         },
     )
 
 
-def own_page(challenge: Challenge, member: Member | None, own: Sequence[Submission] = ()) -> str:
+def own_page(challenge: Challenge, member: Member | None, submissions: Sequence[Submission] = ()) -> str:
     """A team's submissions, or the form that asks for a token."""
     if member is None:
         form = Markup(
@@ -207,7 +207,7 @@ def own_page(challenge: Challenge, member: Member | None, own: Sequence[Submissi
     today, in_all = challenge.ledger.left(member.team, challenge.options.limits)
     listed = table_of(
         f"Sent by {member.team}",
-        list(reversed(own)),
+        list(reversed(submissions)),
         {
             "received": lambda entry: f"{datetime.fromtimestamp(entry.at, UTC):%Y-%m-%d %H:%M} UTC",
             "model": lambda entry: entry.model,
@@ -225,7 +225,7 @@ def own_page(challenge: Challenge, member: Member | None, own: Sequence[Submissi
     lead = f"{plural(today, 'submission')} left in 24 hours, {in_all:,} in all."
     if challenge.ledger.fact("closed") is not None:
         lead = "The challenge is closed."
-    body = listed if own else absent("Your team has not sent anything yet.")
+    body = listed if submissions else absent("Your team has not sent anything yet.")
     sections = [
         Section(
             "own", f"Submissions of {member.team}", lead, joined(body, _link("/leaderboard", "Leaderboard"))
@@ -248,22 +248,22 @@ def content_policy(page: str) -> str:
     )
 
 
-def _board(places: Sequence[LeaderboardEntry], rung: Rung) -> Markup:
-    if not places:
+def _board(entries: Sequence[LeaderboardEntry], rung: Rung) -> Markup:
+    if not entries:
         return absent("Nobody has a published score yet.")
     return table_of(
         f"Leaderboard of {rung.task}",
-        places,
+        entries,
         {
-            "rank": lambda place: place.rank,
-            "team": lambda place: place.team,
-            "score": lambda place: place.score,
-            "model": lambda place: place.model,
-            "overstated by at most (95%)": lambda place: (
-                number(place.overstated_at_most, 2) if place.overstated_at_most < 1 else "not bounded"
+            "rank": lambda entry: entry.rank,
+            "team": lambda entry: entry.team,
+            "score": lambda entry: entry.score,
+            "model": lambda entry: entry.model,
+            "overstated by at most (95%)": lambda entry: (
+                number(entry.overstated_at_most, 2) if entry.overstated_at_most < 1 else "not bounded"
             ),
-            "since": lambda place: f"{datetime.fromtimestamp(place.since, UTC):%Y-%m-%d %H:%M} UTC",
-            "submissions": lambda place: place.submissions,
+            "since": lambda entry: f"{datetime.fromtimestamp(entry.since, UTC):%Y-%m-%d %H:%M} UTC",
+            "submissions": lambda entry: entry.submissions,
         },
     )
 
@@ -312,11 +312,11 @@ def _facts(challenge: Challenge) -> list[tuple[str, str]]:
     ]
 
 
-def _code(text: str, what: str) -> Markup:
+def _code(text: str, caption: str) -> Markup:
     frame = Markup(
         '<div class="wide" role="region" tabindex="0" aria-label="{}"><pre><code>{}</code></pre></div>'
     )
-    return frame.format(what, text)
+    return frame.format(caption, text)
 
 
 def _link(to: str, words: str) -> Markup:

@@ -58,8 +58,8 @@ def divided(benchmark: Benchmark, part: str | None, share: float, key: bytes) ->
     public = _drawn(groups, features, share, key)
     first, second = (_only(hidden, chosen) for chosen in (public, set(names) - public))
     lost = hidden.choices.height - first.choices.height - second.choices.height
-    for made, words in ((first, "public"), (second, "final")):
-        if made.items.height + made.choices.height < 2:
+    for hidden_part, words in ((first, "public"), (second, "final")):
+        if hidden_part.items.height + hidden_part.choices.height < 2:
             raise InputError(
                 f"The {words} part would have fewer than two labels.",
                 "Hold out more stimuli, or choose another public share.",
@@ -82,12 +82,12 @@ def _of_part(benchmark: Benchmark, part: str | None) -> Benchmark:
 def _only(hidden: Benchmark, stimuli: set[str]) -> Benchmark:
     inside = list(stimuli)
     both = pl.col("first").is_in(inside) & pl.col("second").is_in(inside)
-    own = pl.col("stimulus").is_in(inside)
+    belongs = pl.col("stimulus").is_in(inside)
     return replace(
         hidden,
-        items=hidden.items.filter(own),
+        items=hidden.items.filter(belongs),
         choices=hidden.choices.filter(both),
-        courses=hidden.courses.filter(own),
+        courses=hidden.courses.filter(belongs),
     )
 
 
@@ -96,9 +96,9 @@ def _groups(hidden: Benchmark, names: Sequence[str]) -> tuple[list[list[str]], s
     compared = [(a, b) for a, b in hidden.choices.select("first", "second").iter_rows()]
     prompts: list[tuple[str, str]] = []
     if "prompt" in hidden.stimuli.columns:
-        own = hidden.stimuli.filter(pl.col("stimulus").is_in(list(names))).drop_nulls("prompt")
-        for members in own.group_by("prompt", maintain_order=True).agg("stimulus")["stimulus"]:
-            prompts += [(members[0], other) for other in members[1:]]
+        prompted = hidden.stimuli.filter(pl.col("stimulus").is_in(list(names))).drop_nulls("prompt")
+        for members in prompted.group_by("prompt", maintain_order=True).agg("stimulus")["stimulus"]:
+            prompts += [(members[0], member) for member in members[1:]]
     with_prompts = [("stimuli of one prompt", prompts)] if prompts else []
     with_sets = [("stimuli that were compared", compared)] if compared else []
     ways = [[*with_prompts, *with_sets], with_sets, with_prompts]

@@ -200,10 +200,10 @@ def not_usable(predictions: pl.DataFrame, unused: pl.DataFrame) -> HeartfeltErro
     missing = predictions.filter(~pl.col("ok"))
     if missing.height:
         row = missing.row(0, named=True)
-        why = str(row["problem"] or "no prediction")[:200]
+        reason = str(row["problem"] or "no prediction")[:200]
         return InputError(
             f"{missing.height:,} of {predictions.height:,} items have no prediction; the first is '{row['stimulus']}',"
-            f" '{row['question']}': {why}.",
+            f" '{row['question']}': {reason}.",
             "Send one prediction for every item of /items.csv.",
         )
     return None

@@ -101,7 +101,7 @@ class _Routes:
 
         def boards() -> dict[str, object]:
             tries = len(challenge.ledger.scored())
-            made = [
+            leaderboards = [
                 {
                     "task": rung.task,
                     "metric": rung.metric,
@@ -115,7 +115,7 @@ class _Routes:
                 for rung in challenge.rungs
             ]
             facts = {"challenge": challenge.id, "closed": challenge.ledger.fact("closed") is not None}
-            return {**facts, "submissions": tries, "leaderboards": made, "final": final_of(challenge)}
+            return {**facts, "submissions": tries, "leaderboards": leaderboards, "final": final_of(challenge)}
 
         return JSONResponse(to_json(await run_in_threadpool(boards)))
 
@@ -168,10 +168,10 @@ class _Routes:
         member, challenge = await self._member(request), self._challenge
 
         def listed() -> dict[str, object]:
-            own = challenge.ledger.of_team(member.team)
+            submissions = challenge.ledger.of_team(member.team)
             today, in_all = challenge.ledger.left(member.team, challenge.options.limits)
             facts = {"team": member.team, "left_in_24_hours": today, "left_in_all": in_all}
-            return {**facts, "submissions": [self._state(entry) for entry in own]}
+            return {**facts, "submissions": [self._state(entry) for entry in submissions]}
 
         return JSONResponse(await run_in_threadpool(listed))
 
@@ -186,8 +186,8 @@ class _Routes:
             return _page(await run_in_threadpool(own_page, self._challenge, None))
         async with request.form(max_files=0, max_fields=1) as form:
             member = await self._holder(request, str(form.get("token", "")))
-        own = await run_in_threadpool(self._challenge.ledger.of_team, member.team)
-        return _page(await run_in_threadpool(own_page, self._challenge, member, own))
+        submissions = await run_in_threadpool(self._challenge.ledger.of_team, member.team)
+        return _page(await run_in_threadpool(own_page, self._challenge, member, submissions))
 
     async def _own(self, request: Request, member: Member) -> Submission:
         """The submission a request names, if it is the team's own."""

@@ -39,8 +39,8 @@ class LayoutCheck:
     def warnings(self) -> list[str]:
         """What cannot be read, in words; of very many, the first."""
         sentences = problem_sentences(self.problems)
-        rest = len(sentences) - _MOST_WARNINGS
-        return sentences[:_MOST_WARNINGS] + ([f"{rest} more of this kind."] if rest > 0 else [])
+        omitted = len(sentences) - _MOST_WARNINGS
+        return sentences[:_MOST_WARNINGS] + ([f"{omitted} more of this kind."] if omitted > 0 else [])
 
 
 def check_layout(opened: OpenStudy, progress: Progress = no_progress) -> LayoutCheck:
@@ -59,10 +59,10 @@ def check_layout(opened: OpenStudy, progress: Progress = no_progress) -> LayoutC
         if path is None:
             return _estimated(opened, "there is no Chromium")
         with running_browser(path) as browser:
-            problems, drawn = draw(browser, opened, pages, progress)
+            problems, drawn_count = draw(browser, opened, pages, progress)
     except Error as error:
         return _estimated(opened, f"the browser failed: {str(error).splitlines()[0][:120]}")
-    return LayoutCheck(problems=tuple(dict.fromkeys(problems)), drawn=drawn, pages=len(pages))
+    return LayoutCheck(problems=tuple(dict.fromkeys(problems)), drawn=drawn_count, pages=len(pages))
 
 
 def _estimated(opened: OpenStudy, reason: str) -> LayoutCheck:

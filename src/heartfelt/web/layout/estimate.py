@@ -54,8 +54,8 @@ def _rooms(scale: Scale, language: str) -> Iterator[tuple[str, float]]:
     if isinstance(scale, Points) and scale.points <= MOST_BUTTONS:
         if len(scale.anchors) == scale.points:
             return  # listed one below the other where they do not fit
-        places = [(point - scale.first + 0.5) / scale.points for point in sorted(scale.anchors)]
-        yield from _shared(places, [scale.anchors[point] for point in sorted(scale.anchors)], language)
+        positions = [(point - scale.first + 0.5) / scale.points for point in sorted(scale.anchors)]
+        yield from _shared(positions, [scale.anchors[point] for point in sorted(scale.anchors)], language)
     elif isinstance(scale, Points | Numeric):
         low, high = (scale.first, scale.last) if isinstance(scale, Points) else (scale.low, scale.high)
         if low is None or high is None or not scale.anchors:
@@ -65,20 +65,20 @@ def _rooms(scale: Scale, language: str) -> Iterator[tuple[str, float]]:
             float(high): "",
             **{float(at): text for at, text in scale.anchors.items()},
         }
-        places = [(at - low) / (high - low) for at in sorted(texts)]
-        yield from _shared(places, [texts[at] for at in sorted(texts)], language)
+        positions = [(at - low) / (high - low) for at in sorted(texts)]
+        yield from _shared(positions, [texts[at] for at in sorted(texts)], language)
     elif isinstance(scale, Grade):
         lines = 2 if len(scale.bands) < 7 else 3
         for band in scale.bands:
             yield say(band, language), lines * _BANDS_WIDTH / len(scale.bands)
 
 
-def _shared(places: Sequence[float], texts: Sequence[Text], language: str) -> Iterator[tuple[str, float]]:
+def _shared(positions: Sequence[float], texts: Sequence[Text], language: str) -> Iterator[tuple[str, float]]:
     """As ``spans`` in anchors.js, where words at an end have all their room on one side of it."""
-    ends = (0, len(places) - 1)
-    for number, (place, text) in enumerate(zip(places, texts, strict=True)):
-        before = place - places[number - 1] if number else place
-        after = places[number + 1] - place if number + 1 < len(places) else 1 - place
+    ends = (0, len(positions) - 1)
+    for number, (position, text) in enumerate(zip(positions, texts, strict=True)):
+        before = position - positions[number - 1] if number else position
+        after = positions[number + 1] - position if number + 1 < len(positions) else 1 - position
         share = (before + after) / 2 if number in ends else min(before, after)
         yield say(text, language), share * _SCALE_WIDTH
 

@@ -152,7 +152,7 @@ def _length(question: Question, languages: Sequence[str]) -> int:
 def _members(opened: OpenStudy) -> tuple[ShownMember, ...]:
     if opened.sets is None or not opened.sets.sets or opened.study.sets is None:
         return ()
-    largest = max(opened.sets.sets, key=lambda each: len(each.members))
+    largest = max(opened.sets.sets, key=lambda unit: len(unit.members))
     kinds: list[Literal["judged", "reference", "x"]] = [
         "reference" if role == "reference" else "judged" for _, role in largest.members
     ]

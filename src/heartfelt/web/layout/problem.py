@@ -24,13 +24,13 @@ class LayoutProblem:
 
 def problem_sentences(problems: Iterable[LayoutProblem]) -> list[str]:
     """The problems in words, one sentence for the same problem at several widths and in several languages."""
-    places: dict[tuple[str, str, str], list[LayoutProblem]] = defaultdict(list)
+    by_text: dict[tuple[str, str, str], list[LayoutProblem]] = defaultdict(list)
     for problem in problems:
-        places[problem.page, problem.text, problem.problem].append(problem)
+        by_text[problem.page, problem.text, problem.problem].append(problem)
     return [
         f"{page} at {_joined(problem.width for problem in alike)} pixels"
-        f" ({_joined(problem.language for problem in alike)}): “{_quoted(text)}” {what}."
-        for (page, text, what), alike in places.items()
+        f" ({_joined(problem.language for problem in alike)}): “{_quoted(text)}” {defect}."
+        for (page, text, defect), alike in by_text.items()
     ]
 
 
@@ -39,5 +39,5 @@ def _joined(values: Iterable[object]) -> str:
 
 
 def _quoted(text: str) -> str:
-    plain = " ".join(text.split())
-    return plain if len(plain) <= _QUOTED else f"{plain[: _QUOTED - 1]}…"
+    one_line = " ".join(text.split())
+    return one_line if len(one_line) <= _QUOTED else f"{one_line[: _QUOTED - 1]}…"

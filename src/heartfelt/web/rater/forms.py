@@ -34,7 +34,7 @@ def present(study: Study, language: str, texts: Texts | None = None) -> dict[str
         "grid": [form_numbers(study)[name] for name in design.affect_grid or ()],
         "practice": design.practice,
         "scales": [
-            _scale(place, scale, language, words) for place, scale in enumerate(study.scales.values())
+            _scale(index, scale, language, words) for index, scale in enumerate(study.scales.values())
         ],
         "forms": _forms(study, language),
     }
@@ -54,16 +54,16 @@ def demographic(fact: Demographic, language: str, texts: Texts) -> dict[str, Any
 
 def form_numbers(study: Study) -> dict[str, int]:
     """The form of each question. Questions that read the same share one, so that raters cannot tell them apart."""
-    places: dict[str, int] = {}
-    return {question.id: places.setdefault(_reads(question), len(places)) for question in study.asked}
+    numbers: dict[str, int] = {}
+    return {question.id: numbers.setdefault(_reads(question), len(numbers)) for question in study.asked}
 
 
 def _reads(question: Question) -> str:
     """Everything raters see of a question, in all languages."""
     rubric = question.rubric if "rubric" in question.shows else None
-    seen = (question.text, question.scale, question.required, question.emotion, question.help, rubric)
+    reading = (question.text, question.scale, question.required, question.emotion, question.help, rubric)
     layout = (question.none, question.page, question.grid)
-    return repr((*seen, "prompt" in question.shows, question.machine_first, layout))
+    return repr((*reading, "prompt" in question.shows, question.machine_first, layout))
 
 
 def _forms(study: Study, language: str) -> list[dict[str, Any]]:
@@ -149,7 +149,7 @@ def _worded(scale: Scale, words: Mapping[str, str]) -> Scale:
 def _scale(number: int, scale: Scale, language: str, page_words: Mapping[str, str]) -> dict[str, Any]:
     scale = _worded(scale, page_words)
     if isinstance(scale, Points | Numeric):
-        anchors = [[place, say(text, language)] for place, text in scale.anchors.items()]
+        anchors = [[point, say(text, language)] for point, text in scale.anchors.items()]
         if isinstance(scale, Numeric):
             limits = {"low": scale.low, "high": scale.high, "step": scale.step, "unit": scale.unit}
             return {"type": "numeric", **limits, "anchors": anchors}
@@ -167,7 +167,7 @@ def _scale(number: int, scale: Scale, language: str, page_words: Mapping[str, st
             out["pictures"] = {str(point): f"/rate/picture/{number}/{point}" for point in scale.pictures}
         return out
     if isinstance(scale, Ordered | Categories):
-        return {"type": scale.type, "options": [_option(each, language) for each in scale.categories]}
+        return {"type": scale.type, "options": [_option(category, language) for category in scale.categories]}
     if isinstance(scale, YesNo):
         options = [["yes", say(scale.yes, language)], ["no", say(scale.no, language)]]
         return {"type": "yes-no", "options": options}
@@ -212,14 +212,14 @@ def _option(option: Tag | str, language: str) -> list[str]:
 
 
 def page_conditions(
-    study: Study, asked: Sequence[Question], where: str, names: Mapping[str, str]
+    study: Study, questions: Sequence[Question], where: str, names: Mapping[str, str]
 ) -> dict[str, list[dict[str, Any]]]:
     """By the name of each question, its conditions on the answers to others on the page, as the page tests them.
 
     What else a question depends on was settled before it was sent.
     """
     out: dict[str, list[dict[str, Any]]] = {}
-    for question in asked:
+    for question in questions:
         conditions = [
             {
                 "of": names[condition.question],
@@ -236,11 +236,11 @@ def page_conditions(
 def page_condition(condition: Condition, scale: Scale) -> dict[str, Any]:
     """A condition in the page's terms: the values it sends, in place of codes and texts that a scale reads."""
     out: dict[str, Any] = {"not": condition.negated, "answered": condition.answered, "none": condition.none}
-    plain = condition.model_copy(update={"negated": False, "answered": None, "none": None})
+    bare = condition.model_copy(update={"negated": False, "answered": None, "none": None})
     tests_value = condition.equals is not None or condition.above is not None or condition.below is not None
     codes = scale.codes()
     if codes and tests_value:
-        passing = [(name, code) for name, code in codes.items() if holds(plain, (code, name), scale)]
+        passing = [(name, code) for name, code in codes.items() if holds(bare, (code, name), scale)]
         # A draft may name a category by its code.
         spare = [f"{code:g}" for _, code in passing if f"{code:g}" not in codes]
         out["is"] = [*(name for name, _ in passing), *spare]

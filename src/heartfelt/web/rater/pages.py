@@ -85,7 +85,7 @@ class Pages:
         )
         return self.page(request, {"kind": "end", **end}, status=notice.status)
 
-    def page(self, request: Request, step: dict[str, Any], who: str = "", status: int = 200) -> Response:
+    def page(self, request: Request, step: dict[str, Any], rater: str = "", status: int = 200) -> Response:
         """The page at a step; ``who`` tells raters who share a browser apart."""
         language = request_language(request)
         base = request.scope.get("root_path", "")
@@ -94,7 +94,7 @@ class Pages:
             language,
             step,
             base,
-            who,
+            rater,
             enter=f"{request.scope['path']}?{again}",
             preview=state_of(request).options.preview,
         )
@@ -112,7 +112,7 @@ class Pages:
         language: str,
         step: dict[str, Any],
         base: str = "",
-        who: str = "",
+        rater: str = "",
         *,
         enter: str = "",
         preview: bool = False,
@@ -121,18 +121,18 @@ class Pages:
         study, texts = self._study, self._texts[language]
         data = {
             "base": base,
-            "who": who,
+            "who": rater,
             "step": step,
             "study": orjson.Fragment(self._presented[language]),
             "texts": texts["live"],
         }
-        known, digest = assets()
+        files, digest = assets()
         template = page_environment("heartfelt.web.rater").get_template("rate.html")
         html: str = template.render(
             base=base,
             enter=enter,
             static=f"{base}/static/rater/{digest}",
-            modules=[name for name in known if name.endswith(".js") and name != _OTHER_PAGE],
+            modules=[name for name in files if name.endswith(".js") and name != _OTHER_PAGE],
             language=language,
             direction=direction(language),
             fixed_scales=study.design.rtl_scales == "fixed",
@@ -250,8 +250,8 @@ def assets() -> tuple[dict[str, Asset], str]:
 
 async def asset(request: Request) -> Response:
     """A file; one whose address names its version need never be asked for again."""
-    known, digest = assets()
-    file = known.get(request.path_params["name"])
+    files, digest = assets()
+    file = files.get(request.path_params["name"])
     if file is None:
         raise RequestRefused(404)
     current = request.path_params.get("version") == digest

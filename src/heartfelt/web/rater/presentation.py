@@ -78,51 +78,51 @@ class Blinding:
     def _digest(self, *words: str) -> bytes:
         return hmac.digest(self._secret, "\0".join(("blinding", *words)).encode(), hashlib.sha256)
 
-    def question(self, trial: str, place: int, question: str) -> str:
+    def question(self, trial: str, position: int, question: str) -> str:
         """The name of the question at this place of a trial."""
-        mask = self._mask("trial", trial, str(place))
-        return f"{place}-{_xor(self._digests[question], mask).hex()}"
+        mask = self._mask("trial", trial, str(position))
+        return f"{position}-{_xor(self._digests[question], mask).hex()}"
 
     def _names(self, trial: str, questions: tuple[str, ...]) -> dict[str, str]:
         """The names of a trial's questions, by question."""
-        return {name: self.question(trial, place, name) for place, name in enumerate(questions)}
+        return {name: self.question(trial, position, name) for position, name in enumerate(questions)}
 
     def question_of(self, trial: str, name: str) -> str | None:
         """The question of that name in a trial."""
-        place, _, digits = name.partition("-")
+        position, _, digits = name.partition("-")
         hidden = _unhex(digits, _QUESTION_BYTES)
-        if hidden is None or not (place.isascii() and place.isdecimal()) or len(place) > 3:
+        if hidden is None or not (position.isascii() and position.isdecimal()) or len(position) > 3:
             return None
-        return self._questions.get(_xor(hidden, self._mask("trial", trial, place)))
+        return self._questions.get(_xor(hidden, self._mask("trial", trial, position)))
 
     def form(self, question: str) -> int:
         """Which of the page's forms asks the question."""
         return self._forms[question]
 
-    def _media(self, trial: str, media: str, place: int | None = None, unit: int | None = None) -> str:
+    def _media(self, trial: str, media: str, position: int | None = None, unit: int | None = None) -> str:
         """The name of a trial's medium; in a set, of the one at that place, unlike that of the same file elsewhere.
 
         With the ``unit`` that is the set, the name says which set it is, to the server alone.
         """
-        plain = _unhex(media, _MEDIA_BYTES)
-        assert plain is not None, "a medium's own id is twelve bytes in hexadecimal"
-        where = trial if place is None else f"{trial}.{place}"
+        unmasked = _unhex(media, _MEDIA_BYTES)
+        assert unmasked is not None, "a medium's own id is twelve bytes in hexadecimal"
+        where = trial if position is None else f"{trial}.{position}"
         if unit is not None:
-            plain += unit.to_bytes(_UNIT_BYTES, "big")
-        return f"{where}-{_xor(plain, self._digest(_mask(unit is not None), where)).hex()}"
+            unmasked += unit.to_bytes(_UNIT_BYTES, "big")
+        return f"{where}-{_xor(unmasked, self._digest(_mask(unit is not None), where)).hex()}"
 
     def media_of(self, name: str) -> str | None:
         """The medium of that name."""
-        plain = self._plain_media(name)
-        return None if plain is None else plain[:_MEDIA_BYTES].hex()
+        unmasked = self._plain_media(name)
+        return None if unmasked is None else unmasked[:_MEDIA_BYTES].hex()
 
     def set_of(self, name: str) -> int | None:
         """The unit of the set in which the medium of that name is presented; None where it is presented alone."""
-        plain = self._plain_media(name)
+        unmasked = self._plain_media(name)
         return (
             None
-            if plain is None or len(plain) == _MEDIA_BYTES
-            else int.from_bytes(plain[_MEDIA_BYTES:], "big")
+            if unmasked is None or len(unmasked) == _MEDIA_BYTES
+            else int.from_bytes(unmasked[_MEDIA_BYTES:], "big")
         )
 
     def _plain_media(self, name: str) -> bytes | None:
@@ -149,11 +149,11 @@ class Blinding:
         """The headphone probe behind the one name there is for it."""
         return self._headphones if name == HEADPHONES else name
 
-    def by_question(self, trial: str, given: Mapping[str, V]) -> dict[str, V]:
+    def by_question(self, trial: str, masked: Mapping[str, V]) -> dict[str, V]:
         """Answers by question id. A name that is unknown in this trial becomes one that no question has."""
-        if not given:
+        if not masked:
             return {}
-        return {self.question_of(trial, name) or f"?{name}": value for name, value in given.items()}
+        return {self.question_of(trial, name) or f"?{name}": value for name, value in masked.items()}
 
     def readable(self, error: InvalidAnswer, language: str) -> InvalidAnswer:
         """The same error with the questions' texts in place of their ids."""
@@ -168,8 +168,10 @@ class Blinding:
 
     def readable_page(self, error: InvalidAnswer, time: str, language: str) -> InvalidAnswer:
         """The same for an error on a page of a questionnaire."""
-        asked = {question.id: say(question.text, language) for question in self._study.asked_in(time)}
-        texts = [asked[name] for name in error.questions if name in asked]
+        question_texts = {
+            question.id: say(question.text, language) for question in self._study.asked_in(time)
+        }
+        texts = [question_texts[name] for name in error.questions if name in question_texts]
         if isinstance(error, MissingAnswer) and texts:
             return MissingAnswer(f"Not answered: {'; '.join(texts)}", error.fix, tuple(texts))
         if texts:
@@ -180,8 +182,8 @@ class Blinding:
         """The conditions of a trial's questions on one another, under the names they have in the trial."""
         if not self._study.conditional:
             return {}
-        asked = [self._study.question(name) for name in questions]
-        return page_conditions(self._study, asked, "questions", self.names(trial, questions))
+        page_questions = [self._study.question(name) for name in questions]
+        return page_conditions(self._study, page_questions, "questions", self.names(trial, questions))
 
     def debriefing(self, ending: str) -> dict[str, bool]:
         """Whether the page at the end shows the debriefing, and whether raters may withdraw there."""
@@ -193,14 +195,14 @@ class Blinding:
     def questionnaire(self, step: AskQuestionnaire, language: str) -> dict[str, Any]:
         """A page of a questionnaire: its questions with their forms, and the conditions among them."""
         by_id = {question.id: question for question in self._study.asked_in(step.time)}
-        asked = [by_id[name] for name in step.questions]
+        page_questions = [by_id[name] for name in step.questions]
         return {
             "kind": "questionnaire",
             "time": step.time,
             "questions": list(step.questions),
-            "forms": questionnaire_forms(self._study, asked, language),
+            "forms": questionnaire_forms(self._study, page_questions, language),
             "show_if": page_conditions(
-                self._study, asked, step.time, {name: name for name in step.questions}
+                self._study, page_questions, step.time, {name: name for name in step.questions}
             ),
         }
 
@@ -243,9 +245,11 @@ def step_json(step: Step, blinding: Blinding, language: str) -> dict[str, Any]:
 
 def _trial_json(step: ShowTrial, blinding: Blinding, language: str) -> dict[str, Any]:
     names = blinding.names(step.trial, step.questions)
-    members = [_member_json(step, place, blinding) for place in range(len(step.members))]
+    members = [_member_json(step, position, blinding) for position in range(len(step.members))]
     conditions = blinding.conditions(step.trial, step.questions)
-    boxes = [part for question, seen in step.boxes.items() if question in names for part in seen]
+    boxes = [
+        part for question, shown_boxes in step.boxes.items() if question in names for part in shown_boxes
+    ]
     limits = list(dict.fromkeys(text for question, text in step.limits.items() if question in names))
     return {
         "kind": "trial",
@@ -267,10 +271,12 @@ def _trial_json(step: ShowTrial, blinding: Blinding, language: str) -> dict[str,
     }
 
 
-def _member_json(step: ShowTrial, place: int, blinding: Blinding) -> dict[str, Any]:
-    member = step.members[place]
+def _member_json(step: ShowTrial, position: int, blinding: Blinding) -> dict[str, Any]:
+    member = step.members[position]
     out: dict[str, Any] = {
-        "media": None if member.media is None else blinding.media(step.trial, member.media, place, step.unit),
+        "media": None
+        if member.media is None
+        else blinding.media(step.trial, member.media, position, step.unit),
         "kind": member.kind,
     }
     return out if member.prompt is None else {**out, "prompt": member.prompt}
@@ -297,12 +303,12 @@ def request_language(request: Request) -> str:
 def _asked_for(header: str) -> list[str]:
     """The tags of an Accept-Language header, most wanted first."""
     wishes = []
-    for place, part in enumerate(header.split(",")[:20]):
+    for position, part in enumerate(header.split(",")[:20]):
         tag, _, quality = part.strip().partition(";q=")
         try:
             weight = float(quality) if quality else 1.0
         except ValueError:
             weight = 0.0
         if tag:
-            wishes.append((-weight, place, tag.lower()))
+            wishes.append((-weight, position, tag.lower()))
     return [tag for _, _, tag in sorted(wishes)]

@@ -293,7 +293,7 @@ def _answer_command(rater: str, body: AnswerRequest, blinding: Blinding) -> Answ
 
 def _log(body: AnswerRequest, heard: TrialLogRequest, blinding: Blinding) -> TrialLog:
     fields = blinding.by_question(body.trial, heard.fields)
-    logs = {question: FieldLog(**each.__dict__) for question, each in fields.items()}
+    logs = {question: FieldLog(**field_log.__dict__) for question, field_log in fields.items()}
     return TrialLog(**{**heard.__dict__, "fields": logs})
 
 

@@ -33,9 +33,9 @@ def texts_for(language: str, folder: Path | None = None) -> Texts:
     for tag in dict.fromkeys([language.split("-")[0], language]):
         if tag in BUILT_IN:
             texts = _over(texts, _built_in(tag), tag)
-        own = None if folder is None else folder / "texts" / f"{tag}.yaml"
-        if own is not None and own.is_file():
-            texts = _over(texts, _own(own), str(own))
+        override = None if folder is None else folder / "texts" / f"{tag}.yaml"
+        if override is not None and override.is_file():
+            texts = _over(texts, _own(override), str(override))
     return texts
 
 
@@ -61,10 +61,10 @@ def check_languages(study: Study, folder: Path) -> list[str]:
     """Refuse a language the pages or the study have no texts in; say in sentences what stays in another language."""
     notes = []
     for language in study.languages:
-        own = [
+        overridden = [
             tag for tag in (language, language.split("-")[0]) if (folder / "texts" / f"{tag}.yaml").is_file()
         ]
-        if language.split("-")[0] not in BUILT_IN and not own:
+        if language.split("-")[0] not in BUILT_IN and not overridden:
             raise StudyError(
                 f"study.yaml, languages: the rating pages have no texts in '{language}'. They speak {', '.join(BUILT_IN)}.",
                 f"Write texts/{language}.yaml in the study folder (docs/rating-pages.md, Languages, says how),"
@@ -73,10 +73,12 @@ def check_languages(study: Study, folder: Path) -> list[str]:
         texts = texts_for(language, folder)
         if language.split("-")[0] not in BUILT_IN and (english := _same(texts, _built_in("en"))):
             notes.append(
-                f"texts/{own[0]}.yaml leaves {len(english)} of the pages' texts in English: {_listed(english)}."
+                f"texts/{overridden[0]}.yaml leaves {len(english)} of the pages' texts in English: {_listed(english)}."
             )
-    for language, places in check_texts(study).items():
-        notes.append(f"{len(places)} texts of study.yaml are missing in '{language}': {_listed(places)}.")
+    for language, locations in check_texts(study).items():
+        notes.append(
+            f"{len(locations)} texts of study.yaml are missing in '{language}': {_listed(locations)}."
+        )
     if same := untranslated_texts(study):
         notes.append(
             f"{len(same)} texts of study.yaml are the same in all languages ({', '.join(study.languages)}): {_listed(same)}."
@@ -84,9 +86,9 @@ def check_languages(study: Study, folder: Path) -> list[str]:
     return notes
 
 
-def _listed(places: list[str]) -> str:
-    rest = len(places) - _MOST_LISTED
-    return ", ".join(places[:_MOST_LISTED]) + (f" and {rest} more" if rest > 0 else "")
+def _listed(locations: list[str]) -> str:
+    omitted = len(locations) - _MOST_LISTED
+    return ", ".join(locations[:_MOST_LISTED]) + (f" and {omitted} more" if omitted > 0 else "")
 
 
 def _same(texts: Texts, english: Texts, before: str = "") -> list[str]:
@@ -123,23 +125,23 @@ def _own(path: Path) -> dict[str, Any]:
 def _over(below: dict[str, Any], above: Mapping[str, Any], where: str) -> dict[str, Any]:
     """``below`` with the texts of ``above`` in their places; choices may be added, other keys must be known."""
     texts = dict(below)
-    for section, given in above.items():
+    for section, override in above.items():
         if section not in texts:
             raise InputError(
                 f"{where}: no text is called '{section}'.", suggestion(str(section), texts, "Texts")
             )
-        known = texts[section]
-        if not isinstance(known, dict):
-            texts[section] = str(given)
+        built_in = texts[section]
+        if not isinstance(built_in, dict):
+            texts[section] = str(override)
             continue
-        if not isinstance(given, Mapping):
+        if not isinstance(override, Mapping):
             raise InputError(
                 f"{where}: '{section}' is a section with texts in it.", "Indent its texts below it."
             )
-        for key in given:
-            if key not in known and section != "choices":
+        for key in override:
+            if key not in built_in and section != "choices":
                 raise InputError(
-                    f"{where}: no text is called '{section}.{key}'.", suggestion(str(key), known, "Texts")
+                    f"{where}: no text is called '{section}.{key}'.", suggestion(str(key), built_in, "Texts")
                 )
-        texts[section] = {**known, **{str(key): str(text) for key, text in given.items()}}
+        texts[section] = {**built_in, **{str(key): str(text) for key, text in override.items()}}
     return texts

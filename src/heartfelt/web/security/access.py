@@ -38,11 +38,11 @@ _REVOKED = ""
 _ENDED = "logged out "
 
 
-def _refuse_if_limited(limit: RateLimit, address: str, what: str, *, take: bool) -> None:
+def _refuse_if_limited(limit: RateLimit, address: str, problem: str, *, take: bool) -> None:
     wait = limit.take(address) if take else limit.wait(address)
     if wait:
         seconds = str(int(wait) + 1)
-        raise RequestRefused(429, what, f"Wait {seconds} seconds and try again.", {"retry-after": seconds})
+        raise RequestRefused(429, problem, f"Wait {seconds} seconds and try again.", {"retry-after": seconds})
 
 
 def _address_of(request: Request) -> str:
@@ -128,9 +128,9 @@ def form_token(request: Request, session: str) -> str:
     return state_of(request).signer.sign("page", session, STUDY_SECONDS)
 
 
-def check_form_token(request: Request, session: str, given: str | None) -> None:
+def check_form_token(request: Request, session: str, token: str | None) -> None:
     """Refuse a change that does not come from the session's own page."""
-    owner = state_of(request).signer.read("page", given)
+    owner = state_of(request).signer.read("page", token)
     if owner is None or not hmac.compare_digest(owner, session):
         raise RequestRefused(
             403,
@@ -214,7 +214,9 @@ class Tokens:
         secret, now = secrets.token_urlsafe(32), self._clock()
         token = Token(secrets.token_hex(4), name.strip(), _token_hash(secret), now, now + days * 86400)
         self._collection.set_value(_token_key(token.id), json.dumps(asdict(token)))
-        self._collection.set_value(_TOKEN_LIST, json.dumps([*(each.id for each in self.all()), token.id]))
+        self._collection.set_value(
+            _TOKEN_LIST, json.dumps([*(existing.id for existing in self.all()), token.id])
+        )
         return NewToken(token, f"hf_{token.id}_{secret}")
 
     def all(self) -> list[Token]:
@@ -229,8 +231,8 @@ class Tokens:
 
     def find(self, text: str) -> Token | None:
         """The valid token with this text."""
-        mark, _, rest = text.partition("_")
-        id, _, secret = rest.partition("_")
+        mark, _, id_and_secret = text.partition("_")
+        id, _, secret = id_and_secret.partition("_")
         if mark != "hf" or not secret or len(text) > 200 or id not in self._ids():
             return None
         token = self._valid(id)

@@ -70,8 +70,8 @@ class RateLimit:
             self._add(key, 1.0)
 
     def _left(self, key: str, now: float) -> float:
-        left, since = self._buckets.get(key, (float(self.per_minute), now))
-        return min(float(self.per_minute), left + (now - since) * self.per_minute / 60.0)
+        tokens, since = self._buckets.get(key, (float(self.per_minute), now))
+        return min(float(self.per_minute), tokens + (now - since) * self.per_minute / 60.0)
 
     def _add(self, key: str, change: float) -> None:
         now = self._clock()
@@ -179,10 +179,10 @@ class Guard:
     def _rater(self, headers: dict[bytes, bytes]) -> str | None:
         """The rater of the signed cookie: many of them may share one address, as in a lecture hall."""
         cookie = headers.get(b"cookie", b"")
-        place = cookie.find(_RATER)
-        if place < 0:
+        start = cookie.find(_RATER)
+        if start < 0:
             return None
-        signed = cookie[place + len(_RATER) :].split(b";", 1)[0].strip().strip(b'"')
+        signed = cookie[start + len(_RATER) :].split(b";", 1)[0].strip().strip(b'"')
         return self._signer.read("rater", signed.decode("latin-1"))
 
     def _check_origin(self, headers: dict[bytes, bytes]) -> None:

@@ -60,16 +60,16 @@ class Signer:
 
     def sign(self, purpose: str, value: str, seconds: int) -> str:
         """``value`` as a text that ``read`` accepts for ``purpose`` during the next ``seconds``; safe in URLs and cookies."""
-        plain = urlsafe_b64encode(value.encode()).rstrip(b"=")
+        encoded = urlsafe_b64encode(value.encode()).rstrip(b"=")
         expires = format(int(self._clock()) + seconds, "x")
-        return self._signer(purpose).sign(f"{expires}.{plain.decode()}").decode()
+        return self._signer(purpose).sign(f"{expires}.{encoded.decode()}").decode()
 
     def read(self, purpose: str, text: str | None) -> str | None:
         """The value, or None for anything forged, expired or made for another purpose."""
         if not text or len(text) > _LONGEST:
             return None
-        known = self._known.get((purpose, text)) or self._verified(purpose, text)
-        return known[0] if known is not None and known[1] > self._clock() else None
+        verified = self._known.get((purpose, text)) or self._verified(purpose, text)
+        return verified[0] if verified is not None and verified[1] > self._clock() else None
 
     def _verified(self, purpose: str, text: str) -> tuple[str, int] | None:
         """Value and expiry of a text that was signed here. Cached, since a rater sends the same cookie all day."""
@@ -79,8 +79,8 @@ class Signer:
             # The last letter of a signature has two bits nobody reads: only the spelling given out counts.
             if signer.sign(signed).decode() != text:
                 return None
-            expires, _, plain = signed.decode().partition(".")
-            verified = urlsafe_b64decode(plain + "=" * (-len(plain) % 4)).decode(), int(expires, 16)
+            expires, _, encoded = signed.decode().partition(".")
+            verified = urlsafe_b64decode(encoded + "=" * (-len(encoded) % 4)).decode(), int(expires, 16)
         except (itsdangerous.BadData, ValueError):
             return None
         if len(self._known) >= _REMEMBERED:
@@ -162,8 +162,8 @@ def load_keys(collection: Collection) -> SigningKeys:
     secret = os.environ.get(SECRET) or _stored_secret(collection)
     if len(secret) < 16:
         raise InputError(f"{SECRET} is shorter than 16 characters.", "Set a longer one, or leave it unset.")
-    given, new_password = os.environ.get(PASSWORD), None
-    hashed = hash_password(given) if given else collection.value("admin_password")
+    password, new_password = os.environ.get(PASSWORD), None
+    hashed = hash_password(password) if password else collection.value("admin_password")
     if hashed is None:
         new_password = make_password()
         hashed = hash_password(new_password)
@@ -216,9 +216,9 @@ def hash_password(password: str) -> str:
 
 def is_password(hashed: str | None, password: str) -> bool:
     """Whether the password is the one that was hashed; takes equally long when there is none."""
-    known = hashed or _unknown_hash()
+    checked_hash = hashed or _unknown_hash()
     try:
-        _hasher().verify(known, password[:_LONGEST_PASSWORD])
+        _hasher().verify(checked_hash, password[:_LONGEST_PASSWORD])
     except (argon2.exceptions.VerificationError, argon2.exceptions.InvalidHashError):
         return False
     return hashed is not None

@@ -128,8 +128,8 @@ class DashboardCache:
             self._lock.release()
 
     def _due(self, last: DashboardState) -> bool:
-        rest = max(self._seconds, IDLE_SHARE * last.took)
-        return self._clock() - last.at >= rest and self._collection.change() != last.change
+        pause = max(self._seconds, IDLE_SHARE * last.took)
+        return self._clock() - last.at >= pause and self._collection.change() != last.change
 
 
 def make_board(collection: Collection) -> DashboardState:
@@ -165,14 +165,14 @@ def _from_first_rating(snapshot: Snapshot) -> Snapshot:
 
 def _with_all_tables(snapshot: Snapshot, study: Study, left_out: Sequence[str] = ()) -> Snapshot:
     """The snapshot under another study, without what the raters ``left_out`` gave."""
-    others = ~pl.col("rater").is_in(list(left_out))
+    retained = ~pl.col("rater").is_in(list(left_out))
     return Snapshot.build(
         study,
         stimuli=snapshot.stimuli,
-        ratings=snapshot.ratings.filter(others),
-        raters=snapshot.raters.filter(others),
+        ratings=snapshot.ratings.filter(retained),
+        raters=snapshot.raters.filter(retained),
         items=snapshot.table("items"),
-        traces=snapshot.traces.filter(others),
+        traces=snapshot.traces.filter(retained),
         fields=snapshot.fields.filter(~pl.col("verified_by").is_in(list(left_out)))
         if "verified_by" in snapshot.fields.columns
         else snapshot.fields,
@@ -183,10 +183,10 @@ def _with_all_tables(snapshot: Snapshot, study: Study, left_out: Sequence[str] =
 
 
 def _machine(collection: Collection, everybody: Snapshot) -> list[MachineField]:
-    asked = [question.id for question in collection.study.asked if question.machine_first]
-    if not asked:
+    drafted = [question.id for question in collection.study.asked if question.machine_first]
+    if not drafted:
         return []
-    return machine_fields(everybody, asked, _excluded(everybody))
+    return machine_fields(everybody, drafted, _excluded(everybody))
 
 
 def _excluded(snapshot: Snapshot) -> list[str]:
@@ -229,12 +229,12 @@ class CoverageView:
 def coverage_info(collection: Collection) -> CoverageInfo:
     """How far the study is. Counts are of trials: with all questions on one page, a stimulus or a set counts once in each arm."""
     change, coverage = collection.change(), collection.coverage()
-    whole = collection.study.design.questions_per_page == "all"
+    whole_pages = collection.study.design.questions_per_page == "all"
     waiting = coverage.complete < coverage.wanted
     finish = coverage.forecast.finish if waiting else None
     return CoverageInfo(
         change=change,
-        of=("stimuli" if collection.study.sets is None else "sets") if whole else "items",
+        of=("stimuli" if collection.study.sets is None else "sets") if whole_pages else "items",
         adaptive=collection.study.design.adaptive,
         **{
             name: getattr(coverage, name)

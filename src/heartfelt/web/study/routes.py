@@ -70,10 +70,10 @@ async def login_page(request: Request) -> Response:
 
 async def login(request: Request) -> Response:
     """Log in with the password."""
-    given = await _fields(request)
+    form = await _fields(request)
     try:
-        check_form_token(request, _BEFORE_LOGIN, given.get("page"))
-        await check_password(request, given.get("password", ""))
+        check_form_token(request, _BEFORE_LOGIN, form.get("page"))
+        await check_password(request, form.get("password", ""))
     except RequestRefused as refused:
         fix = refused.words[1] if refused.status_code != 403 else "The page was open for too long; try again."
         return _form(request, refused.status_code, refused.words[0], fix, refused.headers)
