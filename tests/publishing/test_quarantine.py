@@ -133,23 +133,23 @@ FOUND = TextInRelease(text="Robert", where="a.csv (column prompt)", times=2, sug
 
 def test_the_file_holds_what_was_typed_and_what_was_found(tmp_path: Path) -> None:
     path = tmp_path / QUARANTINE
-    assert not read_decisions(path, given=False).by_id
+    assert not read_decisions(path, required=False).by_id
     with pytest.raises(InputError, match="There is no file"):
-        read_decisions(path, given=True)
+        read_decisions(path, required=True)
     write_quarantine(path, [TYPED], [replace(FOUND, decision="redact")])
     assert path.stat().st_mode & 0o777 == 0o600
     table = pl.read_csv(path, infer_schema=False)
     assert table["redacted"].to_list() == ["I'm [name]", "[private] sings"]
     assert table["times"].to_list() == ["3", "2"]
-    decided = read_decisions(path, given=True)
+    decided = read_decisions(path, required=True)
     assert decided.by_id == {"q_1": "", FOUND.id: "redact"}
     assert decided.in_release == (replace(FOUND, decision="redact"),)
     assert FOUND.id == TextInRelease(text="ROBERT", where="", times=1, suggestion="").id
     path.write_text("id,decision\nq_1, Publish \n", encoding="utf-8")
-    assert read_decisions(path, given=True).by_id == {"q_1": "publish"}
+    assert read_decisions(path, required=True).by_id == {"q_1": "publish"}
     path.write_text("id,what\nq_1,x\n", encoding="utf-8")
     with pytest.raises(InputError, match="no column 'decision'"):
-        read_decisions(path, given=True)
+        read_decisions(path, required=True)
 
 
 def test_what_is_published_and_private_of_a_text() -> None:
@@ -204,7 +204,7 @@ def test_the_final_search_lists_every_place(tmp_path: Path) -> None:
     decide(folder / QUARANTINE, {"Robert": "redact"})
     with pytest.raises(PrivateDataError, match="could not be taken out of names and ids"):
         check_release(release, private, folder, [TYPED])
-    assert read_decisions(folder / QUARANTINE, given=True).by_id[FOUND.id] == "redact", "a decision is kept"
+    assert read_decisions(folder / QUARANTINE, required=True).by_id[FOUND.id] == "redact", "a decision is kept"
 
 
 def test_decisions_about_what_was_found_are_carried_out(tmp_path: Path) -> None:

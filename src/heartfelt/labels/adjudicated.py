@@ -34,13 +34,13 @@ def with_decisions(
 
     ``answers`` are all answers that count, those of items with too few for a label included.
     """
-    made, study = snapshot.adjudications, snapshot.study
+    adjudications, study = snapshot.adjudications, snapshot.study
     wanted = {"none": [], "all": list(questions)}.get(
         which, [name for name in questions if study.scale_of(name).level != "interval"]
     )
-    decided = made.filter(pl.col("question").is_in(wanted) & pl.col("value").is_finite())
+    decided = adjudications.filter(pl.col("question").is_in(wanted) & pl.col("value").is_finite())
     decided = decided.select(
-        *_ITEM, "value", "answer" if "answer" in made.columns else pl.lit(None).alias("answer")
+        *_ITEM, "value", "answer" if "answer" in adjudications.columns else pl.lit(None).alias("answer")
     )
     both = answers.join(
         decided.select(*_ITEM, pl.col("value").alias("final")), on=_ITEM, maintain_order="left"
@@ -58,10 +58,10 @@ def with_decisions(
             why_missing=pl.lit(NO_INTERVAL),
         )
     )
-    rest = table.join(decided, on=_ITEM, how="anti", maintain_order="left")
-    every = made.select(*_ITEM, pl.lit(True).alias(DECIDED))
+    undecided = table.join(decided, on=_ITEM, how="anti", maintain_order="left")
+    every = adjudications.select(*_ITEM, pl.lit(True).alias(DECIDED))
     return (
-        pl.concat([rest, rows], how="diagonal")
+        pl.concat([undecided, rows], how="diagonal")
         .select(table.columns)
         .join(every, on=_ITEM, how="left", maintain_order="left")
         .with_columns(pl.col(DECIDED).fill_null(False))

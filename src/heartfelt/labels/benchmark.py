@@ -104,8 +104,8 @@ class Benchmark(ShortRepr):
     def __post_init__(self) -> None:
         stimuli = self.stimuli.drop([name for name in AT_HAND if name in self.stimuli.columns])
         tables = {"items": self.items, "stimuli": stimuli, "ledger": self.ledger}
-        tables |= {each.name: getattr(self, each.name) for each in _IF_COMPARED}
-        optional = {each.name for each in _IF_COMPARED}
+        tables |= {contract.name: getattr(self, contract.name) for contract in _IF_COMPARED}
+        optional = {contract.name for contract in _IF_COMPARED}
         hashes = {
             name: table_hash(name, frame)
             for name, frame in tables.items()
@@ -277,15 +277,17 @@ def _notes(
             f"No {split.by} fell into {', '.join(missing)}: there are only {placed['group'].n_unique():,}. "
             "Name the groups to hold out with fixed, or choose another seed."
         )
-    apart = compared["split"].null_count()
-    if apart:
+    in_no_part = compared["split"].null_count()
+    if in_no_part:
         notes.append(
-            f"{apart:,} of {compared.height:,} comparisons are in no part: their stimuli are in different ones. Split by"
+            f"{in_no_part:,} of {compared.height:,} comparisons are in no part: their stimuli are in different ones. Split by"
             " what the members of a set share, such as the prompt."
         )
-    left = labels.ledger.filter(pl.col("what") == "item").height
-    if left:
-        notes.append(f"{left:,} items have no label and are left out of the benchmark; the ledger says why.")
+    unlabelled = labels.ledger.filter(pl.col("what") == "item").height
+    if unlabelled:
+        notes.append(
+            f"{unlabelled:,} items have no label and are left out of the benchmark; the ledger says why."
+        )
     return tuple(notes)
 
 
@@ -307,8 +309,8 @@ def load_benchmark(folder: Path | str) -> Benchmark:
         raise DamagedError(f"{folder} is damaged: {error.problem}", _FIX) from error
     except (OSError, pl.exceptions.PolarsError) as error:
         raise DamagedError(f"{folder} is damaged: {path.name} cannot be read.", _FIX) from error
-    compared, strengths, courses = (tables.get(each.name, each.empty()) for each in _IF_COMPARED)
-    made = Benchmark(
+    compared, strengths, courses = (tables.get(contract.name, contract.empty()) for contract in _IF_COMPARED)
+    benchmark = Benchmark(
         study,
         tables["items"],
         tables["stimuli"],
@@ -322,13 +324,15 @@ def load_benchmark(folder: Path | str) -> Benchmark:
         courses,
         manifest.salt,
     )
-    wrong = [name for name, entry in manifest.tables.items() if made.table_hashes.get(name) != entry.hash]
-    if wrong or made.hash != manifest.hash:
-        what = f"table of {wrong[0]}" if wrong else "study or its split"
-        raise DamagedError(f"{folder} is damaged: its {what} is not the one its manifest describes.", _FIX)
+    wrong = [
+        name for name, entry in manifest.tables.items() if benchmark.table_hashes.get(name) != entry.hash
+    ]
+    if wrong or benchmark.hash != manifest.hash:
+        damaged = f"table of {wrong[0]}" if wrong else "study or its split"
+        raise DamagedError(f"{folder} is damaged: its {damaged} is not the one its manifest describes.", _FIX)
     # Every item must be in the part its group belongs to.
-    placed = assigned(groups_of(made.stimuli, made.split.by), made.split)
-    both = made.items.join(placed, on="stimulus", how="left", suffix="_due", maintain_order="left")
+    placed = assigned(groups_of(benchmark.stimuli, benchmark.split.by), benchmark.split)
+    both = benchmark.items.join(placed, on="stimulus", how="left", suffix="_due", maintain_order="left")
     same = (pl.col("split") == pl.col("split_due")) & (pl.col("group") == pl.col("group_due"))
     misplaced = both.filter(~same.fill_null(False))
     if misplaced.height:
@@ -336,7 +340,7 @@ def load_benchmark(folder: Path | str) -> Benchmark:
         raise DamagedError(
             f"{folder} is damaged: the stimulus '{name}' is not in the part its group belongs to.", _FIX
         )
-    return made
+    return benchmark
 
 
 def _read_manifest(folder: Path) -> Manifest:

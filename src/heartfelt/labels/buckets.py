@@ -93,8 +93,8 @@ def buckets(snapshot: Snapshot, *, answers: pl.DataFrame | None = None) -> Bucke
     """Count the votes on every item of presence and yes-no questions; ``answers`` as of ``first_answers``."""
     snapshot = snapshot.without_probes
     study = snapshot.study
-    asked = [question.id for question in study.asked]
-    usable = [name for name in asked if has_sides(study.scale_of(name))]
+    question_ids = [question.id for question in study.asked]
+    usable = [name for name in question_ids if has_sides(study.scale_of(name))]
     if not usable:
         raise InputError(
             f"No question of '{study.name}' is answered with yes or no, or with ordered categories.",
@@ -112,7 +112,7 @@ def buckets(snapshot: Snapshot, *, answers: pl.DataFrame | None = None) -> Bucke
         .agg(pl.len().cast(pl.Int64).alias("votes"))
         .sort(*ITEM, "value")
     )
-    left_out = tuple(name for name in asked if name not in set(usable))
+    left_out = tuple(name for name in question_ids if name not in set(usable))
     return Buckets(_table(votes), votes.select(*ITEM, "value", "votes"), left_out)
 
 

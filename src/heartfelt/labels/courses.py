@@ -82,20 +82,20 @@ def _aligned(table: pl.DataFrame) -> Traces:
     starts = table["start"].fill_null(0.0)
     begin = float(starts.min() or 0.0)  # type: ignore[arg-type]  # a number
     samples = []
-    for own, own_rate, start in zip(table["samples"], table["rate"], starts, strict=True):
-        values = own.cast(pl.Float64).fill_null(np.nan).to_numpy()
+    for trace, own_rate, start in zip(table["samples"], table["rate"], starts, strict=True):
+        values = trace.cast(pl.Float64).fill_null(np.nan).to_numpy()
         samples.append(_at(values, own_rate or rate, start - begin, rate))
-    made = traces(table["rater"].to_list(), samples, rate)
-    return Traces(made.values, made.raters, made.rate, made.start + begin, made.left_out)
+    aligned = traces(table["rater"].to_list(), samples, rate)
+    return Traces(aligned.values, aligned.raters, aligned.rate, aligned.start + begin, aligned.left_out)
 
 
 def _at(values: Floats, own_rate: float, start: float, rate: float) -> Floats:
     """A trace at the moments of the others: as it is where it has them, between its samples otherwise."""
     if own_rate == rate:
         return np.concatenate([np.full(round(start * rate), np.nan), values])
-    own = start + np.arange(values.size) / own_rate
-    moments = np.arange(int(own[-1] * rate) + 1) / rate if values.size else np.zeros(0)
-    between = np.interp(moments, own, values) if values.size else moments
+    sample_times = start + np.arange(values.size) / own_rate
+    moments = np.arange(int(sample_times[-1] * rate) + 1) / rate if values.size else np.zeros(0)
+    between = np.interp(moments, sample_times, values) if values.size else moments
     return np.where(moments < start, np.nan, between)
 
 

@@ -131,10 +131,10 @@ class Labels(ShortRepr):
     def system_strengths(self) -> dict[tuple[str, str], Estimate]:
         """The strength of every system that has one, by question and system."""
         return {
-            (each.question, str(name)): strength
-            for each in self.contests
-            if each.of == "system"
-            for name, strength in zip(each.result.names, each.result.strengths, strict=True)
+            (contest.question, str(name)): strength
+            for contest in self.contests
+            if contest.of == "system"
+            for name, strength in zip(contest.result.names, contest.result.strengths, strict=True)
             if not strength.is_missing
         }
 
@@ -202,17 +202,17 @@ def labels(
     parts.append(_from_means(snapshot, [name for name in usable if name not in rated], options))
     contests = _contests(snapshot, compared, options.confidence)
     strengths = strengths_table(contests, least)
-    notes = dict.fromkeys(note for each in contests for note in each.notes)
+    notes = dict.fromkeys(note for contest in contests for note in contest.notes)
     parts.append(_complete(strengths.filter(pl.col("of") == "stimulus").rename({"name": "stimulus"})))
     parts.append(_complete(none.filter(pl.col("question").is_in(usable))))
     table = pl.concat(parts, how="vertical_relaxed")
     if snapshot.adjudications.height:
         table = with_decisions(table, snapshot, usable, options.adjudicated, answers)
         short = short.join(table, on=ITEM, how="anti", maintain_order="left")
-    asked = [q.id for q in study.asked if q.id in {*usable, *compared}]
-    order = {name: place for place, name in enumerate(asked)}
+    question_ids = [q.id for q in study.asked if q.id in {*usable, *compared}]
+    order = {name: index for index, name in enumerate(question_ids)}
     table = table.sort(pl.col("question").replace_strict(order, return_dtype=pl.Int64), maintain_order=True)
-    ledger = _ledger(snapshot, table, short, asked, least)
+    ledger = _ledger(snapshot, table, short, question_ids, least)
     return Labels(
         table,
         ledger,
@@ -227,7 +227,7 @@ def _contests(snapshot: Snapshot, questions: list[str], confidence: float) -> tu
     """Systems and stimuli under questions answered by comparing."""
     levels: tuple[Of, ...] = ("system", "stimulus")
     every = [contest(snapshot, question, of, confidence) for question in questions for of in levels]
-    return tuple(each for each in every if each is not None)
+    return tuple(contest for contest in every if contest is not None)
 
 
 def default_method(scale: Scale) -> str:
@@ -279,19 +279,19 @@ def _labelled(answers: pl.DataFrame, scale: Scale, method: str, options: LabelOp
         pl.first(*ITEM), sd.alias("sd"), pl.len().cast(pl.Int64).alias("n")
     )
     triples = answers["rater"], codes.to_numpy(), answers["value"].to_numpy()
-    known = sorted(scale.labels()) or None
-    made: Aggregate | CategoryConsensus
+    category_codes = sorted(scale.labels()) or None
+    consensus: Aggregate | CategoryConsensus
     if method in _NUMBERS:
-        made = _NUMBERS[method](*triples)
-        columns = _numbers(made, scale, options.confidence)
+        consensus = _NUMBERS[method](*triples)
+        columns = _numbers(consensus, scale, options.confidence)
     else:
-        made = (
-            aggregate.mode(*triples, ties=options.ties, categories=known)
+        consensus = (
+            aggregate.mode(*triples, ties=options.ties, categories=category_codes)
             if method == "mode"
-            else aggregate.dawid_skene(*triples, categories=known)
+            else aggregate.dawid_skene(*triples, categories=category_codes)
         )
-        columns = _categories(made, scale, options.confidence)
-    columns = columns.with_columns(pl.Series("item", [int(name) for name in made.items], dtype=pl.Int64))
+        columns = _categories(consensus, scale, options.confidence)
+    columns = columns.with_columns(pl.Series("item", [int(name) for name in consensus.items], dtype=pl.Int64))
     return _complete(spread.sort("item").join(columns, on="item", how="left", maintain_order="left"))
 
 
@@ -302,38 +302,40 @@ def _complete(frame: pl.DataFrame) -> pl.DataFrame:
     return frame.with_columns(lacking).select(LABELS.names).cast(schema)  # type: ignore[arg-type]  # polars' own alias is narrower
 
 
-def _numbers(made: Aggregate, scale: Scale, confidence: float) -> pl.DataFrame:
-    values, errors = np.asarray(made.values), np.asarray(made.standard_errors)
-    low, high = made.bounds(confidence)
+def _numbers(consensus: Aggregate, scale: Scale, confidence: float) -> pl.DataFrame:
+    values, errors = np.asarray(consensus.values), np.asarray(consensus.standard_errors)
+    low, high = consensus.bounds(confidence)
     limits, words = scale.bounds(), scale.labels()
     if limits is not None:
         low, high = np.clip(low, *limits), np.clip(high, *limits)
-    if made.why_no_interval is not None or made.order_bounds is not None:
-        why = f"no interval: {made.why_no_interval or made.why_no_error}"
-        reasons = pl.Series([None, why], dtype=pl.String).gather(np.where(np.isfinite(low), 0, 1))
+    if consensus.why_no_interval is not None or consensus.order_bounds is not None:
+        reason = f"no interval: {consensus.why_no_interval or consensus.why_no_error}"
+        reasons = pl.Series([None, reason], dtype=pl.String).gather(np.where(np.isfinite(low), 0, 1))
     else:
         reasons = _reasons(errors, ONE_RATING)
     named = {"value": values, "standard_error": errors, "low": low, "high": high}
     columns = {name: _gaps(column) for name, column in named.items()}
     answer = pl.Series([words.get(value) for value in values.tolist()], dtype=pl.String)
-    return pl.DataFrame({**columns, "method": made.method, "answer": answer, "why_missing": reasons})
+    return pl.DataFrame({**columns, "method": consensus.method, "answer": answer, "why_missing": reasons})
 
 
-def _categories(made: CategoryConsensus, scale: Scale, confidence: float) -> pl.DataFrame:
+def _categories(consensus: CategoryConsensus, scale: Scale, confidence: float) -> pl.DataFrame:
     words = scale.labels()
-    low, high = made.share_bounds(confidence)
-    values = pl.Series([None if value is None else float(value) for value in made.values], dtype=pl.Float64)
+    low, high = consensus.share_bounds(confidence)
+    values = pl.Series(
+        [None if value is None else float(value) for value in consensus.values], dtype=pl.Float64
+    )
     answers = [None if value is None else words.get(value) for value in values]
     return pl.DataFrame(
         {
             "value": values,
-            "method": made.method,
+            "method": consensus.method,
             "answer": pl.Series(answers, dtype=pl.String),
-            "share": _gaps(np.asarray(made.shares)),
+            "share": _gaps(np.asarray(consensus.shares)),
             "share_low": _gaps(low),
             "share_high": _gaps(high),
             "why_missing": pl.Series(
-                [made.why_missing if value is None else None for value in values], dtype=pl.String
+                [consensus.why_missing if value is None else None for value in values], dtype=pl.String
             ),
         }
     )
@@ -376,8 +378,8 @@ def _from_means(snapshot: Snapshot, questions: list[str], options: LabelOptions)
 def _why_unrated(study: Study) -> pl.Expr:
     """Why items have no ratings: a question that is asked under a condition may have had no reason to be asked."""
     conditional = [question.id for question in study.asked if question.show_if]
-    asked = pl.when(pl.col("question").is_in(conditional))
-    reason = asked.then(pl.lit("no ratings: the question is asked only under a condition"))
+    is_conditional = pl.when(pl.col("question").is_in(conditional))
+    reason = is_conditional.then(pl.lit("no ratings: the question is asked only under a condition"))
     return reason.otherwise(pl.lit("no ratings")).alias("reason")
 
 
@@ -391,12 +393,12 @@ def _ledger(
     silent = pl.DataFrame(
         {"question": [name for name in usable if name not in answered]}, schema={"question": pl.String}
     )
-    known = (
+    ledgered = (
         snapshot.ledger["stimulus"].drop_nulls() if "stimulus" in snapshot.ledger.columns else pl.Series([])
     )
     unrated = snapshot.items.select(ITEM).filter(
         pl.col("question").is_in(sorted(answered))
-        & ~pl.col("stimulus").is_in(known.cast(pl.String).to_list())
+        & ~pl.col("stimulus").is_in(ledgered.cast(pl.String).to_list())
     )
     for part in (table, short):
         unrated = unrated.join(part.select(ITEM), on=ITEM, how="anti", maintain_order="left")

@@ -65,11 +65,11 @@ class SplitOptions:
         if group in self.fixed:
             return self.fixed[group]
         text = "\x1f".join(["heartfelt-split 1", str(int(self.seed)), self.by, group])
-        place = int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") / 2**64
+        fraction = int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") / 2**64
         reached = 0.0
         for name, share in self.shares.items():
             reached += share
-            if place < reached:
+            if fraction < reached:
                 return name
         return list(self.shares)[-1]
 

@@ -106,18 +106,19 @@ def contest(snapshot: Snapshot, question: str, of: Of, confidence: float = 0.95)
     )
     if not pairs.height:
         return None
-    apart = _groups(pairs) if of == "stimulus" else None
-    if apart is not None:
-        return Contest(question, of, scale, pairs, rows, apart)
+    unconnected = _groups(pairs) if of == "stimulus" else None
+    if unconnected is not None:
+        return Contest(question, of, scale, pairs, rows, unconnected)
     result, notes = _fitted(scale, pairs, rows, of, confidence)
     if of == "system":
         result = _with_all(result, names["name"].drop_nulls().unique().sort().to_list())
     elif (
-        2 * len(result.core) < len(result.names) and len({each.why_missing for each in result.strengths}) > 1
+        2 * len(result.core) < len(result.names)
+        and len({strength.why_missing for strength in result.strengths}) > 1
     ):
         linked = f"at most {len(result.core)}" if result.core else "none"
-        why = f"wins and losses connect {linked} of the {len(result.names):,} stimuli both ways"
-        result = no_strengths(result.model, result.model, result.names, result.counts, why)
+        reason = f"wins and losses connect {linked} of the {len(result.names):,} stimuli both ways"
+        result = no_strengths(result.model, result.model, result.names, result.counts, reason)
     if snapshot.study.design.adaptive and len(result.core) > MANY_ADAPTIVE:
         notes = (*notes, ADAPTIVE_NOTE)
     return Contest(question, of, scale, pairs, rows, result, notes)
@@ -143,12 +144,12 @@ def _groups(pairs: pl.DataFrame) -> Strengths | None:
     groups, group = connected_components(graph, directed=False)
     if 2 * int(np.bincount(group).max()) >= size:
         return None
-    why = (
+    reason = (
         f"the {size:,} stimuli form {groups:,} groups with no comparison between them; strengths of different groups cannot be"
         " compared"
     )
     counts = {"comparisons": pairs.height, "contestants": size}
-    return no_strengths(NO_MODEL, NO_MODEL, names, counts, why)
+    return no_strengths(NO_MODEL, NO_MODEL, names, counts, reason)
 
 
 def first_presentations(snapshot: Snapshot) -> pl.DataFrame:
@@ -189,15 +190,15 @@ def _fitted(
         "stimulus": unit_of(pairs) if of == "system" else None,
     }
     paired = stats.cmos if graded else stats.davidson if (value == 0.5).any() else stats.bradley_terry
-    given = (rater_of(pairs), pairs["first"], pairs["second"], value)
+    arguments = (rater_of(pairs), pairs["first"], pairs["second"], value)
     unknown = why_no_order(pairs)
-    result = paired(*given, order_effect=unknown is None, **options)
+    result = paired(*arguments, order_effect=unknown is None, **options)
     if result.core or unknown is not None:
         return result, () if unknown is None else (f"No effect of the order is estimated: {unknown}.",)
-    plain = paired(*given, **options)
-    if not plain.core:
-        return plain, ()
-    return plain, (
+    without_order = paired(*arguments, **options)
+    if not without_order.core:
+        return without_order, ()
+    return without_order, (
         f"The strengths do not allow for the order of presentation: {result.strengths[0].why_missing}.",
     )
 
@@ -241,26 +242,26 @@ def ranks(
     result: Strengths, confidence: float = 0.95
 ) -> list[tuple[int | None, int | None, int | None, float | None]]:
     """For each contestant its rank, the bounds of its rank, and the probability of being the strongest."""
-    values = np.array([math.nan if each.is_missing else float(each) for each in result.strengths])
+    values = np.array([math.nan if strength.is_missing else float(strength) for strength in result.strengths])
     out: list[tuple[int | None, int | None, int | None, float | None]] = []
     if not result.core:
         return [(None, None, None, None)] * values.size
     draws = max(200, min(RANK_DRAWS, DRAWN_AT_MOST // len(result.core)))
-    row_of = {place: row for row, place in enumerate(result.core)}
+    row_of = {index: row for row, index in enumerate(result.core)}
     inner = replace(
         result,
-        names=tuple(result.names[place] for place in result.core),
-        strengths=tuple(result.strengths[place] for place in result.core),
+        names=tuple(result.names[index] for index in result.core),
+        strengths=tuple(result.strengths[index] for index in result.core),
         core=tuple(range(len(result.core))),
     )
     probabilities = inner.rank_probabilities(draws)
     tail = (1.0 - confidence) / 2.0
-    for place, value in enumerate(values.tolist()):
+    for index, value in enumerate(values.tolist()):
         if math.isnan(value):
             out.append((None, None, None, None))
             continue
         rank = 1 + int((values > value).sum())
-        row = probabilities[row_of[place]]
+        row = probabilities[row_of[index]]
         if np.isnan(row[0]):
             out.append((rank, None, None, None))
             continue
@@ -275,27 +276,27 @@ def ranks(
 def strengths_table(contests: Sequence[Contest], least: int = 1) -> pl.DataFrame:
     """The strengths of several contests under the contract ``STRENGTHS``; fewer than ``least`` answers give none."""
     rows: list[dict[str, Any]] = []
-    for each in contests:
-        result, answers = each.result, each.answers
-        for place, (name, strength, rank) in enumerate(
+    for contest in contests:
+        result, answers = contest.result, contest.answers
+        for index, (name, strength, rank) in enumerate(
             zip(result.names, result.strengths, ranks(result), strict=True)
         ):
             n = answers.get(str(name), 0)
-            row: dict[str, Any] = {"question": each.question, "of": each.of, "name": str(name), "n": n}
+            row: dict[str, Any] = {"question": contest.question, "of": contest.of, "name": str(name), "n": n}
             row |= {"method": result.model, "why_missing": strength.why_missing or strength.why_no_interval}
             if 0 < n < least:
                 row["why_missing"] = f"{n} of the {least} ratings a label needs"
             elif not strength.is_missing:
                 row |= {"value": strength.value, "low": strength.low, "high": strength.high}
-                row["standard_error"] = _standard_error(result, place)
+                row["standard_error"] = _standard_error(result, index)
                 row |= dict(zip(("rank", "rank_low", "rank_high", "best"), rank, strict=True))
             rows.append(row)
     schema = {column.name: column.dtype for column in STRENGTHS.columns}
     return pl.DataFrame(rows, schema=schema).sort("question", "of", "name")
 
 
-def _standard_error(result: Strengths, place: int) -> float | None:
+def _standard_error(result: Strengths, index: int) -> float | None:
     if result.covariance is None:
         return None
-    variance, _ = result.covariance.variance({result.core.index(place): 1.0})
+    variance, _ = result.covariance.variance({result.core.index(index): 1.0})
     return math.sqrt(variance) if variance > 0 else None

@@ -129,13 +129,13 @@ def about_column(table: str, name: str, study: Study, details: Details | None = 
     ``benchmark items``. What the authors say in ``details.columns`` goes before everything else.
     """
     stated = details.columns if details is not None else {}
-    if own := stated.get(f"{table}.{name}") or stated.get(name):
-        return own
-    known = _KNOWN.get(table, {}).get(name)
-    if known is None and name.startswith(RENAMED):
+    if description := stated.get(f"{table}.{name}") or stated.get(name):
+        return description
+    documented = _KNOWN.get(table, {}).get(name)
+    if documented is None and name.startswith(RENAMED):
         original = about_column(table, name.removeprefix(RENAMED), study, details)
         return original if original == UNDESCRIBED else f"as the source gives it: {original}"
-    return known or _asked_of_raters(name, study) or _asked_of_stimuli(name, study) or UNDESCRIBED
+    return documented or _asked_of_raters(name, study) or _asked_of_stimuli(name, study) or UNDESCRIBED
 
 
 def _asked_of_raters(name: str, study: Study) -> str | None:
@@ -146,8 +146,8 @@ def _asked_of_raters(name: str, study: Study) -> str | None:
         where = form.partition(":")[0]
         for question in study.asked_in(form) if form != "questions" else ():
             if name == f"{form.replace(':', '_')}_{question.id}":
-                asked = _line(say(question.text) or question.id)
-                return f"the rater's answer {where} the stimuli to: {asked}"
+                question_text = _line(say(question.text) or question.id)
+                return f"the rater's answer {where} the stimuli to: {question_text}"
     for box in () if study.consent is None else study.consent.boxes:
         if name == f"ticked_{box.id}":
             return f"whether the rater ticked: {_line(say(box.text) or box.id)}"

@@ -87,12 +87,12 @@ def with_keyed_hashes(draft: Draft, media: Mapping[str, PublishedMedium], key: b
     return replace(draft.changed(*steps, **tables), source=replace(draft.source, versions=versions))
 
 
-def _keyed(column: pl.Series, what: str, public: set[str], key: bytes) -> pl.Series:
+def _keyed(column: pl.Series, purpose: str, public: set[str], key: bytes) -> pl.Series:
     if column.dtype != pl.String:
         return column
     values = column.drop_nulls().unique().to_list()
     new = {
-        value: keyed_hash(key, what, value)
+        value: keyed_hash(key, purpose, value)
         for value in values
         if value not in public and re.fullmatch(rf"(?:\w+:)?{_HEXADECIMAL}", value)
     }
@@ -104,7 +104,7 @@ def _keyed(column: pl.Series, what: str, public: set[str], key: bytes) -> pl.Ser
 
 def write_digests(release: Release, folder: Path) -> Path:
     """Write ``digests.csv``; call it when all but the checksums is written."""
-    known, stated = _known(release, folder), study_text(release.snapshot.study) + dumps(release.details)
+    digests, stated = _known(release, folder), study_text(release.snapshot.study) + dumps(release.details)
     stated += "".join(release.snapshot.source.versions.values())
     counted: Counter[tuple[str, str, str, bool, str]] = Counter()
     paths = [path for path in folder.rglob("*") if path.is_file()]
@@ -113,9 +113,9 @@ def write_digests(release: Release, folder: Path) -> Path:
     ):  # other files repeat what tables hold
         name = path.relative_to(folder).as_posix()
         for field, value in _digests_in(path, name):
-            digest = _accounted(value, known, stated, field)
+            digest = _accounted(value, digests, stated, field)
             if digest is None and path.suffix in _TABLES:
-                digest = known[value[:_PREFIX]] = Digest(
+                digest = digests[value[:_PREFIX]] = Digest(
                     algorithm="as the source gives it", keyed=False, over=GIVEN
                 )
             if digest is None:
@@ -125,7 +125,7 @@ def write_digests(release: Release, folder: Path) -> Path:
                 )
             counted[name, field, digest.algorithm, digest.keyed, digest.over] += 1
     counted[CHECKSUMS, TEXT, "SHA-256", False, "published file"] = len(paths) + 1
-    rows = [(*place, count) for place, count in sorted(counted.items())]
+    rows = [(*location, count) for location, count in sorted(counted.items())]
     schema = ["file", "field", "algorithm", "keyed", "over", "count"]
     table = pl.DataFrame(rows, schema=schema, orient="row")
     write_text(folder / DIGESTS, csv_text(table.with_columns(pl.col("keyed").cast(pl.String))))
@@ -173,15 +173,15 @@ def _known(release: Release, folder: Path) -> dict[str, Digest]:
     }
 
 
-def _accounted(value: str, known: Mapping[str, Digest], stated: str, field: str) -> Digest | None:
+def _accounted(value: str, digests: Mapping[str, Digest], stated: str, field: str) -> Digest | None:
     if value.startswith(KEYED):
         over = OVER.get(field) or OVER.get(field.removeprefix(RENAMED), field)
         return Digest(algorithm="HMAC-SHA256", keyed=True, over=over)
     if value[1] == "_":
         kind = next(kind for kind, start in PSEUDONYM.items() if value.startswith(start))
         return Digest(algorithm="HMAC-SHA256, 80 bits", keyed=True, over=f"id of a {kind}")
-    if value[:_PREFIX] in known:
-        return known[value[:_PREFIX]]
+    if value[:_PREFIX] in digests:
+        return digests[value[:_PREFIX]]
     if value in stated:
         return Digest(algorithm="as the authors give it", keyed=False, over="what the authors state")
     return None

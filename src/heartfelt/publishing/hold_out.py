@@ -90,28 +90,31 @@ def hold_out(
     chosen = hidden_columns(snapshot, private, part, named=columns, anyway=anyway)
     public = _public(snapshot, hidden, chosen)
     steps = _steps(snapshot, public, part, hidden, private, chosen)
-    benchmark, why = _public_benchmark(public, part, private, labels)
-    asked = public.items.filter(pl.col("stimulus").is_in(hidden)).select("stimulus", "question")
-    asked = asked.sort("stimulus", "question")
-    return HeldOutSplit(part, public, benchmark, why, private, asked, tuple(steps), chosen)
+    benchmark, reason = _public_benchmark(public, part, private, labels)
+    hidden_items = public.items.filter(pl.col("stimulus").is_in(hidden)).select("stimulus", "question")
+    hidden_items = hidden_items.sort("stimulus", "question")
+    return HeldOutSplit(part, public, benchmark, reason, private, hidden_items, tuple(steps), chosen)
 
 
 def _public(snapshot: Snapshot, hidden: list[str], chosen: HiddenColumns) -> Snapshot:
-    held = pl.col("stimulus").is_in(hidden)
-    ratings = snapshot.scan_ratings().filter(~held)
+    is_hidden = pl.col("stimulus").is_in(hidden)
+    ratings = snapshot.scan_ratings().filter(~is_hidden)
     if has_sets(ratings):
-        trials = snapshot.scan_ratings().filter(held).select(*TRIAL).drop_nulls("trial").unique()
+        trials = snapshot.scan_ratings().filter(is_hidden).select(*TRIAL).drop_nulls("trial").unique()
         ratings = ratings.join(trials, on=TRIAL, how="anti", nulls_equal=True, maintain_order="left")
-    tables = {name: snapshot.table(name).filter(~held) for name in ("traces", "means", "adjudications")}
-    tables |= {"fields": _fields(snapshot.fields, held, chosen), "ledger": _ledger(snapshot.ledger, held)}
+    tables = {name: snapshot.table(name).filter(~is_hidden) for name in ("traces", "means", "adjudications")}
+    tables |= {
+        "fields": _fields(snapshot.fields, is_hidden, chosen),
+        "ledger": _ledger(snapshot.ledger, is_hidden),
+    }
     stimuli, items = snapshot.stimuli, snapshot.table("items")
     shown = pl.lit(False)
     if snapshot.source.media_root is not None and {"path", FOUND} <= set(stimuli.columns):
         shown = pl.col(FOUND).fill_null(False)
     of_file = [name for name in OF_THE_FILE if name in stimuli.columns and name not in chosen.stimuli]
-    stimuli = stimuli.with_columns(pl.when(~held | shown).then(pl.col(of_file)))
-    stimuli = _emptied(stimuli, held, [*chosen.stimuli, *of_file]).sort("stimulus")
-    items = _emptied(items, held, chosen.items).sort("stimulus", "question")
+    stimuli = stimuli.with_columns(pl.when(~is_hidden | shown).then(pl.col(of_file)))
+    stimuli = _emptied(stimuli, is_hidden, [*chosen.stimuli, *of_file]).sort("stimulus")
+    items = _emptied(items, is_hidden, chosen.items).sort("stimulus", "question")
     raters = snapshot.raters
     return Snapshot.build(
         snapshot.study,
@@ -124,32 +127,32 @@ def _public(snapshot: Snapshot, hidden: list[str], chosen: HiddenColumns) -> Sna
     )
 
 
-def _emptied(frame: pl.DataFrame, held: pl.Expr, published: Sequence[str]) -> pl.DataFrame:
+def _emptied(frame: pl.DataFrame, is_hidden: pl.Expr, published: Sequence[str]) -> pl.DataFrame:
     """Without what the other columns say about held-out stimuli."""
-    others = [name for name in frame.columns if name not in published]
-    return frame.with_columns(pl.when(~held).then(pl.col(others))) if others else frame
+    unpublished = [name for name in frame.columns if name not in published]
+    return frame.with_columns(pl.when(~is_hidden).then(pl.col(unpublished))) if unpublished else frame
 
 
-def _fields(fields: pl.DataFrame, held: pl.Expr, chosen: HiddenColumns) -> pl.DataFrame:
+def _fields(fields: pl.DataFrame, is_hidden: pl.Expr, chosen: HiddenColumns) -> pl.DataFrame:
     """Values that machines filled in, if the author publishes them and no person has had to do with them."""
     if not chosen.fields:
-        return fields.filter(~held)
+        return fields.filter(~is_hidden)
     people = [name for name in BY_PEOPLE if name in fields.columns]
     by_people = pl.any_horizontal(pl.col(people).is_not_null()) if people else pl.lit(False)
-    return _emptied(fields.filter(~(held & by_people)), held, chosen.fields)
+    return _emptied(fields.filter(~(is_hidden & by_people)), is_hidden, chosen.fields)
 
 
-def _ledger(ledger: pl.DataFrame, held: pl.Expr) -> pl.DataFrame:
+def _ledger(ledger: pl.DataFrame, is_hidden: pl.Expr) -> pl.DataFrame:
     """Without entries about held-out stimuli, and without figures about raters: held-out answers went into them."""
-    ledger = ledger.filter(~held.fill_null(False)) if "stimulus" in ledger.columns else ledger
+    ledger = ledger.filter(~is_hidden.fill_null(False)) if "stimulus" in ledger.columns else ledger
     if "rater" not in ledger.columns:
         return ledger
     about_rater = pl.col("rater").is_not_null()
     reason = pl.col("reason").str.replace_all(_FIGURES.pattern, "…")
-    others = [name for name in ledger.columns if name not in {*LEDGER.names, "rule"}]
+    to_empty = [name for name in ledger.columns if name not in {*LEDGER.names, "rule"}]
     return ledger.with_columns(
         pl.when(about_rater).then(reason).otherwise("reason").alias("reason"),
-        pl.when(~about_rater).then(pl.col(others)),
+        pl.when(~about_rater).then(pl.col(to_empty)),
     )
 
 
@@ -179,8 +182,8 @@ def _steps(
         return ReleaseStep("hold-out", table, column, about, len(hidden), None, settings)
 
     steps = [
-        step(table, None, f"{what} about {stimuli} are held out.")
-        for table, what in _ABOUT.items()
+        step(table, None, f"{subject} about {stimuli} are held out.")
+        for table, subject in _ABOUT.items()
         if table == "ledger" or snapshot.table(table).height
     ]
     steps.append(
@@ -207,8 +210,10 @@ def _steps(
 
 
 def _published(public: Snapshot, hidden: Sequence[str], chosen: HiddenColumns) -> list[str]:
-    held = public.stimuli.filter(pl.col("stimulus").is_in(hidden))
-    of_file = [name for name in OF_THE_FILE if name in held.columns and held[name].count()]
+    hidden_stimuli = public.stimuli.filter(pl.col("stimulus").is_in(hidden))
+    of_file = [
+        name for name in OF_THE_FILE if name in hidden_stimuli.columns and hidden_stimuli[name].count()
+    ]
     return [
         *chosen.names,
         *(f"{name} (of the published file)" for name in of_file if name not in chosen.stimuli),
@@ -241,12 +246,14 @@ def _public_benchmark(
 ) -> tuple[Benchmark | None, str | None]:
     """The benchmark of the public ratings, with the held-out stimuli listed so that the whole split can be validated."""
     split = private.split
-    present = {group: place for group, place in split.fixed.items() if place != part}
+    present = {group: split_part for group, split_part in split.fixed.items() if split_part != part}
     try:
-        made = freeze(public, labels, replace(split, fixed=present))
+        public_benchmark = freeze(public, labels, replace(split, fixed=present))
     except InputError as error:
         return None, error.problem
-    listed = pl.concat([made.stimuli["stimulus"], private.stimuli["stimulus"]]).unique().to_list()
+    listed = pl.concat([public_benchmark.stimuli["stimulus"], private.stimuli["stimulus"]]).unique().to_list()
     stimuli = public.stimuli.filter(pl.col("stimulus").is_in(listed))
     note = f"The labels of the part '{part}' are held out: its stimuli are listed without labels."
-    return replace(made, stimuli=stimuli, split=split, notes=(*made.notes, note)), None
+    return replace(
+        public_benchmark, stimuli=stimuli, split=split, notes=(*public_benchmark.notes, note)
+    ), None

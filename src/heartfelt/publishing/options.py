@@ -33,11 +33,11 @@ def people_chosen(text: str) -> People:
     return _chosen(text, PEOPLE, "choice of people")
 
 
-def _chosen(text: str, names: tuple[N, ...], what: str) -> N:
+def _chosen(text: str, names: tuple[N, ...], noun: str) -> N:
     for name in names:
         if name == text:
             return name
-    raise InputError(f"Unknown {what} '{text}'.", f"Use one of {', '.join(names)}.")
+    raise InputError(f"Unknown {noun} '{text}'.", f"Use one of {', '.join(names)}.")
 
 
 @dataclass(frozen=True, slots=True)

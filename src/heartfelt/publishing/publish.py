@@ -73,7 +73,7 @@ class PublishedStudy:
     @property
     def undecided(self) -> int:
         """Texts that were left out because nobody has decided about them."""
-        return sum(not each.decision for each in self.quarantined)
+        return sum(not text.decision for text in self.quarantined)
 
     @property
     def quarantine(self) -> Path:
@@ -120,20 +120,22 @@ def publish(
         draft, media = publish_media(draft, folder, share, report, key)
         draft = with_keyed_hashes(replace(draft, source=_source(draft)), media, key)
         report("removing what is private", 3, 5)
-        draft, benchmark, why = _divided(draft, options, private, key)
+        draft, benchmark, reason = _divided(draft, options, private, key)
         if options.hold_out is not None:  # as the stimuli: the order of the source may be that of the labels
             media = dict(sorted(media.items()))
         draft = answer_times(coarsen(draft, options, earlier), options.seconds)
         public = draft.snapshot()
         report("removing what is private", 4, 5)
-        typed = [text for each in quarantined for text in each.private]
+        typed = [text for quarantined_text in quarantined for text in quarantined_text.private]
         secret = private_texts(source, everybody, typed, details, options)
         groups = check_groups(public, *facts_of(draft, options), options, earlier)
-        made = record(keyed_hash(key, SOURCE, snapshot.hash), public, draft.steps, options)
-        release = Release(public, benchmark, why, None, None, made, details, media, options.hold_out)
+        release_record = record(keyed_hash(key, SOURCE, snapshot.hash), public, draft.steps, options)
+        release = Release(
+            public, benchmark, reason, None, None, release_record, details, media, options.hold_out
+        )
         release = _analysed(release, options, report)
         steps = (*check_split(release, folder, report).steps, check_step(secret, groups, options))
-        release = replace(release, record=replace(made, steps=(*made.steps, *steps)))
+        release = replace(release, record=replace(release_record, steps=(*release_record.steps, *steps)))
         release = _write(release, folder, layouts, report)
         papers = write_papers(release, folder, report, figures=options.figures)
         report("searching every file for what is private", 0, 1)

@@ -48,17 +48,20 @@ class ReadBack:
     @property
     def unexplained(self) -> tuple[ReadBackDifference, ...]:
         """Differences that no step of the record states; there should be none."""
-        return tuple(each for each in self.differences if not each.why)
+        return tuple(difference for difference in self.differences if not difference.why)
 
     @property
     def sentences(self) -> list[str]:
         """In words: how much is as it was, and what is not."""
         lines = [f"Read back: {self.same:,} of {self.cells:,} values are as they were in the source."]
         lines += [
-            f"  {each.table}{'' if each.column is None else '.' + each.column}: {each.what}"
-            for each in self.differences
+            f"  {difference.table}{'' if difference.column is None else '.' + difference.column}: {difference.what}"
+            for difference in self.differences
         ]
-        lines += [f"Not explained by any step: {each.table} {each.what}" for each in self.unexplained]
+        lines += [
+            f"Not explained by any step: {difference.table} {difference.what}"
+            for difference in self.unexplained
+        ]
         return lines
 
 
@@ -80,7 +83,7 @@ def read_back(snapshot: Snapshot, folder: Path, private: Path, key: Path | None 
         names = rating_key(before.columns) if contract.name == "ratings" else contract.key or before.columns
         differences, equal = _compared(contract.name, before, after, tuple(names))
         same, cells = same + equal, cells + before.height * before.width
-        out += [_explained(each, record.steps) for each in differences]
+        out += [_explained(difference, record.steps) for difference in differences]
     return ReadBack(tuple(out), same, cells)
 
 
@@ -88,17 +91,17 @@ def _compared(
     table: str, before: pl.DataFrame, after: pl.DataFrame, names: tuple[str, ...]
 ) -> tuple[list[ReadBackDifference], int]:
     out: list[ReadBackDifference] = []
-    for here, there, what in (
+    for first, second, change in (
         (before, after, "the column is not published"),
         (after, before, "the column is new"),
     ):
-        absent = [name for name in here.columns if name not in there.columns and here[name].count()]
-        out += [ReadBackDifference(table, name, what, here.height, ()) for name in absent]
+        absent = [name for name in first.columns if name not in second.columns and first[name].count()]
+        out += [ReadBackDifference(table, name, change, first.height, ()) for name in absent]
     key = [name for name in names if name in before.columns and name in after.columns]
-    left = before.with_row_index(_ROW)
+    numbered = before.with_row_index(_ROW)
     right = after.select(*key, *(pl.col(name).alias(f"_{name}") for name in after.columns if name not in key))
     right = right.unique(key, maintain_order=True) if table == "ledger" else right
-    both = left.join(right, on=key, how="inner", nulls_equal=True, maintain_order="left")
+    both = numbered.join(right, on=key, how="inner", nulls_equal=True, maintain_order="left")
     gone = before.height - both[_ROW].n_unique()
     if gone:
         out.append(ReadBackDifference(table, None, f"{plural(gone, 'row')} not published", gone, ()))
@@ -109,26 +112,32 @@ def _compared(
     for name in before.columns:
         if name in key or name not in after.columns:
             continue
-        other = both[f"_{name}"]
-        own = both[name] if both[name].dtype == other.dtype else both[name].cast(pl.String)
-        other = other if own.dtype == other.dtype else other.cast(pl.String)
-        changed = int(own.ne_missing(other).sum())
+        after_values = both[f"_{name}"]
+        before_values = both[name] if both[name].dtype == after_values.dtype else both[name].cast(pl.String)
+        after_values = (
+            after_values if before_values.dtype == after_values.dtype else after_values.cast(pl.String)
+        )
+        changed = int(before_values.ne_missing(after_values).sum())
         equal += both.height - changed
         if changed:
-            emptied = int((own.is_not_null() & other.is_null()).sum())
-            what = f"{plural(changed, 'value')} changed" + (
+            emptied = int((before_values.is_not_null() & after_values.is_null()).sum())
+            change = f"{plural(changed, 'value')} changed" + (
                 f", {emptied:,} of them left out" if emptied else ""
             )
-            out.append(ReadBackDifference(table, name, what, changed, ()))
+            out.append(ReadBackDifference(table, name, change, changed, ()))
     return out, equal
 
 
-def _explained(each: ReadBackDifference, steps: tuple[ReleaseStep, ...]) -> ReadBackDifference:
-    column = "path" if each.table == "stimuli" and each.column in AT_HAND else each.column
-    own = [step for step in steps if step.table == each.table and step.kind not in {"pseudonyms", "check"}]
-    exact = [step.about for step in own if column in (step.column, step.settings.get("was"))]
+def _explained(difference: ReadBackDifference, steps: tuple[ReleaseStep, ...]) -> ReadBackDifference:
+    column = "path" if difference.table == "stimuli" and difference.column in AT_HAND else difference.column
+    table_steps = [
+        step for step in steps if step.table == difference.table and step.kind not in {"pseudonyms", "check"}
+    ]
+    exact = [step.about for step in table_steps if column in (step.column, step.settings.get("was"))]
     if column is None:
-        exact = [step.about for step in own]
-        if each.table in {"ledger", "raters"}:
+        exact = [step.about for step in table_steps]
+        if difference.table in {"ledger", "raters"}:
             exact += [step.about for step in steps if step.kind in {"wishes", "free-text", "hold-out"}]
-    return ReadBackDifference(each.table, each.column, each.what, each.rows, tuple(dict.fromkeys(exact)))
+    return ReadBackDifference(
+        difference.table, difference.column, difference.what, difference.rows, tuple(dict.fromkeys(exact))
+    )

@@ -22,16 +22,16 @@ def record(
     return ReleaseRecord(source_hash, published.hash, __version__, options.k, options.l, tuple(steps))
 
 
-def write_record(made: ReleaseRecord, folder: Path) -> Path:
+def write_record(record: ReleaseRecord, folder: Path) -> Path:
     """Write ``publication.json``."""
-    write_json(folder / RECORD, made)
+    write_json(folder / RECORD, record)
     return folder / RECORD
 
 
-def sentences(made: ReleaseRecord) -> list[str]:
+def sentences(record: ReleaseRecord) -> list[str]:
     """The record to read: one line per step, each with its table, column and cost."""
     lines = []
-    for step in made.steps:
+    for step in record.steps:
         where = step.table if step.column is None else f"{step.table}.{step.column}"
         cost = "" if step.lost is None else f" Information lost: {percent(step.lost)}."
         if emptied := step.settings.get("emptied"):

@@ -44,17 +44,17 @@ def split_options(stimuli: pl.DataFrame, settings: Mapping[str, str] | None = No
     ``settings`` may hold ``by`` (a column, or ``published`` for the source's own split), ``seed``, ``folds``, and any other name as
     a part with its share (``train=0.8``). What they leave open is decided by the stimuli.
     """
-    rest = dict(settings or {})
-    by, seed, folds = rest.pop("by", None), rest.pop("seed", None), rest.pop("folds", None)
+    remaining = dict(settings or {})
+    by, seed, folds = remaining.pop("by", None), remaining.pop("seed", None), remaining.pop("folds", None)
     has_own = SPLIT in stimuli.columns and stimuli[SPLIT].null_count() < stimuli.height
-    if by in {PUBLISHED, SPLIT} or (by is None and has_own and not (rest or folds or seed)):
-        if rest or folds or seed:
+    if by in {PUBLISHED, SPLIT} or (by is None and has_own and not (remaining or folds or seed)):
+        if remaining or folds or seed:
             raise InputError(
                 "A published split has its own parts: seed, folds and shares do not apply.",
                 "Leave them out, or divide by a column, such as by=prompt.",
             )
         return _published(stimuli)
-    shares = {name: _number(name, text) for name, text in rest.items()}
+    shares = {name: _number(name, text) for name, text in remaining.items()}
     if folds and shares:
         raise InputError("A split has folds or named shares, not both.", "Leave one of them out.")
     count = int(_number("folds", folds)) if folds else None
@@ -111,8 +111,8 @@ def freeze_release(
     settings: Mapping[str, str] | None = None,
 ) -> Benchmark:
     """Freeze the labels of what is published, divided as ``split_options`` decides."""
-    made = labels if isinstance(labels, Labels) else frozen_labels(snapshot, labels)
-    return freeze(snapshot, made, release_split(snapshot, made, settings))
+    frozen = labels if isinstance(labels, Labels) else frozen_labels(snapshot, labels)
+    return freeze(snapshot, frozen, release_split(snapshot, frozen, settings))
 
 
 def split_of(release: Release) -> SplitOptions:
@@ -135,8 +135,8 @@ def placed_by(stimuli: pl.DataFrame, split: SplitOptions) -> pl.DataFrame:
     if split.by == SPLIT:
         alone = pl.col("group").str.starts_with("\x00stimulus ")
         return groups.with_columns(pl.when(alone).then(pl.lit(UNASSIGNED)).otherwise("group").alias("split"))
-    known = set(groups["group"])
-    fixed = {group: part for group, part in split.fixed.items() if group in known}
+    group_names = set(groups["group"])
+    fixed = {group: part for group, part in split.fixed.items() if group in group_names}
     return assigned(groups, replace(split, fixed=fixed))
 
 
@@ -202,8 +202,8 @@ class SplitCheck:
         if not self.crossings:
             return f"No {how} media are in two parts ({plural(self.compared, 'file')} compared)."
         first = "; ".join(
-            f"{listed(list(each.stimuli[:_NAMED]))} ({', '.join(each.parts)})"
-            for each in self.crossings[:_NAMED]
+            f"{listed(list(crossing.stimuli[:_NAMED]))} ({', '.join(crossing.parts)})"
+            for crossing in self.crossings[:_NAMED]
         )
         return f"{plural(len(self.crossings), 'group')} of {how} media lie in more than one part: {first}."
 
@@ -231,9 +231,9 @@ def check_split(release: Release, folder: Path | None = None, progress: Progress
         same.setdefault(medium.sha256, []).append(name)
     crossings = _crossings([names for sha256, names in same.items() if sha256], part, identical=True)
     alike = _alike(files, facts, progress)
-    whole = {frozenset(each.stimuli) for each in crossings}
+    exact = {frozenset(crossing.stimuli) for crossing in crossings}
     near = _crossings(alike, part, identical=False)
-    crossings += tuple(each for each in near if frozenset(each.stimuli) not in whole)
+    crossings += tuple(crossing for crossing in near if frozenset(crossing.stimuli) not in exact)
     counts = placed["split"].value_counts()
     sizes = dict(counts.rows())
     order = parts_of(placed, split)

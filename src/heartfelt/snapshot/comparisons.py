@@ -39,8 +39,10 @@ def members(ratings: pl.DataFrame, question: str) -> pl.DataFrame:
             ordered=pl.lit(None, pl.Boolean),
             role=pl.lit(None, pl.String),
         )
-    asked = (pl.col("question") == question) & pl.col("trial").is_not_null() & pl.col("value").is_not_null()
-    rows = ratings.filter(asked)
+    answered = (
+        (pl.col("question") == question) & pl.col("trial").is_not_null() & pl.col("value").is_not_null()
+    )
+    rows = ratings.filter(answered)
     role = pl.col("role").fill_null("member") if "role" in rows.columns else pl.lit("member")
     rows = rows.with_columns(role.alias("role"), pl.lit(True).alias("ordered"))
     if not rows["place"].null_count():
@@ -151,7 +153,7 @@ def contests(table: pl.DataFrame, stimuli: pl.DataFrame, of: str) -> pl.DataFram
         called = names.rename({"stimulus": side, "name": f"_{side}"})
         table = table.join(called, on=side, how="left", maintain_order="left")
         table = table.rename({side: f"{side}_stimulus", f"_{side}": side})
-    known = pl.col("first").is_not_null() & pl.col("second").is_not_null()
+    both_present = pl.col("first").is_not_null() & pl.col("second").is_not_null()
     columns = [
         *TRIAL,
         "first",
@@ -163,7 +165,7 @@ def contests(table: pl.DataFrame, stimuli: pl.DataFrame, of: str) -> pl.DataFram
         "second_stimulus",
         "ordered",
     ]
-    return table.filter(known & (pl.col("first") != pl.col("second"))).select(columns).sort(columns)
+    return table.filter(both_present & (pl.col("first") != pl.col("second"))).select(columns).sort(columns)
 
 
 def _shared(table: pl.DataFrame, stimuli: pl.DataFrame, column: str) -> pl.Series | None:

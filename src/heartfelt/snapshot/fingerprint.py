@@ -33,8 +33,8 @@ _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _STEPS = np.arange(1, _FEW_BYTES // 8 + 1, dtype=np.uint64) * _GOLDEN
 _MASKS = np.array(
     [
-        [2 ** (8 * min(max(length - 8 * place, 0), 8)) - 1 for length in range(_FEW_BYTES + 1)]
-        for place in range(_FEW_BYTES // 8)
+        [2 ** (8 * min(max(length - 8 * word, 0), 8)) - 1 for length in range(_FEW_BYTES + 1)]
+        for word in range(_FEW_BYTES // 8)
     ],
     dtype=np.uint64,
 )
@@ -93,11 +93,13 @@ def _many_word_bits(words: U64, starts: Ints, lengths: Ints) -> U64:
     counts = -(-lengths // 8)
     ends = np.cumsum(counts)
     begins = ends - counts
-    place = np.arange(ends[-1]) - np.repeat(begins, counts)
-    left = np.minimum(np.repeat(lengths, counts) - 8 * place, 8)
-    word = (words[np.repeat(starts, counts) + 8 * place] & _MASKS[0][left]).astype(np.uint64, copy=False)
+    position = np.arange(ends[-1]) - np.repeat(begins, counts)
+    remaining = np.minimum(np.repeat(lengths, counts) - 8 * position, 8)
+    word = (words[np.repeat(starts, counts) + 8 * position] & _MASKS[0][remaining]).astype(
+        np.uint64, copy=False
+    )
     sums = np.zeros(word.size + 1, dtype=np.uint64)
-    np.cumsum(mixed(word + (place + 1).astype(np.uint64) * _GOLDEN), out=sums[1:])
+    np.cumsum(mixed(word + (position + 1).astype(np.uint64) * _GOLDEN), out=sums[1:])
     return mixed(sums[ends] - sums[begins] + lengths.astype(np.uint64))
 
 
@@ -105,9 +107,9 @@ def number_bits(numbers: pl.Series) -> U64:
     """The IEEE bits of a column of numbers, or the microseconds of moments; arbitrary where a cell is empty."""
     if isinstance(numbers.dtype, pl.Datetime):
         return numbers.dt.cast_time_unit("us").to_physical().fill_null(0).to_numpy().view(np.uint64)
-    plain = numbers.cast(pl.Float64).fill_null(0.0).to_numpy() + 0.0  # -0.0 becomes 0.0
-    plain[np.isnan(plain)] = np.nan
-    return plain.view(np.uint64)
+    canonical = numbers.cast(pl.Float64).fill_null(0.0).to_numpy() + 0.0  # -0.0 becomes 0.0
+    canonical[np.isnan(canonical)] = np.nan
+    return canonical.view(np.uint64)
 
 
 @lru_cache(maxsize=1024)

@@ -59,18 +59,18 @@ def load(folder: Path | str) -> Snapshot:
     if not path.exists():
         raise DamagedError(f"{folder} is damaged: {RATINGS_FILE} is missing.", _RESTORE)
     ratings = _parquet(path) if path.stat().st_size < _IN_MEMORY else path
-    made = expected["source"]
+    provenance = expected["source"]
     source = Source(
-        made["format"],
-        made["name"],
-        made.get("options", {}),
+        provenance["format"],
+        provenance["name"],
+        provenance.get("options", {}),
         media_root(folder),
-        made.get("layout", {}),
-        tuple(made.get("notes", ())),
+        provenance.get("layout", {}),
+        tuple(provenance.get("notes", ())),
         {path.stem: path.read_text(encoding="utf-8") for path in sorted((folder / VERSIONS).glob("*.yaml"))},
-        tuple(made.get("reading", ())),
-        tuple(from_json(MarkedColumn, column) for column in made.get("marked_columns", ())),
-        made.get("inferred_raters", ""),
+        tuple(provenance.get("reading", ())),
+        tuple(from_json(MarkedColumn, column) for column in provenance.get("marked_columns", ())),
+        provenance.get("inferred_raters", ""),
     )
     snapshot = Snapshot(study, tables, Spooled(ratings, survey(ratings, str(path))), source)
     for name, entry in expected["tables"].items():

@@ -22,7 +22,7 @@ class Unscored(NamedTuple):
 def answer_column(study: Study, question: str) -> str | None:
     """The column of the raters with the answers to a question of a questionnaire."""
     for where in FORMS:
-        if any(asked.id == question for asked in study.asked_in(where)):
+        if any(question_asked.id == question for question_asked in study.asked_in(where)):
             return f"{where}_{question}"
     return None
 
@@ -47,9 +47,9 @@ def _number(study: Study, instrument: Instrument, key: str, item_id: str, answer
     if answer is None or instrument.limits(item) is None:
         return None
     # Answers that all look like numbers are numbers in the table; the ids of categories are texts.
-    given = f"{answer:.12g}" if isinstance(answer, float) else answer
+    text = f"{answer:.12g}" if isinstance(answer, float) else answer
     try:
-        value, _ = study.scales[f"{key}_{instrument.scale_of(item)}"].read(given)
+        value, _ = study.scales[f"{key}_{instrument.scale_of(item)}"].read(text)
     except InputError:  # an answer to an earlier version of the scale
         return None
     return None if value is None else instrument.number(item_id, value)

@@ -124,7 +124,7 @@ class Snapshot(Shortcuts):
         ratings: pl.DataFrame | pl.LazyFrame | Spooled | None = None,
         raters: pl.DataFrame | None = None,
         source: Source | None = None,
-        **others: pl.DataFrame | None,
+        **other_tables: pl.DataFrame | None,
     ) -> Snapshot:
         """Check every table and freeze them.
 
@@ -135,17 +135,17 @@ class Snapshot(Shortcuts):
         where = source.name
         if not isinstance(ratings, Spooled):
             ratings = spool(RATINGS.empty() if ratings is None else ratings, where)
-        given = {"stimuli": stimuli, "raters": raters, **others}
+        frames = {"stimuli": stimuli, "raters": raters, **other_tables}
         tables: dict[str, pl.DataFrame] = {}
         for contract in SMALL_TABLES:
-            frame = given.get(contract.name)
+            frame = frames.get(contract.name)
             tables[contract.name] = contract.empty() if frame is None else contract.check(frame, where)
-        known = tables["stimuli"]["stimulus"].to_list()
+        stimulus_names = tables["stimuli"]["stimulus"].to_list()
         if tables["traces"].height:
-            tables["traces"] = check_traces(tables["traces"], study, known, where)
+            tables["traces"] = check_traces(tables["traces"], study, stimulus_names, where)
         traced = tables["traces"]["rater"].unique(maintain_order=True).to_list()
         tables["raters"] = _with_all(tables["raters"], list(dict.fromkeys([*ratings.survey.raters, *traced])))
-        check_ratings(ratings.survey, ratings.lazy(), study, known, where)
+        check_ratings(ratings.survey, ratings.lazy(), study, stimulus_names, where)
         return cls(study, tables, ratings, source)
 
     def noted(self, *notes: str, marked_columns: tuple[MarkedColumn, ...] = ()) -> Snapshot:
@@ -233,7 +233,7 @@ class Snapshot(Shortcuts):
         probes = probe_counts(self)
         if not probes.height:
             return self
-        others = ~pl.col("stimulus").is_in(probes["stimulus"].to_list())
+        not_probe = ~pl.col("stimulus").is_in(probes["stimulus"].to_list())
         rows = probes.with_columns(
             pl.format("{}: used for screening raters only", "reason").alias("reason"),
             what=pl.lit("stimulus"),
@@ -241,21 +241,21 @@ class Snapshot(Shortcuts):
             question=pl.lit(None, pl.String),
             stage=pl.lit(PROBES),
         )
-        ratings = self.scan_ratings().filter(others)
+        ratings = self.scan_ratings().filter(not_probe)
         if has_sets(ratings):
-            probed = self.scan_ratings().filter(~others).select(*TRIAL).drop_nulls("trial").unique()
+            probed = self.scan_ratings().filter(~not_probe).select(*TRIAL).drop_nulls("trial").unique()
             ratings = ratings.join(probed, on=TRIAL, how="anti", nulls_equal=True, maintain_order="left")
         return Snapshot.build(
             self.study,
-            stimuli=self.stimuli.filter(others),
+            stimuli=self.stimuli.filter(not_probe),
             ratings=ratings if self.ratings_file is not None else ratings.collect(),
             raters=self.raters,
             source=self.source,
-            items=self.table("items").filter(others),
-            traces=self.traces.filter(others),
-            fields=self.fields.filter(others),
-            means=self.means.filter(others),
-            adjudications=self.adjudications.filter(others),
+            items=self.table("items").filter(not_probe),
+            traces=self.traces.filter(not_probe),
+            fields=self.fields.filter(not_probe),
+            means=self.means.filter(not_probe),
+            adjudications=self.adjudications.filter(not_probe),
             questionnaires=self.questionnaires,
             ledger=pl.concat([self.ledger, rows], how="diagonal") if self.ledger.height else rows,
         )
@@ -389,9 +389,9 @@ def spool(ratings: pl.DataFrame | pl.LazyFrame, where: str, progress: Progress |
     return Spooled(path, survey_on_the_way(RATINGS.typed(ratings, where), path, where, progress), folder)
 
 
-def _with_all(raters: pl.DataFrame, seen: list[str]) -> pl.DataFrame:
-    known = set(raters["rater"].to_list())
-    new = [name for name in seen if name not in known]
+def _with_all(raters: pl.DataFrame, survey_raters: list[str]) -> pl.DataFrame:
+    listed = set(raters["rater"].to_list())
+    new = [name for name in survey_raters if name not in listed]
     if not new:
         return raters
     return pl.concat([raters, pl.DataFrame({"rater": new}, schema={"rater": pl.String})], how="diagonal")

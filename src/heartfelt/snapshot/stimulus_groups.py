@@ -35,8 +35,8 @@ def detected_groups(stimuli: pl.DataFrame) -> tuple[str, list[str]] | None:
     candidates = {name: group_names(stimuli, name) for name in COLUMNS if name in stimuli.columns}
     files = group_names(stimuli, "path" if "path" in stimuli.columns else "stimulus")
     candidates[FILE_NAME] = [PurePosixPath(name).with_suffix("").as_posix() for name in files]
-    known = [name for name in ("system", "intent") if name in stimuli.columns]
-    cells = stimuli.select(pl.col(known).cast(pl.String).fill_null("")).rows() if known else []
+    columns = [name for name in ("system", "intent") if name in stimuli.columns]
+    cells = stimuli.select(pl.col(columns).cast(pl.String).fill_null("")).rows() if columns else []
     for name, values in candidates.items():
         unique = len(set(values)) == len(values)
         numbered = [stem_of(value) for value in values] if unique or name == FILE_NAME else values

@@ -186,14 +186,14 @@ def _look_at(batch: pl.DataFrame) -> _Part:
     bits = {column.name: bits_of(column) for column in columns}
     cells = {column.name: cells_of(column, bits[column.name]) for column in columns}
     key = rating_key(batch.columns)
-    keys = row_hashes((own for name, own in cells.items() if name in key), batch.height)
+    keys = row_hashes((cell_hashes for name, cell_hashes in cells.items() if name in key), batch.height)
     unknown = batch["rater"].null_count()
     if unknown:
         keys = keys[batch["rater"].is_not_null().to_numpy()]
     gaps = [name for name in IDS[1:] if batch[name].null_count()]
-    value, given = pl.col("value"), batch.select(given=is_answered(batch.columns))
+    value, answered = pl.col("value"), batch.select(given=is_answered(batch.columns))
     answers = (
-        batch.select("question", "value", given["given"], bits=bits["question"])
+        batch.select("question", "value", answered["given"], bits=bits["question"])
         .group_by("bits", maintain_order=True)
         .agg(
             pl.first("question"),
@@ -210,7 +210,7 @@ def _look_at(batch: pl.DataFrame) -> _Part:
         list(cells),
         {name: _distinct(batch[name], bits[name]) for name in IDS},
         answers.drop("bits"),
-        int((batch["rater"].is_null() & given["given"]).sum()) if unknown else 0,
+        int((batch["rater"].is_null() & answered["given"]).sum()) if unknown else 0,
         (gaps[0], int(batch[gaps[0]].is_null().arg_true()[0])) if gaps else None,
     )
 

@@ -18,11 +18,11 @@ def check_traces(traces: pl.DataFrame, study: Study, stimuli: Collection[str], w
     gaps = pl.col("samples").list.eval(pl.when(sample.is_nan()).then(None).otherwise(sample))
     frame = TRACES.check(traces, where).with_columns(gaps)
     for name in frame["question"].unique(maintain_order=True):
-        asked = [question.id for question in study.asked]
-        if name not in asked:
+        question_ids = [question.id for question in study.asked]
+        if name not in question_ids:
             raise InputError(
                 f"{where}: traces answer a question '{name}' the study does not ask.",
-                suggestion(name, asked, "Questions"),
+                suggestion(name, question_ids, "Questions"),
             )
         scale = study.scale_of(name)
         if not isinstance(scale, Trace):
@@ -30,13 +30,13 @@ def check_traces(traces: pl.DataFrame, study: Study, stimuli: Collection[str], w
                 f"{where}: the question '{name}' has traces, but its scale is no trace.",
                 "Give the question a scale of type 'trace', or leave its traces out.",
             )
-        own = frame.filter(pl.col("question") == name)
-        samples = own["samples"]
-        off = (samples.list.min() < scale.low - 1e-6) | (samples.list.max() > scale.high + 1e-6)
-        if off.fill_null(False).any():
-            row = own.row(int(off.fill_null(False).arg_true()[0]), named=True)
+        question_traces = frame.filter(pl.col("question") == name)
+        samples = question_traces["samples"]
+        off_scale = (samples.list.min() < scale.low - 1e-6) | (samples.list.max() > scale.high + 1e-6)
+        if off_scale.fill_null(False).any():
+            row = question_traces.row(int(off_scale.fill_null(False).arg_true()[0]), named=True)
             raise InputError(
-                f"{where}: {off.sum()} traces of '{name}' leave the scale; the first is by rater '{row['rater']}' on"
+                f"{where}: {off_scale.sum()} traces of '{name}' leave the scale; the first is by rater '{row['rater']}' on"
                 f" stimulus '{row['stimulus']}'.",
                 f"Samples lie between {scale.low:g} and {scale.high:g}; correct them, or state the scale used.",
             )

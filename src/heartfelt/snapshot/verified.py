@@ -26,14 +26,14 @@ def verified_rows(snapshot: Snapshot) -> pl.DataFrame:
     decided = pl.col("verdict").is_not_null() | pl.col("verified_by").is_not_null()
     rows = rows.filter(decided & pl.col("field").is_in([question.id for question in snapshot.study.asked]))
     planted = pl.col("shown") == "planted"
-    known = pl.col("machine").filter(~planted).drop_nulls().first().over("stimulus", "field")
+    known_draft = pl.col("machine").filter(~planted).drop_nulls().first().over("stimulus", "field")
     rows = rows.with_columns(
-        pl.when(planted).then(known).otherwise(pl.coalesce("machine", known)).alias("draft")
+        pl.when(planted).then(known_draft).otherwise(pl.coalesce("machine", known_draft)).alias("draft")
     )
     same = pl.when(pl.col("final") == pl.col("machine")).then(pl.lit("accepted")).otherwise(pl.lit("fixed"))
-    seen = pl.col("shown") != "hidden"
+    draft_shown = pl.col("shown") != "hidden"
     rows = rows.with_columns(
-        pl.when(seen).then(pl.coalesce("verdict", same)).alias("verdict"),
+        pl.when(draft_shown).then(pl.coalesce("verdict", same)).alias("verdict"),
         pl.col("verified_by").fill_null(""),
     )
     codes = [

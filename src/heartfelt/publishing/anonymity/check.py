@@ -136,7 +136,9 @@ def _search(waiting: Sequence[tuple[str, str, pl.Series]], private: Mapping[str,
     if not private or not waiting:
         return []
     texts = (
-        pl.concat([each.rename("text") for _, _, each in waiting]).unique(maintain_order=True).drop_nulls()
+        pl.concat([column_texts.rename("text") for _, _, column_texts in waiting])
+        .unique(maintain_order=True)
+        .drop_nulls()
     )
     frame = pl.DataFrame({"text": texts, "folded": folded_texts(texts)})
     frame = frame.filter(pl.col("folded").str.contains_any(list(private)))
@@ -144,13 +146,15 @@ def _search(waiting: Sequence[tuple[str, str, pl.Series]], private: Mapping[str,
         pl.col("folded").str.extract_many(list(private), overlapping=True).list.unique(maintain_order=True)
     )
     hits: list[Hit] = []
-    for text, plain, matches in frame.with_columns(inside.alias("matches")).iter_rows():
-        for each in matches:
-            if whole_word(each).search(plain):
-                places = [(file, where) for file, where, own in waiting if own.is_in([text]).any()]
+    for text, folded_text, matches in frame.with_columns(inside.alias("matches")).iter_rows():
+        for match in matches:
+            if whole_word(match).search(folded_text):
+                locations = [
+                    (file, where) for file, where, column_texts in waiting if column_texts.is_in([text]).any()
+                ]
                 hits += [
-                    Hit(file=file or text, where=where, private=private[each], text=text)
-                    for file, where in places
+                    Hit(file=file or text, where=where, private=private[match], text=text)
+                    for file, where in locations
                 ]
     return hits
 
@@ -158,9 +162,9 @@ def _search(waiting: Sequence[tuple[str, str, pl.Series]], private: Mapping[str,
 def _private(hits: Sequence[Hit], *, undecided: bool) -> PrivateDataError:
     first = hits[0]
     shown = first.private if len(first.private) <= 40 else f"{first.private[:37]}..."
-    others = "" if len(hits) == 1 else f" ({plural(len(hits) - 1, 'more place')} of this kind)"
+    more = "" if len(hits) == 1 else f" ({plural(len(hits) - 1, 'more place')} of this kind)"
     return PrivateDataError(
-        f"Nothing was published: {first.file} ({first.where}) holds '{shown}', which is private{others}.",
+        f"Nothing was published: {first.file} ({first.where}) holds '{shown}', which is private{more}.",
         "Leave the column out with --drop, decide about the text in quarantine.csv, or allow it with --allow.",
         hits if undecided else (),
     )
@@ -287,11 +291,11 @@ def check_groups(
     groups = groups_of_raters(snapshot, facts, sensitive, earlier)
     alike = groups.count > 1 and groups.smallest < options.k
     if alike or (groups.diversity is not None and groups.diversity < options.l):
-        what = f"only {plural(groups.smallest, 'rater')} share a combination of facts, fewer than k = {options.k}"
+        problem = f"only {plural(groups.smallest, 'rater')} share a combination of facts, fewer than k = {options.k}"
         if not alike:
-            what = f"a group of raters has fewer than l = {options.l} values of a sensitive column"
+            problem = f"a group of raters has fewer than l = {options.l} values of a sensitive column"
         raise PrivateDataError(
-            f"Nothing was published: {what}.",
+            f"Nothing was published: {problem}.",
             "Leave a column out with --drop, or publish without demographics.",
         )
     return groups

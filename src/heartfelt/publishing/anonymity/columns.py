@@ -16,7 +16,12 @@ _ABOUT_PEOPLE = ("ratings", "traces", "fields", "adjudications", "ledger")
 
 def leave_out_columns(draft: Draft, options: PublishOptions) -> Draft:
     """Without columns that may not or need not be published."""
-    required = {(each.name, column.name) for each in CONTRACTS for column in each.columns if column.required}
+    required = {
+        (contract.name, column.name)
+        for contract in CONTRACTS
+        for column in contract.columns
+        if column.required
+    }
     steps: list[ReleaseStep] = []
     tables: dict[str, pl.DataFrame] = {}
     draft = _without_questionnaires(draft)
@@ -70,14 +75,14 @@ def distinct_names(draft: Draft) -> Draft:
     steps: list[ReleaseStep] = []
     tables: dict[str, pl.DataFrame] = {}
     for table, frame in draft.tables.items():
-        taken: set[str] = set()
+        used_names: set[str] = set()
         renamed: dict[str, str] = {}
         for name in frame.columns:
             new, number = name, 1
-            while _folded(new) in taken:
+            while _folded(new) in used_names:
                 number += 1
                 new = f"{name}_{number}"
-            taken.add(_folded(new))
+            used_names.add(_folded(new))
             if new != name:
                 renamed[name] = new
                 about = f"Renamed from '{name}': another column has the same name but for case or spaces."

@@ -99,13 +99,13 @@ def session_lengths(draft: Draft) -> list[str]:
     named = {name for name in unasked if _is_duration(name) and _holds_figures(raters[name])}
     lengths = _lengths(draft)
     for name in (name for name in unasked if raters.schema[name].is_numeric()):
-        known = raters.select("rater", pl.col(name).cast(pl.Float64)).join(
+        measured = raters.select("rater", pl.col(name).cast(pl.Float64)).join(
             lengths, on="rater", maintain_order="left"
         )
-        for other in lengths.columns[1:]:
-            both = known.select(name, other).drop_nulls()
+        for length_column in lengths.columns[1:]:
+            both = measured.select(name, length_column).drop_nulls()
             if both.height >= _FEWEST and both[name].n_unique() > 2:
-                alike = both.select(pl.corr(name, other, method="spearman")).item()
+                alike = both.select(pl.corr(name, length_column, method="spearman")).item()
                 named |= {name} if alike >= _ALIKE else set()  # not a number where all took as long
     return [name for name in raters.columns if name in named]
 
@@ -129,10 +129,12 @@ def _lengths(draft: Draft) -> pl.DataFrame:
         figures.append(pl.col("seconds").sum().alias("(sum)"))
     if draft.having("ratings", "at"):
         figures.append((pl.col("at").max() - pl.col("at").min()).dt.total_seconds().alias("(span)"))
-    known = ratings.drop_nulls("rater").group_by("rater").agg(figures)
+    by_rater = ratings.drop_nulls("rater").group_by("rater").agg(figures)
     if draft.having("raters", "arrived", "last_seen") == ("arrived", "last_seen"):
         moments = [raters.schema[name] for name in ("arrived", "last_seen")]
         if all(isinstance(dtype, pl.Datetime) for dtype in moments):
             stay = (pl.col("last_seen") - pl.col("arrived")).dt.total_seconds().alias("(stay)")
-            known = known.join(raters.select("rater", stay), on="rater", how="left", maintain_order="left")
-    return known
+            by_rater = by_rater.join(
+                raters.select("rater", stay), on="rater", how="left", maintain_order="left"
+            )
+    return by_rater

@@ -59,15 +59,15 @@ def with_earlier(
         return draft, None
     linked = [_linked(Path(folder), draft, people, key, options) for folder in options.earlier]
     joined = draft.tables["raters"].select("rater")
-    for place, each in enumerate(linked):
+    for number, release in enumerate(linked):
         joined = joined.join(
-            each.known.rename({KNOWN: f"{KNOWN}{place}"}), on="rater", how="left", maintain_order="left"
+            release.known.rename({KNOWN: f"{KNOWN}{number}"}), on="rater", how="left", maintain_order="left"
         )
     names = [pl.col(name).fill_null(NEW) for name in joined.columns[1:]]
-    known = joined.select("rater", pl.concat_str(names, separator="\n").alias(KNOWN))
+    published_before = joined.select("rater", pl.concat_str(names, separator="\n").alias(KNOWN))
     new = pl.all_horizontal(pl.col(name).is_null() for name in joined.columns[1:])
     newcomers = joined.filter(new)["rater"].to_list()
-    steps = [_step(each, draft) for each in linked]
+    steps = [_step(release, draft) for release in linked]
     if options.people != "all":
         stay = set(newcomers) if options.people == "new" else set(joined["rater"]) - set(newcomers)
         gone = sorted(set(joined["rater"]) - stay)
@@ -76,16 +76,16 @@ def with_earlier(
         ]
         about = f"{plural(len(gone), 'rater')} left out as asked (--people {options.people}): who {reason}."
         draft = without_people(draft, gone, "earlier", about, reason)
-        known = known.filter(pl.col("rater").is_in(sorted(stay)))
-    _check(known, options, len(newcomers))
-    return draft.changed(*steps), known
+        published_before = published_before.filter(pl.col("rater").is_in(sorted(stay)))
+    _check(published_before, options, len(newcomers))
+    return draft.changed(*steps), published_before
 
 
-def _check(known: pl.DataFrame, options: PublishOptions, newcomers: int) -> None:
+def _check(published_before: pl.DataFrame, options: PublishOptions, newcomers: int) -> None:
     """Refuse where people stand out by being in one release and not in another, whatever is published of them now."""
-    if not known.height:
+    if not published_before.height:
         raise InputError("Nobody is left to be published.", "Use --people all.")
-    small = known.group_by(KNOWN).len().filter(pl.col("len") < options.k)
+    small = published_before.group_by(KNOWN).len().filter(pl.col("len") < options.k)
     everybody_new = "\n".join([NEW] * len(options.earlier))
     fresh = small.filter(pl.col(KNOWN) == everybody_new)
     if fresh.height:
@@ -113,9 +113,9 @@ def _linked(folder: Path, draft: Draft, people: pl.DataFrame, key: bytes, option
     names = pl.DataFrame()
     theirs = snapshot.raters["rater"].to_list()
     keys = [key, *read_key(private_folder_of(folder))]
-    for each in keys:
-        made = pseudonyms(each, "person", people["id"].to_list()).rename({"pseudonym": "theirs"})
-        names = made.filter(pl.col("theirs").is_in(theirs))
+    for release_key in keys:
+        candidates = pseudonyms(release_key, "person", people["id"].to_list()).rename({"pseudonym": "theirs"})
+        names = candidates.filter(pl.col("theirs").is_in(theirs))
         if names.height:
             break
     by_answers = not names.height
@@ -126,10 +126,10 @@ def _linked(folder: Path, draft: Draft, people: pl.DataFrame, key: bytes, option
             pl.col("pseudonym").alias("rater"), "theirs"
         )
     statements = _said(snapshot, options)
-    known = pairs.join(statements, on="theirs", maintain_order="left").select("rater", KNOWN)
-    left = statements.filter(~pl.col("theirs").is_in(pairs["theirs"].to_list())).group_by(KNOWN).len()
-    fewest = min(left["len"].to_list(), default=0)
-    return Linked(folder, known, by_answers, (int(left["len"].sum()), fewest))
+    published_before = pairs.join(statements, on="theirs", maintain_order="left").select("rater", KNOWN)
+    unlinked = statements.filter(~pl.col("theirs").is_in(pairs["theirs"].to_list())).group_by(KNOWN).len()
+    fewest = min(unlinked["len"].to_list(), default=0)
+    return Linked(folder, published_before, by_answers, (int(unlinked["len"].sum()), fewest))
 
 
 def _said(snapshot: Snapshot, options: PublishOptions) -> pl.DataFrame:
@@ -153,13 +153,13 @@ def linked_by_answers(ratings: pl.DataFrame, earlier: pl.DataFrame) -> pl.DataFr
     coded = [frame.join(cells, on=keys, maintain_order="left").select("rater", "cell") for frame in both]
     matrices, names = [], []
     for frame in coded:
-        who = frame["rater"].unique().sort()
+        raters = frame["rater"].unique().sort()
         codes = frame["rater"].rank("dense").to_numpy().astype(np.int64) - 1
         ones = np.ones(frame.height)
         matrices.append(
-            sparse.csr_array((ones, (codes, frame["cell"].to_numpy())), shape=(who.len(), cells.height))
+            sparse.csr_array((ones, (codes, frame["cell"].to_numpy())), shape=(raters.len(), cells.height))
         )
-        names.append(who.to_list())
+        names.append(raters.to_list())
     if not names[0] or not names[1]:
         return pl.DataFrame(schema={"rater": pl.String, "theirs": pl.String})
     answers: Floats = np.asarray(matrices[1].sum(axis=1)).ravel()
@@ -167,9 +167,9 @@ def linked_by_answers(ratings: pl.DataFrame, earlier: pl.DataFrame) -> pl.DataFr
     for start in range(0, len(names[0]), _AT_ONCE):
         shares = (matrices[0][start : start + _AT_ONCE] @ matrices[1].T).toarray() / answers
         shares[:, answers < _FEWEST_ANSWERS] = 0.0
-        for place, best in enumerate(shares.argmax(axis=1).tolist()):
-            if shares[place, best] >= _SAME:
-                pairs.append((names[0][start + place], names[1][best]))
+        for row, best in enumerate(shares.argmax(axis=1).tolist()):
+            if shares[row, best] >= _SAME:
+                pairs.append((names[0][start + row], names[1][best]))
     frame = pl.DataFrame(pairs, schema={"rater": pl.String, "theirs": pl.String}, orient="row")
     return frame.filter(frame["theirs"].is_unique())
 

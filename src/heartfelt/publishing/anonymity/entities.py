@@ -49,10 +49,10 @@ def load_entities(models: Mapping[str, str]) -> EntitySearch:
 
     def search(text: str) -> list[Finding]:
         return [
-            Finding(_KINDS[each.entity_type], each.start, each.end)
+            Finding(_KINDS[result.entity_type], result.start, result.end)
             for language in models
-            for each in analyzer.analyze(text, language=language, score_threshold=_SURE)
-            if each.entity_type in _KINDS
+            for result in analyzer.analyze(text, language=language, score_threshold=_SURE)
+            if result.entity_type in _KINDS
         ]
 
     return search

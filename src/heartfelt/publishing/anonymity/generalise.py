@@ -97,21 +97,22 @@ def generalise(
     if not hierarchies or not rows:
         return Generalised({}, 0, 0, True)
     secrets = [codes_of(column) for column in sensitive]
-    known = np.zeros(rows, dtype=np.int64) if earlier is None else codes_of(earlier)
-    needs = Needs(k, l, secrets, known)
-    if needs.small(groups_of(known[:, None])).any():
+    earlier_groups = np.zeros(rows, dtype=np.int64) if earlier is None else codes_of(earlier)
+    needs = Needs(k, l, secrets, earlier_groups)
+    if needs.small(groups_of(earlier_groups[:, None])).any():
         among = "" if earlier is None else " within the groups that earlier releases make"
         raise InputError(
             f"{rows} raters cannot be k-anonymous with k = {k} and l = {l}{among}.",
             "Publish without demographics.",
         )
-    importance = np.array([(weights or {}).get(each.column, 1.0) for each in hierarchies])
+    importance = np.array([(weights or {}).get(hierarchy.column, 1.0) for hierarchy in hierarchies])
     search = _Search(hierarchies, needs, importance)
     best, exhaustive = search.candidates()
     chosen, published = search.finished(best)
     counts = np.bincount(groups_of(published))
     columns = {
-        each.column: search.column(place, chosen[place], published) for place, each in enumerate(hierarchies)
+        hierarchy.column: search.column(index, chosen[index], published)
+        for index, hierarchy in enumerate(hierarchies)
     }
     return Generalised(columns, counts.size, int(counts.min()), exhaustive)
 
@@ -121,8 +122,8 @@ class _Search:
 
     def __init__(self, hierarchies: Sequence[Hierarchy], needs: Needs, weights: Floats) -> None:
         self.hierarchies, self.needs, self.stated = hierarchies, needs, weights
-        self.coded = [[codes_of(level.values) for level in each.levels] for each in hierarchies]
-        self.given = [Given.of(each.original) for each in hierarchies]
+        self.coded = [[codes_of(level.values) for level in hierarchy.levels] for hierarchy in hierarchies]
+        self.given = [Given.of(hierarchy.original) for hierarchy in hierarchies]
         self.weights = shared_weights(self.given, weights)
         self.losses = losses(self.given, self.coded)
         self.rows, self.columns = len(hierarchies[0].original), len(hierarchies)
@@ -132,7 +133,7 @@ class _Search:
 
     def at(self, levels: Sequence[int]) -> Codes:
         """The codes of every column at its level."""
-        return np.column_stack([self.coded[place][level] for place, level in enumerate(levels)])
+        return np.column_stack([self.coded[column][level] for column, level in enumerate(levels)])
 
     def cost(self, levels: Levels) -> float:
         """What a combination costs, if raters in groups that are too small lose half of what is left."""
@@ -150,31 +151,34 @@ class _Search:
     def candidates(self) -> tuple[list[Levels], bool]:
         """The best combinations, and whether nothing better can be left."""
         if math.prod(map(len, self.coded)) > MOST_LISTED:
-            for levels in (tuple(len(each) - 1 for each in self.coded), (0,) * self.columns):
+            for levels in (
+                tuple(len(column_levels) - 1 for column_levels in self.coded),
+                (0,) * self.columns,
+            ):
                 self._descend(levels)
             return self._best(), False
         listed, least = self._listed()
         worst: list[float] = []
-        for tried, place in enumerate(np.argsort(least, kind="stable").tolist()):
-            if len(worst) == _PER_GUESS and least[place] >= -worst[0]:
+        for tried, position in enumerate(np.argsort(least, kind="stable").tolist()):
+            if len(worst) == _PER_GUESS and least[position] >= -worst[0]:
                 return self._best(), True
             if tried >= self.budget:
                 break
-            cost = self.cost(tuple(listed[place].tolist()))
+            cost = self.cost(tuple(listed[position].tolist()))
             (heapq.heappushpop if len(worst) == _PER_GUESS else heapq.heappush)(worst, -cost)
         everything = len(self._costs) == len(least)
         if not everything:
-            self._descend(tuple(len(each) - 1 for each in self.coded))
+            self._descend(tuple(len(column_levels) - 1 for column_levels in self.coded))
         return self._best(), everything
 
     def _listed(self) -> tuple[Codes, Floats]:
         """Every combination of levels, and what it costs if nobody stands out."""
-        listed = np.indices([len(each) for each in self.coded]).reshape(self.columns, -1).T
+        listed = np.indices([len(column_levels) for column_levels in self.coded]).reshape(self.columns, -1).T
         least = np.zeros(len(listed))
         for column, weight in enumerate(self.weights):
             gone = np.ones(len(listed))
-            for other in range(self.columns):
-                np.minimum(gone, self.losses[column, other, listed[:, other]], out=gone)
+            for other_column in range(self.columns):
+                np.minimum(gone, self.losses[column, other_column, listed[:, other_column]], out=gone)
             least += weight * gone**2
         return listed, least
 
@@ -195,10 +199,10 @@ class _Search:
             levels = better
 
     def _neighbours(self, levels: Levels) -> Iterator[Levels]:
-        for place, own in enumerate(self.coded):
-            for level in range(len(own)):
-                if level != levels[place]:
-                    yield (*levels[:place], level, *levels[place + 1 :])
+        for column, column_levels in enumerate(self.coded):
+            for level in range(len(column_levels)):
+                if level != levels[column]:
+                    yield (*levels[:column], level, *levels[column + 1 :])
 
     def finished(self, candidates: Sequence[Levels]) -> tuple[Levels, Codes]:
         """The combination that costs least once nobody stands out, and what is then published."""
@@ -230,22 +234,28 @@ class _Search:
     def _cost_of(self, published: Codes) -> float:
         return float((self.weights * lost(self.given, published) ** 2).sum())
 
-    def column(self, place: int, level: int, published: Codes) -> GeneralisedColumn:
+    def column(self, column: int, level: int, published: Codes) -> GeneralisedColumn:
         """A column as it is published."""
-        each, after = self.hierarchies[place], published[:, place]
-        gone = pl.Series((self.coded[place][level] != ABSENT) & (after == ABSENT))
-        values = each.levels[level].values.alias(each.column).set(gone, None)
-        held = retained(self.given[place], after)
+        hierarchy, after = self.hierarchies[column], published[:, column]
+        gone = pl.Series((self.coded[column][level] != ABSENT) & (after == ABSENT))
+        values = hierarchy.levels[level].values.alias(hierarchy.column).set(gone, None)
+        retained_share = retained(self.given[column], after)
         shares = {
-            other.column: retained_through(self.given[place], published[:, at])
-            for at, other in enumerate(self.hierarchies)
+            other_hierarchy.column: retained_through(self.given[column], published[:, at])
+            for at, other_hierarchy in enumerate(self.hierarchies)
         }
         elsewhere = max(shares, key=lambda name: shares[name], default=None)
         also_in = None
-        if elsewhere is not None and shares[elsewhere] > max(held, _SAID_ELSEWHERE):
+        if elsewhere is not None and shares[elsewhere] > max(retained_share, _SAID_ELSEWHERE):
             also_in = (elsewhere, shares[elsewhere])
-        emptied = int(((self.given[place].codes != ABSENT) & (after == ABSENT)).sum())
-        weight = float(self.stated[place])
+        emptied = int(((self.given[column].codes != ABSENT) & (after == ABSENT)).sum())
+        weight = float(self.stated[column])
         return GeneralisedColumn(
-            values, each.levels[level].about, int(gone.sum()), 1 - held, emptied, weight, also_in
+            values,
+            hierarchy.levels[level].about,
+            int(gone.sum()),
+            1 - retained_share,
+            emptied,
+            weight,
+            also_in,
         )

@@ -53,14 +53,14 @@ def hierarchy(
 
     An answer of fewer than ``k`` raters is named together with others only if it is one of the ``choices``, which are public.
     """
-    name, plain = column.name, _plain(column)
-    if plain.dtype.is_numeric():
-        levels = list(_numbers(plain, k, "as given" if column.dtype.is_numeric() else "as years"))
+    name, values = column.name, _plain(column)
+    if values.dtype.is_numeric():
+        levels = list(_numbers(values, k, "as given" if column.dtype.is_numeric() else "as years"))
     else:
-        levels = list(_categories(plain, k, typed_freely, choices))
+        levels = list(_categories(values, k, typed_freely, choices))
     levels = [level for at, level in enumerate(levels) if at == 0 or level.values.count()]
     nothing = Level("left out", pl.Series(name, [None] * len(column), pl.String))
-    return Hierarchy(name, plain, tuple(_distinct([*levels, nothing])))
+    return Hierarchy(name, values, tuple(_distinct([*levels, nothing])))
 
 
 def _plain(column: pl.Series) -> pl.Series:
@@ -95,8 +95,8 @@ def _distinct(levels: Sequence[Level]) -> Iterator[Level]:
     yield from (*inner[::step], chosen[-1])
 
 
-def _same(left: pl.Series, right: pl.Series) -> bool:
-    return left.cast(pl.String).equals(right.cast(pl.String), null_equal=True)
+def _same(first: pl.Series, right: pl.Series) -> bool:
+    return first.cast(pl.String).equals(right.cast(pl.String), null_equal=True)
 
 
 # --- numbers ----------------------------------------------------------------------------------------------------------
@@ -108,11 +108,11 @@ def _numbers(column: pl.Series, k: int, exact: str) -> Iterator[Level]:
     values = values[np.isfinite(values)]
     if values.size < 2:
         return
-    whole = bool((values == np.floor(values)).all())
+    integers = bool((values == np.floor(values)).all())
     span = float(values[-1] - values[0])
-    least = 1.0 if whole else span / 100
+    least = 1.0 if integers else span / 100
     for width in _round_widths(least, span):
-        yield Level(f"in bands of {width:g}", _bands(column, width, k, whole=whole))
+        yield Level(f"in bands of {width:g}", _bands(column, width, k, integers=integers))
 
 
 def _round_widths(above: float, below: float) -> Iterator[float]:
@@ -127,38 +127,38 @@ def _round_widths(above: float, below: float) -> Iterator[float]:
         power += 1
 
 
-def _bands(column: pl.Series, width: float, k: int, *, whole: bool) -> pl.Series:
+def _bands(column: pl.Series, width: float, k: int, *, integers: bool) -> pl.Series:
     """Bands of equal width; from either end, bands are joined until each end has ``k`` raters."""
     numbers = column.cast(pl.Float64).to_numpy(allow_copy=True)
-    given = np.isfinite(numbers)
-    places = np.floor(numbers[given] / width)
-    bands, counts = np.unique(places, return_counts=True)
+    finite = np.isfinite(numbers)
+    band_numbers = np.floor(numbers[finite] / width)
+    bands, counts = np.unique(band_numbers, return_counts=True)
     reached = np.cumsum(counts)
     low = int(np.searchsorted(reached, k))
     high = len(bands) - 1 - int(np.searchsorted(np.cumsum(counts[::-1]), k))
     if low >= high and (low > 0 or high < 0):
         return pl.Series(column.name, [None] * len(column), pl.String)
     names: dict[float, str] = {}
-    for place, band in enumerate(bands):
-        names[float(band)] = _band_name(float(band), width, whole=whole)
-        if place <= low and low > 0:
-            end = _end(float(bands[low]), width, whole=whole)
-            names[float(band)] = f"{end} or less" if whole else f"below {end}"
-        if place >= high and high < len(bands) - 1 and high > low:
+    for index, band in enumerate(bands):
+        names[float(band)] = _band_name(float(band), width, integers=integers)
+        if index <= low and low > 0:
+            end = _end(float(bands[low]), width, integers=integers)
+            names[float(band)] = f"{end} or less" if integers else f"below {end}"
+        if index >= high and high < len(bands) - 1 and high > low:
             names[float(band)] = f"{float(bands[high]) * width:.12g} or more"
     labels: list[str | None] = [None] * len(column)
-    for at, band in zip(np.flatnonzero(given).tolist(), places.tolist(), strict=True):
+    for at, band in zip(np.flatnonzero(finite).tolist(), band_numbers.tolist(), strict=True):
         labels[at] = names[band]
     return pl.Series(column.name, labels, pl.String)
 
 
-def _end(band: float, width: float, *, whole: bool) -> str:
-    return f"{(band + 1) * width - (1 if whole else 0):.12g}"
+def _end(band: float, width: float, *, integers: bool) -> str:
+    return f"{(band + 1) * width - (1 if integers else 0):.12g}"
 
 
-def _band_name(band: float, width: float, *, whole: bool) -> str:
-    low, high = f"{band * width:.12g}", _end(band, width, whole=whole)
-    return f"{low}-{high}" if band >= 0 and whole else f"{low} to {high}"
+def _band_name(band: float, width: float, *, integers: bool) -> str:
+    low, high = f"{band * width:.12g}", _end(band, width, integers=integers)
+    return f"{low}-{high}" if band >= 0 and integers else f"{low} to {high}"
 
 
 # --- categories -------------------------------------------------------------------------------------------------------
@@ -234,19 +234,26 @@ def _united(column: pl.Series, k: int, least: int, choices: Sequence[str]) -> pl
     Answers that begin with a number are united with the one before or after, others with the next rarest.
     """
     counts = {value: count for value, count in _counts(column).items() if count >= k or value in choices}
-    place = {value: at for at, value in enumerate(choices)}
+    order_of = {value: at for at, value in enumerate(choices)}
     figures = {value: _FIGURE.match(value) for value in counts}
     in_order = all(figures.values())
-    ordered = sorted(counts, key=lambda value: (place.get(value, len(place)), value))
+    ordered = sorted(counts, key=lambda value: (order_of.get(value, len(order_of)), value))
     if in_order:
         ordered.sort(key=lambda value: float(match[1]) if (match := figures[value]) else 0.0)
     unions = [[value] for value in ordered]
     sizes = [counts[value] for value in ordered]
     while len(unions) > 1 and min(sizes) < least:
         at = sizes.index(min(sizes))
-        others = [other for other in ((at - 1, at + 1) if in_order else range(len(unions))) if other != at]
-        other = min((other for other in others if 0 <= other < len(unions)), key=lambda each: sizes[each])
-        first, second = sorted((at, other))
+        neighbours = [
+            neighbour
+            for neighbour in ((at - 1, at + 1) if in_order else range(len(unions)))
+            if neighbour != at
+        ]
+        partner = min(
+            (neighbour for neighbour in neighbours if 0 <= neighbour < len(unions)),
+            key=lambda neighbour: sizes[neighbour],
+        )
+        first, second = sorted((at, partner))
         unions[first] = sorted(unions[first] + unions.pop(second), key=ordered.index)
         sizes[first] += sizes.pop(second)
     if len(unions) < 2:

@@ -33,19 +33,24 @@ _PLACE = "[private]"
 def decided_in_release(options: PublishOptions, private: Path) -> tuple[TextInRelease, ...]:
     """What an earlier final search found and somebody has decided about."""
     path = options.decisions or private / QUARANTINE
-    listed_texts = read_decisions(path, given=options.decisions is not None).in_release
-    return tuple(each for each in listed_texts if each.decision)
+    listed_texts = read_decisions(path, required=options.decisions is not None).in_release
+    return tuple(private_text for private_text in listed_texts if private_text.decision)
 
 
 def with_allowed(options: PublishOptions, decided: Sequence[TextInRelease]) -> PublishOptions:
     """With the texts that may be read; those that were taken out are private as before."""
-    allowed = [each.text for each in decided if each.decision == "publish"]
+    allowed = [private_text.text for private_text in decided if private_text.decision == "publish"]
     return replace(options, allow=(*options.allow, *allowed)) if allowed else options
 
 
 def take_out(draft: Draft, decided: Sequence[TextInRelease]) -> Draft:
     """Without the texts that are to be redacted, and without the cells of those that are to be dropped."""
-    needed = {(each.name, column.name) for each in CONTRACTS for column in each.columns if column.required}
+    needed = {
+        (contract.name, column.name)
+        for contract in CONTRACTS
+        for column in contract.columns
+        if column.required
+    }
     for private_text in decided:
         if private_text.decision == "publish":
             continue
@@ -84,12 +89,23 @@ def check_release(
         if not error.hits:
             raise
         path = private / QUARANTINE
-        earlier = {each.id: each for each in read_decisions(path, given=False).in_release}
+        earlier = {
+            private_text.id: private_text for private_text in read_decisions(path, required=False).in_release
+        }
         rows = _rows(error.hits)
-        decided = [each.text for each in rows if earlier.get(each.id, each).decision in {"redact", "drop"}]
-        others = [each for name, each in earlier.items() if name not in {row.id for row in rows}]
-        waiting = [replace(each, decision=earlier.get(each.id, each).decision) for each in rows]
-        write_quarantine(path, typed, [*others, *waiting])
+        decided = [
+            private_text.text
+            for private_text in rows
+            if earlier.get(private_text.id, private_text).decision in {"redact", "drop"}
+        ]
+        earlier_only = [
+            private_text for name, private_text in earlier.items() if name not in {row.id for row in rows}
+        ]
+        waiting = [
+            replace(private_text, decision=earlier.get(private_text.id, private_text).decision)
+            for private_text in rows
+        ]
+        write_quarantine(path, typed, [*earlier_only, *waiting])
         raise PrivateDataError(error.problem, _ways_out(path, rows, decided)) from None
 
 
@@ -100,20 +116,20 @@ def _rows(hits: Sequence[Hit]) -> list[TextInRelease]:
     out = []
     for several in rows.values():
         first = several[0]
-        places = list(dict.fromkeys(f"{hit.file} ({hit.where})" for hit in several))
+        locations = list(dict.fromkeys(f"{hit.file} ({hit.where})" for hit in several))
         clean = whole_word(first.private).sub(_PLACE, first.text)
         out.append(
             TextInRelease(
-                text=first.private, where=listed(places, 5), times=len(several), suggestion=clean[:500]
+                text=first.private, where=listed(locations, 5), times=len(several), suggestion=clean[:500]
             )
         )
     return out
 
 
 def _ways_out(path: Path, rows: Sequence[TextInRelease], decided: Sequence[str]) -> str:
-    what = plural(len(rows), "private text")
+    found_texts = plural(len(rows), "private text")
     ways = (
-        f"{path} now lists {what} with where: decide 'publish' where it may be read, 'redact' or 'drop' to take it out, and publish"
+        f"{path} now lists {found_texts} with where: decide 'publish' where it may be read, 'redact' or 'drop' to take it out, and publish"
         f" again. Or leave the column out with --drop, or allow the text with --allow '{rows[0].text[:40]}'."
     )
     if decided:

@@ -49,81 +49,90 @@ class Given:
 
     def held(self, published: Codes) -> tuple[float, float, float]:
         """What the published values tell about the given ones, what chance would tell, and all there is."""
-        known = self.codes != ABSENT
-        codes, published = self.codes[known], published[known]
+        stated = self.codes != ABSENT
+        codes, published = self.codes[stated], published[stated]
         if not codes.size:
             return 0.0, 0.0, 0.0
         if self.numbers is not None:
-            return _variance(self.numbers[known], published)
+            return _variance(self.numbers[stated], published)
         return _information(codes, published)
 
 
 def _variance(numbers: Floats, published: Codes) -> tuple[float, float, float]:
     size, shown = numbers.size, published != ABSENT
-    apart = numbers - numbers.mean()
-    total = float((apart**2).sum())
+    deviations = numbers - numbers.mean()
+    total = float((deviations**2).sum())
     if total == 0 or not shown.any():
         return 0.0, 0.0, float(size) if total else 0.0
     counts = np.bincount(published[shown])
-    means = np.bincount(published[shown], weights=apart[shown]) / np.maximum(counts, 1)
-    rest = float(((apart[shown] - means[published[shown]]) ** 2).sum() + (apart[~shown] ** 2).sum())
+    means = np.bincount(published[shown], weights=deviations[shown]) / np.maximum(counts, 1)
+    unexplained = float(
+        ((deviations[shown] - means[published[shown]]) ** 2).sum() + (deviations[~shown] ** 2).sum()
+    )
     bands = int((counts > 0).sum())
-    return size * (1 - rest / total), size * (bands - 1) / (size - 1), float(size)
+    return size * (1 - unexplained / total), size * (bands - 1) / (size - 1), float(size)
 
 
-def _information(given: Codes, published: Codes) -> tuple[float, float, float]:
-    size, shown, counts = given.size, published != ABSENT, np.bincount(given)
-    total = -float(np.log(counts[given] / size).sum())
-    given, published = given[shown], published[shown]
-    if not given.size:
+def _information(original: Codes, published: Codes) -> tuple[float, float, float]:
+    size, shown, counts = original.size, published != ABSENT, np.bincount(original)
+    total = -float(np.log(counts[original] / size).sum())
+    original, published = original[shown], published[shown]
+    if not original.size:
         return 0.0, 0.0, total
     width = int(published.max()) + 1
-    pair = np.unique(given * width + published, return_inverse=True)[1]
+    pair = np.unique(original * width + published, return_inverse=True)[1]
     alone = np.bincount(published, minlength=width)
-    held = float(np.log(np.bincount(pair)[pair] / alone[published] * size / counts[given]).sum())
-    values, bands = np.unique(given).size, np.unique(published).size
-    return held, (values - 1) * (bands - 1) / 2, total
+    mutual = float(np.log(np.bincount(pair)[pair] / alone[published] * size / counts[original]).sum())
+    values, bands = np.unique(original).size, np.unique(published).size
+    return mutual, (values - 1) * (bands - 1) / 2, total
 
 
-def retained(given: Given, published: Codes, cell: float = 1e-9) -> float:
+def retained(original: Given, published: Codes, cell: float = 1e-9) -> float:
     """The share of a column that is still known from it as it is published; every ``cell`` is worth that much more."""
-    held, _, total = given.held(published)
-    known = given.codes != ABSENT
-    size, shown = int(known.sum()), int((known & (published != ABSENT)).sum())
-    return 1.0 if not size else float(np.clip((held + cell * shown) / (total + cell * size), 0.0, 1.0))
+    information, _, total = original.held(published)
+    stated = original.codes != ABSENT
+    size, shown = int(stated.sum()), int((stated & (published != ABSENT)).sum())
+    return 1.0 if not size else float(np.clip((information + cell * shown) / (total + cell * size), 0.0, 1.0))
 
 
-def retained_through(given: Given, other: Codes) -> float:
+def retained_through(original: Given, other_column: Codes) -> float:
     """The share of a column that is known from another published column, beyond what chance would tell."""
-    held, chance, total = given.held(other)
-    size = int((given.codes != ABSENT).sum())
-    return 0.0 if not size else float(np.clip((held - chance) / (total + _SHARED * size), 0.0, 1.0))
+    information, chance, total = original.held(other_column)
+    size = int((original.codes != ABSENT).sum())
+    return 0.0 if not size else float(np.clip((information - chance) / (total + _SHARED * size), 0.0, 1.0))
 
 
-def losses(given: Sequence[Given], levels: Sequence[Sequence[Codes]]) -> Floats:
+def losses(originals: Sequence[Given], levels: Sequence[Sequence[Codes]]) -> Floats:
     """What is lost of every column by way of every column at every level: columns x columns x levels, 1 where there is none."""
-    most = max(len(each) for each in levels)
-    table = np.ones((len(given), len(given), most))
-    for column, values in enumerate(given):
-        for other, each in enumerate(levels):
-            for level, published in enumerate(each):
-                if column == other:
-                    table[column, other, level] = 1 - retained(values, published, _SHARED)
+    most = max(len(column_levels) for column_levels in levels)
+    table = np.ones((len(originals), len(originals), most))
+    for column, values in enumerate(originals):
+        for other_column, column_levels in enumerate(levels):
+            for level, published in enumerate(column_levels):
+                if column == other_column:
+                    table[column, other_column, level] = 1 - retained(values, published, _SHARED)
                 elif published.any():
-                    table[column, other, level] = 1 - _THROUGH_ANOTHER * retained_through(values, published)
+                    table[column, other_column, level] = 1 - _THROUGH_ANOTHER * retained_through(
+                        values, published
+                    )
     return table
 
 
-def lost(given: Sequence[Given], published: Codes) -> Floats:
+def lost(originals: Sequence[Given], published: Codes) -> Floats:
     """What is lost of every column in a table as it is published."""
-    table = losses(given, [[column] for column in published.T])
+    table = losses(originals, [[column] for column in published.T])
     return np.asarray(table[:, :, 0].min(axis=1))
 
 
-def shared_weights(given: Sequence[Given], weights: Floats) -> Floats:
+def shared_weights(originals: Sequence[Given], weights: Floats) -> Floats:
     """The weights of columns, divided among those that say the same: copies count once."""
     same = [
-        1.0 + sum(retained_through(column, other.codes) for other in given if other is not column)
-        for column in given
+        1.0
+        + sum(
+            retained_through(column, other_column.codes)
+            for other_column in originals
+            if other_column is not column
+        )
+        for column in originals
     ]
     return np.asarray(weights / np.array(same))

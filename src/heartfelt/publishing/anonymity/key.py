@@ -44,10 +44,10 @@ def private_folder_of(out: Path) -> Path:
     return out.with_name(f"{out.name}-private")
 
 
-def _outside(path: Path, out: Path, what: str) -> None:
+def _outside(path: Path, out: Path, label: str) -> None:
     if path.resolve() == out.resolve() or out.resolve() in path.resolve().parents:
         raise InputError(
-            f"{what} {path} is inside {out}, which is to be published.",
+            f"{label} {path} is inside {out}, which is to be published.",
             "Choose a place outside of that folder.",
         )
 
@@ -80,33 +80,35 @@ def _key(path: Path) -> bytes:
     return bytes.fromhex(text if len(text) % 2 == 0 else text[:-1])
 
 
-def keyed_hash(key: bytes, what: str, digest: str) -> str:
+def keyed_hash(key: bytes, purpose: str, digest: str) -> str:
     """A hash of something private that only the owner of the key can compute: HMAC-SHA256 of its plain hash.
 
     Every kind of thing (``what``) has a key of its own, derived from the one in the private folder.
     """
-    own = hmac.digest(key, f"heartfelt hash\0{what}".encode(), hashlib.sha256)
-    return KEYED + hmac.digest(own, digest.encode(), hashlib.sha256).hex()
+    purpose_key = hmac.digest(key, f"heartfelt hash\0{purpose}".encode(), hashlib.sha256)
+    return KEYED + hmac.digest(purpose_key, digest.encode(), hashlib.sha256).hex()
 
 
-def refuse_inside(out: Path, source: Path, what: str) -> None:
+def refuse_inside(out: Path, source: Path, description: str) -> None:
     """Raise if a release would lie inside the folder it is made from: it would be read, published or deleted with it."""
     if source.is_dir() and (out.resolve() == source.resolve() or source.resolve() in out.resolve().parents):
-        raise InputError(f"{out} is inside {source}, {what}.", "Choose a folder outside of it.")
+        raise InputError(f"{out} is inside {source}, {description}.", "Choose a folder outside of it.")
 
 
 def pseudonyms(key: bytes, kind: str, ids: Iterable[str]) -> pl.DataFrame:
     """``id, pseudonym`` of every id, each once: HMAC-SHA256 under the key, of which 80 bits are written."""
     names = list(dict.fromkeys(ids))
     start = f"heartfelt {kind}\0".encode()
-    made = [
+    names_out = [
         PSEUDONYM[kind]
         + base64.b32encode(hmac.digest(key, start + name.encode(), hashlib.sha256)[:10]).decode().lower()
         for name in names
     ]
-    if len(set(made)) < len(made):
+    if len(set(names_out)) < len(names_out):
         raise InputError(
             "Two ids have the same pseudonym under this key.",
             "Use another key; earlier releases will not match.",
         )
-    return pl.DataFrame({"id": names, "pseudonym": made}, schema={"id": pl.String, "pseudonym": pl.String})
+    return pl.DataFrame(
+        {"id": names, "pseudonym": names_out}, schema={"id": pl.String, "pseudonym": pl.String}
+    )

@@ -45,13 +45,13 @@ def machine_fact(column: pl.Series) -> str | None:
         return None
     values = column.drop_nulls().str.strip_chars().unique()
     values = values.filter(values != "").head(1000)
-    for what, pattern in _VALUES.items():
+    for description, pattern in _VALUES.items():
         if values.len() and int(values.str.contains(pattern).sum()) >= _MOST * values.len():
-            return f"its values look like {what}"
+            return f"its values look like {description}"
     return None
 
 
 def _plain(name: str) -> str:
     """``clientIP`` and ``Client-IP`` as ``client_ip``."""
-    apart = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name)
-    return re.sub(r"[^a-z0-9]+", "_", apart.casefold()).strip("_")
+    spaced_out = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name)
+    return re.sub(r"[^a-z0-9]+", "_", spaced_out.casefold()).strip("_")

@@ -45,23 +45,25 @@ def publish_media(
     paths = stimuli["path"].to_list() if "path" in stimuli.columns else [None] * stimuli.height
     # What 'heartfelt prepare' cropped and levelled is a changed version of its original.
     adapted = stimuli["original"].is_not_null() if "original" in stimuli.columns else [False] * stimuli.height
-    for place, (name, path) in enumerate(zip(stimuli["stimulus"].to_list(), paths, strict=True)):
-        where = None if link is None else stimuli[link][place]
+    for index, (name, path) in enumerate(zip(stimuli["stimulus"].to_list(), paths, strict=True)):
+        where = None if link is None else stimuli[link][index]
         file = None if root is None or path is None else inside(root, path, f"stimulus {name}")
         if file is None or not file.is_file():
             plan[name] = PublishedMedium(name, "", 0, None, None, where, "the media file was not at hand")
             continue
-        words = None if licence is None else stimuli[licence][place]
-        why = None
+        words = None if licence is None else stimuli[licence][index]
+        reason = None
         if share is False:
-            why = "the media may not be shared"
+            reason = "the media may not be shared"
         elif share is None and forbids_sharing(words):
-            why = f"the licence of the media forbids sharing ({words})"
-        elif share is None and adapted[place] and forbids_adapting(words):
-            why = f"the licence of the media forbids sharing changed versions ({words}), and it was prepared"
-        plan[name] = _publish(name, file, str(path), folder, where, why, key)
-        if place % 100 == 0:
-            progress("media without metadata", place, stimuli.height)
+            reason = f"the licence of the media forbids sharing ({words})"
+        elif share is None and adapted[index] and forbids_adapting(words):
+            reason = (
+                f"the licence of the media forbids sharing changed versions ({words}), and it was prepared"
+            )
+        plan[name] = _publish(name, file, str(path), folder, where, reason, key)
+        if index % 100 == 0:
+            progress("media without metadata", index, stimuli.height)
     return _with_paths(draft, folder, plan), plan
 
 
@@ -70,13 +72,13 @@ def _first(stimuli: pl.DataFrame, names: tuple[str, ...]) -> str | None:
 
 
 def _publish(
-    name: str, file: Path, path: str, folder: Path, link: str | None, why: str | None, key: bytes
+    name: str, file: Path, path: str, folder: Path, link: str | None, reason: str | None, key: bytes
 ) -> PublishedMedium:
-    if why is None:
+    if reason is None:
         try:
             pieces = without_metadata(file)
         except UnknownMetadataError as error:
-            why = error.reason
+            reason = error.reason
         else:
             target = inside(folder / MEDIA, path, f"stimulus {name}")
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -88,7 +90,7 @@ def _publish(
             return PublishedMedium(name, digest.hexdigest(), pieces.size, f"{MEDIA}/{path}", target, link)
     of_link = None if link is None else content_digest(file)
     sha256 = of_link or keyed_hash(key, ORIGINAL, sha256_of(file))
-    return PublishedMedium(name, sha256, file.stat().st_size, None, None, link, why)
+    return PublishedMedium(name, sha256, file.stat().st_size, None, None, link, reason)
 
 
 def content_digest(file: Path) -> str | None:
@@ -119,9 +121,9 @@ def _with_paths(draft: Draft, folder: Path, plan: Mapping[str, PublishedMedium])
         )
         steps.append(ReleaseStep("media", "stimuli", "path", about, len(shared)))
     reasons = [medium.why_absent for medium in plan.values() if medium.why_absent is not None]
-    for why in dict.fromkeys(reasons):
-        count = reasons.count(why)
-        about = f"{plural(count, 'stimulus', 'stimuli')} without a media file: {why}."
+    for reason in dict.fromkeys(reasons):
+        count = reasons.count(reason)
+        about = f"{plural(count, 'stimulus', 'stimuli')} without a media file: {reason}."
         steps.append(ReleaseStep("media", "stimuli", "path", about, count))
     if draft.having("stimuli", *AT_HAND):
         present = pl.col("stimulus").is_in(shared)

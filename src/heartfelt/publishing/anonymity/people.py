@@ -65,14 +65,14 @@ def coarsen(draft: Draft, options: PublishOptions, earlier: pl.DataFrame | None 
     raters, secret, gone = _diverse(raters, secret, options)
     steps += [*shared, *gone]
     whens = _periods(draft, raters, options)
-    choices = {f"about_{each.id}": each.choices for each in draft.study.demographics}
+    choices = {f"about_{fact.id}": fact.choices for fact in draft.study.demographics}
     columns = [
         hierarchy(raters[name], options.k, typed_freely=roles[name] == "typed", choices=choices.get(name, ()))
         for name in facts
     ]
-    made = Generalised({}, 0, 0, True)
+    generalised = Generalised({}, 0, 0, True)
     if raters.height >= options.k and (columns or len(whens.levels) > 1):
-        made = generalise(
+        generalised = generalise(
             [*columns, whens],
             [raters[name] for name in secret],
             options.k,
@@ -81,7 +81,7 @@ def coarsen(draft: Draft, options: PublishOptions, earlier: pl.DataFrame | None 
             earlier=None if earlier is None else _known_already(raters, earlier),
         )
     for name in facts:
-        column = made.columns[name]
+        column = generalised.columns[name]
         raters = (
             raters.with_columns(column.values)
             if column.values.null_count() < raters.height
@@ -89,7 +89,7 @@ def coarsen(draft: Draft, options: PublishOptions, earlier: pl.DataFrame | None 
         )
         steps.append(_step("raters", name, column, raters.height, options))
     draft = draft.changed(*steps, raters=raters)
-    return _dated(draft, whens, made.columns.get(WHEN), options)
+    return _dated(draft, whens, generalised.columns.get(WHEN), options)
 
 
 def _weights(names: Sequence[str], options: PublishOptions) -> dict[str, float]:
@@ -120,12 +120,12 @@ def _shared_values(
     """Sensitive columns, coarsened until every value is that of ``k`` raters: a value of one person would be a name."""
     steps: list[ReleaseStep] = []
     for name in secret:
-        made = generalise([hierarchy(raters[name], options.k)], [], options.k, 1).columns[name]
-        if made.about == "as given" and not made.suppressed:
+        generalised = generalise([hierarchy(raters[name], options.k)], [], options.k, 1).columns[name]
+        if generalised.about == "as given" and not generalised.suppressed:
             continue
-        gone = made.values.null_count() == raters.height
-        raters = raters.drop(name) if gone else raters.with_columns(made.values)
-        steps.append(_step("raters", name, made, raters.height, options))
+        gone = generalised.values.null_count() == raters.height
+        raters = raters.drop(name) if gone else raters.with_columns(generalised.values)
+        steps.append(_step("raters", name, generalised, raters.height, options))
     return raters, steps
 
 
@@ -156,10 +156,8 @@ def _step(
     elif column.suppressed:
         about = f"Published {column.about}; left out for {plural(column.suppressed, 'rater')} who would stand out."
     if column.also_in is not None:
-        other, share = column.also_in
-        about += (
-            f" {percent(share)} of what it says is also said by {other if other != WHEN else 'the dates'}."
-        )
+        other_column, share = column.also_in
+        about += f" {percent(share)} of what it says is also said by {other_column if other_column != WHEN else 'the dates'}."
     changed = column.suppressed if column.about == "as given" else rows
     settings = {**_settings(options), "emptied": str(column.emptied), "weight": f"{column.weight:g}"}
     return ReleaseStep("demographics", table, name, about, changed, round(column.lost, 6), settings)
@@ -202,16 +200,20 @@ def _dated(
     steps: list[ReleaseStep] = []
     hidden: list[str] = []
     if dated and column is not None:
-        known = whens.original.is_not_null() & column.values.is_null()
-        hidden = draft.tables["raters"]["rater"].filter(known).to_list()
+        lost_date = whens.original.is_not_null() & column.values.is_null()
+        hidden = draft.tables["raters"]["rater"].filter(lost_date).to_list()
     for table, person in (*_DATED, ("adjudications", "by")):
         if draft.having(table, "at") and draft.tables[table].height:
             frame = draft.tables[table]
             if not dated or period is None:
                 tables[table], about = frame.drop("at"), "When is left out."
             else:
-                own = pl.col("at").dt.truncate(_EVERY[period])
-                shown = own if table == "adjudications" else pl.when(~pl.col(person).is_in(hidden)).then(own)
+                coarse_date = pl.col("at").dt.truncate(_EVERY[period])
+                shown = (
+                    coarse_date
+                    if table == "adjudications"
+                    else pl.when(~pl.col(person).is_in(hidden)).then(coarse_date)
+                )
                 tables[table] = frame.with_columns(shown.alias("at"))
                 about = f"Dated by the {period}" + (
                     f"; not at all for {plural(len(hidden), 'rater')} who would stand out." if hidden else "."
@@ -238,5 +240,5 @@ def _dated(
 
 def _undated(text: str) -> str:
     history = AdjudicationHistory.read(text)
-    decisions = tuple(replace(each, at=0.0) for each in history.decisions)
+    decisions = tuple(replace(decision, at=0.0) for decision in history.decisions)
     return dumps(replace(history, decisions=decisions), indent=None)

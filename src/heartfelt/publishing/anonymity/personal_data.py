@@ -28,19 +28,22 @@ _JOINED = re.compile(r"[\s,;.·/-]{0,3}")
 """What may stand between two parts of one address or name."""
 
 
-def personal_data(text: str, known: Sequence[str] = (), regions: Sequence[str] = ()) -> list[Finding]:
+def personal_data(text: str, names: Sequence[str] = (), regions: Sequence[str] = ()) -> list[Finding]:
     """Where a text holds personal data, from left to right; what overlaps is one finding, of the first kind that fits.
 
     ``known`` are ids of participants that the source knows, ``regions`` codes of the countries that raters named.
     """
-    plain = normalise(text)
+    normalised = normalise(text)
     ids = (
         Finding("participant id", *match.span())
-        for name in known
-        for match in whole_word(name).finditer(plain.text)
+        for name in names
+        for match in whole_word(name).finditer(normalised.text)
     )
-    several = [*ids, *_all(plain.text, regions)]
-    return merged(text, (Finding(each.kind, *plain.original(each.start, each.stop)) for each in several))
+    several = [*ids, *_all(normalised.text, regions)]
+    return merged(
+        text,
+        (Finding(finding.kind, *normalised.original(finding.start, finding.stop)) for finding in several),
+    )
 
 
 def _all(text: str, regions: Sequence[str]) -> Iterator[Finding]:
@@ -51,11 +54,11 @@ def _all(text: str, regions: Sequence[str]) -> Iterator[Finding]:
         ADDRESSES if numbered else (), EASTERN_ADDRESSES if unspaced or numbered else (),
         NAMES, EASTERN_NAMES if unspaced else (),
     ]  # fmt: skip
-    for each in chain(*tables):
-        yield from each.findings(text)
+    for recogniser in chain(*tables):
+        yield from recogniser.findings(text)
     yield from phones(text, regions)
-    for each in chain(*later):
-        yield from each.findings(text)
+    for recogniser in chain(*later):
+        yield from recogniser.findings(text)
     yield from listed_names(text)
 
 
@@ -63,12 +66,14 @@ def merged(text: str, findings: Iterable[Finding]) -> list[Finding]:
     """Findings that overlap, and parts of one address or name next to each other, as one of the kind that came first."""
     out: list[Finding] = []
     for finding in findings:
-        touching = [each for each in out if _touch(text, each, finding)]
+        touching = [found for found in out if _touch(text, found, finding)]
         first = touching[0] if touching else finding
         several = [finding, *touching]
-        whole = Finding(first.kind, min(each.start for each in several), max(each.stop for each in several))
-        out = [*(each for each in out if each not in touching), whole]
-    return sorted(out, key=lambda each: each.start)
+        union = Finding(
+            first.kind, min(found.start for found in several), max(found.stop for found in several)
+        )
+        out = [*(found for found in out if found not in touching), union]
+    return sorted(out, key=lambda found: found.start)
 
 
 def _touch(text: str, first: Finding, second: Finding) -> bool:
@@ -97,8 +102,8 @@ def folded_texts(texts: pl.Series) -> pl.Series:
 
 def redacted(text: str, findings: Iterable[Finding]) -> str:
     """The text with the kind of every finding in its place, as in ``[e-mail]``."""
-    for each in sorted(findings, key=lambda each: -each.start):
-        text = f"{text[: each.start]}[{each.kind}]{text[each.stop :]}"
+    for finding in sorted(findings, key=lambda finding: -finding.start):
+        text = f"{text[: finding.start]}[{finding.kind}]{text[finding.stop :]}"
     return text
 
 

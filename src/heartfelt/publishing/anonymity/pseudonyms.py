@@ -20,8 +20,8 @@ def people_of(draft: Draft) -> list[str]:
     """Everybody named in any table, each once."""
     columns = [draft.tables[table][column] for table, column in PERSON_COLUMNS if draft.having(table, column)]
     names = pl.concat([column.drop_nulls().unique().alias("id") for column in columns]).unique().to_list()
-    shown = {each.rater for history in _histories(draft) for each in history.answers}
-    decided = {each.by for history in _histories(draft) for each in history.decisions}
+    shown = {answer.rater for history in _histories(draft) for answer in history.answers}
+    decided = {decision.by for history in _histories(draft) for decision in history.decisions}
     return sorted({*names, *shown, *decided})
 
 
@@ -51,12 +51,14 @@ def pseudonymise(draft: Draft, key: bytes) -> tuple[Draft, pl.DataFrame]:
         )
         about = "Ids of people in the history of decisions are pseudonyms."
         steps.append(ReleaseStep("pseudonyms", "adjudications", "history", about, len(written)))
-    for column, why in _presentations(tables["ratings"]):
+    for column, reason in _presentations(tables["ratings"]):
         ids = tables["ratings"][column].drop_nulls().unique().to_list()
         kind = "trial" if column == "trial" else "set"
         tables["ratings"] = _replaced(tables["ratings"], column, pseudonyms(key, kind, ids))
         steps.append(
-            ReleaseStep("pseudonyms", "ratings", column, f"{why} are pseudonyms.", tables["ratings"].height)
+            ReleaseStep(
+                "pseudonyms", "ratings", column, f"{reason} are pseudonyms.", tables["ratings"].height
+            )
         )
     about = f"Rows are sorted by their published key: the order in which {plural(people.height, 'person', 'people')} came is gone."
     steps.append(ReleaseStep("pseudonyms", "ratings", None, about))
@@ -73,8 +75,8 @@ def _replaced(frame: pl.DataFrame, column: str, names: pl.DataFrame) -> pl.DataF
 
 def _renamed(text: str, names: Mapping[str, str]) -> str:
     history = AdjudicationHistory.read(text)
-    answers = tuple(replace(each, rater=names[each.rater]) for each in history.answers)
-    decisions = tuple(replace(each, by=names[each.by]) for each in history.decisions)
+    answers = tuple(replace(answer, rater=names[answer.rater]) for answer in history.answers)
+    decisions = tuple(replace(decision, by=names[decision.by]) for decision in history.decisions)
     return dumps(replace(history, answers=answers, decisions=decisions), indent=None)
 
 

@@ -48,7 +48,7 @@ class QuarantinedText:
         """What must not be anywhere in what is published: personal data, and the text that holds them."""
         if self.decision == "publish" or not self.findings:
             return []
-        return [self.text, *(self.text[each.start : each.stop] for each in self.findings)]
+        return [self.text, *(self.text[finding.start : finding.stop] for finding in self.findings)]
 
     @property
     def row(self) -> tuple[str | int, ...]:
@@ -88,10 +88,10 @@ class QuarantineDecisions:
     in_release: tuple[TextInRelease, ...] = ()
 
 
-def read_decisions(path: Path, *, given: bool) -> QuarantineDecisions:
+def read_decisions(path: Path, *, required: bool) -> QuarantineDecisions:
     """What was decided about texts, by their id, and the texts that a final search found."""
     if not path.exists():
-        if given:
+        if required:
             raise InputError(
                 f"There is no file {path}.", f"Publish once; {QUARANTINE} is in the private folder."
             )
@@ -123,7 +123,7 @@ def write_quarantine(
     path: Path, texts: Sequence[QuarantinedText], in_release: Sequence[TextInRelease] = ()
 ) -> None:
     """Write every text that waits or was decided about, for the researcher alone."""
-    rows = [*(each.row for each in texts), *(each.row for each in in_release)]
+    rows = [*(text.row for text in texts), *(text.row for text in in_release)]
     kinds = {name: pl.Int64 if name == "times" else pl.String for name in _COLUMNS}
     table = pl.DataFrame(rows, schema=kinds, orient="row")
     write_text(path, csv_text(table), private=True)

@@ -51,7 +51,12 @@ def matching(patterns: Iterable[str], columns: Iterable[str]) -> list[str]:
 
 def check_named_columns(draft: Draft, options: PublishOptions) -> None:
     """Refuse a column that no table of the source has, or that cannot be left out."""
-    required = {(each.name, column.name) for each in CONTRACTS for column in each.columns if column.required}
+    required = {
+        (contract.name, column.name)
+        for contract in CONTRACTS
+        for column in contract.columns
+        if column.required
+    }
     columns = {
         name
         for table, frame in draft.tables.items()
@@ -74,31 +79,33 @@ def check_named_columns(draft: Draft, options: PublishOptions) -> None:
 
 def text_questions(study: Study, where: str) -> list[str]:
     """The questions that are answered in words of the rater's own, or with tags."""
-    return [each.id for each in study.asked_in(where) if study.scales[each.scale].level == "text"]
+    return [question.id for question in study.asked_in(where) if study.scales[question.scale].level == "text"]
 
 
 def wish_columns(study: Study, columns: Iterable[str]) -> dict[str, str]:
     """The columns of the raters that hold a wish, each with what is not to be shared."""
     have = set(columns)
-    asked: dict[str, str] = {
-        f"{where}_{each.id}": each.wish
+    wish_of: dict[str, str] = {
+        f"{where}_{question.id}": question.wish
         for where in ("before", "after")
-        for each in study.asked_in(where)
-        if each.wish is not None
+        for question in study.asked_in(where)
+        if question.wish is not None
     }
-    asked |= {column: wish for wish, column in WISHES.items()}
-    return {column: wish for column, wish in asked.items() if column in have}
+    wish_of |= {column: wish for wish, column in WISHES.items()}
+    return {column: wish for column, wish in wish_of.items() if column in have}
 
 
 def rater_roles(draft: Draft, options: PublishOptions) -> dict[str, Role]:
     """The role of every column of the raters."""
     study, raters = draft.study, draft.tables["raters"]
     roles: dict[str, Role] = dict.fromkeys(raters.columns, "quasi-identifier")
-    typed = {f"about_{each.id}" for each in study.demographics if each.type == "text"}
+    typed = {f"about_{fact.id}" for fact in study.demographics if fact.type == "text"}
     forms = [form for form in study.forms if form != "questions"]
     texts = {f"{form.replace(':', '_')}_{name}" for form in forms for name in text_questions(study, form)}
-    asked = {*texts, *(f"about_{each.id}" for each in study.demographics)}
-    asked |= {f"{form.replace(':', '_')}_{each.id}" for form in forms for each in study.asked_in(form)}
+    study_columns = {*texts, *(f"about_{fact.id}" for fact in study.demographics)}
+    study_columns |= {
+        f"{form.replace(':', '_')}_{question.id}" for form in forms for question in study.asked_in(form)
+    }
     wishes = wish_columns(study, raters.columns)
     lengths = () if options.seconds else session_lengths(draft)
     for name, dtype in raters.schema.items():
@@ -114,7 +121,7 @@ def rater_roles(draft: Draft, options: PublishOptions) -> dict[str, Role]:
             roles[name] = "wish"
         elif name in lengths:
             roles[name] = "duration"
-        elif name not in asked and machine_fact(raters[name]) is not None:
+        elif name not in study_columns and machine_fact(raters[name]) is not None:
             roles[name] = "machine"
         elif name in texts or name == "reason" or (dtype == pl.String and _is_long(raters[name])):
             roles[name] = "text"
@@ -133,8 +140,8 @@ def _is_long(column: pl.Series) -> bool:
 
 def unknown_columns(draft: Draft, table: str, options: PublishOptions) -> list[str]:
     """Unknown columns of a table about people's answers that the researcher did not open."""
-    known = {contract.name: contract.names for contract in CONTRACTS}[table]
+    contract_columns = {contract.name: contract.names for contract in CONTRACTS}[table]
     columns = draft.tables[table].columns
     opened = matching(options.open, columns)
-    extra = [name for name in columns if name not in known and name not in opened]
+    extra = [name for name in columns if name not in contract_columns and name not in opened]
     return [name for name in extra if name not in COLLECTED] if table == "ratings" else extra

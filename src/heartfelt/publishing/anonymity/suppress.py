@@ -70,7 +70,7 @@ def suppressions(matrix: Codes, needs: Needs, weights: Floats) -> list[Codes]:
     order = _order(matrix, weights)
     firsts = order if len(order) <= _MOST_FIRSTS else order[:1]
     out = [
-        _column_by_column(matrix, [first, *(place for place in order if place != first)], needs, weights)
+        _column_by_column(matrix, [first, *(column for column in order if column != first)], needs, weights)
         for first in firsts
     ]
     return [*out, _group_by_group(matrix, needs, weights)] if small.sum() <= _MOST_SINGLE else out
@@ -79,7 +79,7 @@ def suppressions(matrix: Codes, needs: Needs, weights: Floats) -> list[Codes]:
 def _order(matrix: Codes, weights: Floats) -> list[int]:
     """The columns by how much is gained if they are left out: those with many values and little weight first."""
     values = np.array([np.unique(column).size for column in matrix.T])
-    return [int(place) for place in np.argsort(-values / (weights + 0.01), kind="stable")]
+    return [int(column) for column in np.argsort(-values / (weights + 0.01), kind="stable")]
 
 
 def _column_by_column(matrix: Codes, order: Sequence[int], needs: Needs, weights: Floats) -> Codes:
@@ -89,10 +89,10 @@ def _column_by_column(matrix: Codes, order: Sequence[int], needs: Needs, weights
     """
     out = matrix.copy()
     small = needs.small(needs.groups(out))
-    for place in order:
+    for column in order:
         if not small.any():
             return out
-        out[small, place] = ABSENT
+        out[small, column] = ABSENT
         small = needs.small(needs.groups(out))
     out[small] = matrix[small]
     return _group_by_group(out, needs, weights)
@@ -116,31 +116,31 @@ def _join(matrix: Codes, groups: Codes, number: int, needs: Needs, weights: Floa
     """Join one group to another: both lose the columns in which they differ; of a large group only as many as are needed."""
     counts = np.bincount(groups)
     first = np.unique(groups, return_index=True)[1]
-    others = matrix[first]
-    own = np.flatnonzero(groups == number)
-    differs = others != others[number]
+    candidates = matrix[first]
+    group_rows = np.flatnonzero(groups == number)
+    differs = candidates != candidates[number]
     allowed = needs.earlier[first] == needs.earlier[first[number]]
     allowed[number] = False
-    wanted = max(1, needs.k - own.size)  # one where the group is large, and not diverse
-    taken = np.where(counts >= needs.k + wanted, wanted, counts)
-    emptied = own.size * (others[number] != ABSENT) + taken[:, None] * (others != ABSENT)
+    wanted = max(1, needs.k - group_rows.size)  # one where the group is large, and not diverse
+    moved = np.where(counts >= needs.k + wanted, wanted, counts)
+    emptied = group_rows.size * (candidates[number] != ABSENT) + moved[:, None] * (candidates != ABSENT)
     costs = np.where(allowed, (emptied * differs) @ (weights + 0.01), np.inf)
-    for other in np.argsort(costs, kind="stable")[:_MOST_JOINED].tolist():
-        if not allowed[other]:
+    for group in np.argsort(costs, kind="stable")[:_MOST_JOINED].tolist():
+        if not allowed[group]:
             break
-        rows = _members(np.flatnonzero(groups == other), own, int(taken[other]), needs)
+        rows = _members(np.flatnonzero(groups == group), group_rows, int(moved[group]), needs)
         if rows is not None:
-            matrix[np.ix_(np.concatenate([own, rows]), differs[other])] = ABSENT
+            matrix[np.ix_(np.concatenate([group_rows, rows]), differs[group])] = ABSENT
             return
     sizes = np.where(allowed, counts, np.inf)
-    matrix[np.concatenate([own, np.flatnonzero(groups == int(sizes.argmin()))])] = ABSENT
+    matrix[np.concatenate([group_rows, np.flatnonzero(groups == int(sizes.argmin()))])] = ABSENT
 
 
-def _members(rows: Codes, own: Codes, wanted: int, needs: Needs) -> Codes | None:
+def _members(rows: Codes, group_rows: Codes, wanted: int, needs: Needs) -> Codes | None:
     """The rows that leave a group for ``own``: as many as wanted where both are then groups, else all, or none that would do."""
     if wanted < rows.size:
         for start in (0, rows.size - wanted):
             part = rows[start : start + wanted]
-            if needs.enough(np.concatenate([own, part])) and needs.enough(np.setdiff1d(rows, part)):
+            if needs.enough(np.concatenate([group_rows, part])) and needs.enough(np.setdiff1d(rows, part)):
                 return part
-    return rows if needs.enough(np.concatenate([own, rows])) else None
+    return rows if needs.enough(np.concatenate([group_rows, rows])) else None

@@ -57,15 +57,17 @@ class TextCell:
 
 
 def quarantine_texts(
-    draft: Draft, options: PublishOptions, known: Sequence[str], private: Path
+    draft: Draft, options: PublishOptions, names: Sequence[str], private: Path
 ) -> tuple[Draft, tuple[QuarantinedText, ...]]:
     """Search every text; those with personal data, or all, are published only as the researcher decided."""
     cells = list(_cells(draft, options))
     counts = _counted(draft, cells)
     typed = set(counts.filter(~pl.col("searched_only"))["text"].to_list())
     treatment, step = _treatment(options, len(typed))
-    findings = _searched(counts["text"].unique(), known, _countries(draft), load_entities(options.ner))
-    decided = read_decisions(options.decisions or private / QUARANTINE, given=options.decisions is not None)
+    findings = _searched(counts["text"].unique(), names, _countries(draft), load_entities(options.ner))
+    decided = read_decisions(
+        options.decisions or private / QUARANTINE, required=options.decisions is not None
+    )
     always = typed if treatment != "search" else set()
     texts: list[QuarantinedText] = []
     for (text,), rows in counts.filter(pl.col("text").is_in([*findings, *always])).group_by(
@@ -79,8 +81,8 @@ def quarantine_texts(
                 name, str(text), tuple(findings.get(str(text), ())), where, int(rows["times"].sum()), decision
             )
         )
-    texts.sort(key=lambda each: not each.findings)
-    used = {each.id for each in texts if each.decision} | {each.id for each in decided.in_release}
+    texts.sort(key=lambda text: not text.findings)
+    used = {text.id for text in texts if text.decision} | {text.id for text in decided.in_release}
     if options.decisions is not None and any(decided.by_id.values()) and not used:
         raise InputError(
             f"{options.decisions} decides about no text of this source.",
@@ -118,12 +120,12 @@ def _countries(draft: Draft) -> list[str]:
 
 
 def _cells(draft: Draft, options: PublishOptions) -> Iterable[TextCell]:
-    asked = pl.col("question").is_in(text_questions(draft.study, "questions"))
+    text_question = pl.col("question").is_in(text_questions(draft.study, "questions"))
     every = pl.lit(True)
     for name in draft.having("ratings", "answer", "first"):
-        yield TextCell("ratings", name, asked)
-    known = {*RATINGS.names, *COLLECTED}
-    opened = [name for name in draft.tables["ratings"].columns if name not in known]
+        yield TextCell("ratings", name, text_question)
+    contract_columns = {*RATINGS.names, *COLLECTED}
+    opened = [name for name in draft.tables["ratings"].columns if name not in contract_columns]
     for name in ("comment", *opened):
         if draft.tables["ratings"].schema.get(name) == pl.String:
             yield TextCell("ratings", name, every)
@@ -133,10 +135,12 @@ def _cells(draft: Draft, options: PublishOptions) -> Iterable[TextCell]:
         elif role in {"open", "sensitive"} and draft.tables["raters"].schema[name] == pl.String:
             yield TextCell("raters", name, every, searched_only=True)
     for name in draft.having("fields", "final", "first"):
-        closed = {each.id for each in draft.study.asked} - set(text_questions(draft.study, "questions"))
+        closed = {question.id for question in draft.study.asked} - set(
+            text_questions(draft.study, "questions")
+        )
         yield TextCell("fields", name, ~pl.col("field").is_in(sorted(closed)))
     for name in draft.having("adjudications", "answer", "comment"):
-        yield TextCell("adjudications", name, asked if name == "answer" else every)
+        yield TextCell("adjudications", name, text_question if name == "answer" else every)
     yield TextCell("ledger", "reason", every, searched_only=True)
 
 
@@ -170,14 +174,14 @@ def _counted(draft: Draft, cells: Sequence[TextCell]) -> pl.DataFrame:
 
 
 def _searched(
-    texts: pl.Series, known: Sequence[str], regions: Sequence[str], entities: EntitySearch
+    texts: pl.Series, names: Sequence[str], regions: Sequence[str], entities: EntitySearch
 ) -> dict[str, list[Finding]]:
     """The texts that hold personal data, with what and where."""
-    telling = sorted({folded(name) for name in known if is_telling(name)})
+    telling = sorted({folded(name) for name in names if is_telling(name)})
     mentioned: dict[str, list[str]] = {}
     if telling and texts.len():
-        plain = pl.DataFrame({"text": texts, "folded": folded_texts(texts)})
-        hits = plain.filter(pl.col("folded").str.contains_any(telling))
+        folded_frame = pl.DataFrame({"text": texts, "folded": folded_texts(texts)})
+        hits = folded_frame.filter(pl.col("folded").str.contains_any(telling))
         hits = hits.with_columns(pl.col("folded").str.extract_many(telling, overlapping=True).alias("ids"))
         mentioned = {text: sorted(set(ids)) for text, ids in hits.select("text", "ids").iter_rows()}
     out: dict[str, list[Finding]] = {}
@@ -189,7 +193,7 @@ def _searched(
 
 
 def _applied(draft: Draft, cells: Sequence[TextCell], texts: Sequence[QuarantinedText], reason: str) -> Draft:
-    changed = {each.text: each.published for each in texts if each.published != each.text}
+    changed = {text.text: text.published for text in texts if text.published != text.text}
     if not changed:
         return draft
     old, new = list(changed), list(changed.values())
@@ -227,15 +231,16 @@ def _applied(draft: Draft, cells: Sequence[TextCell], texts: Sequence[Quarantine
 def _history(text: str, change: Callable[[str], str | None]) -> str:
     history = AdjudicationHistory.read(text)
     answers = tuple(
-        replace(each, answer=None if each.answer is None else change(each.answer)) for each in history.answers
+        replace(answer, answer=None if answer.answer is None else change(answer.answer))
+        for answer in history.answers
     )
     decisions = tuple(
         replace(
-            each,
-            answer=None if each.answer is None else change(each.answer),
-            comment=None if each.comment is None else change(each.comment),
+            decision,
+            answer=None if decision.answer is None else change(decision.answer),
+            comment=None if decision.comment is None else change(decision.comment),
         )
-        for each in history.decisions
+        for decision in history.decisions
     )
     return dumps(replace(history, answers=answers, decisions=decisions), indent=None)
 
@@ -245,6 +250,11 @@ def _history_texts(draft: Draft) -> list[str]:
     if draft.having("adjudications", "history"):
         for text in draft.tables["adjudications"]["history"].drop_nulls():
             history = AdjudicationHistory.read(text)
-            given = [*(each.answer for each in history.answers), *(each.answer for each in history.decisions)]
-            texts += [each for each in (*given, *(made.comment for made in history.decisions)) if each]
+            answers = [
+                *(answer.answer for answer in history.answers),
+                *(decision.answer for decision in history.decisions),
+            ]
+            texts += [
+                text for text in (*answers, *(decision.comment for decision in history.decisions)) if text
+            ]
     return texts

@@ -83,7 +83,7 @@ def _without_shown(draft: Draft, people: list[str]) -> dict[str, pl.DataFrame]:
     for text in frame["history"]:
         history = None if text is None else AdjudicationHistory.read(text)
         if history is not None:
-            shown = tuple(each for each in history.answers if each.rater not in people)
+            shown = tuple(answer for answer in history.answers if answer.rater not in people)
             erased = history.erased + len(history.answers) - len(shown)
             texts.append(dumps(replace(history, answers=shown, erased=erased), indent=None))
         else:
@@ -114,10 +114,10 @@ def _without_texts(draft: Draft, people: list[str], options: PublishOptions) -> 
     fields = draft.tables["fields"]
     if draft.having("fields", "verified_by"):
         kinds = text_questions(draft.study, "questions")
-        own = pl.col("verified_by").is_in(people).fill_null(False) & pl.col("field").is_in(kinds)
-        removed = fields.filter(own).height
+        unwanted = pl.col("verified_by").is_in(people).fill_null(False) & pl.col("field").is_in(kinds)
+        removed = fields.filter(unwanted).height
         if removed:
-            fields = fields.filter(~own)
+            fields = fields.filter(~unwanted)
             steps.append(ReleaseStep("wishes", "fields", None, about, removed))
     return draft.changed(*steps, raters=raters, ratings=ratings, ledger=ledger, fields=fields)
 

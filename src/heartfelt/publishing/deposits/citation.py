@@ -24,7 +24,7 @@ def cited_details(folder: Path) -> Details:
         raise InputError(f"{path} cannot be read.", "Publish again, or give --details.") from error
     if not isinstance(data, dict):
         return Details()
-    authors = [_author(each) for each in data.get("authors") or () if isinstance(each, dict)]
+    authors = [_author(person) for person in data.get("authors") or () if isinstance(person, dict)]
 
     def text(key: str) -> str | None:
         return str(data[key]) if data.get(key) else None
@@ -41,10 +41,10 @@ def cited_details(folder: Path) -> Details:
     )
 
 
-def _author(given: dict[str, object]) -> Author:
-    family, first = given.get("family-names"), given.get("given-names")
-    name = f"{family}, {first}" if family and first else str(given.get("name") or family or first or "")
-    affiliation, orcid = given.get("affiliation"), given.get("orcid")
+def _author(person: dict[str, object]) -> Author:
+    family, first = person.get("family-names"), person.get("given-names")
+    name = f"{family}, {first}" if family and first else str(person.get("name") or family or first or "")
+    affiliation, orcid = person.get("affiliation"), person.get("orcid")
     return Author(
         name,
         str(affiliation) if affiliation else None,

@@ -65,14 +65,14 @@ class Hub:
         api = HfApi(endpoint=os.environ.get("HF_ENDPOINT") or None, token=secret, library_name="heartfelt")
         progress("looking at what is there", 0, len(files))
         with _explained(f"looking for {repository}", secret):
-            there = _there(api, repository)
-        if there is None:
+            remote = _there(api, repository)
+        if remote is None:
             with _explained(f"making the dataset {repository}", secret):
                 api.create_repo(
                     repository, repo_type="dataset", private=not options.make_public, exist_ok=True
                 )
-        missing = [file for file in files if not _same(file, (there or {}).get(file.name))]
-        removed = _stale(files, there or {})
+        missing = [file for file in files if not _same(file, (remote or {}).get(file.name))]
+        removed = _stale(files, remote or {})
         commits = _commits(missing)
         done = len(files) - len(missing)
         for number, batch in enumerate(commits, 1):
@@ -138,22 +138,22 @@ def _there(api: Any, repository: str) -> dict[str, Any] | None:
         return None
     except (RevisionNotFoundError, EntryNotFoundError):  # made, and still empty
         return {}
-    return {each.path: each for each in tree if hasattr(each, "blob_id")}
+    return {remote_file.path: remote_file for remote_file in tree if hasattr(remote_file, "blob_id")}
 
 
-def _same(file: ReleaseFile, there: Any) -> bool:
-    if there is None or there.size != file.bytes:
+def _same(file: ReleaseFile, remote: Any) -> bool:
+    if remote is None or remote.size != file.bytes:
         return False
-    if there.lfs is not None:
-        return bool(there.lfs.sha256 == file.sha256)
-    return bool(there.blob_id == git_blob_id(file.path))
+    if remote.lfs is not None:
+        return bool(remote.lfs.sha256 == file.sha256)
+    return bool(remote.blob_id == git_blob_id(file.path))
 
 
-def _stale(files: Sequence[ReleaseFile], there: dict[str, Any]) -> tuple[str, ...]:
+def _stale(files: Sequence[ReleaseFile], remote: dict[str, Any]) -> tuple[str, ...]:
     """What an earlier release left in folders that this one has."""
     names = {file.name for file in files}
     folders = {name.split("/")[0] for name in names if "/" in name}
-    return tuple(sorted(name for name in there if name not in names and name.split("/")[0] in folders))
+    return tuple(sorted(name for name in remote if name not in names and name.split("/")[0] in folders))
 
 
 def _commits(files: Sequence[ReleaseFile]) -> list[list[ReleaseFile]]:
@@ -195,31 +195,31 @@ def _without_bars() -> Iterator[None]:
 
 
 @contextmanager
-def _explained(what: str, secret: str) -> Iterator[None]:
+def _explained(action: str, secret: str) -> Iterator[None]:
     """Turn whatever the client raises into a problem and a fix."""
     try:
         yield
     except HeartfeltError:
         raise
     except Exception as error:  # noqa: BLE001  # the client raises errors of many kinds, some wrapped in others
-        raise _problem(what, secret, error) from None
+        raise _problem(action, secret, error) from None
 
 
-def _problem(what: str, secret: str, error: BaseException) -> DepositError:
+def _problem(action: str, secret: str, error: BaseException) -> DepositError:
     """The error to show; the client's own may hold the token, so it is not chained."""
     response = getattr(error, "response", None)
     if response is not None:
         message = without_secrets(str(getattr(error, "server_message", None) or ""), secret)
         wait = response.headers.get("Retry-After")
-        return refused(SERVICE, what, response.status_code, message, variable=VARIABLE, retry_after=wait)
+        return refused(SERVICE, action, response.status_code, message, variable=VARIABLE, retry_after=wait)
     names = {kind.__name__ for kind in type(error).__mro__}
     if isinstance(error, OSError) or "TransportError" in names:
-        return unreachable(SERVICE, what, error, secret)
+        return unreachable(SERVICE, action, error, secret)
     if error.__cause__ is not None:
-        return _problem(what, secret, error.__cause__)
+        return _problem(action, secret, error.__cause__)
     reason = without_secrets(str(error), secret).rstrip(".") or type(error).__name__
     return DepositError(
-        f"{SERVICE} gave an answer that cannot be used while {what}: {reason}.",
+        f"{SERVICE} gave an answer that cannot be used while {action}: {reason}.",
         "Check HF_ENDPOINT, and that huggingface_hub is up to date.",
     )
 

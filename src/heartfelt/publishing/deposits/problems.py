@@ -38,35 +38,35 @@ def without_secrets(text: str, *secrets: str) -> str:
 
 
 def refused(
-    service: str, what: str, status: int, message: str, *, variable: str, retry_after: str | None = None
+    service: str, action: str, status: int, message: str, *, variable: str, retry_after: str | None = None
 ) -> DepositError:
     """The error for an HTTP status that says no; ``what`` is what was being done, as in 'sending data.zip'."""
     reason = f": {message}" if message else ""
-    problem = f"{service} answered {status} while {what}{reason}."
+    problem = f"{service} answered {status} while {action}{reason}."
     if status == 401:
         return DepositError(
-            f"{service} did not accept the token in {variable} ({what}){reason}.",
+            f"{service} did not accept the token in {variable} ({action}){reason}.",
             f"Set {variable} to a valid token.",
         )
     if status == 403:
         return DepositError(
-            f"{service} does not allow this with the token in {variable} ({what}){reason}.",
+            f"{service} does not allow this with the token in {variable} ({action}){reason}.",
             "Use a token with permission to write there, or another name.",
         )
     if status == 404:
         return DepositError(
-            f"{service} does not know this ({what}){reason}.",
+            f"{service} does not know this ({action}){reason}.",
             "Check the name, and that the token belongs to its owner.",
         )
     if status == 413:
         return DepositError(
-            f"{service} finds this too large ({what}){reason}.",
+            f"{service} finds this too large ({action}){reason}.",
             "Choose fewer layouts, publish links to the media, or ask the service for more space.",
         )
     if status == 429:
         wait = f"after {retry_after} seconds" if retry_after and retry_after.isdigit() else "in a few minutes"
         return DepositError(
-            f"{service} asks to wait: too many requests ({what}){reason}.", f"Try {wait}. {AGAIN}"
+            f"{service} asks to wait: too many requests ({action}){reason}.", f"Try {wait}. {AGAIN}"
         )
     if status >= 500:
         return DepositError(problem, f"The service has a problem; try later. {AGAIN}")
@@ -75,9 +75,9 @@ def refused(
     return DepositError(problem, "Read the service's message; nothing here was changed.")
 
 
-def unreachable(service: str, what: str, error: BaseException, *secrets: str) -> DepositError:
+def unreachable(service: str, action: str, error: BaseException, *secrets: str) -> DepositError:
     """The error for a connection that failed or broke."""
     reason = without_secrets(str(error), *secrets).rstrip(".") or type(error).__name__
     name = service.replace("The ", "the ", 1)
-    problem = f"The connection to {name} broke while {what}: {reason}."
+    problem = f"The connection to {name} broke while {action}: {reason}."
     return DepositError(problem, f"Check the connection. {AGAIN}")

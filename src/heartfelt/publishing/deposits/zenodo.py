@@ -114,10 +114,10 @@ class Zenodo:
             removed = tuple(sorted(set(deposition.checksums) - set(parcels)))
             for name in removed:
                 client.call("DELETE", f"{deposition.bucket}/{quote(name)}", f"removing {name}")
-            here = f"{endpoint}/api/deposit/depositions/{deposition.number}"
-            client.call("PUT", here, "describing the record", {"metadata": described})
+            record_url = f"{endpoint}/api/deposit/depositions/{deposition.number}"
+            client.call("PUT", record_url, "describing the record", {"metadata": described})
             if options.make_public:
-                client.call("POST", f"{here}/actions/publish", "making the record public")
+                client.call("POST", f"{record_url}/actions/publish", "making the record public")
         notes = () if options.make_public else ("It is a draft until you publish it on Zenodo.",)
         if "license" not in described:
             notes = ("No licence is stated: choose one on Zenodo, which fills in its own.", *notes)
@@ -236,12 +236,12 @@ class Deposition:
 
 def _deposition(client: Client, state: Path) -> Deposition:
     """The deposition that was begun for this release at this server, or a new one."""
-    here = f"{client.endpoint}/api/deposit/depositions"
+    address = f"{client.endpoint}/api/deposit/depositions"
     if state.is_file():
         begun = read_json(state, Begun)
         if begun.endpoint == client.endpoint:
             answer = client.call(
-                "GET", f"{here}/{begun.deposition}", "looking for the draft", missing=(404, 410)
+                "GET", f"{address}/{begun.deposition}", "looking for the draft", missing=(404, 410)
             )
             if answer is not None:
                 if answer.get("submitted"):
@@ -250,7 +250,7 @@ def _deposition(client: Client, state: Path) -> Deposition:
                         f"Make a new version of it on Zenodo, or remove {state} to begin another record.",
                     )
                 return client.described(answer)
-    answer = client.call("POST", here, "beginning a record", {})
+    answer = client.call("POST", address, "beginning a record", {})
     return client.described(answer or {})
 
 
@@ -273,21 +273,21 @@ class Client:
         self._http.close()
 
     def call(
-        self, method: str, url: str, what: str, body: object = None, missing: Sequence[int] = ()
+        self, method: str, url: str, action: str, body: object = None, missing: Sequence[int] = ()
     ) -> dict[str, Any] | None:
         """Ask for something and return the answer's object; None where the status is one of ``missing``."""
-        response = self._request(method, url, what, json=body)
+        response = self._request(method, url, action, json=body)
         if response.status_code in missing:
             return None
-        return self._answer(response, what)
+        return self._answer(response, action)
 
     def upload(self, bucket: str, parcel: Parcel) -> None:
         """Send one file; the checksum in the answer must be the one it has here."""
-        what, size = f"sending {parcel.name}", parcel.path.stat().st_size
+        action, size = f"sending {parcel.name}", parcel.path.stat().st_size
         headers = {"Content-Type": "application/octet-stream", "Content-Length": str(size)}
         url = f"{bucket}/{quote(parcel.name)}"
         answer = self._answer(
-            self._request("PUT", url, what, content=_pieces(parcel.path), headers=headers), what
+            self._request("PUT", url, action, content=_pieces(parcel.path), headers=headers), action
         )
         arrived = str(answer.get("checksum", "")).removeprefix("md5:")
         if arrived != parcel.md5:
@@ -304,23 +304,23 @@ class Client:
             checksums = {str(file["filename"]): str(file["checksum"]).removeprefix("md5:") for file in files}
         except (KeyError, TypeError, ValueError) as error:
             raise self._unusable("beginning a record") from error
-        mine, given = urlsplit(self.endpoint), urlsplit(bucket)
-        if (mine.scheme, mine.netloc) != (given.scheme, given.netloc):
+        endpoint, upload = urlsplit(self.endpoint), urlsplit(bucket)
+        if (endpoint.scheme, endpoint.netloc) != (upload.scheme, upload.netloc):
             raise DepositError(
-                f"Zenodo asks to send files to another host, {without_secrets(given.netloc, self._secret)}.",
+                f"Zenodo asks to send files to another host, {without_secrets(upload.netloc, self._secret)}.",
                 "The token is not sent there. Check ZENODO_ENDPOINT.",
             )
         return Deposition(number, bucket.rstrip("/"), checksums)
 
-    def _request(self, method: str, url: str, what: str, **content: Any) -> Any:
+    def _request(self, method: str, url: str, action: str, **content: Any) -> Any:
         import httpx
 
         try:
             return self._http.request(method, url, **content)
         except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
-            raise unreachable(SERVICE, what, error, self._secret) from None
+            raise unreachable(SERVICE, action, error, self._secret) from None
 
-    def _answer(self, response: Any, what: str) -> dict[str, Any]:
+    def _answer(self, response: Any, action: str) -> dict[str, Any]:
         try:
             answer = response.json() if response.content else {}
         except ValueError:
@@ -329,14 +329,14 @@ class Client:
             message = answer.get("message", "") if isinstance(answer, dict) else ""
             text = without_secrets(str(message), self._secret)
             wait = response.headers.get("Retry-After")
-            raise refused(SERVICE, what, response.status_code, text, variable=VARIABLE, retry_after=wait)
+            raise refused(SERVICE, action, response.status_code, text, variable=VARIABLE, retry_after=wait)
         if not isinstance(answer, dict):
-            raise self._unusable(what)
+            raise self._unusable(action)
         return answer
 
-    def _unusable(self, what: str) -> DepositError:
+    def _unusable(self, action: str) -> DepositError:
         return DepositError(
-            f"{SERVICE} gave an answer that cannot be used while {what}.",
+            f"{SERVICE} gave an answer that cannot be used while {action}.",
             f"Check that {self.endpoint} is a Zenodo, and try later.",
         )
 

@@ -100,44 +100,48 @@ def hidden_columns(
     """Decide what is published about the stimuli of a part, or raise if what the author names would give labels away."""
     insisted = _resolved(snapshot, anyway, "hold-out-anyway")
     always = _always(snapshot, private)
-    asked = [*_resolved(snapshot, named, "hold-out-columns"), *insisted]
-    asked = [name for name in dict.fromkeys(asked) if name not in always]
+    wanted = [*_resolved(snapshot, named, "hold-out-columns"), *insisted]
+    wanted = [name for name in dict.fromkeys(wanted) if name not in always]
     listed_columns = [name for name in BY_GENERATORS if name in snapshot.stimuli.columns]
     labels = _labels(snapshot, private, part)
-    few = tuple(each.question for each in labels if each.hidden.height < LEAST_ITEMS)
-    _refuse_untested(snapshot, labels, few, [name for name in asked if name not in insisted])
+    few = tuple(
+        question_labels.question for question_labels in labels if question_labels.hidden.height < LEAST_ITEMS
+    )
+    _refuse_untested(snapshot, labels, few, [name for name in wanted if name not in insisted])
     _refuse_spelled(snapshot, labels, few, insisted)
     tested, rows = _renumbered(labels)
-    known = _design(snapshot, insisted)
-    design = {name: encoded(_series(snapshot, name, rows)) for name in known}
+    design_columns = _design(snapshot, insisted)
+    design = {name: encoded(_series(snapshot, name, rows)) for name in design_columns}
     candidates = {
         name: encoded(_series(snapshot, name, rows), numbers_only=name == "prompt")
-        for name in dict.fromkeys([*always, *listed_columns, *asked])
-        if name not in {*insisted, SPLIT, FOUND} and (name == "prompt" or name not in known)
+        for name in dict.fromkeys([*always, *listed_columns, *wanted])
+        if name not in {*insisted, SPLIT, FOUND} and (name == "prompt" or name not in design_columns)
     }
     emptied: list[str] = []
     for leak in label_leaks(tested, candidates, design):
-        droppable = [name for name in leak.columns if name in listed_columns and name not in asked]
+        droppable = [name for name in leak.columns if name in listed_columns and name not in wanted]
         if not droppable:
             raise _gives_away(leak)
         emptied += droppable
-    open_columns = [name for name in (*always, *listed_columns, *asked) if name not in emptied]
+    open_columns = [name for name in (*always, *listed_columns, *wanted) if name not in emptied]
     return HiddenColumns(
         stimuli=tuple(dict.fromkeys(name for name in open_columns if "." not in name)),
         items=("stimulus", "question", *_of(open_columns, "items")),
         fields=_fields(snapshot, open_columns),
         emptied=tuple(emptied),
-        design=design_agreement(tested, {name: design[name] for name in known if name not in insisted}),
+        design=design_agreement(
+            tested, {name: design[name] for name in design_columns if name not in insisted}
+        ),
         insisted=tuple(insisted),
         untested=few,
     )
 
 
 def _fields(snapshot: Snapshot, open_columns: Sequence[str]) -> tuple[str, ...]:
-    asked = _of(open_columns, "fields")
-    if MACHINE not in asked:
+    open_fields = _of(open_columns, "fields")
+    if MACHINE not in open_fields:
         return ()
-    return tuple(name for name in snapshot.fields.columns if name in _FIELD_KEY or name in asked)
+    return tuple(name for name in snapshot.fields.columns if name in _FIELD_KEY or name in open_fields)
 
 
 def _of(names: Iterable[str], table: str) -> list[str]:
@@ -154,17 +158,19 @@ def _resolved(snapshot: Snapshot, names: Iterable[str], option: str) -> list[str
     """The columns of those names: of stimuli as they are, of items and fields as ``items.name`` and ``fields.name``."""
     tables = {table: snapshot.table(table).columns for table in _TABLES}
     tables["fields"] = [name for name in tables["fields"] if name not in BY_PEOPLE]
-    there = [*tables["stimuli"], *(f"{table}.{name}" for table in _TABLES[1:] for name in tables[table])]
+    available = [*tables["stimuli"], *(f"{table}.{name}" for table in _TABLES[1:] for name in tables[table])]
     out = []
     for name in names:
-        plain = name.removeprefix("stimuli.")
+        bare_name = name.removeprefix("stimuli.")
         matching = [
-            each for each in there if each == plain or ("." in each and each.partition(".")[2] == plain)
+            candidate
+            for candidate in available
+            if candidate == bare_name or ("." in candidate and candidate.partition(".")[2] == bare_name)
         ]
         if not matching:
             raise InputError(
                 f"{option}: there is no column '{name}' about stimuli that machines or authors filled in.",
-                suggestion(plain, there, "Columns"),
+                suggestion(bare_name, available, "Columns"),
             )
         out.append(matching[0])
     return out
@@ -192,8 +198,10 @@ def _series(snapshot: Snapshot, name: str, rows: pl.Series) -> list[pl.Series]:
     over = "question" if table == "items" else "field"
     out = []
     for value in frame[over].unique().sort():
-        own = frame.filter(pl.col(over) == value).select("stimulus", column).unique("stimulus", keep="first")
-        out.append(stimuli.join(own, on="stimulus", how="left", maintain_order="left")[column])
+        matching = (
+            frame.filter(pl.col(over) == value).select("stimulus", column).unique("stimulus", keep="first")
+        )
+        out.append(stimuli.join(matching, on="stimulus", how="left", maintain_order="left")[column])
     return out
 
 
@@ -207,12 +215,12 @@ def _labels(snapshot: Snapshot, private: Benchmark, part: str) -> list[LabelsToH
     hidden = pl.col("split") == part
     out = []
     for question in items.filter(hidden)["question"].unique().sort():
-        own = items.filter(pl.col("question") == question)
+        question_items = items.filter(pl.col("question") == question)
         out.append(
             LabelsToHide(
                 question=question,
-                hidden=_sampled(own.filter(hidden)),
-                public=_sampled(own.filter(~hidden)),
+                hidden=_sampled(question_items.filter(hidden)),
+                public=_sampled(question_items.filter(~hidden)),
                 nominal=private.study.scale_of(question).level == "nominal",
             )
         )
@@ -243,14 +251,22 @@ def _renumbered(labels: Sequence[LabelsToHide]) -> tuple[list[LabelsToHide], pl.
     rows = pl.concat(
         [
             pl.Series("row", [], pl.Int64),
-            *(frame["row"] for each in labels for frame in (each.hidden, each.public)),
+            *(
+                frame["row"]
+                for question_labels in labels
+                for frame in (question_labels.hidden, question_labels.public)
+            ),
         ]
     )
     rows = rows.unique().sort()
-    place = pl.col("row").replace_strict(rows, pl.Series(range(rows.len())), return_dtype=pl.Int64)
+    number = pl.col("row").replace_strict(rows, pl.Series(range(rows.len())), return_dtype=pl.Int64)
     out = [
-        replace(each, hidden=each.hidden.with_columns(place), public=each.public.with_columns(place))
-        for each in labels
+        replace(
+            question_labels,
+            hidden=question_labels.hidden.with_columns(number),
+            public=question_labels.public.with_columns(number),
+        )
+        for question_labels in labels
     ]
     return out, rows
 
@@ -262,25 +278,27 @@ def _refuse_untested(
     snapshot: Snapshot,
     labels: Sequence[LabelsToHide],
     few: Sequence[str],
-    asked: Sequence[str],
+    wanted: Sequence[str],
 ) -> None:
     """Raise for a column the author names where too few labels or values are there to test it."""
-    if not asked:
+    if not wanted:
         return
     if few:
-        count = min(each.hidden.height for each in labels if each.question == few[0])
+        count = min(
+            question_labels.hidden.height for question_labels in labels if question_labels.question == few[0]
+        )
         raise InputError(
             f"Only {plural(count, 'held-out item')} of '{few[0]}' have a label: too few to test whether"
-            f" {_quoted(asked)} would give the labels away (that takes {LEAST_ITEMS}).",
-            f"Do not name them; or publish them all the same with {_insisting(asked)}.",
+            f" {_quoted(wanted)} would give the labels away (that takes {LEAST_ITEMS}).",
+            f"Do not name them; or publish them all the same with {_insisting(wanted)}.",
         )
-    for name in asked:
-        for each in labels:
-            rows = pl.concat([each.hidden["row"], each.public["row"]])
+    for name in wanted:
+        for question_labels in labels:
+            rows = pl.concat([question_labels.hidden["row"], question_labels.public["row"]])
             count = max((values.count() for values in _series(snapshot, name, rows)), default=0)
             if count < LEAST_VALUES:
                 raise InputError(
-                    f"Only {plural(count, 'item')} of '{each.question}' have a label and a value of '{name}': too few to test"
+                    f"Only {plural(count, 'item')} of '{question_labels.question}' have a label and a value of '{name}': too few to test"
                     f" whether it would give the held-out labels away (that takes {LEAST_VALUES}).",
                     f"Do not name it; or publish it all the same with {_insisting([name])}.",
                 )
@@ -295,29 +313,35 @@ def _refuse_spelled(
         for name in (*NAMES, "system", "intent")
         if name in snapshot.stimuli.columns and name not in insisted
     ]
-    for each in labels:
-        if each.question not in few:
+    for question_labels in labels:
+        if question_labels.question not in few:
             continue
-        categories = {code: name for name, code in snapshot.study.scale_of(each.question).codes().items()}
+        categories = {
+            code: name for name, code in snapshot.study.scale_of(question_labels.question).codes().items()
+        }
         for name in names:
-            others = [] if name in DESIGN else [each for each in DESIGN if each in snapshot.stimuli.columns]
-            meant = snapshot.stimuli.select(others)
-            if spelled_out(snapshot.stimuli[name], meant, each.hidden, categories):
-                raise _gives_away(Leak(columns=(name,), question=each.question, agreement=1.0, without=0.0))
+            design_columns = (
+                [] if name in DESIGN else [column for column in DESIGN if column in snapshot.stimuli.columns]
+            )
+            intended = snapshot.stimuli.select(design_columns)
+            if spelled_out(snapshot.stimuli[name], intended, question_labels.hidden, categories):
+                raise _gives_away(
+                    Leak(columns=(name,), question=question_labels.question, agreement=1.0, without=0.0)
+                )
 
 
 def _gives_away(leak: Leak) -> InputError:
     columns = list(leak.columns)
-    them, hold = ("them", "they hold") if len(columns) > 1 else ("it", "it holds")
+    pronoun, hold = ("them", "they hold") if len(columns) > 1 else ("it", "it holds")
     together = "together " if len(columns) > 1 else ""
-    fix = f"Do not name {them}"
+    fix = f"Do not name {pronoun}"
     if set(columns) & {*NAMES, *DESIGN}:
         fix = f"Rename what {hold}"
     return InputError(
         f"{_quoted(columns)} {together}would give away the held-out labels of '{leak.question}': a simple model agrees"
         f" {number(leak.agreement, 2)} with them (0: guessing, 1: exact), {number(leak.without, 2)} by prompt, system and intent"
         " alone.",
-        f"{fix}; or publish {them} all the same with {_insisting(columns)}, which the record and the card will say.",
+        f"{fix}; or publish {pronoun} all the same with {_insisting(columns)}, which the record and the card will say.",
     )
 
 

@@ -33,10 +33,10 @@ def decoded(text: str) -> str:
     """What the parts of a text say that are base-64 or hexadecimal for readable text; empty where none is."""
     out = []
     for part in _CODED.findall(text):
-        plain = part.rstrip("=")
+        unpadded = part.rstrip("=")
         for read in (_from_base64, bytes.fromhex):
             try:
-                content = read(plain).decode()
+                content = read(unpadded).decode()
             except (ValueError, binascii.Error):
                 continue
             if content.isprintable() and any(letter.isalnum() for letter in content):
@@ -78,9 +78,9 @@ def _features(column: pl.Series, numbers_only: bool) -> list[Vector]:
     if as_numbers.count() >= max(1, _NUMERIC_SHARE * texts.count()) and not numbers_only:
         return _numbers(as_numbers) + _categories(texts)
     values = ["" if text is None else text for text in texts.to_list()]
-    plain = [decoded(text) for text in values]
-    both = [f"{text} {more}" for text, more in zip(values, plain, strict=True)]
-    out = _positions(both) + _words(plain)
+    decoded_values = [decoded(text) for text in values]
+    both = [f"{text} {more}" for text, more in zip(values, decoded_values, strict=True)]
+    out = _positions(both) + _words(decoded_values)
     if not numbers_only:
         order = texts.rank("dense").cast(pl.Float64).fill_null(0)
         length = texts.str.len_chars().cast(pl.Float64).fill_null(0)
@@ -104,7 +104,7 @@ def _categories(column: pl.Series) -> list[Vector]:
     if len(counts) > max(MOST_CATEGORIES, column.len() / 2):
         return []
     values = column.to_list()
-    return [np.array([float(value == each) for value in values]) for each in common]
+    return [np.array([float(value == category) for value in values]) for category in common]
 
 
 def _words(texts: Sequence[str]) -> list[Vector]:
@@ -121,9 +121,12 @@ def _positions(texts: Sequence[str]) -> list[Vector]:
     """Numbers of texts by their place among the text's numbers, from the beginning and from the end, with their ranks."""
     numbers = [[float(word) for word in words_of(text) if word[0].isdecimal()] for text in texts]
     out: list[Vector] = []
-    for place in (*range(MOST_NUMBERS), *range(-1, -MOST_NUMBERS - 1, -1)):
-        needed = place + 1 if place >= 0 else -place
-        column = pl.Series([own[place] if len(own) >= needed else None for own in numbers], dtype=pl.Float64)
+    for index in (*range(MOST_NUMBERS), *range(-1, -MOST_NUMBERS - 1, -1)):
+        needed = index + 1 if index >= 0 else -index
+        column = pl.Series(
+            [value_numbers[index] if len(value_numbers) >= needed else None for value_numbers in numbers],
+            dtype=pl.Float64,
+        )
         if column.count():
             out += _numbers(column)
     return out

@@ -93,14 +93,14 @@ def label_leaks(
 ) -> list[Leak]:
     """Every set of columns that gives hidden labels away, the strongest first; columns that are named are not looked at again."""
     views = list(_views(labels, design))
-    left = {name: matrix for name, matrix in candidates.items() if matrix.shape[1]}
+    remaining = {name: matrix for name, matrix in candidates.items() if matrix.shape[1]}
     out: list[Leak] = []
-    while left and views:
-        leak = _strongest(views, left)
+    while remaining and views:
+        leak = _strongest(views, remaining)
         if leak is None:
             break
         out.append(leak)
-        left = {name: matrix for name, matrix in left.items() if name not in leak.columns}
+        remaining = {name: matrix for name, matrix in remaining.items() if name not in leak.columns}
     return out
 
 
@@ -108,11 +108,11 @@ def label_leaks(
 
 
 def _views(labels: Sequence[LabelsToHide], design: Mapping[str, Matrix]) -> Iterator[_View]:
-    for each in labels:
-        hidden, public = each.hidden, each.public
+    for question_labels in labels:
+        hidden, public = question_labels.hidden, question_labels.public
         for table, pooled in ((hidden, False), (pl.concat([hidden, public]), True)):
             if hidden.height >= LEAST_ITEMS and table["label"].n_unique() > 1:
-                yield _view(each, table.sort("row"), design, pooled)
+                yield _view(question_labels, table.sort("row"), design, pooled)
 
 
 def _targets(labels: pl.Series, nominal: bool) -> Matrix:
@@ -188,12 +188,12 @@ def _sets(names: Sequence[str]) -> list[tuple[str, ...]]:
 
 def _needed(view: _View, columns: Mapping[str, Matrix], names: Sequence[str]) -> list[str]:
     """Without columns that hardly anything is lost by leaving out."""
-    left, reached = list(names), _reached(view, columns, names)
+    needed, reached = list(names), _reached(view, columns, names)
     for name in names:
-        rest = [other for other in left if other != name]
-        if rest and _reached(view, columns, rest) >= _MOST_OF_IT * reached:
-            left = rest
-    return left
+        without_name = [needed_name for needed_name in needed if needed_name != name]
+        if without_name and _reached(view, columns, without_name) >= _MOST_OF_IT * reached:
+            needed = without_name
+    return needed
 
 
 def _joined(columns: Mapping[str, Matrix], names: Sequence[str], rows: Rows) -> Matrix | None:
@@ -237,8 +237,8 @@ def _left_out(kernel: Matrix, ridge: float) -> Matrix:
     """The matrix that predicts every value from the others by kernel ridge regression."""
     n = len(kernel)
     hat = np.linalg.solve(kernel + ridge * np.eye(n), kernel).T
-    own = np.diag(hat)
-    return np.asarray((hat - np.diag(own)) / np.maximum(1 - own, 1e-9)[:, None])
+    leverage = np.diag(hat)
+    return np.asarray((hat - np.diag(leverage)) / np.maximum(1 - leverage, 1e-9)[:, None])
 
 
 def _by_permutation(

@@ -63,8 +63,8 @@ def hub_configs(files: Iterable[PublishedFile]) -> tuple[HubConfig, ...]:
             if any(column.dtype in _MEDIA_TYPES for column in file.columns):
                 features[file.table] = tuple(map(_feature, file.columns))
     return tuple(
-        HubConfig(name, place == 0, tuple(splits.items()), features.get(name, ()))
-        for place, (name, splits) in enumerate(patterns.items())
+        HubConfig(name, index == 0, tuple(splits.items()), features.get(name, ()))
+        for index, (name, splits) in enumerate(patterns.items())
     )
 
 
@@ -184,7 +184,7 @@ def _write_media(
     added = sorted(set(kinds.values()))
     frame = without_clash(frame.lazy(), added).collect()
     columns = (
-        *(replace(each, name=name) for each, name in zip(table.columns, frame.columns, strict=True)),
+        *(replace(column, name=name) for column, name in zip(table.columns, frame.columns, strict=True)),
         *(PublishedColumn(kind, kind, f"the {kind}") for kind in added),
     )
     sizes = [files[name].stat().st_size if name in files else 0 for name in frame["stimulus"]]

@@ -65,7 +65,9 @@ def _lost(before: Snapshot, after: Snapshot) -> str | None:
             return f"its files hold {have:,} of {count:,} ratings"
         if name == "means" and not before.survey.ratings and have != count:
             return f"its files hold {have:,} of {count:,} published means"
-    total = [each.scan_ratings().select(pl.col("value").sum()).collect().item() for each in (before, after)]
+    total = [
+        version.scan_ratings().select(pl.col("value").sum()).collect().item() for version in (before, after)
+    ]
     if abs(total[0] - total[1]) > 1e-6 * max(1.0, abs(total[0])):
         return "its files hold other values than the ratings"
     return None
@@ -112,8 +114,8 @@ class PublishedSystems:
         for done, system in enumerate(names):
             progress("writing the layouts of published systems", done, len(names))
             fit = write_system(release.snapshot, system, folder / FOLDER / system)
-            why = (fit.why_not or "").replace("|", "\\|").replace("\n", " ")
-            lines.append(f"| {system} | {'yes' if fit.why_not is None else 'no'} | {why} |")
+            reason = (fit.why_not or "").replace("|", "\\|").replace("\n", " ")
+            lines.append(f"| {system} | {'yes' if fit.why_not is None else 'no'} | {reason} |")
         write_text(folder / FOLDER / "README.md", "\n".join(lines) + "\n")
         return ()
 

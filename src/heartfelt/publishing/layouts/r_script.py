@@ -145,15 +145,15 @@ def _type(dtype: str, largest: int) -> str:
 
 def _factors(table: ReleaseTable, release: Release) -> str:
     study = release.snapshot.study
-    known = {
+    levels = {
         "question": [question.id for question in study.asked],
         "system": [system.id for system in study.systems],
         "intent": [intent.id for intent in study.intents],
         SPLIT: list(split_of(release).shares),
     }
     if table.name == "raters":
-        known |= _of_raters(study, [column.name for column in table.columns])
-    texts = [column.name for column in table.columns if column.dtype == "string" and column.name in known]
+        levels |= _of_raters(study, [column.name for column in table.columns])
+    texts = [column.name for column in table.columns if column.dtype == "string" and column.name in levels]
     if not texts:
         return "list()"
     values = table.frame.select(pl.col(texts).unique().drop_nulls().sort().implode()).collect(
@@ -162,7 +162,7 @@ def _factors(table: ReleaseTable, release: Release) -> str:
     parts = []
     for name in texts:
         present: list[str] = values[name][0].to_list()
-        order = [*known[name], *(value for value in present if value not in known[name])]
+        order = [*levels[name], *(value for value in present if value not in levels[name])]
         if table.name != "raters" or len(present) <= _LEVELS:
             parts.append(f"    list(column = {r_text(name)}, levels = {_vector(order)})")
     return "list(\n" + ",\n".join(parts) + "\n  )" if parts else "list()"

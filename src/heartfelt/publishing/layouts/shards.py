@@ -47,10 +47,10 @@ class Shard:
 
 def tar_key(stimulus: str) -> str:
     """The key of a stimulus in a shard."""
-    plain = re.sub(r"[^A-Za-z0-9_-]", "_", stimulus)[:_KEY_LENGTH]
-    if plain == stimulus:
-        return plain
-    return f"{plain}-{hashlib.sha256(stimulus.encode()).hexdigest()[:12]}"
+    safe = re.sub(r"[^A-Za-z0-9_-]", "_", stimulus)[:_KEY_LENGTH]
+    if safe == stimulus:
+        return safe
+    return f"{safe}-{hashlib.sha256(stimulus.encode()).hexdigest()[:12]}"
 
 
 class WebDataset:
@@ -82,7 +82,7 @@ class WebDataset:
             rows = samples.filter(pl.col(SPLIT) == part).sort("stimulus")
             for shard in _write_part(release, folder, name, rows.select("stimulus", "json").rows(), target):
                 shards.append(shard)
-                progress("writing tar shards", sum(each.samples for each in shards), samples.height)
+                progress("writing tar shards", sum(shard.samples for shard in shards), samples.height)
                 where = f"{FOLDER}/{shard.name}"
                 files.append(PublishedFile(where, self.name, "stimuli", name, shard.samples, columns))
         write_json(target / "index.json", {"shards": shards})

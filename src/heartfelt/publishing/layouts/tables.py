@@ -142,21 +142,28 @@ def _plain(frame: pl.LazyFrame) -> pl.LazyFrame:
 def without_clash(frame: pl.LazyFrame, needed: Collection[str]) -> pl.LazyFrame:
     """The columns of the source under names that leave ``needed`` free."""
     names = frame.collect_schema().names()
-    taken, renamed = {*names, *needed}, {}
+    used_names, renamed = {*names, *needed}, {}
     for name in names:
         new = name
-        while name in needed and new in taken:
+        while name in needed and new in used_names:
             new = f"source_{new}"
         renamed[name] = new
-        taken.add(new)
+        used_names.add(new)
     return frame.rename(renamed)
 
 
 def _stimuli(release: Release) -> pl.DataFrame:
     stimuli = release.snapshot.stimuli.drop(_OF_THE_SOURCE, strict=False)
     rows = [
-        (each.stimulus, each.path, each.sha256 or None, each.bytes or None, each.link, each.why_absent)
-        for each in release.media.values()
+        (
+            medium.stimulus,
+            medium.path,
+            medium.sha256 or None,
+            medium.bytes or None,
+            medium.link,
+            medium.why_absent,
+        )
+        for medium in release.media.values()
     ]
     schema = {"stimulus": pl.String, **dict.fromkeys(MEDIA_COLUMNS, pl.String), "bytes": pl.Int64}
     media = stimuli.select("stimulus").join(
@@ -174,8 +181,8 @@ def _ratings(ratings: pl.LazyFrame, parts: pl.LazyFrame) -> pl.LazyFrame:
     frame = without_clash(ratings, [SPLIT]).join(parts, on="stimulus", how="left", maintain_order="left")
     if not has_sets(ratings):
         return frame
-    apart = pl.col("trial").is_not_null() & (pl.col(SPLIT).n_unique().over(TRIAL) > 1)
-    return frame.with_columns(pl.when(apart).then(pl.lit(BETWEEN)).otherwise(SPLIT).alias(SPLIT))
+    crosses_parts = pl.col("trial").is_not_null() & (pl.col(SPLIT).n_unique().over(TRIAL) > 1)
+    return frame.with_columns(pl.when(crosses_parts).then(pl.lit(BETWEEN)).otherwise(SPLIT).alias(SPLIT))
 
 
 def _benchmark_tables(benchmark: Benchmark) -> dict[str, pl.LazyFrame]:
@@ -205,22 +212,26 @@ def _study_tables(study: Study) -> dict[str, pl.LazyFrame]:
         )
         questions.append(facts)
         texts = category_texts(scale)
-        for place, (category, code) in enumerate(scale.codes().items(), 1):
-            categories.append((question.id, category, code, place, texts.get(category, category)))
+        for rank, (category, code) in enumerate(scale.codes().items(), 1):
+            categories.append((question.id, category, code, rank, texts.get(category, category)))
     schema = dict.fromkeys(_OWN["questions"], pl.String)
     tables = {
         "questions": pl.DataFrame(questions, {**schema, "low": pl.Float64, "high": pl.Float64}, orient="row")
     }
     if categories:
         schema = dict.fromkeys(_OWN["categories"], pl.String)
-        own = {**schema, "code": pl.Float64, "place": pl.Int64}
-        tables["categories"] = pl.DataFrame(categories, own, orient="row")
+        category_schema = {**schema, "code": pl.Float64, "place": pl.Int64}
+        tables["categories"] = pl.DataFrame(categories, category_schema, orient="row")
     return {name: table.lazy() for name, table in tables.items()}
 
 
 def category_texts(scale: object) -> dict[str, str]:
     """What raters read for each category."""
     listed = getattr(scale, "categories", ())
-    texts = {each.id: say(each.text) for each in listed if isinstance(each, Category) and each.text}
+    texts = {
+        category.id: say(category.text)
+        for category in listed
+        if isinstance(category, Category) and category.text
+    }
     words = {name: getattr(scale, name, None) for name in ("yes", "no")}
     return texts | {name: say(text) for name, text in words.items() if text}

@@ -77,10 +77,10 @@ COLLECTION = ("Participants and ratings", "Stimuli", "Procedure", "Verification 
 
 def front_matter(release: Release) -> dict[str, object]:
     """What the Hub reads about the dataset, as plain data."""
-    own, study = licence_of(release), release.snapshot.study
-    out: dict[str, object] = {"license": "unknown" if own is None else own.hub}
-    if own is not None and own.hub == "other":
-        out |= {"license_name": own.spdx.lower(), "license_link": "LICENSE"}
+    terms, study = licence_of(release), release.snapshot.study
+    out: dict[str, object] = {"license": "unknown" if terms is None else terms.hub}
+    if terms is not None and terms.hub == "other":
+        out |= {"license_name": terms.spdx.lower(), "license_link": "LICENSE"}
     out["language"] = list(dict.fromkeys(tag.split("-")[0] for tag in languages_of(release)))
     out["pretty_name"] = plain(title_of(release), 200)
     out["task_categories"] = [TASKS.get(study.media, "other")]
@@ -153,10 +153,10 @@ def _sections(release: Release) -> Iterator[str]:
 
 
 def _figures(charts: Charts) -> Iterator[str]:
-    drawn = {name: chart for name in FIGURES if isinstance(chart := charts.get(name), Chart)}
-    if drawn:
+    figures = {name: chart for name in FIGURES if isinstance(chart := charts.get(name), Chart)}
+    if figures:
         yield heading(2, "Figures")
-    for name, chart in list(drawn.items())[:MOST_FIGURES]:
+    for name, chart in list(figures.items())[:MOST_FIGURES]:
         yield f"![{markdown(chart.title).replace(']', '')}](figures/{name}.png)"
         yield markdown(chart.caption, 2000)
 
@@ -228,16 +228,16 @@ def _collection(release: Release) -> Iterator[str]:
 
 def _raters(release: Release) -> Iterator[str]:
     survey = release.snapshot.survey
-    known, unknown = len(survey.raters), survey.unknown_raters
-    if not known:
+    rater_count, unknown = len(survey.raters), survey.unknown_raters
+    if not rater_count:
         yield (
             f"The source does not name the raters of its {plural(unknown, 'answer')}."
             if unknown
             else "No rater is known."
         )
         return
-    listed_only = release.snapshot.raters.height - known
-    text = f"{plural(known, 'rater')} gave at least one answer"
+    listed_only = release.snapshot.raters.height - rater_count
+    text = f"{plural(rater_count, 'rater')} gave at least one answer"
     text += f"; {number(listed_only)} more are listed and gave none" if listed_only > 0 else ""
     text += f"; the source does not name the raters of {plural(unknown, 'more answer')}" if unknown else ""
     yield f"{text}."
@@ -276,9 +276,9 @@ def _labels(release: Release) -> Iterator[str]:
             " benchmark's server. Its stimuli are published."
         )
         yield from (markdown(step.about, 5000) for step in release.record.steps if COLUMNS in step.settings)
-    made = release.benchmark
-    if made is not None:
-        hashes = [f"{name}: `{value}`" for name, value in sorted(made.table_hashes.items())]
+    benchmark = release.benchmark
+    if benchmark is not None:
+        hashes = [f"{name}: `{value}`" for name, value in sorted(benchmark.table_hashes.items())]
         yield "Hashes of the benchmark's tables, in whatever order their rows are:"
         yield bullets(hashes)
 
@@ -314,22 +314,22 @@ def _limits(release: Release) -> Iterator[str]:
 
 
 def _licences(release: Release) -> Iterator[str]:
-    for what, own, file in (
+    for subject, terms, file in (
         ("Ratings, labels and documentation", licence_of(release), "LICENSE"),
         ("Media", media_licence_of(release), "LICENSE-MEDIA"),
     ):
-        yield f"**{what}:** {_licence_words(own)} See `{file}`."
+        yield f"**{subject}:** {_licence_words(terms)} See `{file}`."
     if single := file_licences(release):
         yield "Licences of single files, as the column `licence` of the stimuli states them:"
         yield bullets([markdown(words, 2000) for words in single])
     yield f"Rights holders: {markdown(holders_of(release.details), 2000)}."
 
 
-def _licence_words(own: LicenceText | None) -> str:
-    if own is None:
+def _licence_words(terms: LicenceText | None) -> str:
+    if terms is None:
         return "Not stated by the authors; ask them before you use it."
-    link = f"[{markdown(own.name)}]({own.url})" if own.url else markdown(own.name)
-    return f"{link} (`{own.spdx}`). {own.about}"
+    link = f"[{markdown(terms.name)}]({terms.url})" if terms.url else markdown(terms.name)
+    return f"{link} (`{terms.spdx}`). {terms.about}"
 
 
 def _credit(release: Release) -> Iterator[str]:

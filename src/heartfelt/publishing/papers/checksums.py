@@ -38,9 +38,9 @@ def check_checksums(folder: Path) -> None:
     changed = sorted(set(due.values()) - {due[line] for line in listed if line in due})
     absent = [line for line in listed if line not in due]
     if changed or absent:
-        what = changed[0] if changed else absent[0].strip()
+        difference = changed[0] if changed else absent[0].strip()
         raise DamagedError(
-            f"{folder} is not as it was published: {what} ({len(changed) + len(absent)} lines of {CHECKSUMS}).",
+            f"{folder} is not as it was published: {difference} ({len(changed) + len(absent)} lines of {CHECKSUMS}).",
             "Download it again, or publish it again.",
         )
 

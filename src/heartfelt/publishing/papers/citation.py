@@ -21,18 +21,18 @@ def citation_line(release: Release) -> str:
     details = release.details
     if details.citation:
         return plain(details.citation, 2000)
-    who = ", ".join(map(str, details.authors)) or NO_AUTHORS
+    authors = ", ".join(map(str, details.authors)) or NO_AUTHORS
     year = f" ({year_of(details)})" if details.released else ""
     version = f", version {details.version}" if details.version else ""
     where = f" https://doi.org/{details.doi}" if details.doi else f" {details.url}" if details.url else ""
-    return plain(f"{who}{year}. {title_of(release)}{version} [dataset].{where}", 2000)
+    return plain(f"{authors}{year}. {title_of(release)}{version} [dataset].{where}", 2000)
 
 
 def bibtex(release: Release) -> str:
     """An entry for BibTeX."""
     details = release.details
-    who = " and ".join(_bibtex_name(author) for author in details.authors) or f"{{{latex(NO_AUTHORS)}}}"
-    fields = {"title": f"{{{latex(title_of(release))}}}", "author": who}
+    authors = " and ".join(_bibtex_name(author) for author in details.authors) or f"{{{latex(NO_AUTHORS)}}}"
+    fields = {"title": f"{{{latex(title_of(release))}}}", "author": authors}
     fields |= {"year": details.released[:4]} if details.released else {}
     fields |= {"version": latex(details.version)} if details.version else {}
     fields |= {"doi": details.doi} if details.doi else {}
@@ -53,7 +53,7 @@ def _bibtex_name(author: Author) -> str:
 
 def citation_file(release: Release) -> str:
     """The text of CITATION.cff."""
-    details, own = release.details, licence_of(release)
+    details, terms = release.details, licence_of(release)
     out: dict[str, object] = {
         "cff-version": "1.2.0",
         "message": "If you use this dataset, please cite it as below.",
@@ -65,7 +65,7 @@ def citation_file(release: Release) -> str:
     out |= {"date-released": details.released} if details.released else {}
     out |= {"doi": details.doi} if details.doi else {}
     out |= {"url": details.url} if details.url else {}
-    out |= {"license": own.spdx} if own is not None and own.spdx in LICENCES else {}
+    out |= {"license": terms.spdx} if terms is not None and terms.spdx in LICENCES else {}
     if details.purpose:
         out["abstract"] = plain(details.purpose, 5000)
     words = list(dict.fromkeys(filter(None, (plain(word) for word in details.keywords))))

@@ -162,8 +162,10 @@ def _entries(table: str, parts: list[_Part], release: Release, folder: Path) -> 
         done |= {column.name for column in new}
         facts = _facts(part, [column.name for column in new])
         for column in new:
-            places = [each for each in parts if column.name in {own.name for own in each.columns}]
-            yield _entry(table, column, facts.get(column.name), _where(places, folder), release)
+            column_files = [
+                part for part in parts if column.name in {part_column.name for part_column in part.columns}
+            ]
+            yield _entry(table, column, facts.get(column.name), _where(column_files, folder), release)
 
 
 def _where(parts: list[_Part], folder: Path) -> str:
@@ -202,14 +204,14 @@ def _facts(part: _Part, names: list[str]) -> dict[str, _Facts]:
         for name in names
         if name in schema and not schema[name].is_nested() and schema[name] != pl.Binary
     ]
-    asked: list[pl.Expr] = [pl.len().alias("rows")]
-    for place, name in enumerate(plain_ones):
+    expressions: list[pl.Expr] = [pl.len().alias("rows")]
+    for index, name in enumerate(plain_ones):
         column = pl.col(name)
-        asked += [column.count().alias(f"n{place}"), column.drop_nulls().n_unique().alias(f"d{place}")]
+        expressions += [column.count().alias(f"n{index}"), column.drop_nulls().n_unique().alias(f"d{index}")]
         if schema[name].is_numeric() or schema[name].is_temporal():
-            asked += [column.min().alias(f"l{place}"), column.max().alias(f"h{place}")]
-    row = frame.select(asked).collect(engine="streaming").row(0, named=True)
-    few = [name for place, name in enumerate(plain_ones) if _listable(name, schema[name], row[f"d{place}"])]
+            expressions += [column.min().alias(f"l{index}"), column.max().alias(f"h{index}")]
+    row = frame.select(expressions).collect(engine="streaming").row(0, named=True)
+    few = [name for index, name in enumerate(plain_ones) if _listable(name, schema[name], row[f"d{index}"])]
     counted = {
         name: frame.select(pl.col(name).cast(pl.String).alias("v"))
         .drop_nulls()
@@ -219,11 +221,11 @@ def _facts(part: _Part, names: list[str]) -> dict[str, _Facts]:
         for name in few
     }
     out = {name: _Facts(int(row["rows"])) for name in names}
-    for place, name in enumerate(plain_ones):
+    for index, name in enumerate(plain_ones):
         pairs = sorted(counted[name].iter_rows()) if name in counted else ()
-        ends = (_shown(row.get(f"l{place}")), _shown(row.get(f"h{place}")))
+        ends = (_shown(row.get(f"l{index}")), _shown(row.get(f"h{index}")))
         present = tuple((str(value), int(n)) for value, n in pairs)
-        out[name] = _Facts(int(row["rows"]), int(row[f"n{place}"]), int(row[f"d{place}"]), *ends, present)
+        out[name] = _Facts(int(row["rows"]), int(row[f"n{index}"]), int(row[f"d{index}"]), *ends, present)
     return out
 
 
@@ -274,7 +276,14 @@ def _values(table: str, name: str, facts: _Facts, study: Study) -> str:
         return "see the question's scale"
     if name == "question":
         return "see the questions"
-    fact = next((each for each in study.demographics if name in {each.id, f"about_{each.id}"}), None)
+    fact = next(
+        (
+            demographic
+            for demographic in study.demographics
+            if name in {demographic.id, f"about_{demographic.id}"}
+        ),
+        None,
+    )
     if fact is not None and fact.choices and not facts.counts:
         return "; ".join(fact.choices)
     return "; ".join(f"{plain(value, LONGEST_VALUE)} ({number(count)})" for value, count in facts.counts)
@@ -295,12 +304,12 @@ SET_CODES: Mapping[str, str] = {
 
 def codes_words(scale: Scale) -> str:
     """The codes of a scale's categories or points with their labels: ``0 = no; 1 = yes``."""
-    if own := SET_CODES.get(getattr(scale, "type", "")):
-        return own
+    if set_codes := SET_CODES.get(getattr(scale, "type", "")):
+        return set_codes
     texts: dict[float, str] = {}
-    for each in getattr(scale, "categories", ()):
-        name = each if isinstance(each, str) else each.id
-        shown = "" if isinstance(each, str) or not each.text else say(each.text)
+    for category in getattr(scale, "categories", ()):
+        name = category if isinstance(category, str) else category.id
+        shown = "" if isinstance(category, str) or not category.text else say(category.text)
         texts[scale.codes()[name]] = f"{name} ({shown})" if shown and shown != name else name
     if not texts:
         texts = dict(scale.labels())
@@ -358,12 +367,14 @@ def codebook_text(release: Release, entries: tuple[CodebookColumn, ...]) -> str:
         grid_markdown(questions_grid(study), caption=False),
     ]
     for table in dict.fromkeys(entry.table for entry in entries):
-        own = [entry for entry in entries if entry.table == table]
+        table_entries = [entry for entry in entries if entry.table == table]
         lines += [heading(2, f"Table: {table}"), ""]
-        places = "; ".join(dict.fromkeys(place for entry in own for place in entry.files.split("; ")))
-        lines += [f"{plural(own[0].rows, 'row')}. Files: {markdown(places, 2000)}.", ""]
+        file_names = "; ".join(
+            dict.fromkeys(file_name for entry in table_entries for file_name in entry.files.split("; "))
+        )
+        lines += [f"{plural(table_entries[0].rows, 'row')}. Files: {markdown(file_names, 2000)}.", ""]
         head = "| column | type | meaning | values | unit | empty cells | filled | different | range |"
-        lines += [head, "|---|---|---|---|---|---|---:|---:|---|", *map(_row, own), ""]
+        lines += [head, "|---|---|---|---|---|---|---:|---:|---|", *map(_row, table_entries), ""]
     return "\n".join(lines)
 
 

@@ -105,10 +105,10 @@ class _Table:
 
 def croissant(release: Release, folder: Path) -> dict[str, Json]:
     """The description as plain data; files are hashed where they lie in ``folder``."""
-    details, own = release.details, licence_of(release)
+    details, terms = release.details, licence_of(release)
     tables = _tables(published_tables(release, folder))
-    taken: set[str] = set()
-    objects = {file.path: _unique(file.path, taken) for table in tables for file in table.files}
+    used_ids: set[str] = set()
+    objects = {file.path: _unique(file.path, used_ids) for table in tables for file in table.files}
     out: dict[str, Json] = {
         "@context": dict(CONTEXT),
         "@type": "sc:Dataset",
@@ -122,7 +122,9 @@ def croissant(release: Release, folder: Path) -> dict[str, Json]:
         "datePublished": details.released or now().date().isoformat(),
         "citeAs": bibtex(release),
         "creator": [_creator(author) for author in details.authors],
-        "license": (own.url or own.spdx) if own is not None else "Not stated by the authors; see LICENSE",
+        "license": (terms.url or terms.spdx)
+        if terms is not None
+        else "Not stated by the authors; see LICENSE",
         "distribution": [_file_object(file, objects, folder) for table in tables for file in table.files],
         "recordSet": [],
     }
@@ -132,11 +134,11 @@ def croissant(release: Release, folder: Path) -> dict[str, Json]:
     for table in tables:
         source: dict[str, Json] = {"fileObject": {"@id": objects[table.files[0].path]}}
         if len(table.files) > 1:
-            name = _unique(f"{table.name}-files", taken)
+            name = _unique(f"{table.name}-files", used_ids)
             distribution.append(_file_set(name, table))
             source = {"fileSet": {"@id": name}}
-        records.append(_record_set(table, source, taken, release))
-    if media := _media(release, taken):
+        records.append(_record_set(table, source, used_ids, release))
+    if media := _media(release, used_ids):
         distribution.append(media)
     return {**out, "distribution": distribution, "recordSet": [*records], **responsible(release)}
 
@@ -145,13 +147,13 @@ def _listed(value: Json) -> list[Json]:
     return value if isinstance(value, list) else []
 
 
-def _unique(name: str, taken: set[str]) -> str:
+def _unique(name: str, used_ids: set[str]) -> str:
     """An identifier that nothing else in the file has."""
     clean = "".join(letter if letter.isalnum() or letter in "._-/" else "-" for letter in name) or "part"
     out, number_of = clean, 2
-    while out in taken:
+    while out in used_ids:
         out, number_of = f"{clean}-{number_of}", number_of + 1
-    taken.add(out)
+    used_ids.add(out)
     return out
 
 
@@ -160,9 +162,9 @@ def _tables(published: Sequence[PublishedFile]) -> list[_Table]:
     out = []
     for (layout, table), files in by_layout(published).items():
         for suffix in FORMATS:
-            own = tuple(file for file in files if PurePosixPath(file.path).suffix == suffix)
-            if own:
-                out.append(_Table(table if table.startswith(layout) else f"{layout} {table}", own))
+            table_files = tuple(file for file in files if PurePosixPath(file.path).suffix == suffix)
+            if table_files:
+                out.append(_Table(table if table.startswith(layout) else f"{layout} {table}", table_files))
     return out
 
 
@@ -205,13 +207,13 @@ def _file_set(name: str, table: _Table) -> Json:
     }
 
 
-def _media(release: Release, taken: set[str]) -> Json:
+def _media(release: Release, used_ids: set[str]) -> Json:
     """The media files together; their hashes are in media.csv and CHECKSUMS.sha256."""
     paths = [medium.path for medium in release.media.values() if medium.path]
     if not paths:
         return None
     kinds = sorted({mimetypes.guess_type(path)[0] or "application/octet-stream" for path in paths})
-    name = _unique("media-files", taken)
+    name = _unique("media-files", used_ids)
     return {
         "@type": "cr:FileSet",
         "@id": name,
@@ -224,8 +226,8 @@ def _media(release: Release, taken: set[str]) -> Json:
     }
 
 
-def _record_set(table: _Table, source: Mapping[str, Json], taken: set[str], release: Release) -> Json:
-    name = _unique(table.name, taken)
+def _record_set(table: _Table, source: Mapping[str, Json], used_ids: set[str], release: Release) -> Json:
+    name = _unique(table.name, used_ids)
     columns = {column.name: column for file in table.files for column in file.columns}
     parquet = table.files[0].path.endswith(".parquet")
     fields: list[Json] = []
@@ -238,7 +240,7 @@ def _record_set(table: _Table, source: Mapping[str, Json], taken: set[str], rele
             kind = KINDS["text"]
         field: dict[str, Json] = {
             "@type": "cr:Field",
-            "@id": _unique(f"{name}/{column.name}", taken),
+            "@id": _unique(f"{name}/{column.name}", used_ids),
             "name": f"{name}/{column.name}",
             "description": plain(column.about),
             "dataType": kind,
@@ -307,7 +309,10 @@ def _texts(parts: Mapping[str, str], *titles: str) -> list[Json]:
 
 def _missing(release: Release) -> str:
     counted = left_out(release)
-    reasons = [f"{what}: {plain(why)} ({number(count)})" for _, what, why, count in counted[:MOST_REASONS]]
+    reasons = [
+        f"{subject}: {plain(reason)} ({number(count)})"
+        for _, subject, reason, count in counted[:MOST_REASONS]
+    ]
     return "; ".join(reasons) or "Nothing was left out."
 
 
@@ -322,8 +327,8 @@ def _per_item(release: Release) -> str:
     if release.analysis is None:
         return NOT_STATED
     counts = release.analysis.summary.counts.ratings_per_item
-    each = [f"{plural(items, 'item')} with {plural(int(n), 'rating')}" for n, items in counts.items()]
-    return listed(each, 12) if each else "No single ratings are published."
+    phrases = [f"{plural(items, 'item')} with {plural(int(n), 'rating')}" for n, items in counts.items()]
+    return listed(phrases, 12) if phrases else "No single ratings are published."
 
 
 def _demographics(release: Release) -> list[Json]:

@@ -93,10 +93,10 @@ def _instances(release: Release) -> str:
     text = (
         f"Stimuli ({stimuli_words(study, counts['stimuli'])}), the people who rated them, and their answers."
     )
-    made = f" The stimuli were made by {plural(counts['systems'], 'system')}." if counts["systems"] else ""
+    source = f" The stimuli were made by {plural(counts['systems'], 'system')}." if counts["systems"] else ""
     origins = origin_sentences(release)
     models = f" {'; '.join(origins)}." if origins else ""
-    return f"{text}{made}{models}"
+    return f"{text}{source}{models}"
 
 
 def _size(release: Release) -> str:
@@ -118,11 +118,11 @@ DATA = (
 
 
 def _labels(release: Release) -> str:
-    made = release.benchmark
-    if made is None:
+    benchmark = release.benchmark
+    if benchmark is None:
         return f"No: {release.why_no_benchmark or 'no label could be made'}."
-    methods = listed(made.items["method"].unique().sort().to_list())
-    return f"Yes: {plural(made.items.height, 'label')} made from the ratings ({methods}), with standard errors and intervals."
+    methods = listed(benchmark.items["method"].unique().sort().to_list())
+    return f"Yes: {plural(benchmark.items.height, 'label')} made from the ratings ({methods}), with standard errors and intervals."
 
 
 def _missing(release: Release) -> str:
@@ -131,7 +131,8 @@ def _missing(release: Release) -> str:
         return "Nothing was left out."
     total = sum(count for *_, count in counted)
     reasons = [
-        f"{what}: {why.rstrip('.')} ({number(count)})" for _, what, why, count in counted[:MOST_REASONS]
+        f"{subject}: {reason.rstrip('.')} ({number(count)})"
+        for _, subject, reason, count in counted[:MOST_REASONS]
     ]
     more = (
         f"; and {plural(len(counted) - MOST_REASONS, 'more reason')}" if len(counted) > MOST_REASONS else ""
@@ -231,10 +232,10 @@ def _software(release: Release) -> str:
 
 
 def _licences(release: Release) -> str:
-    own, media = licence_of(release), media_licence_of(release)
+    terms, media = licence_of(release), media_licence_of(release)
     ratings = (
-        f"Ratings and labels: {own.name} ({own.spdx})."
-        if own
+        f"Ratings and labels: {terms.name} ({terms.spdx})."
+        if terms
         else "Ratings and labels: the authors state no licence."
     )
     single = file_licences(release)

@@ -39,8 +39,8 @@ class Author:
     @property
     def parts(self) -> tuple[str, str] | None:
         """Family name and given names; None where the name was given as a whole."""
-        family, comma, given = self.name.partition(",")
-        return (family.strip(), given.strip()) if comma and given.strip() else None
+        family, comma, given_name = self.name.partition(",")
+        return (family.strip(), given_name.strip()) if comma and given_name.strip() else None
 
     def __str__(self) -> str:
         return f"{self.parts[1]} {self.parts[0]}" if self.parts else self.name
@@ -155,12 +155,12 @@ def details_template(details: Details | None = None) -> str:
         elif key == "columns":
             lines += ["columns:", "#  stimuli.theme: the theme of the prompt, chosen by the authors"]
         else:
-            given = (
+            line = (
                 yaml.safe_dump({key: title}, allow_unicode=True).rstrip()
                 if key == "title" and title
                 else f"{key}:"
             )
-            lines.append(given)
+            lines.append(line)
     return "\n".join(lines) + "\n"
 
 
@@ -196,37 +196,37 @@ def parse_details(text: str, where: str = DETAILS_FILE) -> Details:
     if not isinstance(document.data, dict):
         raise InputError(f"{where} is not a list of keys.", "Write 'title: …', 'licence: …' and so on.")
     values: dict[str, Value] = {}
-    for key, given in document.data.items():
+    for key, raw in document.data.items():
         if key not in QUESTIONS:
             problem = f"{where}, line {document.line((key,))}: there is no key '{key}' here."
             raise InputError(problem, suggestion(str(key), QUESTIONS, "Keys"))
-        if given is not None:
-            values[key] = _value(str(key), given, document, where)
+        if raw is not None:
+            values[key] = _value(str(key), raw, document, where)
     return Details(**values)  # type: ignore[arg-type]  # _value gives each key its own type
 
 
-def _value(key: str, given: object, document: Document, where: str) -> Value:
+def _value(key: str, raw: object, document: Document, where: str) -> Value:
     try:
         if key == "authors":
-            people = given if isinstance(given, list) else [given]
+            people = raw if isinstance(raw, list) else [raw]
             return tuple(_author(person) for person in people)
         if key == "media_may_be_shared":
-            if not isinstance(given, bool):
-                raise InputError(f"'{given}' is neither true nor false.", "Write true or false.")
-            return given
+            if not isinstance(raw, bool):
+                raise InputError(f"'{raw}' is neither true nor false.", "Write true or false.")
+            return raw
         if key == "columns":
-            if not isinstance(given, dict):
+            if not isinstance(raw, dict):
                 raise InputError("this must be table.column and a description.", "Write 'stimuli.theme: …'.")
-            return {str(name): _text(about) for name, about in given.items() if about is not None}
+            return {str(name): _text(about) for name, about in raw.items() if about is not None}
         if key in LISTS:
-            words = tuple(_text(each) for each in (given if isinstance(given, list) else [given]))
+            words = tuple(_text(element) for element in (raw if isinstance(raw, list) else [raw]))
             wrong = [word for word in words if key == "language" and not is_language(word)]
             if wrong:
                 raise InputError(
                     f"'{wrong[0][:40]}' is not a language tag.", "Write tags such as en or zh-Hans."
                 )
             return words
-        return _checked(key, _text(given))
+        return _checked(key, _text(raw))
     except InputError as error:
         line = document.line((key,))
         raise InputError(f"{where}, line {line}, {key}: {error.problem}", error.fix) from error
@@ -265,21 +265,21 @@ def _checks_out(orcid: str) -> bool:
     return orcid[-1] == ("X" if check == 10 else str(check))
 
 
-def _text(given: object) -> str:
-    if isinstance(given, bool) or not isinstance(given, str | int | float):
+def _text(raw: object) -> str:
+    if isinstance(raw, bool) or not isinstance(raw, str | int | float):
         raise InputError("this must be text.", "Write a sentence, in quotes if it holds a colon.")
-    return str(given).strip()
+    return str(raw).strip()
 
 
-def _author(given: object) -> Author:
-    if not isinstance(given, dict):
-        name = _text(given)
-        given = {"name": name}
-    known = [each.name for each in fields(Author)]
-    unknown = [str(key) for key in given if key not in known]
+def _author(raw: object) -> Author:
+    if not isinstance(raw, dict):
+        name = _text(raw)
+        raw = {"name": name}
+    keys = [field.name for field in fields(Author)]
+    unknown = [str(key) for key in raw if key not in keys]
     if unknown:
-        raise InputError(f"an author has no key '{unknown[0]}'.", suggestion(unknown[0], known, "Keys"))
-    parts = {key: _text(value) for key, value in given.items() if value is not None}
+        raise InputError(f"an author has no key '{unknown[0]}'.", suggestion(unknown[0], keys, "Keys"))
+    parts = {key: _text(value) for key, value in raw.items() if value is not None}
     if not parts.get("name"):
         raise InputError("an author without a name.", "Add 'name: Family, Given'.")
     if orcid := parts.get("orcid"):

@@ -75,17 +75,17 @@ def languages_of(release: Release) -> tuple[str, ...]:
 
 def licence_of(release: Release) -> LicenceText | None:
     """The licence of ratings and labels: the authors', or the study's where that is an SPDX identifier."""
-    given = release.details.licence or release.snapshot.study.licence
+    stated = release.details.licence or release.snapshot.study.licence
     try:
-        return licence(given) if given else None
+        return licence(stated) if stated else None
     except InputError:
         return None
 
 
 def media_licence_of(release: Release) -> LicenceText | None:
     """The licence of the media, as far as the authors state one."""
-    given = release.details.media_licence
-    return licence(given) if given else None
+    stated = release.details.media_licence
+    return licence(stated) if stated else None
 
 
 def holders_of(details: Details) -> str:
@@ -104,13 +104,13 @@ def size_words(release: Release) -> str:
     counts = snapshot.counts
     parts = []
     if counts["ratings"]:
-        who = f" by {plural(len(snapshot.survey.raters), 'rater')}" if snapshot.survey.raters else ""
-        parts.append(f"{answers_words(release)}{who}")
+        by_raters = f" by {plural(len(snapshot.survey.raters), 'rater')}" if snapshot.survey.raters else ""
+        parts.append(f"{answers_words(release)}{by_raters}")
     if counts["means"]:
         parts.append(plural(counts["means"], "published mean"))
-    what = " and ".join(parts) or "no ratings"
+    answers = " and ".join(parts) or "no ratings"
     rated = "" if counts["rated"] == counts["stimuli"] else f" ({number(counts['rated'])} of them rated)"
-    return f"{what} about {stimuli_words(snapshot.study, counts['stimuli'])}{rated}"
+    return f"{answers} about {stimuli_words(snapshot.study, counts['stimuli'])}{rated}"
 
 
 def answers_words(release: Release) -> str:
@@ -156,16 +156,16 @@ def rater_facts(release: Release) -> tuple[RaterFact, ...]:
         if name in TECHNICAL or column.null_count() == column.len():
             continue
         about = about_column("raters", name, study, release.details)
-        known = column.drop_nulls()
-        if known.n_unique() > MOST_VALUES:
-            words = f"{number(known.n_unique())} different answers"
-            if known.dtype.is_numeric():
-                low, middle, high = (_short(value) for value in (known.min(), known.median(), known.max()))
+        stated = column.drop_nulls()
+        if stated.n_unique() > MOST_VALUES:
+            words = f"{number(stated.n_unique())} different answers"
+            if stated.dtype.is_numeric():
+                low, middle, high = (_short(value) for value in (stated.min(), stated.median(), stated.max()))
                 words = f"{low} to {high}, median {middle}"
             out.append(RaterFact(name, about, (), column.null_count(), words))
             continue
         pairs = sorted(
-            known.value_counts(name="count").iter_rows(), key=lambda row: (-int(row[1]), str(row[0]))
+            stated.value_counts(name="count").iter_rows(), key=lambda row: (-int(row[1]), str(row[0]))
         )
         answers = tuple((_short(a) if isinstance(a, int | float) else str(a), int(n)) for a, n in pairs)
         out.append(RaterFact(name, about, answers, column.null_count()))
@@ -185,10 +185,15 @@ def left_out(release: Release) -> tuple[tuple[str, str, str, int], ...]:
     if not ledger.height:
         return ()
     rule = pl.col("rule") if "rule" in ledger.columns else pl.lit(None, pl.String)
-    why = pl.when(rule.is_not_null()).then(pl.format("screening rule: {}", rule)).otherwise(pl.col("reason"))
-    counted = ledger.select("stage", "what", why.alias("why")).group_by("stage", "what", "why").len("n")
+    reason = (
+        pl.when(rule.is_not_null()).then(pl.format("screening rule: {}", rule)).otherwise(pl.col("reason"))
+    )
+    counted = ledger.select("stage", "what", reason.alias("why")).group_by("stage", "what", "why").len("n")
     ordered = counted.sort(pl.col("n"), "stage", "what", "why", descending=[True, False, False, False])
-    return tuple((str(stage), str(what), str(why), int(n)) for stage, what, why, n in ordered.iter_rows())
+    return tuple(
+        (str(stage), str(subject), str(reason_text), int(n))
+        for stage, subject, reason_text, n in ordered.iter_rows()
+    )
 
 
 def steps_words(release: Release) -> str:
@@ -262,13 +267,15 @@ def published_tables(release: Release, folder: Path) -> tuple[PublishedFile, ...
     study, details, out = release.snapshot.study, release.details, list(release.files)
     written = {file.path for file in release.files}
     paths = [
-        path for place in ("snapshot", "benchmark") for path in sorted((folder / place).glob("*.parquet"))
+        path
+        for subfolder in ("snapshot", "benchmark")
+        for path in sorted((folder / subfolder).glob("*.parquet"))
     ]
     for path in (*paths, folder / "media.csv"):
         name = path.relative_to(folder).as_posix()
         if name in written or not path.is_file():
             continue
-        place = name.partition("/")[0].removesuffix(".csv")
+        layout = name.partition("/")[0].removesuffix(".csv")
         table = "benchmark items" if name == "benchmark/items.parquet" else path.stem
         frame = (
             pl.scan_csv(path, infer_schema_length=None) if path.suffix == ".csv" else pl.scan_parquet(path)
@@ -278,7 +285,7 @@ def published_tables(release: Release, folder: Path) -> tuple[PublishedFile, ...
             for column, dtype in frame.collect_schema().items()
         )
         rows = int(frame.select(pl.len()).collect().item())
-        out.append(PublishedFile(name, place, table, None, rows, columns))
+        out.append(PublishedFile(name, layout, table, None, rows, columns))
     return tuple(out)
 
 
@@ -287,7 +294,7 @@ def by_layout(files: Sequence[PublishedFile]) -> Mapping[tuple[str, str], tuple[
     out: dict[tuple[str, str], list[PublishedFile]] = {}
     for file in files:
         out.setdefault((file.layout, file.table), []).append(file)
-    return {key: tuple(own) for key, own in out.items()}
+    return {key: tuple(layout_files) for key, layout_files in out.items()}
 
 
 def question_words(question: Question) -> str:

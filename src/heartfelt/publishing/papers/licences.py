@@ -119,7 +119,7 @@ LICENCES = {licence.spdx: licence for licence in _KNOWN}
 
 def licence(name: str) -> LicenceText:
     """A licence by its SPDX identifier, in whatever case it is spelt."""
-    by_lower = {spdx.lower(): each for spdx, each in LICENCES.items()}
+    by_lower = {spdx.lower(): known_licence for spdx, known_licence in LICENCES.items()}
     if name.lower() in by_lower:
         return by_lower[name.lower()]
     if name.startswith(OWN) and len(name) > len(OWN) and name.isascii() and not set(name) & set(" \t\n/\\:"):
@@ -133,24 +133,24 @@ def licence(name: str) -> LicenceText:
     )
 
 
-def licence_file(name: str | None, what: str, holders: str, contact: str | None) -> str:
+def licence_file(name: str | None, subject: str, holders: str, contact: str | None) -> str:
     """The text of a LICENSE file for ``what`` (the ratings, the media) by ``holders``; says so where none is stated."""
     ask = f"Contact: {contact}\n" if contact else ""
     if name is None:
         return (
-            f"The authors have not stated a licence for {what}.\n\n"
+            f"The authors have not stated a licence for {subject}.\n\n"
             "Without a licence nobody but the rights holders may copy or use them beyond what the law allows.\n"
             f"Ask the authors before you use them.\n{ask}"
         )
-    own = licence(name)
-    head = f"{what[0].upper()}{what[1:]} are published under:\n\n{own.name}\nSPDX-License-Identifier: {own.spdx}\n"
-    head += f"{own.url}\n" if own.url else ""
-    head += f"\nRights holders: {holders}\n{ask}\n{own.about}\n"
-    path = files("heartfelt.publishing.papers") / "legal" / f"{own.spdx}.txt"
+    terms = licence(name)
+    head = f"{subject[0].upper()}{subject[1:]} are published under:\n\n{terms.name}\nSPDX-License-Identifier: {terms.spdx}\n"
+    head += f"{terms.url}\n" if terms.url else ""
+    head += f"\nRights holders: {holders}\n{ask}\n{terms.about}\n"
+    path = files("heartfelt.publishing.papers") / "legal" / f"{terms.spdx}.txt"
     if path.is_file():
         return (
             f"{head}\nThe text of the licence follows; it applies, not the summary above.\n\n{'-' * 78}\n\n"
             + (path.read_text(encoding="utf-8").strip("\n") + "\n")
         )
-    where = f"The full text at {own.url} applies" if own.url else "The terms that the authors give apply"
+    where = f"The full text at {terms.url} applies" if terms.url else "The terms that the authors give apply"
     return f"{head}\n{where}, not this summary.\n"

@@ -13,9 +13,9 @@ NO_ANALYSIS = "The published ratings were not analysed."
 
 def methods_paragraphs(release: Release) -> tuple[Paragraph, ...]:
     """The section's paragraphs: of the study, of the authors, and of publishing."""
-    own = [] if release.analysis is None else list(methods_section(release.analysis))
-    if not own:
-        own = [
+    paragraphs = [] if release.analysis is None else list(methods_section(release.analysis))
+    if not paragraphs:
+        paragraphs = [
             Paragraph("Participants and ratings", f"The dataset held {size_words(release)}. {NO_ANALYSIS}")
         ]
     details = release.details
@@ -28,7 +28,7 @@ def methods_paragraphs(release: Release) -> tuple[Paragraph, ...]:
     authors = [Paragraph(title, text or NOT_STATED) for title, text in stated]
     more = [Paragraph("Anonymisation", f"{_privacy(release)} {steps_words(release)}".strip())]
     more.append(Paragraph("Data availability", f"The data are available as: {citation_line(release)}"))
-    return (own[0], *authors, *own[1:], *more)
+    return (paragraphs[0], *authors, *paragraphs[1:], *more)
 
 
 def _privacy(release: Release) -> str:

@@ -61,10 +61,10 @@ def write_tables(release: Release, folder: Path) -> None:
         write_text(target / f"{grid.name}.tex", grid_latex(grid))
 
 
-def _estimate_rows(what: str, estimates: Mapping[str, Estimate]) -> Iterator[tuple[CellValue, ...]]:
+def _estimate_rows(subject: str, estimates: Mapping[str, Estimate]) -> Iterator[tuple[CellValue, ...]]:
     """A row per estimate: what it is of, its name, the value with its interval, what it was computed from, and how."""
     for name, estimate in estimates.items():
-        yield what, name, estimate, counts_words(estimate), method_words(estimate)
+        yield subject, name, estimate, counts_words(estimate), method_words(estimate)
 
 
 def _levels(analysis: Analysis) -> dict[str, Level]:
@@ -80,25 +80,27 @@ def _named(part: object, names: tuple[str, ...]) -> dict[str, Estimate]:
 def reliability_grid(release: Release, *, brief: bool = False) -> Grid:
     """Reliability of every question, agreement on categories, on pairs and of traces; ``brief`` for the main coefficients."""
     rows: list[tuple[CellValue, ...]] = []
-    analysis, why = release.analysis, NO_ANALYSIS
+    analysis, reason = release.analysis, NO_ANALYSIS
     if analysis is not None:
-        why = why_missing(analysis, "reliability", "there are no ratings of single stimuli")
+        reason = why_missing(analysis, "reliability", "there are no ratings of single stimuli")
         levels, summary = _levels(analysis), analysis.summary
         for name, part in reliability_parts(analysis).items():
             names = TRUST[levels.get(name, "interval")]
             if not levels.get(name) and part.alpha_interval.is_missing:
                 names = TRUST["nominal" if part.alpha_ordinal.is_missing else "ordinal"]
-            chosen = tuple(each for each in names if each in MAIN) if brief else names
+            chosen = tuple(name for name in names if name in MAIN) if brief else names
             rows += _estimate_rows(spaced(name), _named(part, chosen))
         for name, agreed in _agreement(analysis).items():
             chosen = AGREED[1:2] if brief else AGREED
-            known = {key: each for key, each in _named(agreed, chosen).items() if not each.is_missing}
-            rows += _estimate_rows(spaced(name), known)
-        for each in summary.comparisons or ():
-            if each.agreement is not None:
-                parts = {"Krippendorff's alpha of choices": each.agreement.alpha}
-                parts["two answers agree"] = each.agreement.two_answers
-                rows += _estimate_rows(spaced(each.question), parts)
+            estimates = {
+                key: estimate for key, estimate in _named(agreed, chosen).items() if not estimate.is_missing
+            }
+            rows += _estimate_rows(spaced(name), estimates)
+        for comparison in summary.comparisons or ():
+            if comparison.agreement is not None:
+                parts = {"Krippendorff's alpha of choices": comparison.agreement.alpha}
+                parts["two answers agree"] = comparison.agreement.two_answers
+                rows += _estimate_rows(spaced(comparison.question), parts)
         for trace in summary.traces or ():
             agreed_traces = {"concordance (CCC) of two raters": trace.pairwise}
             rows += _estimate_rows(spaced(trace.question), agreed_traces)
@@ -107,7 +109,7 @@ def reliability_grid(release: Release, *, brief: bool = False) -> Grid:
         "Reliability and agreement of the ratings, with 95% intervals",
         ("question", "coefficient", "value", *FROM),
         _unique(rows),
-        why_empty=why,
+        why_empty=reason,
     )
 
 
@@ -128,14 +130,14 @@ def _agreement(analysis: Analysis) -> Mapping[str, Agreement]:
 def ceiling_grid(release: Release) -> Grid:
     """The best a predictor can be expected to reach."""
     rows: list[tuple[CellValue, ...]] = []
-    analysis, why = release.analysis, NO_ANALYSIS
+    analysis, reason = release.analysis, NO_ANALYSIS
     if analysis is not None:
-        why = why_missing(analysis, "reliability", "there are no ratings of single stimuli")
+        reason = why_missing(analysis, "reliability", "there are no ratings of single stimuli")
         for name, part in reliability_parts(analysis).items():
             rows += _estimate_rows(spaced(name), _ceilings(part.ceiling))
-        for each in analysis.summary.comparisons or ():
-            limits = {f"best {spaced(name)} to expect": limit for name, limit in each.ceilings.items()}
-            rows += _estimate_rows(spaced(each.question), limits)
+        for comparison in analysis.summary.comparisons or ():
+            limits = {f"best {spaced(name)} to expect": limit for name, limit in comparison.ceilings.items()}
+            rows += _estimate_rows(spaced(comparison.question), limits)
         for trace in analysis.summary.traces or ():
             courses = {
                 "ceiling of concordance (CCC)": trace.ceiling,
@@ -147,41 +149,47 @@ def ceiling_grid(release: Release) -> Grid:
         "The human ceiling: what a predictor that knew every stimulus's true value can expect, with 95% intervals",
         ("question", "limit", "value", *FROM),
         tuple(rows),
-        why_empty=why,
+        why_empty=reason,
     )
 
 
 def _ceilings(part: Ceilings) -> Mapping[str, Estimate]:
     """The limits that could be estimated; where none could, why not."""
-    known = {name: each for name, each in _named(part, CEILINGS).items() if not each.is_missing}
-    return known or {coefficient("correlation"): part.correlation}
+    ceilings = {
+        name: estimate for name, estimate in _named(part, CEILINGS).items() if not estimate.is_missing
+    }
+    return ceilings or {coefficient("correlation"): part.correlation}
 
 
 def systems_grid(release: Release) -> Grid:
     """Systems under every question: mean, deviation from what was intended, rank or strength."""
     rows: list[tuple[CellValue, ...]] = []
-    analysis, why, notes = release.analysis, NO_ANALYSIS, ["Intervals take raters and stimuli as samples."]
+    analysis, empty_reason, notes = (
+        release.analysis,
+        NO_ANALYSIS,
+        ["Intervals take raters and stimuli as samples."],
+    )
     if analysis is not None:
-        why = why_missing(analysis, "systems", "the stimuli are not of several systems")
+        empty_reason = why_missing(analysis, "systems", "the stimuli are not of several systems")
         names = system_names(analysis.snapshot)
         for row in analysis.summary.systems or ():
-            own = row.means
-            if own.mean.is_missing:
-                reason = f"{spaced(row.question)}: {own.mean.why_missing}."
+            means = row.means
+            if means.mean.is_missing:
+                reason = f"{spaced(row.question)}: {means.mean.why_missing}."
                 notes += [reason] if reason not in notes else []
                 continue
-            deviation = None if own.deviation.is_missing else own.deviation
-            absolute = None if own.absolute_deviation.is_missing else own.absolute_deviation
-            mean = (own.n_stimuli, own.n_ratings, own.mean, None, deviation, absolute, row.rank)
+            deviation = None if means.deviation.is_missing else means.deviation
+            absolute = None if means.absolute_deviation.is_missing else means.absolute_deviation
+            mean = (means.n_stimuli, means.n_ratings, means.mean, None, deviation, absolute, row.rank)
             rows.append((spaced(row.question), names[row.system], *mean))
         ranked = dict.fromkeys(
             row.ranked_by for row in analysis.summary.systems or () if row.rank is not None
         )
         notes += [f"Ranked by {listed([spaced(name) for name in ranked])}."] if ranked else []
-        for each in analysis.summary.comparisons or ():
-            for contestant in each.contestants if each.of == "system" else ():
+        for comparison in analysis.summary.comparisons or ():
+            for contestant in comparison.contestants if comparison.of == "system" else ():
                 strength = (None, contestant.answers, None, contestant.strength, None, None, contestant.rank)
-                rows.append((spaced(each.question), names[contestant.name], *strength))
+                rows.append((spaced(comparison.question), names[contestant.name], *strength))
     columns = (
         *(
             "question",
@@ -195,24 +203,26 @@ def systems_grid(release: Release) -> Grid:
             "rank",
         ),
     )
-    used = [place for place in range(len(columns)) if not rows or any(row[place] is not None for row in rows)]
+    used = [
+        column for column in range(len(columns)) if not rows or any(row[column] is not None for row in rows)
+    ]
     return Grid(
         "systems",
         "Systems, with 95% intervals",
-        tuple(columns[place] for place in used),
-        tuple(tuple(row[place] for place in used) for row in rows),
+        tuple(columns[column] for column in used),
+        tuple(tuple(row[column] for column in used) for row in rows),
         tuple(notes) if rows else (),
-        why_empty=why,
+        why_empty=empty_reason,
         places=2,
     )
 
 
 def labels_grid(release: Release) -> Grid:
     """The labels of every question: how many, how they were made, and how many ratings are behind each."""
-    made = release.benchmark
+    frozen = release.benchmark
     rows: list[tuple[CellValue, ...]] = []
-    if made is not None:
-        table = made.items.group_by("question", maintain_order=True).agg(
+    if frozen is not None:
+        table = frozen.items.group_by("question", maintain_order=True).agg(
             pl.len().alias("labels"),
             pl.col("method").unique().sort().str.join(", ").alias("method"),
             pl.col("n").min().alias("low"),
@@ -227,7 +237,7 @@ def labels_grid(release: Release) -> Grid:
                 spread = number(row["low"]) if row["low"] == row["high"] else spread
             error = None if row["error"] is None else round(row["error"], 3)
             rows.append((spaced(row["question"]), row["labels"], row["method"], spread, error))
-        compared = made.choices.group_by("question", maintain_order=True).len("n")
+        compared = frozen.choices.group_by("question", maintain_order=True).len("n")
         rows += [
             (spaced(name), count, "comparison of two stimuli", "1", None)
             for name, count in compared.iter_rows()
@@ -243,18 +253,18 @@ def labels_grid(release: Release) -> Grid:
 
 def splits_grid(release: Release) -> Grid:
     """The parts of the release, with what decided them and the hash of the assignment."""
-    split, placed, made = split_of(release), placement(release), release.benchmark
+    split, placed, frozen = split_of(release), placement(release), release.benchmark
     split_column = (
-        pl.concat([made.items["split"], made.choices["split"]])
-        if made is not None
+        pl.concat([frozen.items["split"], frozen.choices["split"]])
+        if frozen is not None
         else pl.Series("split", [""])
     )
     labelled = dict(split_column.drop_nulls().value_counts(name="n").iter_rows())
     rows: list[tuple[CellValue, ...]] = []
     for part in parts_of(placed, split):
-        own = placed.filter(pl.col("split") == part)
+        part_stimuli = placed.filter(pl.col("split") == part)
         labels: CellValue = "held out" if part == release.hold_out else labelled.get(part, 0)
-        rows.append((part, own["group"].n_unique(), own.height, labels))
+        rows.append((part, part_stimuli["group"].n_unique(), part_stimuli.height, labels))
     together = "" if split.by == "stimulus" else f" (stimuli of one {split.by} stay together)"
     chosen = (
         "as published by the source"
@@ -262,8 +272,8 @@ def splits_grid(release: Release) -> Grid:
         else f"divided by {split.by}{together}, seed {split.seed}"
     )
     hashes = f"Hash of the assignment: {assignment_hash(placed)}."
-    benchmark = "" if made is None else f" Hash of the benchmark: {made.hash}."
-    notes = (f"Stimuli are {chosen}. {hashes}{benchmark}", *(made.notes if made is not None else ()))
+    benchmark = "" if frozen is None else f" Hash of the benchmark: {frozen.hash}."
+    notes = (f"Stimuli are {chosen}. {hashes}{benchmark}", *(frozen.notes if frozen is not None else ()))
     return Grid("splits", "Splits", ("part", "groups", "stimuli", "labels"), tuple(rows), notes)
 
 
@@ -316,7 +326,7 @@ def screening_grid(release: Release) -> Grid:
 
 def ledger_grid(release: Release) -> Grid:
     """Who and what was left out, and why."""
-    rows = tuple((stage, what, why, count) for stage, what, why, count in left_out(release))
+    rows = tuple((stage, subject, reason, count) for stage, subject, reason, count in left_out(release))
     return Grid(
         "left-out",
         "Left out, and why",

@@ -47,7 +47,7 @@ def write_papers(
 
     Without ``figures`` none are drawn, which takes most of the time.
     """
-    details, own = release.details, licence_of(release)
+    details, terms = release.details, licence_of(release)
     charts = charts_of(release.analysis) if figures and release.analysis is not None else {}
     holders, contact = holders_of(details), details.contact
     texts = {
@@ -57,7 +57,7 @@ def write_papers(
         "CITATION.cff": citation_file(release),
         "NOTICE": notice(release),
         "LICENSE": licence_file(
-            own.spdx if own else None, "the ratings, labels and documentation", holders, contact
+            terms.spdx if terms else None, "the ratings, labels and documentation", holders, contact
         ),
         "LICENSE-MEDIA": _media_licence(release, holders),
     }
@@ -75,14 +75,14 @@ def _media_licence(release: Release, holders: str) -> str:
     details, single = release.details, file_licences(release)
     if not single:
         return licence_file(details.media_licence, "the media", holders, details.contact)
-    whole = (
+    general = (
         licence_file(details.media_licence, "the media", holders, details.contact)
         if details.media_licence
         else "The authors state no licence for the media as a whole.\n"
     )
     lines = "\n".join(f"- {words}" for words in single)
     return (
-        f"{whole}\nThe column licence of the stimuli states, for what the generators made:\n\n{lines}\n\n"
+        f"{general}\nThe column licence of the stimuli states, for what the generators made:\n\n{lines}\n\n"
         "Where no licence is stated, ask the authors before you use the file.\n"
     )
 

@@ -164,7 +164,7 @@ def overstatement(
 
     Of several ``teams`` that share what they learn, submissions and changes are counted together.
     """
-    answers, values = (submission - 1) * len(rungs), teams * sum(each.values for each in rungs)
+    answers, values = (submission - 1) * len(rungs), teams * sum(rung.values for rung in rungs)
     exponent = math.log(len(rungs)) + _log_choose(answers, changes) + _log_choose(values, changes)
     exponent += math.log(submission * (submission + 1))
     exponent += math.log((changes + 1) * (changes + 2) / (1 - CONFIDENCE))
@@ -187,7 +187,7 @@ def rungs_of(truth: Truth, tasks: Sequence[ScoringTask], step: float | None = No
     """A rung for every task that can be scored; ``step`` follows from items and noise if it is left out."""
     if step is not None and not 0 < step <= 0.5:
         raise InputError(f"The step must lie above 0 and at most at 0.5; got {step:g}.", "Use 0.05, say.")
-    made = []
+    rungs = []
     for task in tasks:
         labels, answers, units = _labels(truth, task)
         if labels.size < 2:
@@ -198,13 +198,13 @@ def rungs_of(truth: Truth, tasks: Sequence[ScoringTask], step: float | None = No
         size = step or step_for(task.headline, effective, chance, ceiling)
         chance = min(math.ceil(chance / size - _NEXT_TO) * size, 1.0)
         title = METRICS[task.headline].title
-        made.append(Rung(task.id, task.headline, title, labels.size, effective, chance, size, ceiling))
-    if not made:
+        rungs.append(Rung(task.id, task.headline, title, labels.size, effective, chance, size, ceiling))
+    if not rungs:
         raise InputError(
             "No task of this benchmark has two labels or more, so nothing can be scored.",
             "Choose another part, or a benchmark with labels in it.",
         )
-    return tuple(made)
+    return tuple(rungs)
 
 
 def rounded_down(value: float) -> float:
@@ -217,8 +217,8 @@ def _ceiling(truth: Truth, task: ScoringTask) -> float:
     """The correlation with labels without error, from the labels' standard errors; 1 where it is not known."""
     if task.kind != "numbers":
         return 1.0
-    known = truth.items_of(task).select("label", "standard_error").drop_nulls()
-    labels, errors = (known[name].to_numpy() for name in ("label", "standard_error"))
+    labelled = truth.items_of(task).select("label", "standard_error").drop_nulls()
+    labels, errors = (labelled[name].to_numpy() for name in ("label", "standard_error"))
     if not labels.size or not labels.std():
         return 1.0
     return math.sqrt(max(1 - float(np.mean(errors**2) / labels.var()), 0.1))
@@ -253,7 +253,7 @@ def effective_items(
       stimulus has. Given the predictions, a correlation is a sum of labels with weights whose squares add up to 1 / items, so it
       is as sub-Gaussian as the labels are.
     """
-    n, size = float(labels.size), Counter(name for own in units for name in own)
+    n, size = float(labels.size), Counter(name for unit_names in units for name in unit_names)
     if metric not in ACCURACIES | {"trace_ccc"}:
         ranks = np.argsort(np.argsort(labels)).astype(np.float64)
         proxy = variance_proxy(ranks if metric == "spearman" else labels)
@@ -265,8 +265,8 @@ def effective_items(
     elif metric == "choice_accuracy" and answers is not None:
         weights = answers / answers.sum()
     shares = dict.fromkeys(size, 0.0)
-    for weight, own in zip(weights.tolist(), units, strict=True):
-        for name in own:
+    for weight, unit_names in zip(weights.tolist(), units, strict=True):
+        for name in unit_names:
             shares[name] += weight
     squares = math.fsum(share * share for share in shares.values())
     return (0.25 if metric == "trace_ccc" else 1.0) / squares

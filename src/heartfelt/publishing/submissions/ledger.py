@@ -104,10 +104,10 @@ class SubmissionLedger(LedgerFile):
     def add_member(self, team: str, member: str | None = None) -> str:
         """Add a member to a team, or give one a new token; returns the token, whose text is stored nowhere."""
         member = team if member is None else member
-        for name, what in ((team, "team"), (member, "member")):
+        for name, noun in ((team, "team"), (member, "member")):
             if not name or len(name) > 80 or not name.isprintable() or name != name.strip():
                 raise InputError(
-                    f"A {what} cannot be called {name[:100]!a}.", "Use 1 to 80 printable characters."
+                    f"A {noun} cannot be called {name[:100]!a}.", "Use 1 to 80 printable characters."
                 )
         token, now = secrets.token_urlsafe(32), self._clock()
         with self._transaction() as db:
@@ -121,12 +121,12 @@ class SubmissionLedger(LedgerFile):
 
     def revoke(self, team: str, member: str | None = None) -> None:
         """Make the token of a member invalid, or those of a whole team; published scores stay."""
-        condition, who = (
+        condition, parameters = (
             ("team = ?", (team,)) if member is None else ("team = ? AND name = ?", (team, member))
         )
         with self._transaction() as db:
             query = f"UPDATE members SET revoked = COALESCE(revoked, ?) WHERE {condition}"
-            if not db.execute(query, (self._clock(), *who)).rowcount:
+            if not db.execute(query, (self._clock(), *parameters)).rowcount:
                 words = f"team '{team}'" if member is None else f"member '{member}' of a team '{team}'"
                 raise InputError(f"There is no {words}.", "Names are those given when adding them.")
 
@@ -151,9 +151,9 @@ class SubmissionLedger(LedgerFile):
         digest = hashlib.sha256(content).hexdigest()
         with self._transaction() as db:
             same = "submitter = ? AND sha256 = ? AND status != 'refused'"
-            known = db.execute(f"SELECT id FROM submissions WHERE {same}", (team, digest)).fetchone()
-            if known is not None:
-                return self.submission(str(known[0]))
+            duplicate = db.execute(f"SELECT id FROM submissions WHERE {same}", (team, digest)).fetchone()
+            if duplicate is not None:
+                return self.submission(str(duplicate[0]))
             if self.fact("closed") is not None:
                 raise Closed
             self._check_limits(team, now, limits)
@@ -197,16 +197,16 @@ class SubmissionLedger(LedgerFile):
         in_all = self._db.execute(query, (team,)).fetchone()[0]
         return int(self._of_day(team, now, "status != 'refused'", "COUNT(*)")), int(in_all)
 
-    def _of_day(self, team: str, now: float, which: str, what: str) -> float:
-        query = f"SELECT {what} FROM submissions WHERE submitter = ? AND at > ? AND {which}"
+    def _of_day(self, team: str, now: float, which: str, aggregate: str) -> float:
+        query = f"SELECT {aggregate} FROM submissions WHERE submitter = ? AND at > ? AND {which}"
         return float(self._db.execute(query, (team, now - DAY)).fetchone()[0] or 0.0)
 
     def left(self, team: str, limits: SubmissionLimits) -> tuple[int, int]:
         """How many submissions are left within 24 hours, and in all."""
         with self._lock:
             today, in_all = self._used(team, self._clock())
-        rest = max(limits.in_all - in_all, 0)
-        return min(max(limits.per_day - today, 0), rest), rest
+        in_all_left = max(limits.in_all - in_all, 0)
+        return min(max(limits.per_day - today, 0), in_all_left), in_all_left
 
     def submission(self, id: str) -> Submission:
         """A submission by its id."""
@@ -251,8 +251,12 @@ class SubmissionLedger(LedgerFile):
         with self._transaction() as db:
             if self.fact("closed") is not None:
                 raise Closed
-            own = [each for each in self.of_team(team) if each.id == id and each.status != "refused"]
-            if not own:
+            candidates = [
+                submission
+                for submission in self.of_team(team)
+                if submission.id == id and submission.status != "refused"
+            ]
+            if not candidates:
                 raise InputError(
                     "There is no such submission that could count.", "Choose one that was not refused."
                 )
@@ -263,7 +267,9 @@ class SubmissionLedger(LedgerFile):
     def bests(self, team: str) -> dict[str, Submission]:
         """By task: the submission behind a team's published score."""
         order = "submitter = ? AND status = 'scored' AND changed != '[]' ORDER BY finished, number"
-        return {task: each for each in self._submissions(order, team) for task in each.changed}
+        return {
+            task: submission for submission in self._submissions(order, team) for task in submission.changed
+        }
 
     def publish(
         self,

@@ -16,8 +16,8 @@ def digits_of(text: str) -> str:
 def has_luhn_digit(digits: str) -> bool:
     """Whether the last digit is the check digit of Luhn (ISO/IEC 7812)."""
     total = 0
-    for place, digit in enumerate(reversed(digits)):
-        value = int(digit) * (2 if place % 2 else 1)
+    for index, digit in enumerate(reversed(digits)):
+        value = int(digit) * (2 if index % 2 else 1)
         total += value - 9 if value > 9 else value
     return total % 10 == 0
 
@@ -32,10 +32,10 @@ def is_card(text: str) -> bool:
 
 def is_iban(text: str) -> bool:
     """Whether a text is an IBAN (ISO 13616)."""
-    plain = re.sub(r"[\s-]", "", text).upper()
-    if not 15 <= len(plain) <= 34:
+    compact = re.sub(r"[\s-]", "", text).upper()
+    if not 15 <= len(compact) <= 34:
         return False
-    number = "".join(str(int(letter, 36)) for letter in plain[4:] + plain[:4])
+    number = "".join(str(int(letter, 36)) for letter in compact[4:] + compact[:4])
     return int(number) % 97 == 1
 
 

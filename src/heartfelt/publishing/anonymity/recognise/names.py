@@ -252,18 +252,18 @@ def listed_names(text: str) -> Iterator[Finding]:
             continue
         parts = [_plain(part[0]) for part in _PARTS.finditer(match[0])]
         public = {
-            place + step
-            for place in range(len(parts))
-            for length in range(2, len(parts) - place + 1)
-            if " ".join(parts[place : place + length]) in PUBLIC
+            first + step
+            for first in range(len(parts))
+            for length in range(2, len(parts) - first + 1)
+            if " ".join(parts[first : first + length]) in PUBLIC
             for step in range(length)
         }
         spans = [part.span() for part in _PARTS.finditer(match[0])]
-        for place in range(len(parts)):
-            if place not in public and (length := _length(parts, place, match.start())):
-                last = place + length - 1
-                stop = spans[last][1] if length > 1 else spans[place][0] + len(parts[place])
-                yield Finding("name", match.start() + spans[place][0], match.start() + stop)
+        for first in range(len(parts)):
+            if first not in public and (length := _length(parts, first, match.start())):
+                last = first + length - 1
+                stop = spans[last][1] if length > 1 else spans[first][0] + len(parts[first])
+                yield Finding("name", match.start() + spans[first][0], match.start() + stop)
                 break
 
 
@@ -273,11 +273,11 @@ def _plain(word: str) -> str:
     return word.title() if word.isupper() and len(word) > 3 else word
 
 
-def _length(parts: list[str], place: int, start: int) -> int:
+def _length(parts: list[str], first: int, start: int) -> int:
     """How many words from a place on are a person's name; none if it is not the beginning of one."""
-    word, following = parts[place], parts[place + 1 :]
+    word, following = parts[first], parts[first + 1 :]
     if (
-        (place and parts[place - 1] in _NOT_BEFORE)
+        (first and parts[first - 1] in _NOT_BEFORE)
         or (following and following[0] in _NOT_AFTER)
         or word in _NOT_NAMES
     ):
@@ -289,4 +289,4 @@ def _length(parts: list[str], place: int, start: int) -> int:
     if is_given and word not in AMBIGUOUS:
         return 1
     ends = len(following) == 1 and following[0] in FAMILY and following[0] not in _NOT_NAMES
-    return 2 if ends and len(word) > 2 and start + place > 0 else 0
+    return 2 if ends and len(word) > 2 and start + first > 0 else 0

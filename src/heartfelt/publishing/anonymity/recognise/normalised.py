@@ -40,10 +40,10 @@ def normalise(text: str) -> NormalisedText:
             letters.append(letter)
             spans.append((start, stop))
         start = stop
-    plain = "".join(letters)
+    normalised = "".join(letters)
     for pattern in (_WRITTEN_OUT, _IDEOGRAPHIC_DOT):
-        plain, spans = _replaced(pattern, plain, spans)
-    return NormalisedText(text=plain, spans=tuple(spans))
+        normalised, spans = _replaced(pattern, normalised, spans)
+    return NormalisedText(text=normalised, spans=tuple(spans))
 
 
 def _plain(cluster: str) -> str:
