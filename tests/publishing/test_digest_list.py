@@ -10,7 +10,7 @@ import pytest
 
 from heartfelt.files import sha256_of
 from heartfelt.publishing.anonymity.check import PrivateDataError
-from heartfelt.publishing.digests import DIGESTS, GIVEN, write_digests
+from heartfelt.publishing.digests import DIGESTS, SOURCE_COLUMN, write_digests
 from heartfelt.publishing.papers.details import Details
 from heartfelt.publishing.release import PublishedMedium, Release, ReleaseRecord, ReleaseStep
 from tests.publishing.attacks import label_only, labels
@@ -58,13 +58,13 @@ def test_every_hash_of_every_file_is_listed_once_per_place(tmp_path: Path) -> No
     }
     assert listed == {
         ("CHECKSUMS.sha256", "its text", "published file"): (False, 5),
-        ("a.md", "its text", GIVEN): (False, 1),
+        ("a.md", "its text", SOURCE_COLUMN): (False, 1),
         ("a.md", "its text", "published snapshot"): (False, 1),
         ("a.md", "its text", "what the authors state"): (False, 1),
         ("b.json", "hash", "published split"): (False, 1),
         ("b.json", "file", "published file"): (False, 1),
         ("b.json", "study", "published study"): (False, 1),
-        ("z.csv", "revision", GIVEN): (False, 1),
+        ("z.csv", "revision", SOURCE_COLUMN): (False, 1),
         ("z.csv", "sha256", "published media file"): (False, 1),
         ("z.csv", "sha256", "linked media file without metadata"): (False, 1),
     }

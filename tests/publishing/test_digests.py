@@ -21,8 +21,8 @@ from heartfelt.publishing.anonymity.key import KEYED, keyed_hash, secret_key
 from heartfelt.publishing.anonymity.media import content_digest
 from heartfelt.publishing.digests import (
     DIGESTS,
-    GIVEN,
     SOURCE,
+    SOURCE_COLUMN,
     Digest,
     _accounted,
     _digests,
@@ -200,7 +200,7 @@ def test_the_list_says_what_each_hash_is_over(released: tuple[Snapshot, Path, Pu
     assert said["csv/ratings.csv", "study_version"] == (True, "version of the study")
     assert said["csv/stimuli.csv", "original_sha256"] == (True, "media file before preparing")
     assert said["csv/stimuli.csv", "clip_md5"][0]
-    assert said["csv/stimuli.csv", "revision"] == (False, GIVEN)
+    assert said["csv/stimuli.csv", "revision"] == (False, SOURCE_COLUMN)
     assert said["csv/ratings.csv", "rater"] == (True, "id of a person")
     assert said["CHECKSUMS.sha256", "its text"] == (False, "published file")
     media = table.filter(file="media.csv", field="sha256")

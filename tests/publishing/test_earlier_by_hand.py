@@ -10,7 +10,7 @@ import pytest
 
 from heartfelt.errors import InputError
 from heartfelt.publishing.anonymity.draft import Draft
-from heartfelt.publishing.anonymity.earlier import KNOWN, linked_by_answers, with_earlier
+from heartfelt.publishing.anonymity.earlier import EARLIER, linked_by_answers, with_earlier
 from heartfelt.publishing.anonymity.pseudonyms import pseudonymise
 from heartfelt.publishing.options import PublishOptions
 from heartfelt.snapshot import Snapshot
@@ -54,7 +54,7 @@ def now(people: range, options: PublishOptions) -> tuple[Draft, dict[str, str]]:
     assert known is not None
     assert set(known["rater"]) == set(public.tables["raters"]["rater"])
     ids = {pseudonym: name for name, pseudonym in names.iter_rows()}
-    return public, {ids[rater]: said for rater, said in known.select("rater", KNOWN).iter_rows()}
+    return public, {ids[rater]: said for rater, said in known.select("rater", EARLIER).iter_rows()}
 
 
 @pytest.mark.parametrize("how", ["the same key", "a key beside it", "no key"])

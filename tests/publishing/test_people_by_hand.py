@@ -21,7 +21,7 @@ from heartfelt.publishing.anonymity.check import (
 )
 from heartfelt.publishing.anonymity.columns import leave_out_columns
 from heartfelt.publishing.anonymity.draft import Draft
-from heartfelt.publishing.anonymity.earlier import KNOWN, with_earlier
+from heartfelt.publishing.anonymity.earlier import EARLIER, with_earlier
 from heartfelt.publishing.anonymity.key import pseudonyms
 from heartfelt.publishing.anonymity.people import coarsen, facts_of
 from heartfelt.publishing.anonymity.pseudonyms import people_of, pseudonymise
@@ -108,7 +108,7 @@ def test_a_group_of_k_passes_and_one_of_k_minus_one_is_refused() -> None:
     with pytest.raises(PrivateDataError, match="only 5 raters"):
         check_groups(five, ["age"], [], PublishOptions(k=6))
     assert check_groups(five, [], [], PublishOptions(k=20)) == Groups(1, 12, None)
-    early = pl.DataFrame({"rater": NAMES, KNOWN: ["a"] * 9 + ["b"] * 3})
+    early = pl.DataFrame({"rater": NAMES, EARLIER: ["a"] * 9 + ["b"] * 3})
     assert groups_of_raters(six, ["age"], [], early).smallest == 3
     with pytest.raises(PrivateDataError, match="only 3 raters"):
         check_groups(six, ["age"], [], PublishOptions(), early)
@@ -508,7 +508,7 @@ def test_dates_of_verified_fields_and_people_nobody_knew_count() -> None:
         {"stimulus": ["s0"], "field": ["words"], "machine": ["calm"], "verified_by": [NAMES[0]], "at": [DAY]}
     )
     assert groups_of_raters(small(fields=fields), [], []) == Groups(2, 1, None)
-    early = pl.DataFrame({"rater": NAMES[:9], KNOWN: ["a"] * 9})
+    early = pl.DataFrame({"rater": NAMES[:9], EARLIER: ["a"] * 9})
     assert groups_of_raters(small(), [], [], early) == Groups(2, 3, None)
 
 
@@ -602,4 +602,4 @@ def test_an_earlier_release_that_says_nothing_of_its_raters(tmp_path: Path) -> N
     draft, people = pseudonymise(Draft.of(small()), KEY)
     _, known = with_earlier(draft, people, KEY, PublishOptions(earlier=(folder,)))
     assert known is not None
-    assert set(known[KNOWN]) == {"in it"}
+    assert set(known[EARLIER]) == {"in it"}

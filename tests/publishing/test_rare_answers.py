@@ -15,7 +15,7 @@ import pytest
 
 from heartfelt.publishing.anonymity.generalise import Generalised, generalise
 from heartfelt.publishing.anonymity.hierarchies import hierarchy
-from heartfelt.publishing.anonymity.information import Given, codes_of, lost, shared_weights
+from heartfelt.publishing.anonymity.information import OriginalColumn, codes_of, lost, shared_weights
 from heartfelt.publishing.anonymity.regions import continent_of, region_of
 from heartfelt.publishing.options import PublishOptions
 from heartfelt.publishing.publish import publish
@@ -187,7 +187,7 @@ def test_tables_are_true_anonymous_and_cost_no_more_than_before() -> None:
         assert min(map(len, groups.values())) >= 5
         for name in secrets:
             assert all(len({frame[name][at] for at in rows}) >= 2 for rows in groups.values())
-        given = [Given.of(frame[name]) for name in names]
+        given = [OriginalColumn.of(frame[name]) for name in names]
         published = np.column_stack([codes_of(made.columns[name].values) for name in names])
         weights = shared_weights(given, np.ones(len(names)))
         costs.append(float((weights * lost(given, published) ** 2).sum()))

@@ -13,7 +13,7 @@ from heartfelt.publishing.anonymity import generalise as module
 from heartfelt.publishing.anonymity.generalise import generalise
 from heartfelt.publishing.anonymity.hierarchies import hierarchy
 from heartfelt.publishing.anonymity.information import (
-    Given,
+    OriginalColumn,
     codes_of,
     losses,
     lost,
@@ -92,7 +92,7 @@ def test_no_more_levels_than_a_search_can_take() -> None:
 
 
 def test_information_by_hand() -> None:
-    given = Given.of(column(["a", "a", "b", "c"]))
+    given = OriginalColumn.of(column(["a", "a", "b", "c"]))
     total = 2 * math.log(2) + 2 * math.log(4)
     assert retained(given, codes_of(column(["a", "a", "b", "c"]))) == pytest.approx(1)
     united = codes_of(column(["a", "a", "b or c", "b or c"]))
@@ -101,32 +101,32 @@ def test_information_by_hand() -> None:
     assert retained(given, emptied) == pytest.approx(2 * math.log(2) / total)
     assert retained(given, codes_of(column([None] * 4))) == 0
     assert retained(given, emptied, 0.1) == pytest.approx((2 * math.log(2) + 0.2) / (total + 0.4))
-    assert retained(Given.of(column([None, None])), np.zeros(2, dtype=np.int64)) == 1
-    alike = Given.of(column(["x"] * 4))
+    assert retained(OriginalColumn.of(column([None, None])), np.zeros(2, dtype=np.int64)) == 1
+    alike = OriginalColumn.of(column(["x"] * 4))
     assert retained(alike, codes_of(column(["x", "x", None, None]))) == pytest.approx(0.5)
-    gaps = Given.of(column(["a", "b", None, None]))
+    gaps = OriginalColumn.of(column(["a", "b", None, None]))
     assert retained(gaps, codes_of(column(["a", "b", "c", None]))) == pytest.approx(1)
 
 
 def test_variance_by_hand() -> None:
-    given = Given.of(column([1.0, 3.0, 7.0, 9.0, None, float("nan"), float("inf")]))
+    given = OriginalColumn.of(column([1.0, 3.0, 7.0, 9.0, None, float("nan"), float("inf")]))
     assert (given.codes > 0).tolist() == [True] * 4 + [False] * 3
     bands = codes_of(column(["low", "low", "high", "high", None, None, None]))
     assert retained(given, bands) == pytest.approx(1 - 4 / 40)
     half = codes_of(column(["low", "low", None, None, None, None, None]))
     assert retained(given, half) == pytest.approx(1 - (2 + 4 + 16) / 40)
     assert retained_through(given, bands) == pytest.approx((4 * 0.9 - 4 / 3) / 4.4)
-    constant = Given.of(column([5, 5, 5, 5]))
+    constant = OriginalColumn.of(column([5, 5, 5, 5]))
     assert retained(constant, codes_of(column(["5", "5", None, None]))) == pytest.approx(0.5)
     assert retained_through(constant, codes_of(column(["a", "b", "c", "d"]))) == 0
 
 
 def test_copies_count_once_and_chance_counts_for_nothing() -> None:
     place, spoken = column(["de", "fr", "pt", "ja"] * 10), column(["A", "B", "C", "D"] * 10)
-    given = [Given.of(place), Given.of(spoken)]
+    given = [OriginalColumn.of(place), OriginalColumn.of(spoken)]
     through = retained_through(given[0], given[1].codes)
     assert through == pytest.approx((40 * math.log(4) - 4.5) / (40 * math.log(4) + 4))
-    assert retained_through(Given.of(column(["a", "b"] * 4)), codes_of(column(list("aabbaabb")))) == 0
+    assert retained_through(OriginalColumn.of(column(["a", "b"] * 4)), codes_of(column(list("aabbaabb")))) == 0
     assert shared_weights(given, np.array([1.0, 3.0])) == pytest.approx(np.array([1, 3]) / (1 + through))
     table = losses(given, [[given[0].codes, given[0].codes * 0], [given[1].codes]])
     assert table.shape == (2, 2, 2)
@@ -265,6 +265,6 @@ def test_answers_that_many_gave_are_united_without_being_declared() -> None:
     assert known["answers united until each is that of 10 raters"] == ["a"] * 12 + ["b or c"] * 11
     places = ["Germany", "France", "Japan", "Peru", "Kenya", "Spain", "Atlantis"]
     assert "as continents" in levels(places * 2, 2)  # type: ignore[arg-type]  # six of seven are known
-    given = Given.of(column([1.0, 3.0, 7.0, 9.0]))
+    given = OriginalColumn.of(column([1.0, 3.0, 7.0, 9.0]))
     bands = codes_of(column(["a", "b", "c", "c"]))
     assert retained_through(given, bands) == pytest.approx((4 * (1 - 2 / 40) - 4 * 2 / 3) / 4.4)

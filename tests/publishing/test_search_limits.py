@@ -11,7 +11,7 @@ import pytest
 from heartfelt.publishing.anonymity import generalise as module
 from heartfelt.publishing.anonymity.generalise import generalise
 from heartfelt.publishing.anonymity.hierarchies import hierarchy
-from heartfelt.publishing.anonymity.information import Given, codes_of, retained_through
+from heartfelt.publishing.anonymity.information import OriginalColumn, codes_of, retained_through
 from heartfelt.publishing.anonymity.suppress import groups_of, suppressed, suppressions
 from tests.publishing.test_search_by_hand import column, levels, matrix, needs
 
@@ -79,8 +79,8 @@ def test_what_was_typed_is_never_shown_as_it_was_typed() -> None:
 
 
 def test_two_numbers_say_nothing_that_chance_would_not() -> None:
-    assert retained_through(Given.of(column([1.0, 9.0])), codes_of(column(["a", "b"]))) == 0
-    three = retained_through(Given.of(column([1.0, 1.0, 9.0])), codes_of(column(["a", "a", "b"])))
+    assert retained_through(OriginalColumn.of(column([1.0, 9.0])), codes_of(column(["a", "b"]))) == 0
+    three = retained_through(OriginalColumn.of(column([1.0, 1.0, 9.0])), codes_of(column(["a", "a", "b"])))
     assert three == pytest.approx((3 - 3 / 2) / 3.3)
 
 
@@ -198,7 +198,7 @@ def test_what_another_column_says_is_told_with_its_name() -> None:
     assert made.columns["town"].also_in is not None
     name, share = made.columns["town"].also_in
     assert name == "country"
-    assert share == pytest.approx(retained_through(Given.of(copies["town"]), codes_of(copies["country"])))
+    assert share == pytest.approx(retained_through(OriginalColumn.of(copies["town"]), codes_of(copies["country"])))
     assert made.columns["country"].also_in is None
     assert made.columns["free"].also_in is None
     assert made.columns["town"].weight == 0

@@ -16,8 +16,8 @@ from heartfelt.report.markup import (
     grid_markdown,
     latex,
     markdown,
+    one_line,
     paragraphs,
-    plain,
     yaml_text,
 )
 from heartfelt.serialization import dumps
@@ -37,8 +37,8 @@ texts = st.one_of(
 @example("\\|")
 @example("a_b_ _c")
 def test_text_stays_text_in_markdown(text: str) -> None:
-    if plain(text):
-        assert inline_text(markdown(text)).strip() == plain(text)
+    if one_line(text):
+        assert inline_text(markdown(text)).strip() == one_line(text)
         assert inline_text(f"Before {markdown(text)} after") == f"Before {inline_text(markdown(text))} after"
     for part in MARKDOWN.parse(paragraphs(text)):
         assert part.type in {"paragraph_open", "inline", "paragraph_close"}
@@ -54,7 +54,7 @@ def test_tables_have_their_rows_and_columns_whatever_the_cells_hold(
     (table,) = tables_in(grid_markdown(grid, caption=False))
     assert [len(row) for row in table] == [2] * (len(rows) + 1)
     assert [[cell.strip() for cell in row] for row in table[1:]] == [
-        [plain(cell) for cell in row] for row in rows
+        [one_line(cell) for cell in row] for row in rows
     ]
     assert check_latex(grid_latex(grid), 2) == len(rows)
 
@@ -65,10 +65,10 @@ def test_tables_have_their_rows_and_columns_whatever_the_cells_hold(
 def test_code_names_and_yaml_and_json(text: str) -> None:
     (table,) = tables_in(f"| a | b |\n|---|---|\n| {code(text)} | x |\n")
     assert table[1][1] == "x"
-    assert table[1][0].strip() == plain(text, 120)
-    data = {"title": plain(text), "list": [plain(text)]}
+    assert table[1][0].strip() == one_line(text, 120)
+    data = {"title": one_line(text), "list": [one_line(text)]}
     assert yaml.safe_load(yaml_text(data)) == data
-    assert json.loads(dumps({"text": plain(text)})) == {"text": plain(text)}
+    assert json.loads(dumps({"text": one_line(text)})) == {"text": one_line(text)}
 
 
 def test_numbers_in_tables() -> None:

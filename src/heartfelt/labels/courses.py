@@ -99,7 +99,7 @@ def _at(values: Floats, own_rate: float, start: float, rate: float) -> Floats:
     return np.where(moments < start, np.nan, between)
 
 
-def courses(snapshot: Snapshot, least: int = 1) -> pl.DataFrame:
+def mean_traces(snapshot: Snapshot, least: int = 1) -> pl.DataFrame:
     """The course of every stimulus and trace question that at least so many raters followed, under ``COURSES``."""
     rows = []
     for question in trace_questions(snapshot):

@@ -32,7 +32,7 @@ import polars as pl
 
 from heartfelt.errors import InputError, suggestion
 from heartfelt.labels.adjudicated import Adjudicated, decision_notes, with_decisions
-from heartfelt.labels.courses import COURSES, courses
+from heartfelt.labels.courses import COURSES, mean_traces
 from heartfelt.labels.none import mostly_none
 from heartfelt.labels.strengths import COMPARED, STRENGTHS, Contest, Of, contest, strengths_table
 from heartfelt.representation import ShortRepr
@@ -218,7 +218,7 @@ def labels(
         ledger,
         (*_notes(snapshot, answers), *decision_notes(table), *notes),
         strengths,
-        courses(snapshot, least),
+        mean_traces(snapshot, least),
         contests,
     )
 

@@ -19,11 +19,11 @@ UNDESCRIBED = "a column of the source, which does not describe it"
 RENAMED = "source_"
 """How the name of a column of the source begins whose own name a layout needs."""
 
-_KNOWN: dict[str, dict[str, str]] = {
+_DESCRIPTIONS: dict[str, dict[str, str]] = {
     contract.name: {column.name: column.about for column in contract.columns}
     for contract in (*CONTRACTS, LABELS, STRENGTHS, CHOICES, BENCHMARK_COURSES)
 }
-_KNOWN["benchmark items"] = {column.name: column.about for column in BENCHMARK_ITEMS.columns}
+_DESCRIPTIONS["benchmark items"] = {column.name: column.about for column in BENCHMARK_ITEMS.columns}
 _STIMULI = {
     "split": "the part it belongs to, such as train or test",
     "group": "what its part was decided by: stimuli of one group are in one part",
@@ -110,7 +110,7 @@ _LEDGER = {
     "threshold": "the limit it was compared with",
     "p": "the p-value, where the rule has one",
 }
-_KNOWN["media"] = {
+_DESCRIPTIONS["media"] = {
     "stimulus": "the stimulus id",
     "path": "the media file, relative to the release's folder",
     "sha256": "the SHA-256 of the published file; of the linked file without metadata; keyed where there is neither",
@@ -119,7 +119,7 @@ _KNOWN["media"] = {
     "why_absent": _STIMULI["why_absent"],
 }
 for _table, _more in (("stimuli", _STIMULI), ("ratings", _RATINGS), ("raters", _RATERS), ("ledger", _LEDGER)):
-    _KNOWN[_table] = {**_more, **_KNOWN[_table]}
+    _DESCRIPTIONS[_table] = {**_more, **_DESCRIPTIONS[_table]}
 
 
 def about_column(table: str, name: str, study: Study, details: Details | None = None) -> str:
@@ -131,7 +131,7 @@ def about_column(table: str, name: str, study: Study, details: Details | None = 
     stated = details.columns if details is not None else {}
     if description := stated.get(f"{table}.{name}") or stated.get(name):
         return description
-    documented = _KNOWN.get(table, {}).get(name)
+    documented = _DESCRIPTIONS.get(table, {}).get(name)
     if documented is None and name.startswith(RENAMED):
         original = about_column(table, name.removeprefix(RENAMED), study, details)
         return original if original == UNDESCRIBED else f"as the source gives it: {original}"

@@ -51,7 +51,7 @@ _DIGEST = re.compile(
 _KEY = re.compile(r'"(\w+)":')
 _PREFIX = 16
 _TABLES = frozenset({".parquet", ".csv", ".tsv", ".tar"})
-GIVEN = "not known: a column of the source"
+SOURCE_COLUMN = "not known: a column of the source"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,7 +104,10 @@ def _keyed(column: pl.Series, purpose: str, public: set[str], key: bytes) -> pl.
 
 def write_digests(release: Release, folder: Path) -> Path:
     """Write ``digests.csv``; call it when all but the checksums is written."""
-    digests, stated = _known(release, folder), study_text(release.snapshot.study) + dumps(release.details)
+    digests, stated = (
+        _known_digests(release, folder),
+        study_text(release.snapshot.study) + dumps(release.details),
+    )
     stated += "".join(release.snapshot.source.versions.values())
     counted: Counter[tuple[str, str, str, bool, str]] = Counter()
     paths = [path for path in folder.rglob("*") if path.is_file()]
@@ -116,7 +119,7 @@ def write_digests(release: Release, folder: Path) -> Path:
             digest = _accounted(value, digests, stated, field)
             if digest is None and path.suffix in _TABLES:
                 digest = digests[value[:_PREFIX]] = Digest(
-                    algorithm="as the source gives it", keyed=False, over=GIVEN
+                    algorithm="as the source gives it", keyed=False, over=SOURCE_COLUMN
                 )
             if digest is None:
                 raise PrivateDataError(
@@ -149,7 +152,7 @@ def _digests(text: str) -> list[str]:
     return [value for value in _DIGEST.findall(text) if not value.isdecimal()]
 
 
-def _known(release: Release, folder: Path) -> dict[str, Digest]:
+def _known_digests(release: Release, folder: Path) -> dict[str, Digest]:
     """What every plain hash that heartfelt writes is over, by its first digits."""
     hashes = {release.snapshot.hash: "published snapshot", release.snapshot.study.hash: "published study"}
     hashes |= {value: f"published table of {name}" for name, value in release.snapshot.table_hashes.items()}

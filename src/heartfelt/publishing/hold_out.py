@@ -21,7 +21,13 @@ import polars as pl
 
 from heartfelt.errors import InputError, suggestion
 from heartfelt.labels import Benchmark, LabelOptions, SplitOptions, freeze
-from heartfelt.publishing.hiding.columns import BY_PEOPLE, FOUND, OF_THE_FILE, HiddenColumns, hidden_columns
+from heartfelt.publishing.hiding.columns import (
+    BY_PEOPLE,
+    HAS_FILE,
+    OF_THE_FILE,
+    HiddenColumns,
+    hidden_columns,
+)
 from heartfelt.publishing.release import ReleaseStep
 from heartfelt.publishing.splits import placed_by
 from heartfelt.snapshot import Snapshot
@@ -109,8 +115,8 @@ def _public(snapshot: Snapshot, hidden: list[str], chosen: HiddenColumns) -> Sna
     }
     stimuli, items = snapshot.stimuli, snapshot.table("items")
     shown = pl.lit(False)
-    if snapshot.source.media_root is not None and {"path", FOUND} <= set(stimuli.columns):
-        shown = pl.col(FOUND).fill_null(False)
+    if snapshot.source.media_root is not None and {"path", HAS_FILE} <= set(stimuli.columns):
+        shown = pl.col(HAS_FILE).fill_null(False)
     of_file = [name for name in OF_THE_FILE if name in stimuli.columns and name not in chosen.stimuli]
     stimuli = stimuli.with_columns(pl.when(~is_hidden | shown).then(pl.col(of_file)))
     stimuli = _emptied(stimuli, is_hidden, [*chosen.stimuli, *of_file]).sort("stimulus")

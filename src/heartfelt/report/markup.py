@@ -17,7 +17,7 @@ from heartfelt.report.tables import CellValue, cell_text
 from heartfelt.stats.estimate import Estimate
 from heartfelt.wording import interval
 
-LONGEST = 400
+MAX_LENGTH = 400
 """Characters of a cell or a name that are shown."""
 WIDE, WIDE_COLUMN = 40, "0.3"
 _MARKS = re.compile(r"([\\`*|~#$]|^\[|\](?=[(\[:]))")
@@ -54,7 +54,7 @@ _LATEX = {
 _LATEX_SPECIAL = re.compile("|".join(map(re.escape, _LATEX)))
 
 
-def plain(text: str, most: int = LONGEST) -> str:
+def one_line(text: str, most: int = MAX_LENGTH) -> str:
     """One line of printable text, cut at ``most`` characters."""
     visible = "".join(" " if _invisible(letter) else letter for letter in text)
     line = " ".join(visible.split())
@@ -69,9 +69,9 @@ def _invisible(letter: str) -> bool:
     )
 
 
-def markdown(text: str, most: int = LONGEST) -> str:
+def markdown(text: str, most: int = MAX_LENGTH) -> str:
     """Text for a line or a cell of Markdown, without any effect on it."""
-    line = _MARKS.sub(r"\\\1", plain(text, most))
+    line = _MARKS.sub(r"\\\1", one_line(text, most))
     line = _ENTITY.sub("&amp;", line).replace("<", "&lt;").replace(">", "&gt;")
     line = _OUTER_UNDERSCORE.sub(r"\\_", line)
     return _BLOCK.sub(_escaped_block, line)
@@ -84,7 +84,7 @@ def _escaped_block(match: re.Match[str]) -> str:
 
 def code(text: str, most: int = 120) -> str:
     """Text as code in a cell of a Markdown table, such as a column's name."""
-    line = plain(text, most)
+    line = one_line(text, most)
     longest = max((len(run) for run in re.findall(r"`+", line)), default=0)
     fence = "`" * (longest + 1)
     pad = " " if line.startswith("`") or line.endswith("`") or not line else ""
@@ -102,9 +102,9 @@ def yaml_text(data: Mapping[str, object]) -> str:
     return yaml.safe_dump(dict(data), sort_keys=False, allow_unicode=True, width=1_000_000)
 
 
-def latex(text: str, most: int = LONGEST) -> str:
+def latex(text: str, most: int = MAX_LENGTH) -> str:
     """Text for LaTeX, without any effect on it."""
-    return _LATEX_SPECIAL.sub(lambda match: _LATEX[match[0]], plain(text, most))
+    return _LATEX_SPECIAL.sub(lambda match: _LATEX[match[0]], one_line(text, most))
 
 
 @dataclass(frozen=True, slots=True)

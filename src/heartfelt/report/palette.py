@@ -9,7 +9,7 @@ LINE = "#d9dde4"
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#b0609a", "#8a6d00", "#2b8cbe", "#6b6b6b", "#7a3b00")
 SHAPES = ("circle", "square", "triangle", "diamond")
 FLAGGED = "#d55e00"
-PLAIN = "#0072b2"
+BASE_COLOUR = "#0072b2"
 
 
 def colour(index: int) -> str:

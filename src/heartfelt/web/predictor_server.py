@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from starlette.responses import JSONResponse
 
 _MOST_TEXTS = 1_000
-_LONGEST_NAME = 1_000
+_MAX_NAME_LENGTH = 1_000
 _MOST_MEMBERS = 20
 _READ_AT_MOST = 16
 """How many times too large a request may be and still be read to its end."""
@@ -261,7 +261,7 @@ def read_request(body: bytes) -> Query:
 def _file(content: dict[str, Any]) -> tuple[str, bytes | None]:
     """The name and the content of a stimulus."""
     name = content.get("audio_filename") or content.get("audio_stem")
-    if not isinstance(name, str) or len(name) > _LONGEST_NAME:
+    if not isinstance(name, str) or len(name) > _MAX_NAME_LENGTH:
         raise RefusedRequest(
             "The stimulus has no name.", "Send 'audio_filename', or 'audio_stem' without audio."
         )

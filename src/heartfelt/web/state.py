@@ -8,7 +8,7 @@ from starlette.requests import HTTPConnection
 
 if TYPE_CHECKING:
     from heartfelt.collect import Collection
-    from heartfelt.web.adjudication.desk import Desk
+    from heartfelt.web.adjudication.desk import AdjudicationQueue
     from heartfelt.web.options import WebOptions
     from heartfelt.web.rater.pages import Pages
     from heartfelt.web.rater.presentation import Blinding
@@ -37,7 +37,7 @@ class AppState(Protocol):
     preview: Preview
     blinding: Blinding
     rater_pages: Pages
-    desk: Desk
+    desk: AdjudicationQueue
 
 
 def state_of(request: HTTPConnection) -> AppState:

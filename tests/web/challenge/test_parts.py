@@ -14,7 +14,7 @@ from heartfelt.labels import Benchmark, SplitOptions
 from heartfelt.labels.benchmark import BENCHMARK_COURSES, BENCHMARK_ITEMS, CHOICES
 from heartfelt.study import parse_study
 from heartfelt.tables import LEDGER, STIMULI
-from heartfelt.web.challenge.parts import FEWEST_GROUPS, _drawn, _features, _groups, _joined, divided
+from heartfelt.web.challenge.parts import FEWEST_GROUPS, _draw_public, _features, _groups, _joined, divided
 
 STUDY = parse_study(
     "name: s\nscales: {nine: {type: points, points: 9}}\nquestions:\n  - {id: q, text: Q, scale: nine}\n"
@@ -153,7 +153,7 @@ def test_labels_are_balanced_by_thirds_and_few_values_one_by_one() -> None:
     assert features["s001"]["item q"] == 1
     labels = {name for counts in features.values() for name in counts if name.startswith("label q")}
     assert len(labels) == 3
-    halves = _drawn([[name] for name in features], features, 0.5, b"k")
+    halves = _draw_public([[name] for name in features], features, 0.5, b"k")
     for label in labels:
         inside = sum(features[name][label] for name in halves)
         assert abs(inside - sum(counts[label] for counts in features.values()) / 2) <= 3
@@ -162,7 +162,7 @@ def test_labels_are_balanced_by_thirds_and_few_values_one_by_one() -> None:
 def test_groups_that_nothing_tells_apart_are_drawn_by_coins() -> None:
     names = [[f"s{at}"] for at in range(200)]
     for share in (0.3, 0.5, 0.7):
-        assert len(_drawn(names, {}, share, b"k")) == pytest.approx(200 * share, abs=25)
+        assert len(_draw_public(names, {}, share, b"k")) == pytest.approx(200 * share, abs=25)
 
 
 def test_a_group_of_a_quarter_of_the_items_is_kept_together_and_a_larger_one_is_not() -> None:

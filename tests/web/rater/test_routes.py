@@ -13,7 +13,7 @@ from starlette.testclient import TestClient
 from heartfelt.collect import Collection, CollectOptions
 from heartfelt.web.app import create_app
 from heartfelt.web.options import WebOptions
-from heartfelt.web.rater.routes import LONGEST_TEXT
+from heartfelt.web.rater.routes import MAX_TEXT_LENGTH
 from heartfelt.web.security.signing import RATER_COOKIE, Signer
 from tests.collect.people import write_study
 from tests.web.rater.studies import small_study
@@ -101,7 +101,7 @@ def test_an_answer_brings_the_next_step(client: TestClient, collection: Collecti
         ({"values": [1]}, "values"),
         ({"values": {"valence": {"deep": 1}}}, "valence"),
         ({"values": {"valence": [1, 2]}}, "valence"),
-        ({"values": {"valence": "x" * (LONGEST_TEXT + 1)}}, "valence"),
+        ({"values": {"valence": "x" * (MAX_TEXT_LENGTH + 1)}}, "valence"),
         ({"values": {"valence": "a\x00b"}}, "valence"),
         ({"values": {"valence": 10, "arousal": 1}}, "valence"),
         ({"values": {"valence": 0, "arousal": 1}}, "valence"),

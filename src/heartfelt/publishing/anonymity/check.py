@@ -28,7 +28,7 @@ from heartfelt.snapshot import Snapshot
 from heartfelt.study import study_text
 from heartfelt.wording import plural
 
-_WHO = frozenset(column for _, column in PERSON_COLUMNS)
+_PERSON_FIELDS = frozenset(column for _, column in PERSON_COLUMNS)
 _BINARY = frozenset(
     f".{name}"
     for name in (
@@ -115,7 +115,7 @@ def check_files(folder: Path, private: PrivateTexts) -> int:
     hits: list[Hit] = []
     for name, path in zip(names, paths, strict=True):
         for where, texts in texts_in(path) if path.is_file() else ():
-            if where.rpartition(" ")[2] in _WHO:
+            if where.rpartition(" ")[2] in _PERSON_FIELDS:
                 same = texts.filter(texts.is_in(ids))
                 if same.len():
                     raise _private(

@@ -30,7 +30,7 @@ _WORDS = frozenset(
         *("duration", "elapsed", "latency", "rt", "time", "times", "length", "speed", "dauer", "zeit"),
     )
 )  # fmt: skip
-_ASKED = ("about_", "before_", "after_")
+_FORM_PREFIXES = ("about_", "before_", "after_")
 _FEWEST = 10
 """Raters of whom a column's agreement with the length of their sessions can be judged."""
 _ALIKE = 0.8
@@ -78,7 +78,9 @@ def _without_figures(draft: Draft) -> Draft:
             continue
         frame = draft.tables[table]
         texts = frame["reason"].cast(pl.String)
-        reasons = pl.Series("reason", [None if text is None else _plain(text) for text in texts], pl.String)
+        reasons = pl.Series(
+            "reason", [None if text is None else _hide_figures(text) for text in texts], pl.String
+        )
         changed = int(texts.ne_missing(reasons).sum())
         if changed:
             tables[table] = frame.with_columns(reasons)
@@ -87,7 +89,7 @@ def _without_figures(draft: Draft) -> Draft:
     return draft.changed(*steps, **tables)
 
 
-def _plain(text: str) -> str:
+def _hide_figures(text: str) -> str:
     parts = [WITHOUT_FIGURES if _FIGURE.search(part) else part for part in _SENTENCE.split(text)]
     return " ".join(dict.fromkeys(parts))
 
@@ -95,7 +97,7 @@ def _plain(text: str) -> str:
 def session_lengths(draft: Draft) -> list[str]:
     """Columns of the raters that hold how long their sessions took: by their names, or because they agree with answer times."""
     raters = draft.tables["raters"]
-    unasked = [name for name in raters.columns if not name.startswith(_ASKED)]
+    unasked = [name for name in raters.columns if not name.startswith(_FORM_PREFIXES)]
     named = {name for name in unasked if _is_duration(name) and _holds_figures(raters[name])}
     lengths = _lengths(draft)
     for name in (name for name in unasked if raters.schema[name].is_numeric()):

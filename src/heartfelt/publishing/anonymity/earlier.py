@@ -31,7 +31,7 @@ _SAME = 0.9
 _FEWEST_ANSWERS = 3
 _AT_ONCE = 500
 NEW = "(new)"
-KNOWN = "earlier"
+EARLIER = "earlier"
 """The column with what earlier releases say of a rater."""
 
 
@@ -41,7 +41,7 @@ class Linked:
 
     folder: Path
     known: pl.DataFrame
-    """``rater`` (as in this release) and ``KNOWN``: everything the earlier release says of them, as one text."""
+    """``rater`` (as in this release) and ``EARLIER``: everything the earlier release says of them, as one text."""
     by_answers: bool
     """Whether people were found by how they rated, because no key of the earlier release is at hand."""
     left: tuple[int, int]
@@ -51,7 +51,7 @@ class Linked:
 def with_earlier(
     draft: Draft, people: pl.DataFrame, key: bytes, options: PublishOptions
 ) -> tuple[Draft, pl.DataFrame | None]:
-    """Only the people who are to be in this release, and what each is known by already (``rater``, ``KNOWN``).
+    """Only the people who are to be in this release, and what each is known by already (``rater``, ``EARLIER``).
 
     ``draft`` is under the pseudonyms that ``people`` gives for every id. An ``InputError`` where too few share that.
     """
@@ -61,10 +61,13 @@ def with_earlier(
     joined = draft.tables["raters"].select("rater")
     for number, release in enumerate(linked):
         joined = joined.join(
-            release.known.rename({KNOWN: f"{KNOWN}{number}"}), on="rater", how="left", maintain_order="left"
+            release.known.rename({EARLIER: f"{EARLIER}{number}"}),
+            on="rater",
+            how="left",
+            maintain_order="left",
         )
     names = [pl.col(name).fill_null(NEW) for name in joined.columns[1:]]
-    published_before = joined.select("rater", pl.concat_str(names, separator="\n").alias(KNOWN))
+    published_before = joined.select("rater", pl.concat_str(names, separator="\n").alias(EARLIER))
     new = pl.all_horizontal(pl.col(name).is_null() for name in joined.columns[1:])
     newcomers = joined.filter(new)["rater"].to_list()
     steps = [_step(release, draft) for release in linked]
@@ -85,9 +88,9 @@ def _check(published_before: pl.DataFrame, options: PublishOptions, newcomers: i
     """Refuse where people stand out by being in one release and not in another, whatever is published of them now."""
     if not published_before.height:
         raise InputError("Nobody is left to be published.", "Use --people all.")
-    small = published_before.group_by(KNOWN).len().filter(pl.col("len") < options.k)
+    small = published_before.group_by(EARLIER).len().filter(pl.col("len") < options.k)
     everybody_new = "\n".join([NEW] * len(options.earlier))
-    fresh = small.filter(pl.col(KNOWN) == everybody_new)
+    fresh = small.filter(pl.col(EARLIER) == everybody_new)
     if fresh.height:
         raise InputError(
             f"{plural(newcomers, 'rater')} new since the earlier release, fewer than k = {options.k}: whoever has both releases"
@@ -125,20 +128,20 @@ def _linked(folder: Path, draft: Draft, people: pl.DataFrame, key: bytes, option
         pairs = names.join(people, on="id", maintain_order="left").select(
             pl.col("pseudonym").alias("rater"), "theirs"
         )
-    statements = _said(snapshot, options)
-    published_before = pairs.join(statements, on="theirs", maintain_order="left").select("rater", KNOWN)
-    unlinked = statements.filter(~pl.col("theirs").is_in(pairs["theirs"].to_list())).group_by(KNOWN).len()
+    statements = _statements(snapshot, options)
+    published_before = pairs.join(statements, on="theirs", maintain_order="left").select("rater", EARLIER)
+    unlinked = statements.filter(~pl.col("theirs").is_in(pairs["theirs"].to_list())).group_by(EARLIER).len()
     fewest = min(unlinked["len"].to_list(), default=0)
     return Linked(folder, published_before, by_answers, (int(unlinked["len"].sum()), fewest))
 
 
-def _said(snapshot: Snapshot, options: PublishOptions) -> pl.DataFrame:
+def _statements(snapshot: Snapshot, options: PublishOptions) -> pl.DataFrame:
     """Everything that a release says of its raters, as one text each."""
     facts, _ = facts_of(Draft.of(snapshot), options)
     table, names = known_of_raters(snapshot, facts)
     texts = [pl.format("{}: {}", pl.lit(name), pl.col(name).cast(pl.String).fill_null("")) for name in names]
     statements = pl.concat_str(texts, separator="; ") if texts else pl.lit("in it")
-    return table.select(pl.col("rater").alias("theirs"), statements.alias(KNOWN))
+    return table.select(pl.col("rater").alias("theirs"), statements.alias(EARLIER))
 
 
 def linked_by_answers(ratings: pl.DataFrame, earlier: pl.DataFrame) -> pl.DataFrame:

@@ -25,7 +25,7 @@ from heartfelt.publishing.anonymity.information import (
     ABSENT,
     Codes,
     Floats,
-    Given,
+    OriginalColumn,
     codes_of,
     losses,
     lost,
@@ -123,7 +123,7 @@ class _Search:
     def __init__(self, hierarchies: Sequence[Hierarchy], needs: Needs, weights: Floats) -> None:
         self.hierarchies, self.needs, self.stated = hierarchies, needs, weights
         self.coded = [[codes_of(level.values) for level in hierarchy.levels] for hierarchy in hierarchies]
-        self.given = [Given.of(hierarchy.original) for hierarchy in hierarchies]
+        self.given = [OriginalColumn.of(hierarchy.original) for hierarchy in hierarchies]
         self.weights = shared_weights(self.given, weights)
         self.losses = losses(self.given, self.coded)
         self.rows, self.columns = len(hierarchies[0].original), len(hierarchies)

@@ -19,7 +19,7 @@ from heartfelt.publishing.anonymity.regions import are_countries, continent_of, 
 
 _RECOGNISED = 0.8
 _MOST_LEVELS = 10
-_MOST_NAMED = 8
+_MAX_LISTED = 8
 """Answers that are named together; the name of more would be no answer."""
 _LANGUAGE = re.compile(r"([A-Za-z]{2,3})((?:[-_](?:[A-Za-z]{2}|[A-Za-z]{4}|\d{3}))*)")
 _CODE = re.compile(r"[a-z]{2,3}(?![^\W_])")
@@ -53,7 +53,7 @@ def hierarchy(
 
     An answer of fewer than ``k`` raters is named together with others only if it is one of the ``choices``, which are public.
     """
-    name, values = column.name, _plain(column)
+    name, values = column.name, _normalised(column)
     if values.dtype.is_numeric():
         levels = list(_numbers(values, k, "as given" if column.dtype.is_numeric() else "as years"))
     else:
@@ -63,7 +63,7 @@ def hierarchy(
     return Hierarchy(name, values, tuple(_distinct([*levels, nothing])))
 
 
-def _plain(column: pl.Series) -> pl.Series:
+def _normalised(column: pl.Series) -> pl.Series:
     """Numbers as such, dates as years, everything else as text without spaces around it; empty text is no answer."""
     if column.dtype in (pl.Date, pl.Datetime):
         return column.dt.year().cast(pl.Int64)
@@ -264,6 +264,6 @@ def _united(column: pl.Series, k: int, least: int, choices: Sequence[str]) -> pl
 
 def _either(values: Sequence[str]) -> str | None:
     """``a``, ``a or b``, ``a, b or c``."""
-    if len(values) > _MOST_NAMED:
+    if len(values) > _MAX_LISTED:
         return None
     return values[0] if len(values) == 1 else f"{', '.join(values[:-1])} or {values[-1]}"

@@ -27,7 +27,7 @@ from heartfelt.publishing.release import ReleaseStep
 from heartfelt.tables import CONTRACTS
 from heartfelt.wording import listed, plural
 
-_PLACE = "[private]"
+_PLACEHOLDER = "[private]"
 
 
 def decided_in_release(options: PublishOptions, private: Path) -> tuple[TextInRelease, ...]:
@@ -65,7 +65,8 @@ def take_out(draft: Draft, decided: Sequence[TextInRelease]) -> Draft:
                 if not holds:
                     continue
                 clean = [
-                    None if private_text.decision == "drop" else pattern.sub(_PLACE, text) for text in holds
+                    None if private_text.decision == "drop" else pattern.sub(_PLACEHOLDER, text)
+                    for text in holds
                 ]
                 rows = frame.filter(pl.col(name).is_in(holds)).height
                 frame = frame.with_columns(pl.col(name).replace(holds, clean))
@@ -117,7 +118,7 @@ def _rows(hits: Sequence[Hit]) -> list[TextInRelease]:
     for several in rows.values():
         first = several[0]
         locations = list(dict.fromkeys(f"{hit.file} ({hit.where})" for hit in several))
-        clean = whole_word(first.private).sub(_PLACE, first.text)
+        clean = whole_word(first.private).sub(_PLACEHOLDER, first.text)
         out.append(
             TextInRelease(
                 text=first.private, where=listed(locations, 5), times=len(several), suggestion=clean[:500]

@@ -31,7 +31,7 @@ def codes_of(column: pl.Series) -> Codes:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Given:
+class OriginalColumn:
     """A column as it was given."""
 
     codes: Codes
@@ -39,7 +39,7 @@ class Given:
     """The same as numbers, where the distance between two values means something."""
 
     @classmethod
-    def of(cls, column: pl.Series) -> Given:
+    def of(cls, column: pl.Series) -> OriginalColumn:
         """A column of the raters; years of dates are numbers."""
         if not column.dtype.is_numeric():
             return cls(codes_of(column))
@@ -87,7 +87,7 @@ def _information(original: Codes, published: Codes) -> tuple[float, float, float
     return mutual, (values - 1) * (bands - 1) / 2, total
 
 
-def retained(original: Given, published: Codes, cell: float = 1e-9) -> float:
+def retained(original: OriginalColumn, published: Codes, cell: float = 1e-9) -> float:
     """The share of a column that is still known from it as it is published; every ``cell`` is worth that much more."""
     information, _, total = original.held(published)
     stated = original.codes != ABSENT
@@ -95,14 +95,14 @@ def retained(original: Given, published: Codes, cell: float = 1e-9) -> float:
     return 1.0 if not size else float(np.clip((information + cell * shown) / (total + cell * size), 0.0, 1.0))
 
 
-def retained_through(original: Given, other_column: Codes) -> float:
+def retained_through(original: OriginalColumn, other_column: Codes) -> float:
     """The share of a column that is known from another published column, beyond what chance would tell."""
     information, chance, total = original.held(other_column)
     size = int((original.codes != ABSENT).sum())
     return 0.0 if not size else float(np.clip((information - chance) / (total + _SHARED * size), 0.0, 1.0))
 
 
-def losses(originals: Sequence[Given], levels: Sequence[Sequence[Codes]]) -> Floats:
+def losses(originals: Sequence[OriginalColumn], levels: Sequence[Sequence[Codes]]) -> Floats:
     """What is lost of every column by way of every column at every level: columns x columns x levels, 1 where there is none."""
     most = max(len(column_levels) for column_levels in levels)
     table = np.ones((len(originals), len(originals), most))
@@ -118,13 +118,13 @@ def losses(originals: Sequence[Given], levels: Sequence[Sequence[Codes]]) -> Flo
     return table
 
 
-def lost(originals: Sequence[Given], published: Codes) -> Floats:
+def lost(originals: Sequence[OriginalColumn], published: Codes) -> Floats:
     """What is lost of every column in a table as it is published."""
     table = losses(originals, [[column] for column in published.T])
     return np.asarray(table[:, :, 0].min(axis=1))
 
 
-def shared_weights(originals: Sequence[Given], weights: Floats) -> Floats:
+def shared_weights(originals: Sequence[OriginalColumn], weights: Floats) -> Floats:
     """The weights of columns, divided among those that say the same: copies count once."""
     same = [
         1.0

@@ -66,14 +66,14 @@ def merged(text: str, findings: Iterable[Finding]) -> list[Finding]:
     """Findings that overlap, and parts of one address or name next to each other, as one of the kind that came first."""
     out: list[Finding] = []
     for finding in findings:
-        touching = [found for found in out if _touch(text, found, finding)]
+        touching = [earlier for earlier in out if _touch(text, earlier, finding)]
         first = touching[0] if touching else finding
         several = [finding, *touching]
         union = Finding(
-            first.kind, min(found.start for found in several), max(found.stop for found in several)
+            first.kind, min(part.start for part in several), max(part.stop for part in several)
         )
-        out = [*(found for found in out if found not in touching), union]
-    return sorted(out, key=lambda found: found.start)
+        out = [*(earlier for earlier in out if earlier not in touching), union]
+    return sorted(out, key=lambda result: result.start)
 
 
 def _touch(text: str, first: Finding, second: Finding) -> bool:

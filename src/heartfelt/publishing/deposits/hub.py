@@ -65,7 +65,7 @@ class Hub:
         api = HfApi(endpoint=os.environ.get("HF_ENDPOINT") or None, token=secret, library_name="heartfelt")
         progress("looking at what is there", 0, len(files))
         with _explained(f"looking for {repository}", secret):
-            remote = _there(api, repository)
+            remote = _remote_files(api, repository)
         if remote is None:
             with _explained(f"making the dataset {repository}", secret):
                 api.create_repo(
@@ -85,7 +85,7 @@ class Hub:
             with _explained("removing files of an earlier release", secret):
                 _commit(api, repository, (), removed, "removed files")
         with _explained("checking what arrived", secret):
-            after = _there(api, repository) or {}
+            after = _remote_files(api, repository) or {}
         wrong = [file.name for file in files if not _same(file, after.get(file.name))]
         if wrong:
             raise DepositError(
@@ -126,7 +126,7 @@ def _repository(where: str) -> str:
     return where
 
 
-def _there(api: Any, repository: str) -> dict[str, Any] | None:
+def _remote_files(api: Any, repository: str) -> dict[str, Any] | None:
     """The files of the dataset by name; None where there is no such dataset."""
     from huggingface_hub.errors import EntryNotFoundError, RepositoryNotFoundError, RevisionNotFoundError
 

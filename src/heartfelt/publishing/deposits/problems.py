@@ -7,7 +7,7 @@ import os
 from heartfelt.errors import HeartfeltError, InputError
 
 AGAIN = "Run the same command again: what was sent already is not sent again."
-_MOST = 300
+_MAX_LENGTH = 300
 
 
 class DepositError(HeartfeltError):
@@ -34,7 +34,7 @@ def without_secrets(text: str, *secrets: str) -> str:
     for secret in secrets:
         text = text.replace(secret, "***") if secret else text
     line = " ".join("".join(c if c.isprintable() else " " for c in text).split())
-    return line if len(line) <= _MOST else f"{line[:_MOST]}…"
+    return line if len(line) <= _MAX_LENGTH else f"{line[:_MAX_LENGTH]}…"
 
 
 def refused(

@@ -34,7 +34,7 @@ from heartfelt.wording import listed, number, plural
 DESIGN = ("prompt", "system", "intent")
 """What a stimulus was meant to be: known before anybody rated it."""
 NAMES = ("stimulus", "path", *LINK_COLUMNS)
-FOUND = "found"
+HAS_FILE = "found"
 """Whether there is a media file, which the list of media says anyway."""
 OF_THE_FILE = ("duration", "rate", "channels", "width", "height", "bytes")
 """What anybody can read in the media file; published where the file is."""
@@ -115,7 +115,7 @@ def hidden_columns(
     candidates = {
         name: encoded(_series(snapshot, name, rows), numbers_only=name == "prompt")
         for name in dict.fromkeys([*always, *listed_columns, *wanted])
-        if name not in {*insisted, SPLIT, FOUND} and (name == "prompt" or name not in design_columns)
+        if name not in {*insisted, SPLIT, HAS_FILE} and (name == "prompt" or name not in design_columns)
     }
     emptied: list[str] = []
     for leak in label_leaks(tested, candidates, design):
@@ -150,7 +150,7 @@ def _of(names: Iterable[str], table: str) -> list[str]:
 
 def _always(snapshot: Snapshot, private: Benchmark) -> list[str]:
     """Columns of the stimuli that are published whatever they hold; names and designs that predict are refused."""
-    names = (*NAMES, *DESIGN, SPLIT, private.split.by, FOUND)
+    names = (*NAMES, *DESIGN, SPLIT, private.split.by, HAS_FILE)
     return [name for name in dict.fromkeys(names) if name in snapshot.stimuli.columns]
 
 

@@ -35,7 +35,7 @@ MEDIA_COLUMNS = {
 }
 _OF_THE_SOURCE = ("path", "found", "media_problem", "bytes")
 """What was true of the files the data were read with, not of those published."""
-_OWN: dict[str, dict[str, str]] = {
+_COLUMN_DESCRIPTIONS: dict[str, dict[str, str]] = {
     "stimuli": MEDIA_COLUMNS,
     "questions": {
         "question": "the question id",
@@ -107,11 +107,11 @@ def release_tables(release: Release) -> tuple[ReleaseTable, ...]:
 
 
 def _described(name: str, frame: pl.LazyFrame, release: Release) -> ReleaseTable:
-    frame = _plain(frame)
+    frame = _portable_types(frame)
     key = "benchmark items" if name == "labels" else name
     columns = []
     for column, dtype in frame.collect_schema().items():
-        about = _OWN.get(name, {}).get(column)
+        about = _COLUMN_DESCRIPTIONS.get(name, {}).get(column)
         about = about or about_column(key, column, release.snapshot.study, release.details)
         if column == SPLIT and about == UNDESCRIBED:
             about = "the part its stimulus belongs to"
@@ -126,7 +126,7 @@ def dtype_name(dtype: pl.DataType) -> str:
     return {pl.Datetime: "datetime", pl.Null: "string"}.get(dtype.base_type(), str(dtype).lower())
 
 
-def _plain(frame: pl.LazyFrame) -> pl.LazyFrame:
+def _portable_types(frame: pl.LazyFrame) -> pl.LazyFrame:
     """Only types that every reader knows."""
     casts = []
     for name, dtype in frame.collect_schema().items():
@@ -214,12 +214,12 @@ def _study_tables(study: Study) -> dict[str, pl.LazyFrame]:
         texts = category_texts(scale)
         for rank, (category, code) in enumerate(scale.codes().items(), 1):
             categories.append((question.id, category, code, rank, texts.get(category, category)))
-    schema = dict.fromkeys(_OWN["questions"], pl.String)
+    schema = dict.fromkeys(_COLUMN_DESCRIPTIONS["questions"], pl.String)
     tables = {
         "questions": pl.DataFrame(questions, {**schema, "low": pl.Float64, "high": pl.Float64}, orient="row")
     }
     if categories:
-        schema = dict.fromkeys(_OWN["categories"], pl.String)
+        schema = dict.fromkeys(_COLUMN_DESCRIPTIONS["categories"], pl.String)
         category_schema = {**schema, "code": pl.Float64, "place": pl.Int64}
         tables["categories"] = pl.DataFrame(categories, category_schema, orient="row")
     return {name: table.lazy() for name, table in tables.items()}

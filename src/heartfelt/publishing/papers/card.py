@@ -44,8 +44,8 @@ from heartfelt.report.markup import (
     grid_markdown,
     heading,
     markdown,
+    one_line,
     paragraphs,
-    plain,
     yaml_text,
 )
 from heartfelt.study.model import say
@@ -82,7 +82,7 @@ def front_matter(release: Release) -> dict[str, object]:
     if terms is not None and terms.hub == "other":
         out |= {"license_name": terms.spdx.lower(), "license_link": "LICENSE"}
     out["language"] = list(dict.fromkeys(tag.split("-")[0] for tag in languages_of(release)))
-    out["pretty_name"] = plain(title_of(release), 200)
+    out["pretty_name"] = one_line(title_of(release), 200)
     out["task_categories"] = [TASKS.get(study.media, "other")]
     answers = release.snapshot.counts["ratings"] or release.snapshot.counts["means"]
     out["size_categories"] = [next((name for most, name in SIZES if answers < most), "100M<n<1B")]
@@ -92,7 +92,7 @@ def front_matter(release: Release) -> dict[str, object]:
         study.media,
         "croissant",
         "heartfelt",
-        *map(plain, release.details.keywords),
+        *map(one_line, release.details.keywords),
     ]
     out["tags"] = list(dict.fromkeys(tag for tag in tags if tag))
     return {**out, **hub_front_matter(hub_configs(release.files))}
@@ -200,7 +200,7 @@ def _content(release: Release) -> Iterator[str]:
     shared = sum(medium.path is not None for medium in media)
     if media:
         facts.append(f"{number(shared)} of {plural(len(media), 'media file')} published here")
-        reasons = dict.fromkeys(plain(medium.why_absent) for medium in media if medium.why_absent)
+        reasons = dict.fromkeys(one_line(medium.why_absent) for medium in media if medium.why_absent)
         facts += [f"media that are not here: {markdown(listed(list(reasons), 5), 2000)}"] if reasons else []
     yield bullets(facts)
     judged = emotion_words(study)

@@ -6,7 +6,7 @@ from heartfelt.publishing.papers.details import Author, Details
 from heartfelt.publishing.papers.facts import licence_of, slug, title_of
 from heartfelt.publishing.papers.licences import LICENCES
 from heartfelt.publishing.release import Release
-from heartfelt.report.markup import latex, plain, yaml_text
+from heartfelt.report.markup import latex, one_line, yaml_text
 
 NO_AUTHORS = "Authors not stated"
 
@@ -20,12 +20,12 @@ def citation_line(release: Release) -> str:
     """The citation: the authors' own, or one put together from what they state."""
     details = release.details
     if details.citation:
-        return plain(details.citation, 2000)
+        return one_line(details.citation, 2000)
     authors = ", ".join(map(str, details.authors)) or NO_AUTHORS
     year = f" ({year_of(details)})" if details.released else ""
     version = f", version {details.version}" if details.version else ""
     where = f" https://doi.org/{details.doi}" if details.doi else f" {details.url}" if details.url else ""
-    return plain(f"{authors}{year}. {title_of(release)}{version} [dataset].{where}", 2000)
+    return one_line(f"{authors}{year}. {title_of(release)}{version} [dataset].{where}", 2000)
 
 
 def bibtex(release: Release) -> str:
@@ -58,17 +58,17 @@ def citation_file(release: Release) -> str:
         "cff-version": "1.2.0",
         "message": "If you use this dataset, please cite it as below.",
         "type": "dataset",
-        "title": plain(title_of(release)),
+        "title": one_line(title_of(release)),
         "authors": [_cff_author(author) for author in details.authors] or [{"name": NO_AUTHORS}],
     }
-    out |= {"version": plain(details.version)} if details.version else {}
+    out |= {"version": one_line(details.version)} if details.version else {}
     out |= {"date-released": details.released} if details.released else {}
     out |= {"doi": details.doi} if details.doi else {}
     out |= {"url": details.url} if details.url else {}
     out |= {"license": terms.spdx} if terms is not None and terms.spdx in LICENCES else {}
     if details.purpose:
-        out["abstract"] = plain(details.purpose, 5000)
-    words = list(dict.fromkeys(filter(None, (plain(word) for word in details.keywords))))
+        out["abstract"] = one_line(details.purpose, 5000)
+    words = list(dict.fromkeys(filter(None, (one_line(word) for word in details.keywords))))
     out |= {"keywords": words} if words else {}
     out["identifiers"] = [
         {
@@ -82,11 +82,11 @@ def citation_file(release: Release) -> str:
 
 def _cff_author(author: Author) -> dict[str, str]:
     if author.parts is None:
-        out = {"name": plain(author.name)}
+        out = {"name": one_line(author.name)}
     else:
-        out = {"family-names": plain(author.parts[0]), "given-names": plain(author.parts[1])}
+        out = {"family-names": one_line(author.parts[0]), "given-names": one_line(author.parts[1])}
     if author.affiliation and author.parts is not None:
-        out["affiliation"] = plain(author.affiliation)
+        out["affiliation"] = one_line(author.affiliation)
     if author.orcid:
         out["orcid"] = f"https://orcid.org/{author.orcid}"
     return out

@@ -18,14 +18,14 @@ from heartfelt.formats.delimited import csv_text
 from heartfelt.publishing.columns import UNDESCRIBED
 from heartfelt.publishing.papers.facts import by_layout, published_tables, question_words, title_of
 from heartfelt.publishing.release import PublishedColumn, Release
-from heartfelt.report.markup import Grid, code, grid_markdown, heading, markdown, plain
+from heartfelt.report.markup import Grid, code, grid_markdown, heading, markdown, one_line
 from heartfelt.study import Study
 from heartfelt.study.answer import Scale
 from heartfelt.study.model import say
 from heartfelt.wording import number, plural
 
 MOST_VALUES = 20
-LONGEST_VALUE = 60
+MAX_VALUE_LENGTH = 60
 IDS = frozenset(
     {"rater", "stimulus", "trial", "set", "prompt", "path", "verified_by", "by", "group", "sha256"}
 )
@@ -286,7 +286,9 @@ def _values(table: str, name: str, facts: _Facts, study: Study) -> str:
     )
     if fact is not None and fact.choices and not facts.counts:
         return "; ".join(fact.choices)
-    return "; ".join(f"{plain(value, LONGEST_VALUE)} ({number(count)})" for value, count in facts.counts)
+    return "; ".join(
+        f"{one_line(value, MAX_VALUE_LENGTH)} ({number(count)})" for value, count in facts.counts
+    )
 
 
 # --- questions and scales ---------------------------------------------------------------------------------------------
@@ -314,7 +316,7 @@ def codes_words(scale: Scale) -> str:
     if not texts:
         texts = dict(scale.labels())
     texts |= {float(at): say(text) for at, text in getattr(scale, "anchors", {}).items()}
-    return "; ".join(f"{at:g} = {plain(text, LONGEST_VALUE)}" for at, text in sorted(texts.items()))
+    return "; ".join(f"{at:g} = {one_line(text, MAX_VALUE_LENGTH)}" for at, text in sorted(texts.items()))
 
 
 def questions_grid(study: Study) -> Grid:

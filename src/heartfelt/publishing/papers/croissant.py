@@ -35,7 +35,7 @@ from heartfelt.publishing.papers.provenance import origin_sentences
 from heartfelt.publishing.papers.tables import reliability_grid
 from heartfelt.publishing.record import sentences
 from heartfelt.publishing.release import PublishedFile, Release
-from heartfelt.report.markup import plain
+from heartfelt.report.markup import one_line
 from heartfelt.report.tables import cell_text
 from heartfelt.serialization import Json
 from heartfelt.study.model import say
@@ -114,10 +114,10 @@ def croissant(release: Release, folder: Path) -> dict[str, Json]:
         "@type": "sc:Dataset",
         "conformsTo": list(CONFORMS),
         "name": slug(title_of(release)),
-        "alternateName": plain(title_of(release)),
+        "alternateName": one_line(title_of(release)),
         "description": _description(release),
         "inLanguage": list(languages_of(release)),
-        "keywords": ["human ratings", "emotion", *map(plain, details.keywords)],
+        "keywords": ["human ratings", "emotion", *map(one_line, details.keywords)],
         "version": details.version or f"{NO_VERSION}+{release.snapshot.hash[:12]}",
         "datePublished": details.released or now().date().isoformat(),
         "citeAs": bibtex(release),
@@ -169,15 +169,15 @@ def _tables(published: Sequence[PublishedFile]) -> list[_Table]:
 
 
 def _description(release: Release) -> str:
-    about = plain(say(release.snapshot.study.description), 2000)
-    text = f"{plain(title_of(release))}: {size_words(release)}."
+    about = one_line(say(release.snapshot.study.description), 2000)
+    text = f"{one_line(title_of(release))}: {size_words(release)}."
     return f"{text} {about}".strip()
 
 
 def _creator(author: Author) -> dict[str, Json]:
     if author.parts is None:
-        return {"@type": "sc:Organization", "name": plain(author.name)}
-    out: dict[str, Json] = {"@type": "sc:Person", "name": plain(str(author))}
+        return {"@type": "sc:Organization", "name": one_line(author.name)}
+    out: dict[str, Json] = {"@type": "sc:Person", "name": one_line(str(author))}
     return out | ({"url": f"https://orcid.org/{author.orcid}"} if author.orcid else {})
 
 
@@ -242,7 +242,7 @@ def _record_set(table: _Table, source: Mapping[str, Json], used_ids: set[str], r
             "@type": "cr:Field",
             "@id": _unique(f"{name}/{column.name}", used_ids),
             "name": f"{name}/{column.name}",
-            "description": plain(column.about),
+            "description": one_line(column.about),
             "dataType": kind,
             "source": {**source, "extract": {"column": column.name}},
         }
@@ -254,7 +254,7 @@ def _record_set(table: _Table, source: Mapping[str, Json], used_ids: set[str], r
         "@type": "cr:RecordSet",
         "@id": name,
         "name": name,
-        "description": f"{table.files[0].table} of {plain(title_of(release))}, {plural(rows, 'row')}",
+        "description": f"{table.files[0].table} of {one_line(title_of(release))}, {plural(rows, 'row')}",
         "field": fields,
     }
 
@@ -280,7 +280,7 @@ def responsible(release: Release) -> dict[str, Json]:
     machines = release.snapshot.fields
     tools: list[Json] = []
     if machines.height and "source" in machines.columns:
-        tools = [plain(name) for name in machines["source"].drop_nulls().unique().sort()]
+        tools = [one_line(name) for name in machines["source"].drop_nulls().unique().sort()]
     out: dict[str, Json] = {
         "rai:dataCollection": " ".join(collected) or NOT_STATED,
         "rai:dataCollectionType": ["Human ratings"],
@@ -310,7 +310,7 @@ def _texts(parts: Mapping[str, str], *titles: str) -> list[Json]:
 def _missing(release: Release) -> str:
     counted = left_out(release)
     reasons = [
-        f"{subject}: {plain(reason)} ({number(count)})"
+        f"{subject}: {one_line(reason)} ({number(count)})"
         for _, subject, reason, count in counted[:MOST_REASONS]
     ]
     return "; ".join(reasons) or "Nothing was left out."
@@ -334,6 +334,6 @@ def _per_item(release: Release) -> str:
 def _demographics(release: Release) -> list[Json]:
     out: list[Json] = []
     for fact in rater_facts(release):
-        answers: Sequence[str] = [f"{plain(answer)} ({number(count)})" for answer, count in fact.answers]
+        answers: Sequence[str] = [f"{one_line(answer)} ({number(count)})" for answer, count in fact.answers]
         out.append(f"{fact.column}: {fact.summary or listed(answers, 20)}")
     return out or ["Nothing but a pseudonym is published about raters."]

@@ -247,8 +247,8 @@ def _licences(release: Release) -> str:
     )
 
 
-Asked = Mapping[str, Callable[[Release], str]]
-QUESTIONS: Mapping[str, Asked] = {
+SectionQuestions = Mapping[str, Callable[[Release], str]]
+QUESTIONS: Mapping[str, SectionQuestions] = {
     "Motivation": {
         "What was the dataset made for?": _purpose,
         "Who made it, and for whom?": _makers,

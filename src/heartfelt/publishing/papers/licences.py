@@ -11,7 +11,7 @@ from importlib.resources import files
 
 from heartfelt.errors import InputError, suggestion
 
-OWN = "LicenseRef-"
+CUSTOM_PREFIX = "LicenseRef-"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ def _creative(kind: str, version: str, name: str, about: str) -> LicenceText:
 _CREDIT = "You may share and adapt the material for any purpose if you give credit and say what you changed."
 _NO_TRADE = "You may share and adapt the material for purposes that are not commercial, with credit."
 _UNCHANGED = "You may share the material unchanged, with credit; adapted versions may not be shared."
-_KNOWN = (
+_LICENCES = (
     LicenceText(
         "CC0-1.0",
         "Creative Commons Zero 1.0 Universal",
@@ -114,7 +114,7 @@ _KNOWN = (
         hub="bsd-3-clause",
     ),
 )
-LICENCES = {licence.spdx: licence for licence in _KNOWN}
+LICENCES = {licence.spdx: licence for licence in _LICENCES}
 
 
 def licence(name: str) -> LicenceText:
@@ -122,14 +122,19 @@ def licence(name: str) -> LicenceText:
     by_lower = {spdx.lower(): known_licence for spdx, known_licence in LICENCES.items()}
     if name.lower() in by_lower:
         return by_lower[name.lower()]
-    if name.startswith(OWN) and len(name) > len(OWN) and name.isascii() and not set(name) & set(" \t\n/\\:"):
-        words = name.removeprefix(OWN).replace("-", " ")
+    if (
+        name.startswith(CUSTOM_PREFIX)
+        and len(name) > len(CUSTOM_PREFIX)
+        and name.isascii()
+        and not set(name) & set(" \t\n/\\:")
+    ):
+        words = name.removeprefix(CUSTOM_PREFIX).replace("-", " ")
         return LicenceText(
             name, words, "", "The terms are the authors' own; ask them before you use the material."
         )
     raise InputError(
         f"'{name[:80]}' is not an SPDX identifier that heartfelt knows.",
-        f"{suggestion(name, LICENCES, 'Known licences')} For terms of your own, write {OWN}NAME.",
+        f"{suggestion(name, LICENCES, 'Known licences')} For terms of your own, write {CUSTOM_PREFIX}NAME.",
     )
 
 

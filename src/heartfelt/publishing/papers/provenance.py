@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from heartfelt.publishing.release import Release
-from heartfelt.report.markup import Grid, plain
+from heartfelt.report.markup import Grid, one_line
 from heartfelt.wording import plural
 
 COLUMNS = ("system", "model", "revision", "licence", "licence_url", "generated_on")
@@ -28,7 +28,7 @@ def provenance_grid(release: Release) -> Grid:
     origins = _origins(release)
     rows = tuple(
         tuple(
-            value if name == "stimuli" else plain(str(value)) if value is not None else _NOT_STATED
+            value if name == "stimuli" else one_line(str(value)) if value is not None else _NOT_STATED
             for name, value in row.items()
         )
         for row in origins.iter_rows(named=True)
@@ -43,12 +43,12 @@ def origin_sentences(release: Release) -> tuple[str, ...]:
     for row in _origins(release).iter_rows(named=True):
         count, system = row.pop("stimuli"), row.pop("system", None)
         parts = [
-            f"{name.replace('_', ' ')} {plain(str(value))}"
+            f"{name.replace('_', ' ')} {one_line(str(value))}"
             for name, value in row.items()
             if value is not None
         ]
         words = ", ".join(parts) or "nothing is stated"
-        out.append(f"{plain(str(system or 'unnamed'))}: {words} ({plural(count, 'stimulus', 'stimuli')})")
+        out.append(f"{one_line(str(system or 'unnamed'))}: {words} ({plural(count, 'stimulus', 'stimuli')})")
     return tuple(out)
 
 
@@ -61,7 +61,7 @@ def file_licences(release: Release) -> tuple[str, ...]:
     counts = stimuli.select(pl.col(name).cast(pl.String) for name in names).group_by(names).len("stimuli")
     out = []
     for row in counts.sort(names, nulls_last=True).iter_rows(named=True):
-        words = plain(row["licence"]) if row["licence"] is not None else "no licence stated"
-        address = f", {plain(row['licence_url'])}" if row.get("licence_url") else ""
+        words = one_line(row["licence"]) if row["licence"] is not None else "no licence stated"
+        address = f", {one_line(row['licence_url'])}" if row.get("licence_url") else ""
         out.append(f"{words}{address}: {plural(row['stimuli'], 'stimulus', 'stimuli')}")
     return tuple(out)

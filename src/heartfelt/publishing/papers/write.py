@@ -22,7 +22,7 @@ from heartfelt.publishing.papers.tables import write_tables
 from heartfelt.publishing.release import Release
 from heartfelt.report.analysis import charts_of
 from heartfelt.report.charts import Charts
-from heartfelt.report.markup import plain
+from heartfelt.report.markup import one_line
 from heartfelt.serialization import write_json
 from heartfelt.study.norms import norms_of
 from heartfelt.wording import listed
@@ -100,12 +100,14 @@ def notice(release: Release) -> str:
     """The text of NOTICE: whose work the dataset is and builds on."""
     study = release.snapshot.study
     systems = [system.name or system.id for system in study.systems]
-    lines = [plain(title_of(release)), f"Rights holders: {plain(holders_of(release.details), 2000)}"]
-    lines += [f"Builds on: {plain(text, 2000)}" for text in (release.details.sources, study.credit) if text]
+    lines = [one_line(title_of(release)), f"Rights holders: {one_line(holders_of(release.details), 2000)}"]
     lines += [
-        f"Reference coordinates of the intents: {plain(t.words, 2000)}" for t in norms_of(study.intents)
+        f"Builds on: {one_line(text, 2000)}" for text in (release.details.sources, study.credit) if text
     ]
-    lines += [f"Stimuli were made by: {plain(listed(systems, 50), 2000)}"] if systems else []
+    lines += [
+        f"Reference coordinates of the intents: {one_line(t.words, 2000)}" for t in norms_of(study.intents)
+    ]
+    lines += [f"Stimuli were made by: {one_line(listed(systems, 50), 2000)}"] if systems else []
     lines += origin_sentences(release)
-    lines.append(f"Published with heartfelt {plain(release.record.version)}")
+    lines.append(f"Published with heartfelt {one_line(release.record.version)}")
     return "\n".join(lines) + "\n"

@@ -61,7 +61,7 @@ def bench_page(scores: Scores, media: Mapping[str, str]) -> ReportPage:
     """The page; ``media`` has the address of what plays for each stimulus."""
     charts = {**bench_charts(scores), **part_charts(scores)}
     every = range(len(scores.tasks))
-    scatter = joined(*(_drawn(f"scatter-{index}", charts) for index in every))
+    scatter = joined(*(_optional_figure(f"scatter-{index}", charts) for index in every))
     certainty = [f"{name}-{index}" for index in every for name in ("confusion", "calibration")]
     confusion = joined(*(figure_block(name, charts, files=False) for name in certainty))
     sections = [
@@ -216,7 +216,7 @@ def leaderboards(scores: Scores, charts: Charts) -> Section:
     for index, task in enumerate(scores.tasks):
         parts.append(figure_block(f"leaderboard-{index}", charts, files=False))
         parts.append(leaderboard_table(scores, task))
-        parts.append(_drawn(f"shares-{index}", charts))
+        parts.append(_optional_figure(f"shares-{index}", charts))
     lead = (
         "Models are ranked by the score with failures counted: every item counts, and a failed or missing prediction counts"
         " as the task's fallback says. Ranks are ranges where models do not differ significantly (Holm's correction);"
@@ -267,7 +267,7 @@ def leaderboard_table(
     return table_of(f"{spaced(task.id)}: every model", rows, columns)
 
 
-def _drawn(name: str, charts: Charts) -> Markup:
+def _optional_figure(name: str, charts: Charts) -> Markup:
     """A figure; nothing where it is absent."""
     return figure_block(name, charts, files=False) if isinstance(charts.get(name), Chart) else Markup("")
 

@@ -21,7 +21,7 @@ from heartfelt.report.drawing.style import (
     shortened,
     wrapped,
 )
-from heartfelt.report.palette import FLAGGED, INK, PLAIN, mix
+from heartfelt.report.palette import BASE_COLOUR, FLAGGED, INK, mix
 
 DARK = 0.75
 """The shade from which white letters read better than dark ones."""
@@ -68,7 +68,7 @@ def _cells(axes: Axes, panel: Heatmap) -> None:
     for i, line in enumerate(panel.cells):
         for j, cell in enumerate(line):
             share = 0.0 if cell.value is None else (cell.value - start) / span
-            shade, share = (FLAGGED if share < 0 else PLAIN), abs(share)
+            shade, share = (FLAGGED if share < 0 else BASE_COLOUR), abs(share)
             west, right, top, bottom = j - 0.5, j + 0.5, i - 0.5, i + 0.5
             corners.append([(west, top), (right, top), (right, bottom), (west, bottom)])
             shades.append(mix("#ffffff", shade, share))

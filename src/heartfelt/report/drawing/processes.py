@@ -56,7 +56,7 @@ def drawing(
     pictures = {name: chart for name, chart in available.items() if chart.pictures}
     own_names, helper_names = _shares(pictures, waiting=helper is not None)
     if helper_names:
-        helper = _given({name: available[name] for name in helper_names}, folder, helper)
+        helper = _send_charts({name: available[name] for name in helper_names}, folder, helper)
     try:
         for name, chart in available.items():
             table = pl.DataFrame(list(chart.rows), infer_schema_length=None)
@@ -100,7 +100,7 @@ def _shares(charts: Mapping[str, Chart], waiting: bool) -> tuple[list[str], list
     return shares
 
 
-def _given(charts: Mapping[str, Chart], folder: Path, helper: Helper | None) -> Helper | None:
+def _send_charts(charts: Mapping[str, Chart], folder: Path, helper: Helper | None) -> Helper | None:
     """The helper, with charts to draw."""
     if helper is None or helper.stdin is None:
         # A file, not a pipe: a pipe this full would block this process until the helper has started.

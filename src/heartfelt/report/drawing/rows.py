@@ -30,7 +30,7 @@ from heartfelt.report.drawing.style import (
 from heartfelt.report.palette import INK, SOFT
 
 MOST_UPRIGHT = 6
-APART = 0.16
+SPACING = 0.16
 ROW, FRAME = 0.185, 0.62
 """Inches for a row of a dumbbell panel, and for its title and axis."""
 
@@ -160,12 +160,12 @@ def _changes(axes: Axes, panel: Dumbbells, legend: Sequence[Key]) -> None:
     gridlines(axes, "x")
     scale(axes, "x", panel.value)
     ends = [
-        [(row.before.value, index - APART), (row.after.value, index + APART)]
+        [(row.before.value, index - SPACING), (row.after.value, index + SPACING)]
         for index, row in enumerate(panel.rows)
     ]
     axes.add_collection(LineCollection(ends, colors=SOFT, linewidths=0.8, zorder=2), autolim=False)
     before, after = [row.before for row in panel.rows], [row.after for row in panel.rows]
-    for sides, entry, offset in ((before, legend[0], -APART), (after, legend[1], APART)):
+    for sides, entry, offset in ((before, legend[0], -SPACING), (after, legend[1], SPACING)):
         banded = [
             (index + offset, side.low, side.high) for index, side in enumerate(sides) if side.low is not None
         ]

@@ -18,7 +18,7 @@ from heartfelt.report.drawing.style import (
     scale,
     shortened,
 )
-from heartfelt.report.palette import PLAIN, SOFT
+from heartfelt.report.palette import BASE_COLOUR, SOFT
 
 ROW = 2.1
 """Inches for the panels of one row."""
@@ -49,8 +49,10 @@ def _courses(axes: Axes, panel: TracePanel) -> None:
         LineCollection(lines, colors=SOFT, linewidths=0.4, alpha=0.45, zorder=2), autolim=False
     )
     if panel.low:
-        axes.fill_between(panel.moments, panel.low, panel.high, color=PLAIN, alpha=0.2, linewidth=0, zorder=3)
-    axes.plot(panel.moments, panel.shared, color=PLAIN, linewidth=1.3, zorder=4)
+        axes.fill_between(
+            panel.moments, panel.low, panel.high, color=BASE_COLOUR, alpha=0.2, linewidth=0, zorder=3
+        )
+    axes.plot(panel.moments, panel.shared, color=BASE_COLOUR, linewidth=1.3, zorder=4)
 
 
 def _spread(axes: Axes, panel: TracePanel) -> None:

@@ -30,7 +30,7 @@ from heartfelt.report.charts import (
 )
 from heartfelt.report.charts import confusion as confusion_panel
 from heartfelt.report.figures.registry import figure
-from heartfelt.report.palette import PLAIN, SOFT, colour
+from heartfelt.report.palette import BASE_COLOUR, SOFT, colour
 from heartfelt.wording import interval, number, plural, spaced, stars
 
 MOST_POINTS = 4000
@@ -208,7 +208,7 @@ def category_consistency(analysis: Analysis) -> Chart | Absent:
             Item(
                 spaced(row.question),
                 row.eta_squared,
-                PLAIN,
+                BASE_COLOUR,
                 {"question": result.question, "figure": "eta squared", "of": row.question},
             )
             for row in result.explained

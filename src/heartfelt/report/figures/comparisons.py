@@ -25,7 +25,7 @@ from heartfelt.report.charts import (
 )
 from heartfelt.report.figures.registry import figure
 from heartfelt.report.naming import DisplayNames, system_names
-from heartfelt.report.palette import COLOURS, PLAIN, SOFT
+from heartfelt.report.palette import BASE_COLOUR, COLOURS, SOFT
 from heartfelt.stats.estimate import Estimate
 from heartfelt.wording import number, percent, spaced
 
@@ -61,7 +61,7 @@ def strengths(analysis: Analysis) -> Chart | Absent:
             Item(
                 names[c.name],
                 c.strength,
-                PLAIN,
+                BASE_COLOUR,
                 {"question": comparison.question, "name": names[c.name]},
                 "" if c.rank is None else f"rank {c.rank} ({c.rank_low} to {c.rank_high})",
                 {
@@ -138,7 +138,7 @@ def order_effect(analysis: Analysis) -> Chart | Absent:
         Item(
             spaced(comparison.question),
             comparison.order.first_share,
-            PLAIN,
+            BASE_COLOUR,
             {"question": comparison.question},
             after={"p": comparison.order.p},
         )
@@ -164,7 +164,7 @@ def comparison_raters(analysis: Analysis) -> Chart | Absent:
                 float(c.first_share or 0.0),
                 float(c.agreement or 0.0),
                 str(c.rater),
-                COLOURS[1] if str(c.rater) in flagged else PLAIN,
+                COLOURS[1] if str(c.rater) in flagged else BASE_COLOUR,
                 "diamond" if str(c.rater) in flagged else "circle",
                 f"{c.rater}\n{c.comparisons} comparisons, {c.ties} ties\n{percent(c.first_share)} for the first\n"
                 f"{percent(c.agreement)} with the others\n{c.circular} of {c.triads} triads circular",
@@ -218,7 +218,7 @@ def best_worst(analysis: Analysis) -> Chart | Absent:
             Item(
                 names[c.name],
                 c.score or Estimate.missing("none"),
-                PLAIN,
+                BASE_COLOUR,
                 {"question": comparison.question, "name": names[c.name]},
             )
             for c in scored[:MOST_ROWS]
@@ -255,7 +255,7 @@ def mushra(analysis: Analysis) -> Chart | Absent:
             Item(
                 names[c.name],
                 c.mean,
-                ROLES.get(c.role, PLAIN),
+                ROLES.get(c.role, BASE_COLOUR),
                 {"question": question, "item": ALL, "condition": c.name},
             )
             for c in conditions
@@ -269,7 +269,7 @@ def mushra(analysis: Analysis) -> Chart | Absent:
                 Item(
                     names[c.name],
                     i.mean,
-                    ROLES.get(c.role, PLAIN),
+                    ROLES.get(c.role, BASE_COLOUR),
                     {"question": question, "item": name, "condition": c.name},
                 )
                 for c, i in item_grades
@@ -292,7 +292,7 @@ def mushra_medians(analysis: Analysis) -> Chart | Absent:
             Item(
                 names[c.name],
                 Estimate(c.median, *c.quartiles, method="median", interval="quartiles"),
-                ROLES.get(c.role, PLAIN),
+                ROLES.get(c.role, BASE_COLOUR),
                 {"question": question, "condition": c.name},
                 f"from {number(c.lowest)} to {number(c.highest)}",
                 {"lowest": c.lowest, "highest": c.highest},
@@ -313,7 +313,7 @@ def abx(analysis: Analysis) -> Chart | Absent:
             Item(
                 "all pairs" if pair.a == ALL else f"{names[pair.a]} / {names[pair.b]}",
                 pair.share,
-                SOFT if pair.a == ALL else PLAIN,
+                SOFT if pair.a == ALL else BASE_COLOUR,
                 {"question": comparison.question, "a": pair.a, "b": pair.b},
                 after={
                     "p": pair.p_corrected,
@@ -340,7 +340,12 @@ def against_reference(analysis: Analysis) -> Chart | Absent:
     for comparison in analysis.summary.comparisons or ():
         ordered = sorted(comparison.reference, key=lambda row: -(row.mean.value or 0.0))
         items = [
-            Item(names[row.system], row.mean, PLAIN, {"question": comparison.question, "system": row.system})
+            Item(
+                names[row.system],
+                row.mean,
+                BASE_COLOUR,
+                {"question": comparison.question, "system": row.system},
+            )
             for row in ordered[:MOST_ROWS]
         ]
         bounds = analysis.snapshot.study.scale_of(comparison.question).bounds() or (0.0, 1.0)

@@ -25,7 +25,7 @@ from heartfelt.report.charts import (
 )
 from heartfelt.report.figures.registry import figure
 from heartfelt.report.naming import DisplayNames, coefficient, effect, system_names, why_missing
-from heartfelt.report.palette import COLOURS, FLAGGED, INK, PLAIN
+from heartfelt.report.palette import BASE_COLOUR, COLOURS, FLAGGED, INK
 from heartfelt.screening.rule import error_controlled_flags
 from heartfelt.stats.estimate import Estimate
 from heartfelt.wording import interval, number, plural
@@ -73,7 +73,7 @@ def raters(analysis: Analysis) -> Chart | Absent:
         .agg(pl.col("rule").unique(maintain_order=True))
     )
     flagged: dict[str, list[str]] = dict(zip(rules["rater"].to_list(), rules["rule"].to_list(), strict=True))
-    legend = [Key("flagged", FLAGGED, "diamond"), Key("not flagged", PLAIN)]
+    legend = [Key("flagged", FLAGGED, "diamond"), Key("not flagged", BASE_COLOUR)]
     points = []
     for row in estimated.iter_rows(named=True):
         name, x, y = row["rater"], row["mean"], row["mean_bias"]
@@ -125,7 +125,7 @@ def sensitivity(analysis: Analysis) -> Chart | Absent:
     by_unit: dict[str, list[ValueChange]] = {unit: [] for unit in UNITS}
     for row in compared:
         before, after = _side(row.with_all), _side(row.without)
-        unit, label = _place(row, names)
+        unit, label = _panel_and_label(row, names)
         if before is not None and after is not None and unit:
             words = f"{label}\nall raters: {_text(row.with_all)}\nwithout: {_text(row.without)}"
             by_unit[unit].append(ValueChange(label, before, after, words))
@@ -144,7 +144,7 @@ def sensitivity(analysis: Analysis) -> Chart | Absent:
         f"Headline figures with all raters and without the {plural(len(left_out), 'rater')} the default policy"
         " would leave out, with 95% intervals."
     )
-    legend = [Key("all raters", PLAIN), Key("without them", FLAGGED, "diamond")]
+    legend = [Key("all raters", BASE_COLOUR), Key("without them", FLAGGED, "diamond")]
     table = [
         {
             "figure": row.figure,
@@ -172,7 +172,7 @@ def _text(estimate: Estimate | float | None) -> str:
     return interval(estimate) if isinstance(estimate, Estimate) else number(estimate)
 
 
-def _place(row: SensitivityFigure, names: DisplayNames) -> tuple[str, str]:
+def _panel_and_label(row: SensitivityFigure, names: DisplayNames) -> tuple[str, str]:
     """Which panel a figure belongs to, if any, and its label there."""
     after = f", {row.question}" if row.question else ""
     if row.model:

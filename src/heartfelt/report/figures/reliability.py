@@ -29,7 +29,7 @@ from heartfelt.report.charts import (
 )
 from heartfelt.report.figures.registry import figure
 from heartfelt.report.naming import DisplayNames, coefficient, reliability_parts, system_names, why_missing
-from heartfelt.report.palette import COLOURS, PLAIN, SOFT, colour
+from heartfelt.report.palette import BASE_COLOUR, COLOURS, SOFT, colour
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.reliability.spearman_brown import reliability_curve
 from heartfelt.wording import number, spaced
@@ -149,8 +149,8 @@ def _ceiling_items(question: str, ceilings: Ceilings, names: DisplayNames) -> li
         sorted(by_system, key=lambda key: names[key].casefold()) if len(by_system) <= MOST_SYSTEMS else []
     )
     entries: list[tuple[str, Estimate | None, str]] = [
-        ("all stimuli", ceilings.correlation if correlation else ceilings.accuracy, PLAIN),
-        *([] if correlation else [("all stimuli, smooth family", ceilings.accuracy_smooth, PLAIN)]),
+        ("all stimuli", ceilings.correlation if correlation else ceilings.accuracy, BASE_COLOUR),
+        *([] if correlation else [("all stimuli, smooth family", ceilings.accuracy_smooth, BASE_COLOUR)]),
         *((names[key], by_system[key], COLOURS[5]) for key in systems),
         ("within cells", ceilings.within_cells, COLOURS[2]),
         ("cell means", ceilings.cell_means, SOFT),
@@ -176,7 +176,7 @@ def ratings_per_item(analysis: Analysis) -> Chart | Absent:
     bars = []
     for label, items in columns:
         words = f"{number(items)} {units} with {label} ratings\n{100 * items / total:.1f}% of {number(total)}"
-        bars.append(HistogramBar(label, items, PLAIN, words))
+        bars.append(HistogramBar(label, items, BASE_COLOUR, words))
     height = axis(f"number of {units}", [items for _, items in columns], include=[0])
     caption = f"Number of ratings per {unit}; mean {number(mean, 2)}, {number(total)} {units}."
     table: list[TableRow] = [{"ratings": label, units: items} for label, items in columns]

@@ -9,7 +9,7 @@ from heartfelt.analysis.verification import ALL
 from heartfelt.analysis.verification_results import DraftedField, DraftVerification
 from heartfelt.report.charts import Absent, Axis, Chart, IntervalPanels, Item, Line, first_of
 from heartfelt.report.figures.registry import figure
-from heartfelt.report.palette import COLOURS, FLAGGED, PLAIN
+from heartfelt.report.palette import BASE_COLOUR, COLOURS, FLAGGED
 from heartfelt.stats.estimate import Estimate
 from heartfelt.wording import plural, spaced
 
@@ -54,7 +54,7 @@ def draft_verdicts(analysis: Analysis) -> Chart | Absent:
         _items(
             drafts,
             lambda field: field.verdicts.accepted,
-            PLAIN,
+            BASE_COLOUR,
             lambda field: plural(field.verdicts.verified, "verification"),
         ),
     )
@@ -98,7 +98,7 @@ def draft_effects(analysis: Analysis) -> Chart | Absent:
     panels.add(
         "Anchoring",
         "gain in similarity to the draft",
-        _items(drafts, lambda field: field.anchoring.difference, PLAIN, hidden),
+        _items(drafts, lambda field: field.anchoring.difference, BASE_COLOUR, hidden),
         lines=none,
     )
     panels.add(
@@ -136,7 +136,7 @@ def planted_errors(analysis: Analysis) -> Chart | Absent:
         Item(
             rater.rater,
             rater.missed,
-            FLAGGED if rater.rater in stamps else PLAIN,
+            FLAGGED if rater.rater in stamps else BASE_COLOUR,
             {"rater": rater.rater, "planted": rater.planted, "accepted": rater.planted_accepted},
             f"{rater.planted_accepted} of {plural(rater.planted, 'planted draft')} accepted"
             + ("\nflagged by rubber-stamping" if rater.rater in stamps else ""),

@@ -21,7 +21,7 @@ from heartfelt.stats.estimate import Estimate
 from heartfelt.wording import interval, number, percent, plural
 
 FIGURE = "words"
-DRAWN = ("words_per_text", "vocabulary_at", "entropy", "type_token_ratio", "mattr", "mtld", "hdd")
+CHART_MEASURES = ("words_per_text", "vocabulary_at", "entropy", "type_token_ratio", "mattr", "mtld", "hdd")
 
 COUNTS = {MEASURES[name] for name in ("words", "vocabulary", "vocabulary_at")}
 
@@ -107,7 +107,7 @@ def markdown(result: WordStatistics) -> str:
 def words_chart(result: WordStatistics) -> Chart | Absent:
     """A panel per measure, a row per set of texts."""
     panels = IntervalPanels()
-    for measure in DRAWN:
+    for measure in CHART_MEASURES:
         items = [
             Item(name, getattr(corpus, measure), colour(index), {"measure": MEASURES[measure], "texts": name})
             for index, (name, corpus) in enumerate(result.corpora.items())

@@ -13,7 +13,7 @@ from heartfelt.report.sections.opening import raters_fact, reliability_fact
 from heartfelt.stats.estimate import Estimate
 from heartfelt.wording import interval, listed, number, percent, percent_interval, plural, share, spaced
 
-MOST_NAMED = 4
+MAX_LISTED = 4
 
 
 def with_fact(section: Section, analysis: Analysis) -> Section:
@@ -39,8 +39,8 @@ def _systems(summary: Summary) -> str:
     if not differ:
         return "No difference shown"
     not_shown = [spaced(name) for name, row in effects.items() if not differs(row)]
-    text = f"Systems differ in {listed(differ, MOST_NAMED)}"
-    return f"{text}; not shown in {listed(not_shown, MOST_NAMED)}" if not_shown else text
+    text = f"Systems differ in {listed(differ, MAX_LISTED)}"
+    return f"{text}; not shown in {listed(not_shown, MAX_LISTED)}" if not_shown else text
 
 
 def _intents(summary: Summary) -> str:
@@ -49,7 +49,7 @@ def _intents(summary: Summary) -> str:
         for row in summary.questions or ()
         if not row.means.absolute_deviation.is_missing
     ]
-    return f"Mean distance from the intent: {listed(parts, MOST_NAMED)}" if parts else ""
+    return f"Mean distance from the intent: {listed(parts, MAX_LISTED)}" if parts else ""
 
 
 def _trust(summary: Summary) -> str:
@@ -94,7 +94,7 @@ def _comparisons(summary: Summary) -> str:
             parts.append(f"{differ} of {plural(len(tested), 'pair')} differ in {spaced(comparison.question)}")
         elif comparison.mushra is None:
             parts.append(f"{plural(comparison.trials, 'trial')} on {spaced(comparison.question)}")
-    return "; ".join(parts[:MOST_NAMED])
+    return "; ".join(parts[:MAX_LISTED])
 
 
 def _mushra(summary: Summary) -> str:

@@ -30,7 +30,7 @@ GROUPS_LEAD = (
     "Differences are over the stimuli that both groups rated (Holm over all comparisons of a question)."
 )
 MOST_GROUPS = 12
-MOST_NAMED = 40
+MAX_LISTED = 40
 
 
 def raters(analysis: Analysis, charts: Charts) -> Section:
@@ -67,7 +67,7 @@ def _count(analysis: Analysis) -> Markup:
         numbers = parallel_words(screening.parallel)
         words += f": {numbers}." if numbers else "."
     words += f" The default policy excludes {len(left_out) or 'nobody'}"
-    words += f": {', '.join(left_out)}." if 0 < len(left_out) <= MOST_NAMED else "."
+    words += f": {', '.join(left_out)}." if 0 < len(left_out) <= MAX_LISTED else "."
     return paragraph(words)
 
 

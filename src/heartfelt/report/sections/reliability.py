@@ -36,16 +36,17 @@ def _with_pool(single: Mapping[str, T] | None, pooled: Mapping[str, T] | None) -
     return together | by_question if len(by_question) > MANY_QUESTIONS else by_question | together
 
 
-def _held(part: object, name: str) -> Estimate | None:
+def _estimate_of(part: object, name: str) -> Estimate | None:
     """An estimate of a part by name, where the part has it."""
     value = getattr(part, name)
     return value if isinstance(value, Estimate) else None
 
 
-def _known(parts: Mapping[str, object], name: str) -> bool:
+def _has_estimates(parts: Mapping[str, object], name: str) -> bool:
     """Whether any part has a value under a name."""
     return any(
-        (estimate := _held(part, name)) is not None and estimate.value is not None for part in parts.values()
+        (estimate := _estimate_of(part, name)) is not None and estimate.value is not None
+        for part in parts.values()
     )
 
 
@@ -69,12 +70,16 @@ def trust(analysis: Analysis, charts: Charts) -> Section:
 
 
 def _coefficients(parts: Mapping[str, Reliability], whom: str) -> Markup:
-    names = [name for name in COEFFICIENTS if _known(parts, name)] or list(COEFFICIENTS[:1])
+    names = [name for name in COEFFICIENTS if _has_estimates(parts, name)] or list(COEFFICIENTS[:1])
     ceilings: dict[str, Ceilings] = {question: part.ceiling for question, part in parts.items()}
-    limits = [name for name in CEILINGS if _known(ceilings, name)]
+    limits = [name for name in CEILINGS if _has_estimates(ceilings, name)]
     labels = [coefficient(name) for name in (*names, *limits)]
     lines: list[list[CellValue]] = [
-        [question, *(_held(part, name) for name in names), *(_held(part.ceiling, name) for name in limits)]
+        [
+            question,
+            *(_estimate_of(part, name) for name in names),
+            *(_estimate_of(part.ceiling, name) for name in limits),
+        ]
         for question, part in parts.items()
     ]
     columns = ["question", *labels]
@@ -93,11 +98,12 @@ def _if_careless(parts: Mapping[str, Reliability]) -> Markup:
         name
         for name in COEFFICIENTS
         if any(
-            (estimate := _held(part, name)) is not None and if_careless(estimate) for part in parts.values()
+            (estimate := _estimate_of(part, name)) is not None and if_careless(estimate)
+            for part in parts.values()
         )
     ]
     lines: list[list[CellValue]] = [
-        [question, *((estimate := _held(part, name)) and estimate.bound_if_careless for name in names)]
+        [question, *((estimate := _estimate_of(part, name)) and estimate.bound_if_careless for name in names)]
         for question, part in parts.items()
     ]
     title = f"Lower bounds {IF_CARELESS}"
@@ -131,7 +137,7 @@ def _components(parts: Mapping[str, Reliability]) -> Markup:
     for question, part in parts.items():
         components = part.variance_components
         for name in ("stimulus", "rater", "residual") if components is not None else ():
-            variance, share = _held(components, name), _held(components, f"share_{name}")
+            variance, share = _estimate_of(components, name), _estimate_of(components, f"share_{name}")
             if variance is not None and variance.value is not None:
                 has_share = share is not None and share.value is not None
                 lines.append(
@@ -147,8 +153,8 @@ def agreement(analysis: Analysis, charts: Charts) -> Section | None:
     if not analysis.summary.agreement:
         return None
     parts: dict[str, Agreement] = _with_pool(analysis.summary.agreement, analysis.summary.agreement_pooled)
-    names = [name for name in AGREEMENT if _known(parts, name)]
-    lines = [[question, *(_held(part, name) for name in names)] for question, part in parts.items()]
+    names = [name for name in AGREEMENT if _has_estimates(parts, name)]
+    lines = [[question, *(_estimate_of(part, name) for name in names)] for question, part in parts.items()]
     shows_confusion = isinstance(charts.get("confusion"), Chart) and analysis.summary.kind != "conveyance"
     html = joined(
         figure_block("agreement", charts),
@@ -165,14 +171,14 @@ def _breakdown(analysis: Analysis) -> Markup:
     breakdown = analysis.summary.breakdown or {}
     every = {str(index): row for index, row in enumerate(row for rows in breakdown.values() for row in rows)}
     titles = {"present": "present", "unanimous": "unanimous", "matches_intended": "as intended"}
-    shown = [name for name in titles if _known(every, name)]
+    shown = [name for name in titles if _has_estimates(every, name)]
     counted = ["items", "ratings", "labels", "ties", "single rater"]
     parts = []
     for fact, rows in breakdown.items():
         lines: list[list[CellValue]] = []
         for row in rows:
             counts = [row.n_items, row.n_ratings, row.n_labels, row.n_ties, row.n_single]
-            estimates = [_held(row, name) for name in shown]
+            estimates = [_estimate_of(row, name) for name in shown]
             cells = [
                 estimate if estimate is not None and estimate.value is not None else None
                 for estimate in estimates

@@ -20,7 +20,7 @@ from heartfelt.study import Study
 from heartfelt.study.model import say
 from heartfelt.wording import number, percent, plural, spaced
 
-LONGEST = 400
+MAX_LENGTH = 400
 MOST_BARS = 12
 
 
@@ -274,7 +274,7 @@ class Contents:
             )
         # Numbers that are not on the scale can only be ordered: they are off by ranks, not by points.
         by_rank = row.code is None and row.kind in ("numbers", "ordinal", "strengths")
-        text = text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
+        text = text if len(text) <= MAX_LENGTH else text[: MAX_LENGTH - 1] + "…"
         return ModelAnswer(
             row.model,
             self._answers[row.model],

@@ -16,14 +16,14 @@ from heartfelt.errors import InputError
 from heartfelt.report.page import SCRIPTS, ReportPage, asset, script_json
 
 ASSETS = "assets"
-_OWN = "heartfelt.report.site"
+_PACKAGE = "heartfelt.report.site"
 
 
 @cache
 def template(name: str) -> Template:
     """A template of the site, compiled once."""
     environment = Environment(
-        loader=ChoiceLoader([PackageLoader(_OWN, "assets"), PackageLoader("heartfelt.report", "assets")]),
+        loader=ChoiceLoader([PackageLoader(_PACKAGE, "assets"), PackageLoader("heartfelt.report", "assets")]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -35,10 +35,10 @@ def template(name: str) -> Template:
 
 def own_asset(name: str) -> str:
     """The text of a file of the site's own."""
-    return files(_OWN).joinpath("assets", name).read_text(encoding="utf-8")
+    return files(_PACKAGE).joinpath("assets", name).read_text(encoding="utf-8")
 
 
-def must_be_ours(target: Path, mark: str, content: str) -> None:
+def require_own_site(target: Path, mark: str, content: str) -> None:
     """Raise where a folder that is to be replaced holds anything but an earlier site; ``mark`` is a file that every site has."""
     if target.exists() and (not target.is_dir() or (any(target.iterdir()) and not (target / mark).is_file())):
         raise InputError(

@@ -22,7 +22,7 @@ from heartfelt.scoring.scores import Scores
 
 FOLDER = "stimuli"
 MEDIA = "media"
-_SEEN = (".png", ".jpg", ".jpeg", ".webp", ".gif", ".avif", ".bmp", ".svg")
+_IMAGE_SUFFIXES = (".png", ".jpg", ".jpeg", ".webp", ".gif", ".avif", ".bmp", ".svg")
 _FILMS = (".mp4", ".webm", ".mov", ".mkv")
 Key: TypeAlias = tuple[int, str]
 """A board's place and a stimulus."""
@@ -74,7 +74,7 @@ def write_stimuli(
             name=key[1],
             media=file,
             kind="image"
-            if file.lower().endswith(_SEEN)
+            if file.lower().endswith(_IMAGE_SUFFIXES)
             else "video"
             if file.lower().endswith(_FILMS)
             else "audio",

@@ -9,7 +9,7 @@ from heartfelt.errors import InputError
 from heartfelt.files import whole_folder
 from heartfelt.progress import Progress
 from heartfelt.report.site.boards import Site, file_names, members, site_of
-from heartfelt.report.site.frame import Frame, must_be_ours, render_page, write_assets
+from heartfelt.report.site.frame import Frame, render_page, require_own_site, write_assets
 from heartfelt.report.site.models import model_page
 from heartfelt.report.site.pages import index_page, models_page, run_page, submit_page
 from heartfelt.report.site.published import PublicFacts, read_published
@@ -56,7 +56,7 @@ def write_site(
     """Make a site of every bench below ``source``; return its folder, which is either complete or absent."""
     options = options or SiteOptions()
     home, target = Path(source), Path(out)
-    must_be_ours(target, "leaderboard.json", "a leaderboard or a site")
+    require_own_site(target, "leaderboard.json", "a leaderboard or a site")
     runs = find_runs(home, target)
     published = (
         PublicFacts() if options.release is None else read_published(options.release, options.hold_out)

@@ -69,7 +69,7 @@ class ShownItem:
     """Raters who rejected the draft without another answer."""
 
 
-class Desk:
+class AdjudicationQueue:
     """The items of one study, for any number of senior raters."""
 
     def __init__(

@@ -55,7 +55,7 @@ def divided(benchmark: Benchmark, part: str | None, share: float, key: bytes) ->
     )
     groups, kept_together = _groups(hidden, names)
     features = _features(hidden)
-    public = _drawn(groups, features, share, key)
+    public = _draw_public(groups, features, share, key)
     first, second = (_only(hidden, chosen) for chosen in (public, set(names) - public))
     lost = hidden.choices.height - first.choices.height - second.choices.height
     for hidden_part, words in ((first, "public"), (second, "final")):
@@ -147,7 +147,7 @@ def _features(hidden: Benchmark) -> dict[str, Counter[str]]:
     return out
 
 
-def _drawn(
+def _draw_public(
     groups: Sequence[Sequence[str]], features: Mapping[str, Counter[str]], share: float, key: bytes
 ) -> set[str]:
     """The stimuli of the public part."""

@@ -22,7 +22,7 @@ from heartfelt.errors import HeartfeltError, InputError
 from heartfelt.scoring.bench.pinned import second_process
 
 _GZIP, _ZIP, _PARQUET = b"\x1f\x8b", b"PK", b"PAR1"
-_LONGEST_LINE = 100_000
+_MAX_LINE_LENGTH = 100_000
 _LARGEST = 1e9
 _MEMORY = 2 << 30
 _SECONDS = 30
@@ -70,10 +70,10 @@ def readable_file(content: bytes, folder: Path, limits: SizeLimits) -> Path:
     if len(lines) > limits.rows + 1:
         raise too_many_rows(len(lines), limits)
     longest = max(lines, key=len)
-    if len(longest) > _LONGEST_LINE:
+    if len(longest) > _MAX_LINE_LENGTH:
         raise InputError(
             f"Line {lines.index(longest) + 1:,} has {len(longest):,} characters.",
-            f"A line may have {_LONGEST_LINE:,}; send only the columns that are asked for.",
+            f"A line may have {_MAX_LINE_LENGTH:,}; send only the columns that are asked for.",
         )
     if text.lstrip().startswith("["):
         raise InputError("The submission is a JSON list.", "Write one JSON object per line (JSON Lines).")
@@ -146,7 +146,7 @@ def _parquet_rows(path: Path, most_rows: int, most_bytes: int) -> int:
     size, out = 0, []
     for batch in pl.read_parquet(path).iter_slices(1000):
         for row in batch.iter_rows(named=True):
-            line = json.dumps({name: _plain(cell) for name, cell in row.items()}, default=str)
+            line = json.dumps({name: _json_cell(cell) for name, cell in row.items()}, default=str)
             size += len(line) + 1
             if size > most_bytes:
                 return 4
@@ -155,7 +155,7 @@ def _parquet_rows(path: Path, most_rows: int, most_bytes: int) -> int:
     return 0
 
 
-def _plain(cell: object) -> object:
+def _json_cell(cell: object) -> object:
     """A number that is not finite as a word, which JSON can hold."""
     return str(cell) if isinstance(cell, float) and not math.isfinite(cell) else cell
 

@@ -24,7 +24,7 @@ from heartfelt.web.security.signing import (
 )
 from heartfelt.web.state import state_of
 
-LONGEST_ID = 200
+MAX_ID_LENGTH = 200
 MOST_RATERS = 8
 """How many people who took turns at one browser can each continue there."""
 _UNACCEPTED = "ASSIGNMENT_ID_NOT_AVAILABLE"
@@ -51,8 +51,8 @@ async def open_link(request: Request) -> Response:
     await _stop_automated(request)
     for recruiter, (person, facts) in _RECRUITERS.items():
         if query.get(person):
-            passed = {name: query[key][:LONGEST_ID] for name, key in facts.items() if query.get(key)}
-            return await _enter(request, recruiter, query[person][:LONGEST_ID], passed)
+            passed = {name: query[key][:MAX_ID_LENGTH] for name, key in facts.items() if query.get(key)}
+            return await _enter(request, recruiter, query[person][:MAX_ID_LENGTH], passed)
     if not state_of(request).options.preview and await _is_known(request):
         return _to_the_page(request)
     return await _enter(request, "open", None, {})

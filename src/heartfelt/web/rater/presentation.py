@@ -39,8 +39,8 @@ LANGUAGE_COOKIE = "heartfelt_language"
 _QUESTION_BYTES = 8
 _MEDIA_BYTES = 12
 _UNIT_BYTES = 4
-_REMEMBERED = 10_000
-_PLACE = re.compile(r"[0-9]{1,16}(\.[0-9]{1,2})?")
+_CACHE_SIZE = 10_000
+_TRIAL_AND_POSITION = re.compile(r"[0-9]{1,16}(\.[0-9]{1,2})?")
 """A trial, or a place in one that presents a set."""
 STEPS: dict[str, type[Any]] = {
     "consent": AskConsent,
@@ -71,9 +71,9 @@ class Blinding:
         self._forms = form_numbers(study)
         self._headphones = next((p.id for p in study.probes if isinstance(p, HeadphoneProbe)), "")
         # A trial is sent ahead twice before it is shown, and its names come back with the answer: they are made once.
-        self.names = lru_cache(_REMEMBERED)(self._names)
-        self.media = lru_cache(_REMEMBERED)(self._media)
-        self._mask = lru_cache(_REMEMBERED)(self._digest)
+        self.names = lru_cache(_CACHE_SIZE)(self._names)
+        self.media = lru_cache(_CACHE_SIZE)(self._media)
+        self._mask = lru_cache(_CACHE_SIZE)(self._digest)
 
     def _digest(self, *words: str) -> bytes:
         return hmac.digest(self._secret, "\0".join(("blinding", *words)).encode(), hashlib.sha256)
@@ -129,7 +129,7 @@ class Blinding:
         where, _, digits = name.partition("-")
         in_set = len(digits) == 2 * (_MEDIA_BYTES + _UNIT_BYTES)
         hidden = _unhex(digits, _MEDIA_BYTES + _UNIT_BYTES * in_set)
-        if hidden is None or _PLACE.fullmatch(where) is None:
+        if hidden is None or _TRIAL_AND_POSITION.fullmatch(where) is None:
             return None
         # The masks differ: cutting the set off a name gives no other name.
         return _xor(hidden, self._digest(_mask(in_set), where))

@@ -48,23 +48,23 @@ from heartfelt.web.state import state_of
 
 Endpoint: TypeAlias = Callable[[Request], Awaitable[Response]]
 _NO_STORE = {"cache-control": "no-store"}
-LONGEST_KEY = 80
-LONGEST_TEXT = 10_000
+MAX_KEY_LENGTH = 80
+MAX_TEXT_LENGTH = 10_000
 MOST_ENTRIES = 500
 MOST_EVENTS = 5_000
 MOST_MEMBERS = 25
 _NO_NULL_BYTE = r"^[^\x00]*$"
 Id: TypeAlias = Annotated[str, StringConstraints(min_length=1, max_length=LONGEST_ID, pattern=_NO_NULL_BYTE)]
-Text: TypeAlias = Annotated[str, StringConstraints(max_length=LONGEST_TEXT, pattern=_NO_NULL_BYTE)]
+Text: TypeAlias = Annotated[str, StringConstraints(max_length=MAX_TEXT_LENGTH, pattern=_NO_NULL_BYTE)]
 _Entry: TypeAlias = Annotated[str, StringConstraints(max_length=LONGEST_ID, pattern=_NO_NULL_BYTE)]
 Value: TypeAlias = bool | int | float | Text | Annotated[list[_Entry], Field(max_length=MOST_ENTRIES)] | None
 Values: TypeAlias = Annotated[dict[str, Value], Field(max_length=MOST_ENTRIES)]
-_Place: TypeAlias = Annotated[int, Field(ge=0, lt=MOST_MEMBERS)]
+_Position: TypeAlias = Annotated[int, Field(ge=0, lt=MOST_MEMBERS)]
 _Samples: TypeAlias = Annotated[list[float | None], Field(max_length=LONGEST_TRACE)]
 Judgement: TypeAlias = (
     Value
     | Annotated[list[int | float], Field(max_length=MOST_MEMBERS)]
-    | dict[Literal["best", "worst"], _Place]
+    | dict[Literal["best", "worst"], _Position]
     | dict[Literal["samples"], _Samples]
 )
 """An answer about a stimulus, or about a set: grades, an order, the best and the worst; or a trace."""
@@ -174,7 +174,7 @@ class TrialLogRequest(RaterRequest):
     away: Seconds = 0.0
     focus_losses: Count = 0
     changes: Annotated[tuple[tuple[float, str, Text], ...], Field(max_length=MOST_EVENTS)] = ()
-    device: Annotated[str, StringConstraints(max_length=LONGEST_KEY)] | None = None
+    device: Annotated[str, StringConstraints(max_length=MAX_KEY_LENGTH)] | None = None
     began: Seconds | None = None
     fields: Annotated[dict[str, FieldLogRequest], Field(max_length=MOST_ENTRIES)] = {}
 
@@ -182,7 +182,7 @@ class TrialLogRequest(RaterRequest):
 class AnswerRequest(TrialRequest):
     """The answers to a trial's questions, by the names they have in that trial."""
 
-    key: Annotated[str, StringConstraints(min_length=1, max_length=LONGEST_KEY, pattern=_NO_NULL_BYTE)]
+    key: Annotated[str, StringConstraints(min_length=1, max_length=MAX_KEY_LENGTH, pattern=_NO_NULL_BYTE)]
     values: Judgements | None = None
     verdicts: Annotated[dict[str, Verdict], Field(max_length=MOST_ENTRIES)] | None = None
     comment: Text | None = None

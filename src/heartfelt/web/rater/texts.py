@@ -35,7 +35,7 @@ def texts_for(language: str, folder: Path | None = None) -> Texts:
             texts = _over(texts, _built_in(tag), tag)
         override = None if folder is None else folder / "texts" / f"{tag}.yaml"
         if override is not None and override.is_file():
-            texts = _over(texts, _own(override), str(override))
+            texts = _over(texts, _load_overrides(override), str(override))
     return texts
 
 
@@ -109,7 +109,7 @@ def _built_in(language: str) -> dict[str, Any]:
     return texts
 
 
-def _own(path: Path) -> dict[str, Any]:
+def _load_overrides(path: Path) -> dict[str, Any]:
     fix = "Write it like src/heartfelt/web/rater/texts/en.yaml: sections with one text a key."
     try:
         if path.stat().st_size > _LARGEST:

@@ -41,10 +41,10 @@ RESUME_SECONDS = 14 * 24 * 3600
 SECRET = "HEARTFELT_SECRET"
 PASSWORD = "HEARTFELT_ADMIN_PASSWORD"
 SHORTEST_PASSWORD = 8
-_LONGEST_PASSWORD = 1024
+_MAX_PASSWORD_LENGTH = 1024
 _ALPHABET = "abcdefghjkmnpqrstuvwxyz23456789"
-_LONGEST = 4096
-_REMEMBERED = 10_000
+_MAX_LENGTH = 4096
+_CACHE_SIZE = 10_000
 _SECRET_WRITTEN = "secret is in a file"
 _log = logging.getLogger("heartfelt.web")
 
@@ -66,7 +66,7 @@ class Signer:
 
     def read(self, purpose: str, text: str | None) -> str | None:
         """The value, or None for anything forged, expired or made for another purpose."""
-        if not text or len(text) > _LONGEST:
+        if not text or len(text) > _MAX_LENGTH:
             return None
         verified = self._known.get((purpose, text)) or self._verified(purpose, text)
         return verified[0] if verified is not None and verified[1] > self._clock() else None
@@ -83,7 +83,7 @@ class Signer:
             verified = urlsafe_b64decode(encoded + "=" * (-len(encoded) % 4)).decode(), int(expires, 16)
         except (itsdangerous.BadData, ValueError):
             return None
-        if len(self._known) >= _REMEMBERED:
+        if len(self._known) >= _CACHE_SIZE:
             self._known.clear()
         self._known[purpose, text] = verified
         return verified
@@ -204,9 +204,9 @@ def make_password() -> str:
 
 def hash_password(password: str) -> str:
     """The argon2 hash of a password."""
-    if not SHORTEST_PASSWORD <= len(password) <= _LONGEST_PASSWORD:
+    if not SHORTEST_PASSWORD <= len(password) <= _MAX_PASSWORD_LENGTH:
         length = "shorter" if len(password) < SHORTEST_PASSWORD else "longer"
-        limit = SHORTEST_PASSWORD if length == "shorter" else _LONGEST_PASSWORD
+        limit = SHORTEST_PASSWORD if length == "shorter" else _MAX_PASSWORD_LENGTH
         raise InputError(
             f"The password is {length} than {limit} characters.",
             f"Set {PASSWORD} to another one, or leave it unset to have one made.",
@@ -218,7 +218,7 @@ def is_password(hashed: str | None, password: str) -> bool:
     """Whether the password is the one that was hashed; takes equally long when there is none."""
     checked_hash = hashed or _unknown_hash()
     try:
-        _hasher().verify(checked_hash, password[:_LONGEST_PASSWORD])
+        _hasher().verify(checked_hash, password[:_MAX_PASSWORD_LENGTH])
     except (argon2.exceptions.VerificationError, argon2.exceptions.InvalidHashError):
         return False
     return hashed is not None

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from heartfelt.publishing.anonymity.recognise.rule import word_set
 
-GIVEN = word_set(
+GIVEN_NAMES = word_set(
     "Aarav Aaron Abdul Abdullah Abigail Achieng Achim Adam Adele Aditi Aditya Adrian Adriana Adrien Afonso Agnes Agnieszka Ahmad"
     " Ahmed Ahmet Aidan Aimee Aisha Aisyah Akira Akosua Alain Alan Alba Albert Albertine Alberto Albrecht Aldo Alec Alejandra"
     " Alejandro Aleksander Aleksandra Alena Alessandra Alessandro Alex Alexander Alexandra Alexandre Alexis Alfons Alfonso Alfred"

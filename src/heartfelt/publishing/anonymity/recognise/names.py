@@ -14,7 +14,7 @@ from heartfelt.publishing.anonymity.recognise.common_names import (
     CHINESE_FAMILY,
     CHINESE_GIVEN,
     FAMILY,
-    GIVEN,
+    GIVEN_NAMES,
     JAPANESE_FAMILY,
     KOREAN_FAMILY,
     KOREAN_GIVEN,
@@ -98,7 +98,7 @@ def _is_name(match: re.Match[str]) -> bool:
 
 
 def _is_given(match: re.Match[str]) -> bool:
-    return all(part.title() in GIVEN or part.title() in FAMILY for part in shown(match).split()[:1])
+    return all(part.title() in GIVEN_NAMES or part.title() in FAMILY for part in shown(match).split()[:1])
 
 
 def _is_person(match: re.Match[str]) -> bool:
@@ -250,7 +250,7 @@ def listed_names(text: str) -> Iterator[Finding]:
     for match in _NAME_PATTERN.finditer(text):
         if any(start < match.end() and match.start() < stop for start, stop in works):
             continue
-        parts = [_plain(part[0]) for part in _PARTS.finditer(match[0])]
+        parts = [_without_genitive(part[0]) for part in _PARTS.finditer(match[0])]
         public = {
             first + step
             for first in range(len(parts))
@@ -267,7 +267,7 @@ def listed_names(text: str) -> Iterator[Finding]:
                 break
 
 
-def _plain(word: str) -> str:
+def _without_genitive(word: str) -> str:
     """Without an English genitive, and ``Robert`` for ``ROBERT``."""
     word = re.sub(r"['’]s?$", "", word)
     return word.title() if word.isupper() and len(word) > 3 else word
@@ -282,7 +282,7 @@ def _length(parts: list[str], first: int, start: int) -> int:
         or word in _NOT_NAMES
     ):
         return 0
-    is_given = word in GIVEN or ("-" in word and word.split("-")[0] in GIVEN)
+    is_given = word in GIVEN_NAMES or ("-" in word and word.split("-")[0] in GIVEN_NAMES)
     family = [part for part in following if part not in _NOT_NAMES]
     if is_given and family and (word not in WORDS_TOO or family[0] in FAMILY):
         return 1 + len(following)

@@ -36,7 +36,7 @@ def normalise(text: str) -> NormalisedText:
         stop = start + 1
         while stop < len(text) and (unicodedata.combining(text[stop]) or ord(text[stop]) in _JAMO):
             stop += 1
-        for letter in _plain(text[start:stop]):
+        for letter in _normalised_cluster(text[start:stop]):
             letters.append(letter)
             spans.append((start, stop))
         start = stop
@@ -46,7 +46,7 @@ def normalise(text: str) -> NormalisedText:
     return NormalisedText(text=normalised, spans=tuple(spans))
 
 
-def _plain(cluster: str) -> str:
+def _normalised_cluster(cluster: str) -> str:
     if cluster.isascii():
         return " " if cluster in "\t\r\v\f" else cluster
     out = unicodedata.normalize("NFKC", cluster)

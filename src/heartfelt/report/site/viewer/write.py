@@ -19,7 +19,7 @@ from heartfelt.report.media import relative_address
 from heartfelt.report.page import ReportPage, Section, script_json
 from heartfelt.report.palette import distinct
 from heartfelt.report.site.boards import file_names
-from heartfelt.report.site.frame import Frame, must_be_ours, render_page, write_assets
+from heartfelt.report.site.frame import Frame, render_page, require_own_site, write_assets
 from heartfelt.report.site.published import PublicFacts, read_published
 from heartfelt.report.site.secrets import shown_spec
 from heartfelt.report.site.viewer.read import RunView, ViewerSample, read_run_folder
@@ -67,7 +67,7 @@ def write_view(
     options = options or ViewOptions()
     home = Path(run)
     target = Path(out) if out is not None else home / FOLDER
-    must_be_ours(target, "assets/viewer.js", "a viewer")
+    require_own_site(target, "assets/viewer.js", "a viewer")
     view = read_run_folder(home)
     published = PublicFacts() if options.release is None else read_published(options.release)
     with whole_folder(target, replace=True) as folder:
