@@ -86,7 +86,7 @@ def test_each_kind_of_study_gets_its_figures_and_reasons_for_the_rest(
     )
     for chart in results.values():
         if isinstance(chart, Absent):
-            assert len(chart.why) > 10
+            assert len(chart.reason) > 10
 
 
 @pytest.mark.slow

@@ -98,7 +98,7 @@ def test_a_study_without_traces_has_no_section(conveyance: Analysis) -> None:
     assert section(conveyance, {}) is None
     absent = FIGURES["traces"].chart(conveyance)
     assert isinstance(absent, Absent)
-    assert "no question was answered with traces" in absent.why
+    assert "no question was answered with traces" in absent.reason
 
 
 def test_lags_of_every_rater_are_in_the_table(traced: Analysis) -> None:

@@ -48,4 +48,4 @@ def test_a_study_without_drafts_has_no_such_section(opinion: Analysis) -> None:
     for name in ("draft-verdicts", "draft-effects", "planted-errors"):
         absent = FIGURES[name].chart(opinion)
         assert isinstance(absent, Absent)
-        assert "nobody verified" in absent.why
+        assert "nobody verified" in absent.reason

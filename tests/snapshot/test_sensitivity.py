@@ -307,7 +307,7 @@ def test_what_the_survey_finds() -> None:
     assert (result.unknown_raters, result.doubled) == (1, False)
     assert (result.raters, result.stimuli) == (["b", "a"], ["s2", "s1"])
     q, p = result.questions["q"], result.questions["p"]
-    assert (q.ratings, q.blank, q.low, q.high, q.whole) == (3, 1, 1.0, 7.0, False)
+    assert (q.ratings, q.blank, q.low, q.high, q.integers) == (3, 1, 1.0, 7.0, False)
     assert (p.ratings, p.low, p.high, p.whole) == (1, 4.0, 4.0, True)
 
 

@@ -30,9 +30,9 @@ class ReadBackDifference:
     table: str
     column: str | None
     """None where whole rows are concerned."""
-    what: str
+    change: str
     rows: int
-    why: tuple[str, ...]
+    reasons: tuple[str, ...]
     """The steps of the record that say so; empty where none does."""
 
 
@@ -48,18 +48,18 @@ class ReadBack:
     @property
     def unexplained(self) -> tuple[ReadBackDifference, ...]:
         """Differences that no step of the record states; there should be none."""
-        return tuple(difference for difference in self.differences if not difference.why)
+        return tuple(difference for difference in self.differences if not difference.reasons)
 
     @property
     def sentences(self) -> list[str]:
         """In words: how much is as it was, and what is not."""
         lines = [f"Read back: {self.same:,} of {self.cells:,} values are as they were in the source."]
         lines += [
-            f"  {difference.table}{'' if difference.column is None else '.' + difference.column}: {difference.what}"
+            f"  {difference.table}{'' if difference.column is None else '.' + difference.column}: {difference.change}"
             for difference in self.differences
         ]
         lines += [
-            f"Not explained by any step: {difference.table} {difference.what}"
+            f"Not explained by any step: {difference.table} {difference.change}"
             for difference in self.unexplained
         ]
         return lines
@@ -139,5 +139,5 @@ def _explained(difference: ReadBackDifference, steps: tuple[ReleaseStep, ...]) -
         if difference.table in {"ledger", "raters"}:
             exact += [step.about for step in steps if step.kind in {"wishes", "free-text", "hold-out"}]
     return ReadBackDifference(
-        difference.table, difference.column, difference.what, difference.rows, tuple(dict.fromkeys(exact))
+        difference.table, difference.column, difference.change, difference.rows, tuple(dict.fromkeys(exact))
     )

@@ -366,7 +366,7 @@ class Chart:
 class Absent:
     """A figure this study has no data for, and why."""
 
-    why: str
+    reason: str
 
 
 Charts: TypeAlias = Mapping[str, Chart | Absent]

@@ -117,12 +117,12 @@ class Grid:
     rows: tuple[tuple[CellValue, ...], ...]
     notes: tuple[str, ...] = ()
     why_empty: str = "there is nothing to show"
-    places: int | None = None
+    decimals: int | None = None
     """Decimals of estimates; as many as each needs if left out."""
 
     def text(self, value: CellValue) -> str:
         """A cell as text."""
-        return interval(value, self.places) if isinstance(value, Estimate) else cell_text(value)
+        return interval(value, self.decimals) if isinstance(value, Estimate) else cell_text(value)
 
 
 def _numeric(grid: Grid, column: int) -> bool:

@@ -117,7 +117,7 @@ def figure_block(
     if chart is None:
         return Markup("")
     if isinstance(chart, Absent):
-        return absent(f"No figure here: {chart.why}.") if files else absent(chart.why)
+        return absent(f"No figure here: {chart.reason}.") if files else absent(chart.reason)
     instead, links, behind = Markup("This figure is drawn by the page's own script."), Markup(""), Markup("")
     if files and chart.pictures:
         instead = Markup('<img src="figures/{}.png" alt="{}">').format(name, chart.title)

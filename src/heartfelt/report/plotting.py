@@ -54,7 +54,7 @@ def plot(result: object, figure: str | None = None, *, task: str | None = None) 
     if isinstance(chart, Absent):
         named = f"'{figure}'" if figure else "figure"
         raise InputError(
-            f"There is no {named} to draw: {chart.why.rstrip('.')}.",
+            f"There is no {named} to draw: {chart.reason.rstrip('.')}.",
             "The report's section 'Files' lists all figures.",
         )
     return draw(chart)

@@ -39,7 +39,7 @@ class QuestionFacts:
     """Rows without one."""
     low: float | None
     high: float | None
-    whole: bool
+    integers: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +124,7 @@ class Surveyor:
             )
         parts = self._parts or [_look_at(RATINGS.empty())]
         answers = pl.concat([part.answers for part in parts]).group_by("question", maintain_order=True)
-        facts = answers.agg(pl.sum("ratings", "blank"), pl.min("low"), pl.max("high"), pl.all("whole"))
+        facts = answers.agg(pl.sum("ratings", "blank"), pl.min("low"), pl.max("high"), pl.all("integers"))
         with ThreadPoolExecutor(1) as pool:
             doubled = pool.submit(_any_twice, [part.keys for part in parts])
             # No ratings have no columns either: snapshots of published means were stored under that hash.
@@ -201,7 +201,7 @@ def _look_at(batch: pl.DataFrame) -> _Part:
             (~pl.col("given")).sum().cast(pl.Int64).alias("blank"),
             value.min().alias("low"),
             value.max().alias("high"),
-            (value == value.floor()).all().alias("whole"),
+            (value == value.floor()).all().alias("integers"),
         )
     )
     return _Part(
@@ -259,7 +259,7 @@ def _fits(facts: QuestionFacts, scale: Scale) -> bool:
         np.isfinite([facts.low, facts.high]).all()
         and (low is None or facts.low >= low)
         and (high is None or facts.high <= high)
-        and (facts.whole or continuous)
+        and (facts.integers or continuous)
     )
 
 

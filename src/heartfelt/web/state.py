@@ -37,7 +37,7 @@ class AppState(Protocol):
     preview: Preview
     blinding: Blinding
     rater_pages: Pages
-    desk: AdjudicationQueue
+    adjudication: AdjudicationQueue
 
 
 def state_of(request: HTTPConnection) -> AppState:

@@ -98,7 +98,7 @@ def test_members_have_tokens_of_their_own_and_the_team_has_the_limits(ledger: Su
 def test_the_same_file_is_the_same_submission_unless_it_was_refused(ledger: SubmissionLedger) -> None:
     first = ledger.receive(ANN, "m", b"1", LIMITS)
     assert ledger.receive(BOB, "other", b"1", LIMITS) == first
-    assert ledger.left("lab", LIMITS) == (1, 2)
+    assert ledger.remaining("lab", LIMITS) == (1, 2)
     # Another team's file is its own, whatever is in it.
     assert ledger.receive(Member(team="rival", name="x"), "m", b"1", LIMITS).id != first.id
     # Refused ones do not count, and may be sent again: the reason may be gone.
@@ -107,7 +107,7 @@ def test_the_same_file_is_the_same_submission_unless_it_was_refused(ledger: Subm
     assert again.id != first.id
     scored(ledger, again.id, {"t": 3})
     assert ledger.receive(ANN, "m", b"1", LIMITS).status == "scored"
-    assert ledger.left("lab", LIMITS) == (1, 2)
+    assert ledger.remaining("lab", LIMITS) == (1, 2)
 
 
 def test_scores_are_published_against_the_teams_bests_and_the_tries_are_counted(
@@ -193,7 +193,7 @@ def test_a_ledger_of_an_earlier_version_opens_and_nothing_is_lost(tmp_path: Path
         assert ledger.waiting() == ["a", "c"]
         assert ledger.content("a") == b"1"
         assert ledger.submission("b").problem == "why"
-        assert ledger.left("lab", SubmissionLimits()) == (5, 99)
+        assert ledger.remaining("lab", SubmissionLimits()) == (5, 99)
         assert ledger.fact("earlier step") == "t 0.25"
         ledger.bind({"benchmark": "abc", "part": "test", "step": "automatic"})
         ledger.close()
@@ -251,7 +251,7 @@ class Clock:
 def test_submissions_count_for_24_hours_and_the_wait_is_said(tmp_path: Path) -> None:
     clock, limits = Clock(), SubmissionLimits(per_day=2, in_all=4)
     ledger = SubmissionLedger(tmp_path / "l.sqlite", clock)
-    assert ledger.left("lab", limits) == (2, 4)
+    assert ledger.remaining("lab", limits) == (2, 4)
     begun = clock.now
     for at, content in ((0, b"1"), (3600, b"2")):
         clock.now = begun + at
@@ -268,17 +268,17 @@ def test_submissions_count_for_24_hours_and_the_wait_is_said(tmp_path: Path) -> 
     assert (over.value.retry_after, over.value.fix) == (1.0, "Submit again in 1 minutes.")
     clock.now = begun + DAY
     ledger.receive(ANN, "m", b"3", limits)
-    assert ledger.left("lab", limits) == (0, 1)
+    assert ledger.remaining("lab", limits) == (0, 1)
     clock.now = begun + 3 * DAY
-    assert ledger.left("lab", limits) == (1, 1), "fewer in all than in a day"
+    assert ledger.remaining("lab", limits) == (1, 1), "fewer in all than in a day"
     ledger.receive(ANN, "m", b"4", limits)
-    assert ledger.left("lab", limits) == (0, 0)
+    assert ledger.remaining("lab", limits) == (0, 0)
     clock.now = begun + 9 * DAY
     with pytest.raises(OverLimit, match="All 4 submissions of 'lab' are used") as over:
         ledger.receive(ANN, "m", b"5", limits)
     assert over.value.retry_after is None
     # Limits that became stricter leave nothing, and not less than nothing.
-    assert ledger.left("lab", SubmissionLimits(per_day=1, in_all=1)) == (0, 0)
+    assert ledger.remaining("lab", SubmissionLimits(per_day=1, in_all=1)) == (0, 0)
 
 
 def test_refusals_are_limited_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

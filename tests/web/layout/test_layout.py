@@ -159,7 +159,7 @@ def test_without_a_browser_long_words_are_estimated(tmp_path: Path, monkeypatch:
 
     monkeypatch.setattr(builtins, "__import__", without_playwright)
     looked = check_layout(opened)
-    assert looked.drawn == 0
+    assert looked.pages_drawn == 0
     assert "playwright is not installed" in looked.sentence
     assert [problem.text for problem in looked.problems] == ["incomprehensibilities"]
     assert looked.warnings[0].startswith("scale 'crowded' at 320 pixels (en): “incomprehensibilities”")

@@ -40,11 +40,11 @@ class Linked:
     """An earlier release and who of this one is in it."""
 
     folder: Path
-    known: pl.DataFrame
+    statements: pl.DataFrame
     """``rater`` (as in this release) and ``EARLIER``: everything the earlier release says of them, as one text."""
     by_answers: bool
     """Whether people were found by how they rated, because no key of the earlier release is at hand."""
-    left: tuple[int, int]
+    absent: tuple[int, int]
     """Raters of the earlier release who are not in this one, and the fewest of them who share what it says of them."""
 
 
@@ -61,7 +61,7 @@ def with_earlier(
     joined = draft.tables["raters"].select("rater")
     for number, release in enumerate(linked):
         joined = joined.join(
-            release.known.rename({EARLIER: f"{EARLIER}{number}"}),
+            release.statements.rename({EARLIER: f"{EARLIER}{number}"}),
             on="rater",
             how="left",
             maintain_order="left",
@@ -178,7 +178,7 @@ def linked_by_answers(ratings: pl.DataFrame, earlier: pl.DataFrame) -> pl.DataFr
 
 
 def _step(linked: Linked, draft: Draft) -> ReleaseStep:
-    raters, count = draft.tables["raters"].height, linked.known.height
+    raters, count = draft.tables["raters"].height, linked.statements.height
     how = (
         "by how they rated, as anybody could, for its key is not at hand"
         if linked.by_answers
@@ -189,9 +189,9 @@ def _step(linked: Linked, draft: Draft) -> ReleaseStep:
         f" {raters - count:,} are new. What both releases say of somebody is shared by k raters of both, what this one says of"
         " somebody new by k new ones."
     )
-    if linked.left[0]:
+    if linked.absent[0]:
         about += (
-            f" {plural(linked.left[0], 'rater')} of the earlier release {'is' if linked.left[0] == 1 else 'are'} not in this one,"
-            f" in groups of {linked.left[1]} or more: withdraw the earlier one if they should not be known to have left."
+            f" {plural(linked.absent[0], 'rater')} of the earlier release {'is' if linked.absent[0] == 1 else 'are'} not in this"
+            f" one, in groups of {linked.absent[1]} or more: withdraw the earlier one if they should not be known to have left."
         )
     return ReleaseStep("earlier", "raters", None, about, count)

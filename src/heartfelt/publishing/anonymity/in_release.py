@@ -130,8 +130,8 @@ def _rows(hits: Sequence[Hit]) -> list[TextInRelease]:
 def _ways_out(path: Path, rows: Sequence[TextInRelease], decided: Sequence[str]) -> str:
     found_texts = plural(len(rows), "private text")
     ways = (
-        f"{path} now lists {found_texts} with where: decide 'publish' where it may be read, 'redact' or 'drop' to take it out, and publish"
-        f" again. Or leave the column out with --drop, or allow the text with --allow '{rows[0].text[:40]}'."
+        f"{path} now lists {found_texts} with where: decide 'publish' where it may be read, 'redact' or 'drop' to take it out,"
+        f" and publish again. Or leave the column out with --drop, or allow the text with --allow '{rows[0].text[:40]}'."
     )
     if decided:
         ways += (

@@ -32,7 +32,7 @@ def codes_of(column: pl.Series) -> Codes:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OriginalColumn:
-    """A column as it was given."""
+    """A column before it is generalised."""
 
     codes: Codes
     numbers: Floats | None = None
@@ -47,7 +47,7 @@ class OriginalColumn:
         finite = numbers.set(numbers.is_infinite().fill_null(False), None)
         return cls(codes_of(finite), finite.fill_null(0.0).to_numpy())
 
-    def held(self, published: Codes) -> tuple[float, float, float]:
+    def information(self, published: Codes) -> tuple[float, float, float]:
         """What the published values tell about the given ones, what chance would tell, and all there is."""
         stated = self.codes != ABSENT
         codes, published = self.codes[stated], published[stated]
@@ -89,7 +89,7 @@ def _information(original: Codes, published: Codes) -> tuple[float, float, float
 
 def retained(original: OriginalColumn, published: Codes, cell: float = 1e-9) -> float:
     """The share of a column that is still known from it as it is published; every ``cell`` is worth that much more."""
-    information, _, total = original.held(published)
+    information, _, total = original.information(published)
     stated = original.codes != ABSENT
     size, shown = int(stated.sum()), int((stated & (published != ABSENT)).sum())
     return 1.0 if not size else float(np.clip((information + cell * shown) / (total + cell * size), 0.0, 1.0))
@@ -97,7 +97,7 @@ def retained(original: OriginalColumn, published: Codes, cell: float = 1e-9) -> 
 
 def retained_through(original: OriginalColumn, other_column: Codes) -> float:
     """The share of a column that is known from another published column, beyond what chance would tell."""
-    information, chance, total = original.held(other_column)
+    information, chance, total = original.information(other_column)
     size = int((original.codes != ABSENT).sum())
     return 0.0 if not size else float(np.clip((information - chance) / (total + _SHARED * size), 0.0, 1.0))
 

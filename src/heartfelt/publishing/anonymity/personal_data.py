@@ -69,9 +69,7 @@ def merged(text: str, findings: Iterable[Finding]) -> list[Finding]:
         touching = [earlier for earlier in out if _touch(text, earlier, finding)]
         first = touching[0] if touching else finding
         several = [finding, *touching]
-        union = Finding(
-            first.kind, min(part.start for part in several), max(part.stop for part in several)
-        )
+        union = Finding(first.kind, min(part.start for part in several), max(part.stop for part in several))
         out = [*(earlier for earlier in out if earlier not in touching), union]
     return sorted(out, key=lambda result: result.start)
 

@@ -298,8 +298,8 @@ def _refuse_untested(
             count = max((values.count() for values in _series(snapshot, name, rows)), default=0)
             if count < LEAST_VALUES:
                 raise InputError(
-                    f"Only {plural(count, 'item')} of '{question_labels.question}' have a label and a value of '{name}': too few to test"
-                    f" whether it would give the held-out labels away (that takes {LEAST_VALUES}).",
+                    f"Only {plural(count, 'item')} of '{question_labels.question}' have a label and a value of '{name}':"
+                    f" too few to test whether it would give the held-out labels away (that takes {LEAST_VALUES}).",
                     f"Do not name it; or publish it all the same with {_insisting([name])}.",
                 )
 

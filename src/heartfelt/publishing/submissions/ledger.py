@@ -201,7 +201,7 @@ class SubmissionLedger(LedgerFile):
         query = f"SELECT {aggregate} FROM submissions WHERE submitter = ? AND at > ? AND {which}"
         return float(self._db.execute(query, (team, now - DAY)).fetchone()[0] or 0.0)
 
-    def left(self, team: str, limits: SubmissionLimits) -> tuple[int, int]:
+    def remaining(self, team: str, limits: SubmissionLimits) -> tuple[int, int]:
         """How many submissions are left within 24 hours, and in all."""
         with self._lock:
             today, in_all = self._used(team, self._clock())

@@ -107,6 +107,6 @@ def save_or_explain(chart: Chart, folder: Path, name: str) -> None:
 if __name__ == "__main__":
     # Nothing comes where the process that started this one has no use for it any more.
     with contextlib.suppress(EOFError):
-        place, wanted = pickle.load(sys.stdin.buffer)
+        target, wanted = pickle.load(sys.stdin.buffer)
         for key, value in wanted.items():
-            save_or_explain(value, place, key)
+            save_or_explain(value, target, key)

@@ -71,8 +71,8 @@ def _curve_lines(experiment: Experiment) -> list[str]:
 
 def _selection_lines(selections: Sequence[SweepSelection]) -> list[str]:
     return [
-        f"{selection.question}: the best of {selection.variants} variants reaches {share(selection.inner_best.value)} on the folds it was chosen"
-        f" on, and {interval(selection.outer, bare=True)} on stimuli that had no part in the choice."
+        f"{selection.question}: the best of {selection.variants} variants reaches {share(selection.inner_best.value)} on the"
+        f" folds it was chosen on, and {interval(selection.outer, bare=True)} on stimuli that had no part in the choice."
         for selection in selections
     ]
 

@@ -153,7 +153,7 @@ def files(analysis: Analysis, charts: Charts) -> Section:
     absent: dict[str, list[str]] = {}
     for name, chart in charts.items():
         if isinstance(chart, Absent):
-            absent.setdefault(chart.why, []).append(name)
+            absent.setdefault(chart.reason, []).append(name)
     missing = [[", ".join(names), reason] for reason, names in absent.items()]
     kinds = listed([kind.upper() for kind in KINDS])
     holds = f"figures/ holds each of the {figure_count} figures as {kinds}; links are below each figure."

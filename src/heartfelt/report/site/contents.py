@@ -35,14 +35,14 @@ class AnswerBar:
 
 @dataclass(frozen=True, slots=True)
 class ModelAnswer:
-    """What a model answered; ``at`` is its place on the scale in percent, ``sort`` and ``off`` numbers to sort by."""
+    """What a model answered; ``at`` is its place on the scale in percent, ``sort`` and ``absolute_error`` numbers to sort by."""
 
     model: str
     page: str
     colour: str
     answer: str
     sort: float | None
-    off: float | None
+    absolute_error: float | None
     off_text: str
     at: float | None
     failed: bool
@@ -122,11 +122,11 @@ class Contents:
             ends = self._ends.get(row.question) if row.kind in ("numbers", "ordinal") else (0.0, 1.0)
             if (
                 row.answered
-                and row.off is not None
+                and row.absolute_error is not None
                 and ends is not None
                 and (row.code is not None or row.kind == "binary")
             ):
-                offs.append(min(row.off / (ends[1] - ends[0]), 1.0))
+                offs.append(min(row.absolute_error / (ends[1] - ends[0]), 1.0))
         answered = sum(row.answered for row in rows)
         return (100 * sum(offs) / len(offs) if offs else None), answered, len(rows) - answered
 
@@ -215,8 +215,13 @@ class Contents:
             low, high = _at(label["low"], ends), _at(label["high"], ends)
             band = None if low is None or high is None else (low, round(high - low, 2))
         answers = sorted(
-            (self._answer(row, ends if row.code is not None else None, row.off) for row in rows),
-            key=lambda answer: (answer.failed, answer.off is None, answer.off or 0.0, answer.model),
+            (self._answer(row, ends if row.code is not None else None, row.absolute_error) for row in rows),
+            key=lambda answer: (
+                answer.failed,
+                answer.absolute_error is None,
+                answer.absolute_error or 0.0,
+                answer.model,
+            ),
         )
         shown = None if ends is None else (_end(ends[0]), _end(ends[1]))
         if not any(answer.at is not None for answer in answers):
@@ -309,7 +314,7 @@ class _Row:
     predicted: float | None
     answered: bool
     problem: str | None
-    off: float | None
+    absolute_error: float | None
 
 
 def _rows(scores: Scores) -> Iterator[_Row]:

@@ -61,14 +61,14 @@ class Frame:
     """What surrounds a page: the site's name, the places its bar leads to, where the page is, and the way to the site's folder."""
 
     site: str
-    places: Mapping[str, str]
-    here: str = ""
+    menu: Mapping[str, str]
+    current: str = ""
     root: str = "../"
 
     @property
     def parts(self) -> dict[str, object]:
         """What templates read."""
-        return {"site": self.site, "places": self.places, "here": self.here, "root": self.root}
+        return {"site": self.site, "places": self.menu, "here": self.current, "root": self.root}
 
 
 def render_page(page: ReportPage, frame: Frame, name: str = "site.html") -> str:

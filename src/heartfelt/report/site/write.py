@@ -92,7 +92,7 @@ def _write(
     menu |= {"Submit": "submit.html"}
     write_assets(folder)
 
-    def put(path: str, text: str) -> None:
+    def write_page(path: str, text: str) -> None:
         (folder / path).write_text(text, encoding="utf-8")
 
     inside = Frame(site.title, menu)
@@ -100,17 +100,17 @@ def _write(
         (folder / name).mkdir()
     pages = file_names([run.name for run in site.runs])
     for run in site.runs:
-        put(f"runs/{pages[run.name]}", render_page(run_page(run, site, home, target), inside))
+        write_page(f"runs/{pages[run.name]}", render_page(run_page(run, site, home, target), inside))
     for done, (model, file) in enumerate(site.models.items(), 1):
-        put(f"models/{file}", render_page(model_page(site, model, addresses), inside))
+        write_page(f"models/{file}", render_page(model_page(site, model, addresses), inside))
         if progress is not None:
             progress("writing models", done, len(site.models))
-    put("models/index.html", render_page(models_page(site), replace(inside, here="Models")))
+    write_page("models/index.html", render_page(models_page(site), replace(inside, current="Models")))
     if addresses:
         write_stimuli(site, addresses, folder, target, menu, copy_media=options.copy_media, progress=progress)
-    put(
+    write_page(
         "index.html",
-        render_page(index_page(site, pages, len(addresses)), replace(inside, here="Leaderboard", root="")),
+        render_page(index_page(site, pages, len(addresses)), replace(inside, current="Leaderboard", root="")),
     )
-    put("submit.html", render_page(submit_page(site), replace(inside, here="Submit", root="")))
+    write_page("submit.html", render_page(submit_page(site), replace(inside, current="Submit", root="")))
     write_json(folder / "leaderboard.json", {"boards": [board.asked_for for board in site.boards]})

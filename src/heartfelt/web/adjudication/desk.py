@@ -61,7 +61,7 @@ class ShownItem:
     id: str
     sight: str
     """A digest of what is shown: an answer that came in since makes another one."""
-    seen: int
+    last_change: int
     """The number of the latest change when it was read."""
     item: AdjudicationItem
     options: tuple[Option, ...]

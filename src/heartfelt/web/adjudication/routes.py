@@ -127,7 +127,7 @@ def _admitted(endpoint: Endpoint) -> Callable[[Request], Awaitable[Response]]:
         adjudicator = adjudicator_of(request) or ""
         await state_of(request).collection.ask(CheckAdjudicator(adjudicator))
         content = await endpoint(request, adjudicator)
-        counts = await run_in_threadpool(state_of(request).desk.counts, adjudicator)
+        counts = await run_in_threadpool(state_of(request).adjudication.counts, adjudicator)
         body = orjson.dumps({**content, **counts._asdict()}, default=dict)
         return Response(body, media_type="application/json", headers={"cache-control": "no-store"})
 
@@ -148,7 +148,9 @@ async def back(request: Request, adjudicator: str) -> dict[str, Any]:
     if earlier is None:
         return {"item": None}
     stimulus, question, decision = earlier
-    shown = await run_in_threadpool(state.desk.shown, adjudicator, state.desk.id_of(stimulus, question))
+    shown = await run_in_threadpool(
+        state.adjudication.shown, adjudicator, state.adjudication.id_of(stimulus, question)
+    )
     return {"item": None if shown is None else _item(request, shown, decision)}
 
 
@@ -156,7 +158,7 @@ async def decide(request: Request, adjudicator: str) -> dict[str, Any]:
     """Store a decision durably, and give the next item."""
     body = await DecideRequest.of(request)
     state = state_of(request)
-    shown = await run_in_threadpool(state.desk.shown, adjudicator, body.item, body.sight)
+    shown = await run_in_threadpool(state.adjudication.shown, adjudicator, body.item, body.sight)
     if shown is None:
         raise RequestRefused(
             409, "The answers to this item have changed since it was shown.", "Look at it again."
@@ -182,12 +184,12 @@ async def decide(request: Request, adjudicator: str) -> dict[str, Any]:
             body.comment or None,
         )
     )
-    state.desk.decided(body.item, decided.seq)
+    state.adjudication.decided(body.item, decided.seq)
     return {"status": decided.status, "item": await _next(request, adjudicator, body.skipped)}
 
 
 async def _next(request: Request, adjudicator: str, skipped: list[str]) -> dict[str, Any] | None:
-    shown = await run_in_threadpool(state_of(request).desk.next, adjudicator, frozenset(skipped))
+    shown = await run_in_threadpool(state_of(request).adjudication.next, adjudicator, frozenset(skipped))
     return None if shown is None else _item(request, shown)
 
 
@@ -197,7 +199,7 @@ def _item(request: Request, shown: ShownItem, decision: AdjudicationDecision | N
     out: dict[str, Any] = {
         "id": shown.id,
         "sight": shown.sight,
-        "seen": max(shown.seen, 0 if decision is None else decision.seq),
+        "seen": max(shown.last_change, 0 if decision is None else decision.seq),
         "form": state.blinding.form(item.question),
         "media": None if item.media is None else state.blinding.media(shown.id, item.media),
         "prompt": item.prompt,

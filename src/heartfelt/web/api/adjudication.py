@@ -56,7 +56,7 @@ class AdjudicatorLink(BaseModel):
 @router.get("/adjudication", response_model=AdjudicationInfo)
 def adjudication(request: Request, collection: CollectionDep) -> Any:
     """How many items wait for a senior rater and how many are decided, and by whom."""
-    counts = state_of(request).desk.counts("")
+    counts = state_of(request).adjudication.counts("")
     return {
         "used": collection.study.adjudication is not None,
         "waiting": counts.waiting,
@@ -93,7 +93,7 @@ def revoke(adjudicator: AdjudicatorId, collection: CollectionDep) -> None:
 def erase(adjudicator: AdjudicatorId, request: Request, collection: CollectionDep) -> None:
     """Delete a senior rater and their decisions, for good; the items wait again."""
     collection.erase_adjudicator(adjudicator)
-    state_of(request).desk.erased()
+    state_of(request).adjudication.erased()
 
 
 def _link(request: Request, url: str, adjudicator: str) -> AdjudicatorLink:

@@ -204,7 +204,7 @@ def own_page(challenge: Challenge, member: Member | None, submissions: Sequence[
         sections = [Section("token", "Your token", "It shows your own team's submissions.", form)]
         page = ReportPage(challenge.title, "Your submissions", sections, facts=_facts(challenge), forms=True)
         return render(page)
-    today, in_all = challenge.ledger.left(member.team, challenge.options.limits)
+    today, in_all = challenge.ledger.remaining(member.team, challenge.options.limits)
     listed = table_of(
         f"Sent by {member.team}",
         list(reversed(submissions)),

@@ -152,13 +152,13 @@ def _draw_public(
 ) -> set[str]:
     """The stimuli of the public part."""
 
-    def place(group: Sequence[str]) -> bytes:
+    def keyed_order(group: Sequence[str]) -> bytes:
         return hmac.digest(key, "\x1f".join(sorted(group)).encode(), "sha256")
 
     names = sorted({name for counts in features.values() for name in counts})
     column = {name: at for at, name in enumerate(names)}
     rows = np.zeros((len(groups), len(names)))
-    order = sorted(groups, key=place)
+    order = sorted(groups, key=keyed_order)
     for row, group in zip(rows, order, strict=True):
         for stimulus in group:
             for name, count in features.get(stimulus, {}).items():
@@ -169,7 +169,7 @@ def _draw_public(
     for row, group in zip(rows, order, strict=True):
         inside, outside = balance + (1 - share) * row, balance - share * row
         costs = float((scale * inside**2).sum()), float((scale * outside**2).sum())
-        coin = int.from_bytes(place(group)[-8:], "big") / 2**64 < share
+        coin = int.from_bytes(keyed_order(group)[-8:], "big") / 2**64 < share
         chosen = coin if abs(costs[0] - costs[1]) <= 1e-9 * sum(costs) else costs[0] < costs[1]
         balance = inside if chosen else outside
         if chosen:

@@ -69,7 +69,7 @@ def challenge_app(challenge: Challenge, options: HostOptions | None = None) -> F
     app.add_route("/submissions", routes.submissions, ["GET"])
     app.add_route("/submissions/{id}", routes.submission, ["GET"])
     app.add_route("/submissions/{id}/final", routes.choose, ["POST"])
-    app.add_route("/mine", routes.mine, ["GET", "POST"])
+    app.add_route("/mine", routes.own_submissions, ["GET", "POST"])
     app.add_exception_handler(HeartfeltError, _heartfelt_problem)
     app.add_exception_handler(HTTPException, http_problem)
     app.add_middleware(ChallengeGuard, options=options, most_bytes=challenge.sizes.bytes + SPARE_BYTES)
@@ -158,7 +158,7 @@ class _Routes:
 
     async def submission(self, request: Request) -> Response:
         challenge = self._challenge
-        stored = await self._own(request, await self._member(request))
+        stored = await self._own_submission(request, await self._member(request))
         if stored.status == "received":
             wait = _seconds(request.query_params.get("wait", "0"))
             stored = await run_in_threadpool(challenge.wait_for, stored.id, wait)
@@ -169,19 +169,19 @@ class _Routes:
 
         def listed() -> dict[str, object]:
             submissions = challenge.ledger.of_team(member.team)
-            today, in_all = challenge.ledger.left(member.team, challenge.options.limits)
+            today, in_all = challenge.ledger.remaining(member.team, challenge.options.limits)
             facts = {"team": member.team, "left_in_24_hours": today, "left_in_all": in_all}
             return {**facts, "submissions": [self._state(entry) for entry in submissions]}
 
         return JSONResponse(await run_in_threadpool(listed))
 
     async def choose(self, request: Request) -> Response:
-        stored = await self._own(request, await self._member(request))
+        stored = await self._own_submission(request, await self._member(request))
         ledger = self._challenge.ledger
         chosen = await run_in_threadpool(ledger.choose, stored.submitter, stored.id)
         return JSONResponse(await run_in_threadpool(self._answer, chosen))
 
-    async def mine(self, request: Request) -> Response:
+    async def own_submissions(self, request: Request) -> Response:
         if request.method == "GET":
             return _page(await run_in_threadpool(own_page, self._challenge, None))
         async with request.form(max_files=0, max_fields=1) as form:
@@ -189,7 +189,7 @@ class _Routes:
         submissions = await run_in_threadpool(self._challenge.ledger.of_team, member.team)
         return _page(await run_in_threadpool(own_page, self._challenge, member, submissions))
 
-    async def _own(self, request: Request, member: Member) -> Submission:
+    async def _own_submission(self, request: Request, member: Member) -> Submission:
         """The submission a request names, if it is the team's own."""
         ledger = self._challenge.ledger
         try:
@@ -249,7 +249,7 @@ class _Routes:
     def _answer(self, stored: Submission) -> dict[str, object]:
         """What a team learns of a submission: nothing but what the ladder publishes."""
         challenge = self._challenge
-        today, in_all = challenge.ledger.left(stored.submitter, challenge.options.limits)
+        today, in_all = challenge.ledger.remaining(stored.submitter, challenge.options.limits)
         return self._state(stored) | {"left_in_24_hours": today, "left_in_all": in_all}
 
     def _state(self, stored: Submission) -> dict[str, object]:

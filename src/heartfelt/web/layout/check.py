@@ -21,7 +21,7 @@ class LayoutCheck:
     """What was looked at, and what cannot be read."""
 
     problems: tuple[LayoutProblem, ...]
-    drawn: int = 0
+    pages_drawn: int = 0
     """Pages drawn, in all languages; 0 where there is no browser."""
     pages: int = 0
     reason: str = ""
@@ -30,9 +30,11 @@ class LayoutCheck:
     @property
     def sentence(self) -> str:
         """What was looked at, in words."""
-        if not self.drawn:
+        if not self.pages_drawn:
             return f"The pages were not drawn ({self.reason}): whether words fit was estimated from their lengths."
-        some = f"{self.drawn} of {self.pages}" if self.drawn < self.pages else f"{self.drawn}"
+        some = (
+            f"{self.pages_drawn} of {self.pages}" if self.pages_drawn < self.pages else f"{self.pages_drawn}"
+        )
         return f"Pages drawn at 320, 390 and 1280 pixels: {some}."
 
     @property
@@ -62,7 +64,7 @@ def check_layout(opened: OpenStudy, progress: Progress = no_progress) -> LayoutC
             problems, drawn_count = draw(browser, opened, pages, progress)
     except Error as error:
         return _estimated(opened, f"the browser failed: {str(error).splitlines()[0][:120]}")
-    return LayoutCheck(problems=tuple(dict.fromkeys(problems)), drawn=drawn_count, pages=len(pages))
+    return LayoutCheck(problems=tuple(dict.fromkeys(problems)), pages_drawn=drawn_count, pages=len(pages))
 
 
 def _estimated(opened: OpenStudy, reason: str) -> LayoutCheck:

@@ -37,7 +37,7 @@ def page_server(opened: OpenStudy, pages: Sequence[DrawnPage]) -> Iterator[str]:
             page = pages[int(query["page"][0])]
             return 200, rendered.html(page.language, dict(page.step)).encode(), "text/html; charset=utf-8"
         if path.startswith("/static/") and name in files:
-            return 200, files[name].plain, files[name].content_type
+            return 200, files[name].content, files[name].content_type
         if path.startswith("/rate/picture/") or (path.startswith("/media/") and picture):
             return 200, _picture(), "image/png"
         if path.startswith("/media/"):

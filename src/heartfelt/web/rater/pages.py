@@ -227,9 +227,9 @@ async def picture(request: Request) -> Response:
 
 
 class Asset(NamedTuple):
-    """One file, plain and compressed."""
+    """One file, as it is and compressed."""
 
-    plain: bytes
+    content: bytes
     packed: bytes
     content_type: str
 
@@ -262,7 +262,7 @@ async def asset(request: Request) -> Response:
     }
     if request.headers.get("if-none-match") == headers["etag"]:
         return Response(status_code=304, headers=headers)
-    return compressed(request, file.plain, file.content_type, headers, file.packed)
+    return compressed(request, file.content, file.content_type, headers, file.packed)
 
 
 def compressed(

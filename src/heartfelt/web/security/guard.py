@@ -62,20 +62,20 @@ class RateLimit:
         """The seconds until the key's bucket has one again, without taking it; 0.0 if there is one now."""
         if not self.per_minute:
             return 0.0
-        return max(0.0, (1.0 - self._left(key, self._clock())) * 60.0 / self.per_minute)
+        return max(0.0, (1.0 - self._tokens_left(key, self._clock())) * 60.0 / self.per_minute)
 
     def give_back(self, key: str) -> None:
         """Put back what was taken for something that turned out not to count."""
         if self.per_minute:
             self._add(key, 1.0)
 
-    def _left(self, key: str, now: float) -> float:
+    def _tokens_left(self, key: str, now: float) -> float:
         tokens, since = self._buckets.get(key, (float(self.per_minute), now))
         return min(float(self.per_minute), tokens + (now - since) * self.per_minute / 60.0)
 
     def _add(self, key: str, change: float) -> None:
         now = self._clock()
-        self._buckets[key] = (min(float(self.per_minute), self._left(key, now) + change), now)
+        self._buckets[key] = (min(float(self.per_minute), self._tokens_left(key, now) + change), now)
         self._buckets.move_to_end(key)
         while len(self._buckets) > MOST_KEYS:
             self._buckets.popitem(last=False)
