@@ -482,7 +482,7 @@ class IntervalPanels(Panels):
         ties: tuple[tuple[int, int], ...] = (),
         visible: bool = True,
     ) -> None:
-        """Add a panel of the items that have a value, unless none has; if not ``drawn``, their numbers alone.
+        """Add a panel of the items that have a value, unless none has; if not ``visible``, their numbers alone.
 
         ``label`` is its axis, or the label of an axis wide enough for the items, the lines and ``reach``.
         """

@@ -24,7 +24,7 @@ def distinct(index: int) -> str:
 
 
 def mix(colour: str, second_colour: str, share: float) -> str:
-    """The colour ``share`` of the way from ``colour`` to ``other``."""
+    """The colour ``share`` of the way from ``colour`` to ``second_colour``."""
     a, b = (tuple(int(text[i : i + 2], 16) for i in (1, 3, 5)) for text in (colour, second_colour))
     share = min(max(share, 0.0), 1.0)
     return "#" + "".join(f"{round(x + (y - x) * share):02x}" for x, y in zip(a, b, strict=True))

@@ -83,7 +83,7 @@ def _key(path: Path) -> bytes:
 def keyed_hash(key: bytes, purpose: str, digest: str) -> str:
     """A hash of something private that only the owner of the key can compute: HMAC-SHA256 of its plain hash.
 
-    Every kind of thing (``what``) has a key of its own, derived from the one in the private folder.
+    Every kind of value (``purpose``) has a key of its own, derived from the one in the private folder.
     """
     purpose_key = hmac.digest(key, f"heartfelt hash\0{purpose}".encode(), hashlib.sha256)
     return KEYED + hmac.digest(purpose_key, digest.encode(), hashlib.sha256).hex()

@@ -31,7 +31,7 @@ _JOINED = re.compile(r"[\s,;.·/-]{0,3}")
 def personal_data(text: str, names: Sequence[str] = (), regions: Sequence[str] = ()) -> list[Finding]:
     """Where a text holds personal data, from left to right; what overlaps is one finding, of the first kind that fits.
 
-    ``known`` are ids of participants that the source knows, ``regions`` codes of the countries that raters named.
+    ``names`` are ids of participants that the source knows, ``regions`` codes of the countries that raters named.
     """
     normalised = normalise(text)
     ids = (

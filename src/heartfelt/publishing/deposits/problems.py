@@ -40,7 +40,7 @@ def without_secrets(text: str, *secrets: str) -> str:
 def refused(
     service: str, action: str, status: int, message: str, *, variable: str, retry_after: str | None = None
 ) -> DepositError:
-    """The error for an HTTP status that says no; ``what`` is what was being done, as in 'sending data.zip'."""
+    """The error for an HTTP status that says no; ``action`` is what was being done, as in 'sending data.zip'."""
     reason = f": {message}" if message else ""
     problem = f"{service} answered {status} while {action}{reason}."
     if status == 401:

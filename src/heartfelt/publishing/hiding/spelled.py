@@ -18,7 +18,7 @@ def spelled_out(
 ) -> bool:
     """Whether names hold the category of most labels, or a number that orders stimuli as their labels do.
 
-    ``labels`` has ``row, label``; words that ``meant``, the design, has in the same row are not counted.
+    ``labels`` has ``row, label``; words that ``intended``, the design, has in the same row are not counted.
     """
     texts = [names.cast(pl.String)[row] or "" for row in labels["row"]]
     words = [words_of(f"{text} {decoded(text)}") for text in texts]

@@ -139,7 +139,7 @@ def licence(name: str) -> LicenceText:
 
 
 def licence_file(name: str | None, subject: str, holders: str, contact: str | None) -> str:
-    """The text of a LICENSE file for ``what`` (the ratings, the media) by ``holders``; says so where none is stated."""
+    """The text of a LICENSE file for ``subject`` (the ratings, the media) by ``holders``; says so where none is stated."""
     ask = f"Contact: {contact}\n" if contact else ""
     if name is None:
         return (

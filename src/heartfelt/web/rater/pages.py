@@ -86,7 +86,7 @@ class Pages:
         return self.page(request, {"kind": "end", **end}, status=notice.status)
 
     def page(self, request: Request, step: dict[str, Any], rater: str = "", status: int = 200) -> Response:
-        """The page at a step; ``who`` tells raters who share a browser apart."""
+        """The page at a step; ``rater`` tells raters who share a browser apart."""
         language = request_language(request)
         base = request.scope.get("root_path", "")
         again = urlencode([*request.query_params.multi_items(), (ENTER, "1")])
