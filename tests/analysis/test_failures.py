@@ -146,7 +146,7 @@ def test_a_failing_figure_or_section_costs_no_other(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr("heartfelt.report.sections.reliability.trust", broken)
     charts = charts_of(result)
     assert isinstance(charts["slopes"], Absent)
-    assert "ZeroDivisionError" in charts["slopes"].why
+    assert "ZeroDivisionError" in charts["slopes"].reason
     folder = write_analysis(result, tmp_path / "out")
     page = (folder / "report.html").read_text(encoding="utf-8")
     assert (

@@ -73,7 +73,7 @@ def test_code_names_and_yaml_and_json(text: str) -> None:
 
 def test_numbers_in_tables() -> None:
     estimate = Estimate(-0.5, -0.7, -0.3, "mean")
-    grid = Grid("made", "Means", ("a", "b"), ((estimate, None),), places=2)
+    grid = Grid("made", "Means", ("a", "b"), ((estimate, None),), decimals=2)
     assert "−0.50 [−0.70, −0.30] | –" in grid_markdown(grid)
     assert "$-$0.50 {[}$-$0.70, $-$0.30{]} & --" in grid_latex(grid)
     missing = Grid("made", "Means", ("a",), ((Estimate.missing("only one rater"),),))

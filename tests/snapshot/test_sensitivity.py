@@ -308,7 +308,7 @@ def test_what_the_survey_finds() -> None:
     assert (result.raters, result.stimuli) == (["b", "a"], ["s2", "s1"])
     q, p = result.questions["q"], result.questions["p"]
     assert (q.ratings, q.blank, q.low, q.high, q.integers) == (3, 1, 1.0, 7.0, False)
-    assert (p.ratings, p.low, p.high, p.whole) == (1, 4.0, 4.0, True)
+    assert (p.ratings, p.low, p.high, p.integers) == (1, 4.0, 4.0, True)
 
 
 @pytest.mark.parametrize("name", ["stimulus", "question"])

@@ -128,7 +128,7 @@ class Snapshot(Shortcuts):
     ) -> Snapshot:
         """Check every table and freeze them.
 
-        ``other_tables`` may hold ``items``, ``traces``, ``fields``, ``means``, ``adjudications``, ``questionnaires`` and ``ledger``.
+        ``other_tables``: ``items``, ``traces``, ``fields``, ``means``, ``adjudications``, ``questionnaires`` and ``ledger``.
         Raters who only appear in the ratings are added to the table of raters.
         """
         source = source or Source("tables", study.name)

@@ -333,7 +333,7 @@ def hostile() -> dict[str, tuple[bytes, str]]:
 
 @pytest.mark.slow
 def test_hostile_submissions_are_answered_and_stored_and_do_not_count(site: Site) -> None:
-    before = site.challenge.ledger.left("hostile", site.challenge.options.limits)
+    before = site.challenge.ledger.remaining("hostile", site.challenge.options.limits)
     labels = {
         f"{label:g}" for label in benchmark().part("test").filter(question="valence")["label"] if label % 1
     }
@@ -346,7 +346,7 @@ def test_hostile_submissions_are_answered_and_stored_and_do_not_count(site: Site
         assert len(str(answer["fix"])) > 10, name
         assert not any(secret in text for secret in SECRET_WORDS), (name, answer)
         assert not any(f" {label} " in text for label in labels), (name, answer)
-    assert site.challenge.ledger.left("hostile", site.challenge.options.limits) == before
+    assert site.challenge.ledger.remaining("hostile", site.challenge.options.limits) == before
     database = sqlite3.connect(site.challenge.ledger.path)
     query = "SELECT COUNT(*), SUM(problem IS NULL), SUM(scores IS NOT NULL) FROM submissions WHERE submitter = 'hostile'"
     assert database.execute(query).fetchone() == (len(hostile()), 0, 0)
@@ -410,12 +410,12 @@ def test_limits_hold_for_submissions_at_the_same_time(tmp_path: Path) -> None:
         thread.join()
     assert (len(ledger.waiting()), len(refused)) == (3, 9)
     assert refused[0].retry_after == pytest.approx(DAY)
-    assert ledger.left("lab", limits) == (0, 2)
+    assert ledger.remaining("lab", limits) == (0, 2)
     # Refused files do not count, but there is a limit to them too.
     ledger.refuse(ledger.waiting()[0], "problem", "fix")
-    assert ledger.left("lab", limits) == (1, 3)
+    assert ledger.remaining("lab", limits) == (1, 3)
     now[0] += DAY + 1
-    assert ledger.left("lab", limits) == (3, 3)
+    assert ledger.remaining("lab", limits) == (3, 3)
     for _ in range(ATTEMPTS * 3):
         ledger.refuse(ledger.receive(LAB, "m", next(files), limits).id, "problem", "fix")
     with pytest.raises(OverLimit, match="were refused within 24 hours"):

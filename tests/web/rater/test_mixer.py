@@ -51,7 +51,7 @@ def page(browser: Browser) -> Iterator[Page]:
         if file is None:
             route.fulfill(body="<!doctype html>", content_type="text/html")
         else:
-            route.fulfill(body=file.plain, content_type=file.content_type)
+            route.fulfill(body=file.content, content_type=file.content_type)
 
     context = browser.new_context()
     opened = context.new_page()

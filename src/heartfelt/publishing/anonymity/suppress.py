@@ -137,7 +137,7 @@ def _join(matrix: Codes, groups: Codes, number: int, needs: Needs, weights: Floa
 
 
 def _members(rows: Codes, group_rows: Codes, wanted: int, needs: Needs) -> Codes | None:
-    """The rows that leave a group for ``group_rows``: as many as wanted where both are then groups, else all, or none that would do."""
+    """The rows that leave a group for ``group_rows``: as many as wanted where both are then groups; else all, or none."""
     if wanted < rows.size:
         for start in (0, rows.size - wanted):
             part = rows[start : start + wanted]
