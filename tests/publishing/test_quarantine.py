@@ -204,7 +204,9 @@ def test_the_final_search_lists_every_place(tmp_path: Path) -> None:
     decide(folder / QUARANTINE, {"Robert": "redact"})
     with pytest.raises(PrivateDataError, match="could not be taken out of names and ids"):
         check_release(release, private, folder, [TYPED])
-    assert read_decisions(folder / QUARANTINE, required=True).by_id[FOUND.id] == "redact", "a decision is kept"
+    assert read_decisions(folder / QUARANTINE, required=True).by_id[FOUND.id] == "redact", (
+        "a decision is kept"
+    )
 
 
 def test_decisions_about_what_was_found_are_carried_out(tmp_path: Path) -> None:

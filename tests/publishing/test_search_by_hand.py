@@ -126,7 +126,9 @@ def test_copies_count_once_and_chance_counts_for_nothing() -> None:
     given = [OriginalColumn.of(place), OriginalColumn.of(spoken)]
     through = retained_through(given[0], given[1].codes)
     assert through == pytest.approx((40 * math.log(4) - 4.5) / (40 * math.log(4) + 4))
-    assert retained_through(OriginalColumn.of(column(["a", "b"] * 4)), codes_of(column(list("aabbaabb")))) == 0
+    assert (
+        retained_through(OriginalColumn.of(column(["a", "b"] * 4)), codes_of(column(list("aabbaabb")))) == 0
+    )
     assert shared_weights(given, np.array([1.0, 3.0])) == pytest.approx(np.array([1, 3]) / (1 + through))
     table = losses(given, [[given[0].codes, given[0].codes * 0], [given[1].codes]])
     assert table.shape == (2, 2, 2)

@@ -198,7 +198,9 @@ def test_what_another_column_says_is_told_with_its_name() -> None:
     assert made.columns["town"].also_in is not None
     name, share = made.columns["town"].also_in
     assert name == "country"
-    assert share == pytest.approx(retained_through(OriginalColumn.of(copies["town"]), codes_of(copies["country"])))
+    assert share == pytest.approx(
+        retained_through(OriginalColumn.of(copies["town"]), codes_of(copies["country"]))
+    )
     assert made.columns["country"].also_in is None
     assert made.columns["free"].also_in is None
     assert made.columns["town"].weight == 0

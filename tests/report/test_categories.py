@@ -111,7 +111,9 @@ def test_attributes_are_shaded_both_ways(emotional: Analysis, result: CategoryAn
     assert away.value is not None
     assert away.value < 0
     drawn: Any = plot(emotional, "attributes").axes[1].collections[0]
-    blue, orange = (tuple(int(code[i : i + 2], 16) / 255 for i in (1, 3, 5)) for code in (BASE_COLOUR, FLAGGED))
+    blue, orange = (
+        tuple(int(code[i : i + 2], 16) / 255 for i in (1, 3, 5)) for code in (BASE_COLOUR, FLAGGED)
+    )
     colours = drawn.get_facecolors()[:, :3]
     assert any(colour == pytest.approx(blue, abs=0.01) for colour in colours), (
         "the strongest cell is full blue"

@@ -53,7 +53,7 @@ def test_what_is_remembered_of_a_text_is_for_its_purpose_and_its_time() -> None:
 
 
 def test_memory_for_signed_texts_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(signing, "_REMEMBERED", 3)
+    monkeypatch.setattr(signing, "_CACHE_SIZE", 3)
     signer = Signer(SECRET, Clock())
     for number in range(7):
         assert signer.read("rater", signer.sign("rater", str(number), 60)) == str(number)

@@ -213,7 +213,7 @@ def systems_grid(release: Release) -> Grid:
         tuple(tuple(row[column] for column in used) for row in rows),
         tuple(notes) if rows else (),
         why_empty=empty_reason,
-        places=2,
+        decimals=2,
     )
 
 
