@@ -91,10 +91,12 @@ def leaderboard(
     )
     lines = [Line(estimate.value, label) for label, estimate in levels if estimate.value is not None]
     title = scores.metric_title(task.headline)
-    panels = IntervalPanels(letters=False)
-    panels.add("", title, items, lines=tuple(lines), ties=tied_runs(ties))
-    panels.panels = [
-        replace(panel, lines=_joined_labels(panel)) for panel in panels.panels if isinstance(panel, Intervals)
+    builder = IntervalPanels(letters=False)
+    builder.add("", title, items, lines=tuple(lines), ties=tied_runs(ties))
+    builder.panels = [
+        replace(panel, lines=_joined_labels(panel))
+        for panel in builder.panels
+        if isinstance(panel, Intervals)
     ]
     caption = (
         f"{title[:1].upper()}{title[1:]} of each model over all items, failed and missing predictions counted, with 95%"
@@ -102,7 +104,7 @@ def leaderboard(
         " significantly (paired, Holm's correction); a model that does not beat chance has no rank."
     )
     reason = f"No model has a score on {spaced(task.id)}."
-    return panels.chart(f"Leaderboard: {spaced(task.id)}", caption, reason)
+    return builder.chart(f"Leaderboard: {spaced(task.id)}", caption, reason)
 
 
 def _joined_labels(panel: Intervals) -> tuple[Line, ...]:
@@ -128,22 +130,22 @@ def shares(scores: Scores, task: ScoringTask) -> Chart | Absent:
         )
         for rank in scores.ranked(task.id)
     ]
-    panels = IntervalPanels(letters=False)
+    builder = IntervalPanels(letters=False)
     label, lines = "share of the way from chance to the ceiling", (Line(0.0, "chance"), Line(1.0, "ceiling"))
-    panels.add("", label, items, include=(0.0, 1.0), bars=True, lines=lines)
+    builder.add("", label, items, include=(0.0, 1.0), bars=True, lines=lines)
     caption = (
         "(Score − chance) / (ceiling − chance), failures counted: 0 is chance, 1 is the best that can be expected against"
         " these labels. The interval includes the uncertainty of score and ceiling."
     )
     reason = f"No model's share of the way to the ceiling is known for {spaced(task.id)}."
-    return panels.chart(f"From chance to the ceiling: {spaced(task.id)}", caption, reason)
+    return builder.chart(f"From chance to the ceiling: {spaced(task.id)}", caption, reason)
 
 
 def scatter(scores: Scores, task: ScoringTask) -> Chart | Absent:
     """Label against prediction, one panel per model; every point plays."""
     predicted = pl.coalesce("code", "score").alias("predicted")
     rows = scores.rows.filter((pl.col("task") == task.id) & pl.col("answered")).with_columns(predicted)
-    panels = Panels()
+    builder = Panels()
     for rank in scores.ranked(task.id)[:MOST_PANELS]:
         shown = model_rows = rows.filter((pl.col("model") == rank.model) & pl.col("predicted").is_finite())
         if not model_rows.height:
@@ -160,7 +162,7 @@ def scatter(scores: Scores, task: ScoringTask) -> Chart | Absent:
             words = f"{name}\nlabel {number(y, 2)}, prediction {number(x, 2)}"
             words += "".join(f"\n{fact}" for fact in facts if fact)
             points.append(Point(x, y, "", COLOURS[0], SHAPES[0], words, stimulus=name))
-            panels.table.append({"model": rank.model, "stimulus": name, "prediction": x, "label": y})
+            builder.table.append({"model": rank.model, "stimulus": name, "prediction": x, "label": y})
         left_out = model_rows.height > shown.height
         panel = PlaneChart(
             rank.model,
@@ -170,15 +172,15 @@ def scatter(scores: Scores, task: ScoringTask) -> Chart | Absent:
             diagonal=on_scale,
             note=f"{number(shown.height)} of {number(model_rows.height)} items" if left_out else "",
         )
-        panels.panels.append(panel)
+        builder.panels.append(panel)
     caption = "Each point is an item: the model's prediction across, the raters' label up. Select one to hear or see it."
     reason = f"No model gave a number for {spaced(task.id)}."
-    return panels.chart(f"Prediction and label: {spaced(task.id)}", caption, reason)
+    return builder.chart(f"Prediction and label: {spaced(task.id)}", caption, reason)
 
 
 def confusion(scores: Scores, task: ScoringTask) -> Chart | Absent:
     """Each model's predictions by label."""
-    panels = Panels()
+    builder = Panels()
     for model in scores.models[:MOST_PANELS]:
         details = scores.details[task.id].models.get(model)
         if not isinstance(details, BinaryDetails | CategoryDetails) or not any(
@@ -187,22 +189,22 @@ def confusion(scores: Scores, task: ScoringTask) -> Chart | Absent:
             continue
         names, matrix = [spaced(str(name)) for name in details.confusion.categories], details.confusion.matrix
         named = [(name, name) for name in names]
-        panels.panels.append(confusion_panel(model, named, named, matrix, ("label", "prediction", "items")))
+        builder.panels.append(confusion_panel(model, named, named, matrix, ("label", "prediction", "items")))
         for name, counts in zip(names, matrix, strict=True):
             for prediction, count in zip(names, counts, strict=True):
                 share = count / sum(counts) if sum(counts) else None
-                panels.table.append(
+                builder.table.append(
                     {"model": model, "label": name, "said": prediction, "items": count, "share": share}
                 )
     caption = (
         "Share of the items with each label (rows) by the model's prediction (columns), over answered items."
     )
-    return panels.chart(f"Label and prediction: {spaced(task.id)}", caption, "No model answered any item.")
+    return builder.chart(f"Label and prediction: {spaced(task.id)}", caption, "No model answered any item.")
 
 
 def calibration(scores: Scores, task: ScoringTask) -> Chart | Absent:
     """Of the cases given a probability, the share that came true."""
-    panels = Panels()
+    builder = Panels()
     ends = Axis("probability given", -0.03, 1.03, (0.0, 0.25, 0.5, 0.75, 1.0))
     for model in scores.models[:MOST_PANELS]:
         details = scores.details[task.id].models.get(model)
@@ -211,15 +213,15 @@ def calibration(scores: Scores, task: ScoringTask) -> Chart | Absent:
         if found_calibration is not None and points:
             links = tuple((index, index + 1) for index in range(len(points) - 1))
             up, note = replace(ends, label="share true"), f"error {interval(found_calibration.error)}"
-            panels.panels.append(
+            builder.panels.append(
                 PlaneChart(model, ends, up, points, links, equal=True, diagonal=True, note=note)
             )
-        panels.table += [{"model": model, "probability": p.x, "share_true": p.y} for p in points]
+        builder.table += [{"model": model, "probability": p.x, "share_true": p.y} for p in points]
     caption = (
         "On the dashed line, probabilities match the observed shares. Bars are 95% intervals of the share."
     )
     reason = "No model gives probabilities, so there is no calibration to show."
-    return panels.chart(f"Calibration: {spaced(task.id)}", caption, reason)
+    return builder.chart(f"Calibration: {spaced(task.id)}", caption, reason)
 
 
 def _calibration_of(details: ModelDetails | None) -> Calibration | None:

@@ -123,7 +123,7 @@ def answers(analysis: Analysis) -> Chart | Absent:
 def answers_by_system(analysis: Analysis) -> Chart | Absent:
     """One panel per question: systems in rows, the highest mean first, answers in columns."""
     names = system_names(analysis.snapshot)
-    panels = Panels()
+    builder = Panels()
     for tally in tallies(analysis)[:MOST_PANELS]:
         systems = sorted(tally.means.keys() - {ALL}, key=lambda system: (-tally.means[system], system))
         if not systems:
@@ -144,17 +144,17 @@ def answers_by_system(analysis: Analysis) -> Chart | Absent:
         high = max(cell.value or 0.0 for line in cells for cell in line)
         x_label = "answer (% of a system's ratings)"
         rows = tuple(names[system] for system in systems)
-        panels.panels.append(
+        builder.panels.append(
             Heatmap(tally.question, rows, tally.labels, tuple(cells), "", x_label, high=high)
         )
-        panels.table += [
+        builder.table += [
             {"question": tally.question, "system": system, "answer": label, "ratings": n}
             for system in systems
             for label, n, _ in tally.answers(system)
         ]
     caption = "Share of each answer among the ratings of a system's stimuli, in percent; systems in order of their mean."
     reason = "the stimuli have no systems, or no single ratings were published"
-    return panels.chart("Answers by system", caption, reason)
+    return builder.chart("Answers by system", caption, reason)
 
 
 @figure(
@@ -165,7 +165,7 @@ def system_ranking(analysis: Analysis) -> Chart | Absent:
     if analysis.summary.kind == "conveyance":
         return Absent("systems are compared by their deviation from the references, not by their means")
     names = system_names(analysis.snapshot)
-    panels = IntervalPanels("mean", letters=False)
+    builder = IntervalPanels("mean", letters=False)
     for question in questions(analysis)[:MOST_PANELS]:
         question_rows = [row for row in analysis.summary.systems or () if row.question == question]
         ranked = [row for row in question_rows if row.means.mean.value is not None]
@@ -178,18 +178,18 @@ def system_ranking(analysis: Analysis) -> Chart | Absent:
                 note += f"\ndoes not differ significantly from {tied_names} (Holm)"
             cells = {"question": question, "rank": row.rank, "system": row.system}
             after = {"tied_with": "; ".join(row.tied_with or ())}
-            shade = colour(len(panels.panels))
+            shade = colour(len(builder.panels))
             items.append(Item(names[row.system], row.means.mean, shade, cells, note, after))
         bounds = analysis.snapshot.study.scale_of(question).bounds()
         label = "mean" if bounds is None else f"mean (scale {bounds[0]:g} to {bounds[1]:g})"
-        panels.add(
+        builder.add(
             question, label, items, ties=tied_runs({row.system: row.tied_with or () for row in ranked})
         )
     caption = (
         "Mean of each system in order, with 95% intervals that take both raters and stimuli as samples. Systems"
         " next to the same grey bar do not differ significantly (Holm's correction)."
     )
-    return panels.chart("System ranking", caption, "the stimuli have no systems to rank")
+    return builder.chart("System ranking", caption, "the stimuli have no systems to rank")
 
 
 def tied_runs(tied_with: Mapping[str, Sequence[str]]) -> tuple[tuple[int, int], ...]:

@@ -54,7 +54,7 @@ def category_colours(result: CategoryAnalysis) -> dict[str, str]:
 )
 def category_balance(analysis: Analysis) -> Chart | Absent:
     """One panel per question: bars with intervals, next to an even share."""
-    panels = IntervalPanels("share", letters=False)
+    builder = IntervalPanels("share", letters=False)
     for result in _results(analysis):
         look, items = category_colours(result), []
         for row in result.balance.rows:
@@ -67,12 +67,12 @@ def category_balance(analysis: Analysis) -> Chart | Absent:
             items.append(Item(spaced(row.category), row.share, look[row.category], cells, note, after))
         even = Line(1 / len(result.categories), "even")
         label = "share of stimuli with a label"
-        panels.add(spaced(result.question), label, items, include=[0.0], bars=True, lines=(even,))
+        builder.add(spaced(result.question), label, items, include=[0.0], bars=True, lines=(even,))
     caption = (
         "Share of the stimuli whose most frequent answer is each category, with 95% intervals over stimuli. The dashed line is an"
         " even share."
     )
-    return panels.chart("Balance of categories", caption, NO_CATEGORIES)
+    return builder.chart("Balance of categories", caption, NO_CATEGORIES)
 
 
 @figure("category-map", "categories on the map of valence and arousal: stimuli, means and 95% ellipses")
@@ -202,7 +202,7 @@ def _row(result: CategoryAnalysis, category_place: CategoryPlace) -> TableRow:
 )
 def category_consistency(analysis: Analysis) -> Chart | Absent:
     """Eta squared by question, and the share of answers that fit by category."""
-    panels = IntervalPanels()
+    builder = IntervalPanels()
     for result in _results(analysis):
         explained = [
             Item(
@@ -214,7 +214,7 @@ def category_consistency(analysis: Analysis) -> Chart | Absent:
             for row in result.explained
         ]
         title = f"variance explained by {spaced(result.question)}"
-        panels.add(title, "eta squared", explained, include=[0.0], reach=[1.0])
+        builder.add(title, "eta squared", explained, include=[0.0], reach=[1.0])
         fit = result.polarity
         if fit is None:
             continue
@@ -230,7 +230,7 @@ def category_consistency(analysis: Analysis) -> Chart | Absent:
             for name, share in fits
         ]
         chance = (Line(0.5),)
-        panels.add(
+        builder.add(
             f"{spaced(fit.question)} on the category's side",
             "share of answers",
             items,
@@ -243,7 +243,7 @@ def category_consistency(analysis: Analysis) -> Chart | Absent:
         " theirs, below it for a negative one; the line is one half."
     )
     reason = "no question of numbers goes with the categories" if _results(analysis) else NO_CATEGORIES
-    return panels.chart("Consistency of categories", caption, reason)
+    return builder.chart("Consistency of categories", caption, reason)
 
 
 @figure(
@@ -252,13 +252,13 @@ def category_consistency(analysis: Analysis) -> Chart | Absent:
 )
 def category_confusion(analysis: Analysis) -> Chart | Absent:
     """One panel between raters and one for the categories recovered from valence and arousal."""
-    panels = Panels()
+    builder = Panels()
     for result in _results(analysis):
         raters, of = result.raters, f"{spaced(result.question)}, " if len(_results(analysis)) > 1 else ""
         if raters is not None:
             title = f"{of}raters of the same stimulus"
             _confused(
-                panels,
+                builder,
                 result.question,
                 title,
                 raters.confusion,
@@ -267,20 +267,20 @@ def category_confusion(analysis: Analysis) -> Chart | Absent:
         recovered = result.recovered
         if recovered is not None and recovered.confusion is not None:
             title = f"{of}recovered from the map"
-            _confused(panels, result.question, title, recovered.confusion, ("label", "recovered", "stimuli"))
+            _confused(builder, result.question, title, recovered.confusion, ("label", "recovered", "stimuli"))
     caption = (
         "Shares of each row. Between raters: what other raters of the same stimulus answered, given one rater's answer, each"
         " answer counted once. Recovered: the category linear discriminant analysis assigns to a stimulus from its mean valence"
         " and arousal alone, learned from all other stimuli."
     )
-    return panels.chart("Which categories are taken for each other", caption, NO_CATEGORIES)
+    return builder.chart("Which categories are taken for each other", caption, NO_CATEGORIES)
 
 
 def _confused(
-    panels: Panels, question: str, title: str, table: Confusion, labels: tuple[str, str, str]
+    builder: Panels, question: str, title: str, table: Confusion, labels: tuple[str, str, str]
 ) -> None:
     names = [(spaced(name), spaced(name)) for name in table.columns]
-    panel = confusion_panel(lettered(len(panels.panels), title), names, names, table.counts, labels)
+    panel = confusion_panel(lettered(len(builder.panels), title), names, names, table.counts, labels)
     cells = tuple(
         tuple(
             HeatCell(share, "–" if share is None else f"{100 * share:.0f}%", cell.words)
@@ -288,7 +288,7 @@ def _confused(
         )
         for line, shares in zip(panel.cells, table.proportions, strict=True)
     )
-    panels.panels.append(
+    builder.panels.append(
         Heatmap(
             panel.title,
             panel.rows,
@@ -299,7 +299,7 @@ def _confused(
             square=panel.square,
         )
     )
-    panels.table += [
+    builder.table += [
         {
             "question": question,
             "table": title,
@@ -319,7 +319,7 @@ def _confused(
 )
 def attributes(analysis: Analysis) -> Chart | Absent:
     """One panel per field: attributes in rows, categories in columns, shaded by lift."""
-    panels = Panels()
+    builder = Panels()
     for result in _results(analysis):
         for table in result.attributes:
             by_cell = {(cell.attribute, cell.category): cell for cell in table.cells}
@@ -329,8 +329,8 @@ def attributes(analysis: Analysis) -> Chart | Absent:
                 for name in table.attributes
             )
             columns = tuple(spaced(name) for name in result.categories)
-            title = lettered(len(panels.panels), spaced(table.question))
-            panels.panels.append(
+            title = lettered(len(builder.panels), spaced(table.question))
+            builder.panels.append(
                 Heatmap(
                     title,
                     rows,
@@ -343,7 +343,7 @@ def attributes(analysis: Analysis) -> Chart | Absent:
                     middle=0.0,
                 )
             )
-            panels.table += [_cooccurrence(table, cell) for cell in table.cells]
+            builder.table += [_cooccurrence(table, cell) for cell in table.cells]
     caption = (
         "How many times as often as by chance an attribute occurs on the stimuli of a category; in brackets the number of stimuli"
         " that have it. The shade says how far beyond chance that is: blue more often, orange less often, full at four standard"
@@ -351,7 +351,7 @@ def attributes(analysis: Analysis) -> Chart | Absent:
         " raters named it. * p < .05 by Fisher's exact test, corrected over all cells by Holm's method."
     )
     reason = "no attribute was named for five or more stimuli" if _results(analysis) else NO_CATEGORIES
-    return panels.chart("Attributes and categories", caption, reason)
+    return builder.chart("Attributes and categories", caption, reason)
 
 
 def _lift(cell: CoOccurrence, table: AttributeTable) -> HeatCell:
@@ -389,7 +389,7 @@ def field_agreement(analysis: Analysis) -> Chart | Absent:
     fields = analysis.summary.field_agreement
     if not fields:
         return Absent("no question asks for tags or is filled in by a machine first")
-    panels = IntervalPanels("alpha", letters=False)
+    builder = IntervalPanels("alpha", letters=False)
     kinds = list(dict.fromkeys(row.answers for row in fields))
     items = [
         Item(
@@ -403,9 +403,9 @@ def field_agreement(analysis: Analysis) -> Chart | Absent:
         for row in fields
     ]
     lines = (Line(0.0), Line(0.667, "tentative"), Line(0.8, "good"))
-    panels.add("", "Krippendorff's alpha", items, reach=[0.0, 1.0], lines=lines)
+    builder.add("", "Krippendorff's alpha", items, reach=[0.0, 1.0], lines=lines)
     caption = (
         "Agreement of raters on every field: alpha with squared differences for numbers, nominal for categories, MASI distance for"
         " tags. Krippendorff asks for .8, and .667 where tentative conclusions will do."
     )
-    return panels.chart("Agreement on every field", caption, "no field has two answers to the same stimuli")
+    return builder.chart("Agreement on every field", caption, "no field has two answers to the same stimuli")

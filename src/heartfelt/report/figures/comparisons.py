@@ -53,7 +53,7 @@ def _unit(comparison: SetComparison) -> str:
 @figure("strengths", "the strength of every system (or stimulus) that was compared, with its interval")
 def strengths(analysis: Analysis) -> Chart | Absent:
     """One panel per question, the strongest first."""
-    panels, most = IntervalPanels(letters=False), 0
+    builder, most = IntervalPanels(letters=False), 0
     for comparison in _compared(analysis):
         names, ranked = _names(analysis, comparison), comparison.ranked
         most = max(most, len(ranked))
@@ -75,18 +75,18 @@ def strengths(analysis: Analysis) -> Chart | Absent:
             for c in ranked
         ]
         label = f"strength ({_unit(comparison)}, 0 is the average)"
-        panels.add(spaced(comparison.question), label, items[:MOST_ROWS], lines=(Line(0.0),))
+        builder.add(spaced(comparison.question), label, items[:MOST_ROWS], lines=(Line(0.0),))
     caption = (
         "Strengths with 95% intervals over raters and, for systems, over what they were compared on; higher is preferred."
         + first_of(MOST_ROWS, most, "contestants")
     )
-    return panels.chart("Strengths", caption, NONE)
+    return builder.chart("Strengths", caption, NONE)
 
 
 @figure("win-matrix", "how often each system (or stimulus) was preferred to each other one")
 def win_matrix(analysis: Analysis) -> Chart | Absent:
     """One shaded table per question: the row's share of the answers against the column."""
-    panels = Panels()
+    builder = Panels()
     for comparison in _compared(analysis):
         if not comparison.pairs or len(comparison.contestants) > MOST_CELLS:
             continue
@@ -98,12 +98,12 @@ def win_matrix(analysis: Analysis) -> Chart | Absent:
             wins[pair.b, pair.a] = (pair.b_wins, pair.ties, pair.a_wins)
         cells = tuple(tuple(_win(names, a, b, wins.get((a, b))) for b in order) for a in order)
         labels = tuple(names[name] for name in order)
-        panels.panels.append(
+        builder.panels.append(
             Heatmap(
                 spaced(comparison.question), labels, labels, cells, "preferred", "to", square=len(order) <= 12
             )
         )
-        panels.table += [
+        builder.table += [
             {
                 "question": comparison.question,
                 "a": p.a,
@@ -118,7 +118,7 @@ def win_matrix(analysis: Analysis) -> Chart | Absent:
         "Share of the answers in which the row was preferred to the column, a tie as half; strongest first. Empty where two"
         " did not meet."
     )
-    return panels.chart("Who was preferred to whom", caption, NONE)
+    return builder.chart("Who was preferred to whom", caption, NONE)
 
 
 def _win(names: DisplayNames, a: str, b: str, counts: tuple[int, int, int] | None) -> HeatCell:
@@ -133,7 +133,7 @@ def _win(names: DisplayNames, a: str, b: str, counts: tuple[int, int, int] | Non
 @figure("order-effect", "how often what was presented first was chosen")
 def order_effect(analysis: Analysis) -> Chart | Absent:
     """The share of first choices of every question answered by choosing between two."""
-    panels = IntervalPanels(letters=False)
+    builder = IntervalPanels(letters=False)
     items = [
         Item(
             spaced(comparison.question),
@@ -145,15 +145,15 @@ def order_effect(analysis: Analysis) -> Chart | Absent:
         for comparison in analysis.summary.comparisons or ()
         if comparison.order is not None
     ]
-    panels.add("", Axis("share of decided answers for the first", 0.0, 1.0, SHARES), items, lines=(HALF,))
+    builder.add("", Axis("share of decided answers for the first", 0.0, 1.0, SHARES), items, lines=(HALF,))
     caption = "Share of first choices with 95% intervals. The order is random, so without an effect of order it is one half."
-    return panels.chart("Order of presentation", caption, "no order of presentation of two is known")
+    return builder.chart("Order of presentation", caption, "no order of presentation of two is known")
 
 
 @figure("comparison-raters", "each rater's agreement with the others and preference for a side")
 def comparison_raters(analysis: Analysis) -> Chart | Absent:
     """One panel per question: share of first choices across, agreement with the others up."""
-    panels = Panels()
+    builder = Panels()
     flagged = analysis.summary.screening.flagged
     for comparison in _compared(analysis):
         judged = [c for c in comparison.consistency if c.agreement is not None and c.first_share is not None]
@@ -171,7 +171,7 @@ def comparison_raters(analysis: Analysis) -> Chart | Absent:
             )
             for c in judged
         )
-        panels.panels.append(
+        builder.panels.append(
             PlaneChart(
                 spaced(comparison.question),
                 Axis("share of first choices", 0.0, 1.0, SHARES, (0.5,)),
@@ -179,12 +179,12 @@ def comparison_raters(analysis: Analysis) -> Chart | Absent:
                 points,
             )
         )
-        panels.table += [_rater_row(comparison.question, c) for c in judged]
+        builder.table += [_rater_row(comparison.question, c) for c in judged]
     caption = (
         "Raters by how often they chose what came first, and how often they chose as the others' strengths predict; guessing is"
         " at one half of both. Flagged raters are diamonds."
     )
-    return panels.chart(
+    return builder.chart(
         "Raters in comparisons",
         caption,
         "raters or the order of presentation are not known, or there are too many contestants",
@@ -210,7 +210,7 @@ def _rater_row(question: str, c: object) -> TableRow:
 @figure("best-worst", "how often each system (or stimulus) was best less how often it was worst")
 def best_worst(analysis: Analysis) -> Chart | Absent:
     """One panel per question."""
-    panels = IntervalPanels(letters=False)
+    builder = IntervalPanels(letters=False)
     for comparison in _compared(analysis):
         names = _names(analysis, comparison)
         scored = [c for c in comparison.contestants if c.score is not None]
@@ -223,14 +223,14 @@ def best_worst(analysis: Analysis) -> Chart | Absent:
             )
             for c in scored[:MOST_ROWS]
         ]
-        panels.add(
+        builder.add(
             spaced(comparison.question),
             "times best less times worst, per time shown",
             items,
             lines=(Line(0.0),),
         )
     caption = "Best-worst scores with 95% intervals over raters: 1 if always best, -1 if always worst."
-    return panels.chart("Best and worst", caption, "no question asks for the best and the worst")
+    return builder.chart("Best and worst", caption, "no question asks for the best and the worst")
 
 
 # --- MUSHRA and ABX ---------------------------------------------------------------------------------------------------
@@ -249,7 +249,7 @@ GRADES = Axis("grade", -2.0, 102.0, (0.0, 20.0, 40.0, 60.0, 80.0, 100.0))
 @figure("mushra", "mean grades of every condition with intervals: over all items, and item by item")
 def mushra(analysis: Analysis) -> Chart | Absent:
     """All items first, then a panel per item."""
-    panels, most, names = IntervalPanels(), 0, system_names(analysis.snapshot)
+    builder, most, names = IntervalPanels(), 0, system_names(analysis.snapshot)
     for question, conditions in _mushra(analysis):
         items = [
             Item(
@@ -260,7 +260,7 @@ def mushra(analysis: Analysis) -> Chart | Absent:
             )
             for c in conditions
         ]
-        panels.add(f"{spaced(question)}, all items", GRADES, items)
+        builder.add(f"{spaced(question)}, all items", GRADES, items)
         every = [item.item for item in conditions[0].items] if conditions else []
         most = max(most, len(every))
         for index, name in enumerate(every):
@@ -275,18 +275,18 @@ def mushra(analysis: Analysis) -> Chart | Absent:
                 for c, i in item_grades
                 if i is not None
             ]
-            panels.add(name, GRADES, items, visible=index < MOST_ITEMS)
+            builder.add(name, GRADES, items, visible=index < MOST_ITEMS)
     caption = (
         "Mean grades with 95% intervals after post-screening (ITU-R BS.1534): over all items, with listeners and items as samples,"
         " and of each item, with listeners as a sample." + first_of(MOST_ITEMS, most, "items")
     )
-    return panels.chart("MUSHRA grades", caption, NO_MUSHRA)
+    return builder.chart("MUSHRA grades", caption, NO_MUSHRA)
 
 
 @figure("mushra-medians", "median and quartiles of the grades of every condition")
 def mushra_medians(analysis: Analysis) -> Chart | Absent:
     """The display that BS.1534 recommends."""
-    panels, names = IntervalPanels("median", letters=False), system_names(analysis.snapshot)
+    builder, names = IntervalPanels("median", letters=False), system_names(analysis.snapshot)
     for question, conditions in _mushra(analysis):
         items = [
             Item(
@@ -299,15 +299,15 @@ def mushra_medians(analysis: Analysis) -> Chart | Absent:
             )
             for c in conditions
         ]
-        panels.add(spaced(question), GRADES, items)
+        builder.add(spaced(question), GRADES, items)
     caption = "Median grade and quartiles of every condition over listeners and items, after post-screening (ITU-R BS.1534)."
-    return panels.chart("MUSHRA medians and quartiles", caption, NO_MUSHRA)
+    return builder.chart("MUSHRA medians and quartiles", caption, NO_MUSHRA)
 
 
 @figure("abx", "share of correct ABX answers by pair of systems, next to guessing")
 def abx(analysis: Analysis) -> Chart | Absent:
     """One panel per question: all answers, then each pair of systems."""
-    panels, names = IntervalPanels(letters=False), system_names(analysis.snapshot)
+    builder, names = IntervalPanels(letters=False), system_names(analysis.snapshot)
     for comparison in analysis.summary.comparisons or ():
         items = [
             Item(
@@ -323,20 +323,20 @@ def abx(analysis: Analysis) -> Chart | Absent:
             )
             for pair in comparison.abx[: MOST_ROWS + 1]
         ]
-        panels.add(
+        builder.add(
             spaced(comparison.question),
             Axis("share correct", 0.0, 1.0, SHARES),
             items,
             lines=(Line(0.5, "guessing"),),
         )
     caption = "Share of correct answers with 95% intervals; guessing gives one half."
-    return panels.chart("Telling systems apart", caption, "no question was asked as an ABX test")
+    return builder.chart("Telling systems apart", caption, "no question was asked as an ABX test")
 
 
 @figure("against-reference", "mean of every system judged next to a reference")
 def against_reference(analysis: Analysis) -> Chart | Absent:
     """One panel per question."""
-    panels, names = IntervalPanels(letters=False), system_names(analysis.snapshot)
+    builder, names = IntervalPanels(letters=False), system_names(analysis.snapshot)
     for comparison in analysis.summary.comparisons or ():
         ordered = sorted(comparison.reference, key=lambda row: -(row.mean.value or 0.0))
         items = [
@@ -349,6 +349,6 @@ def against_reference(analysis: Analysis) -> Chart | Absent:
             for row in ordered[:MOST_ROWS]
         ]
         bounds = analysis.snapshot.study.scale_of(comparison.question).bounds() or (0.0, 1.0)
-        panels.add(spaced(comparison.question), axis("mean", bounds, include=bounds), items)
+        builder.add(spaced(comparison.question), axis("mean", bounds, include=bounds), items)
     caption = "Mean rating next to the reference, with 95% intervals over raters and stimuli."
-    return panels.chart("Next to the reference", caption, "no question was asked next to a reference")
+    return builder.chart("Next to the reference", caption, "no question was asked next to a reference")

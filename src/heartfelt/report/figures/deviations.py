@@ -67,7 +67,7 @@ def brackets(
 def deviation_by_system(analysis: Analysis) -> Chart | Absent:
     """One panel per question with references."""
     names = system_names(analysis.snapshot)
-    panels = IntervalPanels("deviation")
+    builder = IntervalPanels("deviation")
     for question in questions(analysis):
         question_rows = [row for row in analysis.summary.systems or () if row.question == question]
         deviating = [row for row in question_rows if row.means.deviation.value is not None]
@@ -75,16 +75,16 @@ def deviation_by_system(analysis: Analysis) -> Chart | Absent:
         for row in deviating:
             counts = f"{plural(row.means.n_stimuli, 'stimulus', 'stimuli')}, {plural(row.means.n_ratings, 'rating')}"
             cells = {"question": question, "system": row.system}
-            shade = colour(len(panels.panels))
+            shade = colour(len(builder.panels))
             items.append(Item(names[row.system], row.means.deviation, shade, cells, counts))
         marks = brackets(
             analysis, question, "signed", "system", {s.system: names[s.system] for s in deviating}
         )
-        panels.add(question, f"{question} deviation", items, lines=(Line(0.0),), brackets=marks)
+        builder.add(question, f"{question} deviation", items, lines=(Line(0.0),), brackets=marks)
     caption = (
         f"Mean deviation of each system's stimuli from their intents' references, with 95% intervals. {STARS}"
     )
-    return panels.chart("Deviation by system", caption, "no system has a deviation from a reference")
+    return builder.chart("Deviation by system", caption, "no system has a deviation from a reference")
 
 
 @figure(
@@ -95,7 +95,7 @@ def absolute_deviation_by_quadrant(analysis: Analysis) -> Chart | Absent:
     """One panel per question with references: which intents are conveyed best."""
     look = quadrant_look(analysis.snapshot.study)
     quadrants = analysis.summary.quadrants
-    panels = IntervalPanels("absolute_deviation")
+    builder = IntervalPanels("absolute_deviation")
     for question in questions(analysis):
         by_group = {
             row.quadrant: row.absolute_deviation
@@ -112,7 +112,7 @@ def absolute_deviation_by_quadrant(analysis: Analysis) -> Chart | Absent:
                 Item(look.short(group), by_group[group], look.colour(group), cells, look.name(group))
             )
         marks = brackets(analysis, question, "absolute", "quadrant", {g: look.short(g) for g in order})
-        panels.add(question, f"absolute {question} deviation", items, include=[0.0], brackets=marks)
+        builder.add(question, f"absolute {question} deviation", items, include=[0.0], brackets=marks)
     short = [f"{look.short(g)} {look.name(g)}" for g in look.ids if look.short(g) != look.name(g)]
     meaning = f" ({'; '.join(short)})" if short else ""
     caption = (
@@ -120,7 +120,7 @@ def absolute_deviation_by_quadrant(analysis: Analysis) -> Chart | Absent:
         f" intervals. {STARS}"
     )
     reason = "the intents have no quadrants with references"
-    return panels.chart("Absolute deviation by quadrant", caption, reason)
+    return builder.chart("Absolute deviation by quadrant", caption, reason)
 
 
 @figure(
@@ -130,7 +130,7 @@ def absolute_deviation_by_system_and_quadrant(analysis: Analysis) -> Chart | Abs
     """One panel per question: systems in rows, quadrants in columns."""
     look, names = quadrant_look(analysis.snapshot.study), system_names(analysis.snapshot)
     quadrants = analysis.summary.quadrants
-    panels = Panels()
+    builder = Panels()
     for question in questions(analysis):
         by_cell = {
             (row.system, row.quadrant): row
@@ -147,9 +147,9 @@ def absolute_deviation_by_system_and_quadrant(analysis: Analysis) -> Chart | Abs
         )
         high = max(float(row.absolute_deviation) for row in by_cell.values())
         rows, columns = tuple(names[s] for s in systems), tuple(map(look.short, groups))
-        title = lettered(len(panels.panels), question)
-        panels.panels.append(Heatmap(title, rows, columns, cells, "", "intended quadrant", high=high))
-        panels.table += [
+        title = lettered(len(builder.panels), question)
+        builder.panels.append(Heatmap(title, rows, columns, cells, "", "intended quadrant", high=high))
+        builder.table += [
             {
                 "question": question,
                 "system": system,
@@ -164,7 +164,7 @@ def absolute_deviation_by_system_and_quadrant(analysis: Analysis) -> Chart | Abs
         " closer to what was intended."
     )
     reason = "there are no two systems and two quadrants with references"
-    return panels.chart("Absolute deviation by system and quadrant", caption, reason)
+    return builder.chart("Absolute deviation by system and quadrant", caption, reason)
 
 
 def _deviation_cell(row: QuadrantMeans | None, title: str) -> HeatCell:
@@ -181,9 +181,9 @@ def _deviation_cell(row: QuadrantMeans | None, title: str) -> HeatCell:
 def slopes(analysis: Analysis) -> Chart | Absent:
     """One panel per question with references."""
     names = system_names(analysis.snapshot)
-    panels = IntervalPanels("slope")
+    builder = IntervalPanels("slope")
     for question in questions(analysis):
-        shade = colour(len(panels.panels))
+        shade = colour(len(builder.panels))
         items = [
             Item(
                 names[row.system],
@@ -195,23 +195,23 @@ def slopes(analysis: Analysis) -> Chart | Absent:
             for row in analysis.summary.slopes or ()
             if row.question == question
         ]
-        panels.add(question, "slope", items, lines=(Line(1.0, "as intended"), Line(0.0, "no relation")))
+        builder.add(question, "slope", items, lines=(Line(1.0, "as intended"), Line(0.0, "no relation")))
     caption = (
         "Slope of perceived on intended values with 95% intervals. At 1, differences between intents come across"
         " in full; below 1, stimuli are perceived as more neutral than intended; at 0, intents make no difference."
     )
     reason = "no slope of perceived on intended could be fitted"
-    return panels.chart("Slopes of perceived on intended", caption, reason)
+    return builder.chart("Slopes of perceived on intended", caption, reason)
 
 
 @figure("confusion", "share of the stimuli meant for each quadrant or category that were perceived in each")
 def intended_and_perceived(analysis: Analysis) -> Chart | Absent:
     """Intended in rows, perceived in columns: quadrants, or categories where the intents are among the answers."""
-    panels = Panels()
+    builder = Panels()
     quadrants, by_question = analysis.summary.quadrants, analysis.summary.intent_confusion or ()
     if quadrants and any(map(sum, quadrants.confusion.counts)):
         look = quadrant_look(analysis.snapshot.study)
-        _add_confusion(panels, "", quadrants.confusion, look.short, look.name)
+        _add_confusion(builder, "", quadrants.confusion, look.short, look.name)
         title, hits = "Intended and perceived quadrant", quadrants.hit_rate
         caption = (
             "Share of the stimuli meant for each quadrant that were perceived in each; a stimulus on a midline is in"
@@ -219,7 +219,7 @@ def intended_and_perceived(analysis: Analysis) -> Chart | Absent:
         )
     elif by_question:
         for row in by_question:
-            _add_confusion(panels, row.question, row.confusion, spaced, spaced)
+            _add_confusion(builder, row.question, row.confusion, spaced, spaced)
         title, hits = "Intended and perceived category", by_question[0].hit_rate
         caption = "Share of the stimuli of each intent by the answer given most often."
     else:
@@ -227,11 +227,15 @@ def intended_and_perceived(analysis: Analysis) -> Chart | Absent:
         return Absent(f"{no_quadrants}; {why_missing(analysis, 'intent_confusion', 'no intents to confuse')}")
     if hits.value is not None:
         caption += f" {interval(hits, 2)} of all are where they were meant to be."
-    return Chart(title, caption, panels.panels, panels.table)
+    return Chart(title, caption, builder.panels, builder.table)
 
 
 def _add_confusion(
-    panels: Panels, question: str, crossed: Confusion, short: Callable[[str], str], full: Callable[[str], str]
+    builder: Panels,
+    question: str,
+    crossed: Confusion,
+    short: Callable[[str], str],
+    full: Callable[[str], str],
 ) -> None:
     """Add a panel; columns beyond the intended ones are shown if anything is in them."""
     shown = [
@@ -244,11 +248,11 @@ def _add_confusion(
     rows_named, columns_named = (
         [(short(name), full(name)) for name in side] for side in (crossed.rows, columns)
     )
-    panels.panels.append(
+    builder.panels.append(
         confusion(question, rows_named, columns_named, counts, ("intended", "perceived", "stimuli"))
     )
     where = {"question": question} if question else {}
-    panels.table += [
+    builder.table += [
         {**where, "intended": row, "perceived": crossed.columns[j], "stimuli": line[j], "share": shares[j]}
         for row, line, shares in zip(crossed.rows, crossed.counts, crossed.proportions, strict=True)
         for j in shown

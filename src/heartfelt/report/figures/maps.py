@@ -178,7 +178,7 @@ def deviation_maps(analysis: Analysis) -> Chart | Absent:
     groups = {
         (row.quadrant, row.question): row.deviation for row in (quadrants.by_quadrant if quadrants else ())
     }
-    panels = Panels()
+    builder = Panels()
     for part, deviations in (("systems", systems), ("quadrants", groups)):
         points = []
         ids = dict.fromkeys(key for key, question in deviations if question in (across, up))
@@ -193,12 +193,12 @@ def deviation_maps(analysis: Analysis) -> Chart | Absent:
             ends = (*bounds(x), *bounds(y))
             points.append(Point(x.value, y.value, label, shade, SHAPES[index % 4], words, *ends))
         if points:
-            title = lettered(len(panels.panels), part)
+            title = lettered(len(builder.panels), part)
             sides = _square(points, across, up)
-            panels.panels.append(
+            builder.panels.append(
                 PlaneChart(title, *sides, tuple(points), arrows=True, equal=True, named=True)
             )
-        panels.table += [
+        builder.table += [
             {
                 "part": part,
                 "name": point.label,
@@ -216,7 +216,7 @@ def deviation_maps(analysis: Analysis) -> Chart | Absent:
         " the intents, with 95% intervals. The origin is what was intended."
     )
     reason = "no deviation from a reference could be computed"
-    return panels.chart("Deviation from what was intended", caption, reason)
+    return builder.chart("Deviation from what was intended", caption, reason)
 
 
 def _square(points: list[Point], across: str, up: str) -> tuple[Axis, Axis]:

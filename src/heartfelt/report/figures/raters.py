@@ -198,7 +198,7 @@ def rater_groups(analysis: Analysis) -> Chart | Absent:
     groups = analysis.summary.by
     if not groups:
         return Absent(why_missing(analysis, "by", "no column of the raters was named (--by)"))
-    panels = IntervalPanels()
+    builder = IntervalPanels()
     for index, question in enumerate(dict.fromkeys(row.question for row in groups.rows)):
         question_rows = [row for row in groups.rows if row.question == question]
         means, alphas = [], []
@@ -209,11 +209,11 @@ def rater_groups(analysis: Analysis) -> Chart | Absent:
             alpha = row.alpha.estimate
             alphas.append(Item(row.group, alpha, INK, {**cells, "figure": "alpha"}, note))
         visible = index < MOST_QUESTIONS
-        panels.add(f"{question}: mean", "mean", means, visible=visible)
-        panels.add(f"{question}: Krippendorff alpha", "alpha", alphas, include=[0.0], visible=visible)
+        builder.add(f"{question}: mean", "mean", means, visible=visible)
+        builder.add(f"{question}: Krippendorff alpha", "alpha", alphas, include=[0.0], visible=visible)
     caption = (
         f"Raters by {groups.column}: the mean rating and the agreement of each group, with 95% intervals that take its"
         " raters and the stimuli as samples. Groups may have rated different stimuli; the table of differences compares"
         " them on the same ones."
     )
-    return panels.chart("Groups of raters", caption, "no group of raters is large enough")
+    return builder.chart("Groups of raters", caption, "no group of raters is large enough")

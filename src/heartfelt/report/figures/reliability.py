@@ -121,12 +121,12 @@ def mean_ratings(ratings_per_item: Mapping[str, int]) -> float | None:
 def ceiling(analysis: Analysis) -> Chart | Absent:
     """One panel per question: overall, per system and within cells, next to what cell means and one rater reach."""
     names, parts = system_names(analysis.snapshot), reliability_parts(analysis)
-    panels = IntervalPanels(letters=False)
+    builder = IntervalPanels(letters=False)
     question_count = 0
     for question, part in parts.items():
         items = _ceiling_items(question, part.ceiling, names)
         value = Axis(f"highest {_metric(part.ceiling)} to expect", 0.0, 1.0, FIFTHS)
-        panels.add(question, value, items, bars=True, visible=question_count < MOST_PANELS)
+        builder.add(question, value, items, bars=True, visible=question_count < MOST_PANELS)
         question_count += bool(items)
     caption = (
         "The highest score any predictor can be expected to reach against these labels, with 95% intervals: over"
@@ -134,7 +134,7 @@ def ceiling(analysis: Analysis) -> Chart | Absent:
         " cell means, which know only system and intent, and by one rater against the others."
     )
     caption += first_of(MOST_PANELS, question_count)
-    return panels.chart("Ceiling", caption, "the ceiling could not be estimated for any question")
+    return builder.chart("Ceiling", caption, "the ceiling could not be estimated for any question")
 
 
 def _metric(ceilings: Ceilings) -> str:

@@ -147,7 +147,7 @@ def trace_agreement(analysis: Analysis) -> Chart | Absent:
     results = analysis.summary.traces
     if not results:
         return Absent(why_missing(analysis, "traces", NO_TRACES))
-    panels = IntervalPanels("ccc")
+    builder = IntervalPanels("ccc")
     for index, question in enumerate(results):
         rows = {
             "two raters": question.pairwise,
@@ -165,13 +165,15 @@ def trace_agreement(analysis: Analysis) -> Chart | Absent:
             for label, estimate in rows.items()
         ]
         title = spaced(question.question)
-        panels.add(title, "CCC, mean over stimuli", items, include=[0.0, 1.0], visible=index < MOST_QUESTIONS)
+        builder.add(
+            title, "CCC, mean over stimuli", items, include=[0.0, 1.0], visible=index < MOST_QUESTIONS
+        )
     caption = (
         "Lin's concordance correlation of traces, means over stimuli with 95% intervals that take stimuli as the sample. The"
         " ceilings are what a perfect predictor of the shared course can expect with one rater, and with the mean of the"
         " raters of a stimulus."
     )
-    return panels.chart("Agreement of traces", caption, "no stimulus has the traces of two raters")
+    return builder.chart("Agreement of traces", caption, "no stimulus has the traces of two raters")
 
 
 @figure("trace-lags", "how much later or earlier than the others each rater moves")
@@ -180,7 +182,7 @@ def trace_lags(analysis: Analysis) -> Chart | Absent:
     results = analysis.summary.traces
     if not results:
         return Absent(why_missing(analysis, "traces", NO_TRACES))
-    panels, cut = IntervalPanels("lag"), False
+    builder, cut = IntervalPanels("lag"), False
     for index, question in enumerate(results):
         unit = "seconds" if question.timed else "samples"
         items = sorted(
@@ -197,14 +199,14 @@ def trace_lags(analysis: Analysis) -> Chart | Absent:
         shown = several if len(several) <= MOST_RATERS else several[:half] + several[-half:]
         cut |= len(shown) < len(items)
         title = spaced(question.question)
-        panels.add(
+        builder.add(
             title,
             f"later than the others ({unit})",
             shown,
             lines=(Line(0.0),),
             visible=index < MOST_QUESTIONS,
         )
-        panels.add("", "", [item for item in items if item not in shown], visible=False)
+        builder.add("", "", [item for item in items if item not in shown], visible=False)
     caption = (
         "A rater's lag is the shift at which the trace follows the mean of the others best, averaged over stimuli, with 95%"
         " intervals over stimuli; positive is later."
@@ -212,7 +214,7 @@ def trace_lags(analysis: Analysis) -> Chart | Absent:
     caption += (
         " The latest and the earliest raters are drawn, of those with several stimuli if any." if cut else ""
     )
-    return panels.chart("Lags of raters", caption, "no rater's trace follows the others")
+    return builder.chart("Lags of raters", caption, "no rater's trace follows the others")
 
 
 def _lag(question: str, rater: str, lag: Estimate, unit: str) -> Item:

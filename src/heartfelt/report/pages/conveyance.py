@@ -80,16 +80,16 @@ def write_conveyance(conveyed: Conveyed, folder: Path | str, *, replace: bool = 
 def _chart(
     rows: Sequence[SystemDeviation | SystemSlope], key: str, title: str, line: float, words: str
 ) -> Chart | Absent:
-    panels = IntervalPanels()
+    builder = IntervalPanels()
     for question in dict.fromkeys(row.question for row in rows):
         items = []
         for row in rows:
             if row.question == question:
                 every = row.system == "all"
-                name, shade = ("all systems", INK) if every else (row.system, colour(len(panels.panels)))
+                name, shade = ("all systems", INK) if every else (row.system, colour(len(builder.panels)))
                 items.append(Item(name, _estimate(row), shade, {"question": question, "system": row.system}))
-        panels.add(question, key, items, lines=(Line(line),))
-    return panels.chart(title, f"{title} by system with 95% intervals. {words}", "nothing could be computed")
+        builder.add(question, key, items, lines=(Line(line),))
+    return builder.chart(title, f"{title} by system with 95% intervals. {words}", "nothing could be computed")
 
 
 def _page(conveyed: Conveyed, charts: dict[str, Chart | Absent], target: Path) -> ReportPage:

@@ -50,7 +50,7 @@ def experiment_charts(experiment: Experiment) -> dict[str, Chart | Absent]:
 def _intervals(experiment: Experiment) -> Chart | Absent:
     """Every condition's score, and the ceiling of each part that was tested on."""
     numeric = all(row.accuracy is None for row in experiment.rows)
-    panels = IntervalPanels("pearson" if numeric else "score")
+    builder = IntervalPanels("pearson" if numeric else "score")
     for question in experiment.questions:
         rows = [row for row in experiment.rows if row.question == question]
         items = [
@@ -76,8 +76,8 @@ def _intervals(experiment: Experiment) -> Chart | Absent:
         for part, row in {row.tested_on: row for row in rows}.items():
             name = "ceiling" if len({row.tested_on for row in rows}) == 1 else f"ceiling: {part}"
             items.append(Item(name, row.ceiling, SOFT, {"question": question, "condition": name}))
-        panels.add(question, SCORES[rows[0].metric][0], items, reach=(0.0, 1.0))
-    return panels.chart(
+        builder.add(question, SCORES[rows[0].metric][0], items, reach=(0.0, 1.0))
+    return builder.chart(
         TITLES[experiment.kind],
         f"{experiment.about} 95% intervals; the ceiling is that of the labels.",
         "no score is defined",

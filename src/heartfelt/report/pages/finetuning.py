@@ -114,7 +114,7 @@ def _series(curves: dict[str, list[tuple[int, float]]]) -> tuple[Series, ...]:
 
 def scores_chart(scores: Sequence[PartScore]) -> Chart | Absent:
     """Metrics with intervals next to their ceilings, one panel per part and question."""
-    panels = IntervalPanels()
+    builder = IntervalPanels()
     for part, source, task in dict.fromkeys((score.part, score.source, score.task) for score in scores):
         items = []
         for score in scores:
@@ -129,10 +129,10 @@ def scores_chart(scores: Sequence[PartScore]) -> Chart | Absent:
                 Item(f"{score.metric}{over}: ceiling", score.ceiling, SOFT, {**cells, "what": "ceiling"})
             )
         if items:
-            panels.add(f"{task}, {f'{part} {source}'.strip()}", "score", items, reach=(0.0, 1.0))
+            builder.add(f"{task}, {f'{part} {source}'.strip()}", "score", items, reach=(0.0, 1.0))
     caption = "Scores on stimuli that were neither trained on nor used to stop training, with the ceiling of the labels."
     caption += " 95% intervals."
-    return panels.chart("How well the model predicts", caption, "no score could be computed")
+    return builder.chart("How well the model predicts", caption, "no score could be computed")
 
 
 def _page(result: FineTuned, charts: dict[str, Chart | Absent]) -> ReportPage:

@@ -38,7 +38,7 @@ def difference_words(difference: SystemDifference) -> str:
 
 def systems_chart(result: PreparationResult) -> Chart | Absent:
     """A panel per measure, a row per system."""
-    panels = IntervalPanels()
+    builder = IntervalPanels()
     for difference in result.differences:
         items = [
             Item(system, mean, colour(index), {"measure": difference.measure, "system": system})
@@ -48,8 +48,8 @@ def systems_chart(result: PreparationResult) -> Chart | Absent:
         levels = [end for peer in result.differences if "loudness" in difference.measure and "loudness" in peer.measure
                   for mean in peer.means.values() for end in (mean.low, mean.high) if end is not None]  # fmt: skip
         varies = len({mean.value for mean in difference.means.values()}) > 1
-        panels.add(difference.measure, difference.measure, items, reach=levels, visible=varies)
-    return panels.chart(
+        builder.add(difference.measure, difference.measure, items, reach=levels, visible=varies)
+    return builder.chart(
         "Systems before and after preparation", _ABOUT, "fewer than two systems can be compared"
     )
 

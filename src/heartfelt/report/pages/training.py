@@ -40,7 +40,7 @@ def write_evaluation(trained: Trained, folder: Path) -> Path:
 
 def evaluation_chart(scores: Sequence[ProtocolScore]) -> Chart | Absent:
     """Correlations with their ceilings, one panel per question and panel of raters."""
-    panels = IntervalPanels()
+    builder = IntervalPanels()
     for question, side in dict.fromkeys((score.question, score.raters) for score in scores):
         items = []
         for score in scores:
@@ -55,12 +55,12 @@ def evaluation_chart(scores: Sequence[ProtocolScore]) -> Chart | Absent:
                     items.append(
                         Item(f"{name}: {score_name}", estimate, shade, {**cells, "what": score_name})
                     )
-        panels.add(f"{question}, {PANELS[side]}", "Pearson r", items, reach=(0.0, 1.0))
+        builder.add(f"{question}, {PANELS[side]}", "Pearson r", items, reach=(0.0, 1.0))
     caption = (
         "Correlation of predictions with labels, each stimulus predicted by a head chosen and fitted without it; next to it"
         " the ceiling of the labels and what cell means reach. 95% intervals."
     )
-    return panels.chart("How well the model predicts", caption, "no correlation could be computed")
+    return builder.chart("How well the model predicts", caption, "no correlation could be computed")
 
 
 def _page(trained: Trained, charts: Charts) -> ReportPage:

@@ -106,15 +106,15 @@ def markdown(result: WordStatistics) -> str:
 
 def words_chart(result: WordStatistics) -> Chart | Absent:
     """A panel per measure, a row per set of texts."""
-    panels = IntervalPanels()
+    builder = IntervalPanels()
     for measure in CHART_MEASURES:
         items = [
             Item(name, getattr(corpus, measure), colour(index), {"measure": MEASURES[measure], "texts": name})
             for index, (name, corpus) in enumerate(result.corpora.items())
         ]
-        panels.add(MEASURES[measure], MEASURES[measure], items)
+        builder.add(MEASURES[measure], MEASURES[measure], items)
     caption = "Words per text and how varied the words are. Intervals over texts at 95%; none where a set has few texts."
-    return panels.chart("Words", caption, "there are no words")
+    return builder.chart("Words", caption, "there are no words")
 
 
 def write_words(result: WordStatistics, folder: Path) -> Path:

@@ -156,12 +156,12 @@ def _slice_chart(scores: Scores, task: ScoringTask, model: str, column: str, col
     ]
     overall = scores.headline(task.id, model, "estimate")
     lines = () if overall.value is None else (Line(overall.value, "all"),)
-    panels = IntervalPanels(letters=False)
-    panels.add("", scores.metric_title(task.headline), items, lines=lines)
+    builder = IntervalPanels(letters=False)
+    builder.add("", scores.metric_title(task.headline), items, lines=lines)
     caption = f"On the answered items of each {spaced(column)}, with 95% intervals over stimuli. Small slices say little."
     if left_out:
         caption += f" {plural(left_out, 'slice')} more are in the bench's own report."
-    chart = panels.chart(f"{spaced(task.id)} by {spaced(column)}", caption, "")
+    chart = builder.chart(f"{spaced(task.id)} by {spaced(column)}", caption, "")
     return chart if isinstance(chart, Chart) else None
 
 
