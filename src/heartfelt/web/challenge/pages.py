@@ -139,7 +139,7 @@ def leaderboard_page(challenge: Challenge) -> str:
             joined(_link("/final.json", "final.json"), _link("/final.csv", "final.csv")),
         )
     sections = [*([] if final is None else final_sections(final)), *running, more]
-    return render(ReportPage(challenge.title, "Board", sections, facts=_facts(challenge)))
+    return render(ReportPage(challenge.title, "Leaderboard", sections, facts=_facts(challenge)))
 
 
 def final_page(challenge: Challenge, final: Final) -> str:
