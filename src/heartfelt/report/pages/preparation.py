@@ -67,7 +67,7 @@ def preparation_section(result: PreparationResult, link: str) -> Section:
         "How the stimuli were prepared",
         "",
         html,
-        "PreparationResult",
+        "Preparation",
         f"{done}; {number(remarks)} with a remark",
     )
 
@@ -116,6 +116,6 @@ def write_preparation(result: PreparationResult, folder: Path) -> Path:
         write_text(staging / "stimuli.csv", csv_text(stimuli_table(result)))
         write_json(staging / "prepare.json", result)
         write_text(
-            staging / "report.html", render(ReportPage("PreparationResult", result.study, sections, charts))
+            staging / "report.html", render(ReportPage("Preparation", result.study, sections, charts))
         )
     return folder
