@@ -45,7 +45,7 @@ DIFFERS = "*"
 
 def by_system(scores: Scores, task: ScoringTask) -> Chart | Absent:
     """Mean prediction and mean label of every system, one panel per model, with the calibration line."""
-    panels = Panels()
+    builder = Panels()
     rows = [row for row in scores.parts.calibrations if row.task == task.id and row.systems]
     for row in rows[:MOST_PANELS]:
         points = [_system_point(position, system) for position, system in enumerate(row.systems)]
@@ -60,7 +60,7 @@ def by_system(scores: Scores, task: ScoringTask) -> Chart | Absent:
         across, up = [point.x for point in points], [v for p in points for v in (p.y, p.yl, p.yh)]
         quantity = "probability given" if row.of == PROBABILITIES else "mean prediction"
         shown = "share right" if row.of == PROBABILITIES else "mean label"
-        panels.panels.append(
+        builder.panels.append(
             PlaneChart(
                 row.model,
                 axis(quantity, [*across, *up]),
@@ -72,7 +72,7 @@ def by_system(scores: Scores, task: ScoringTask) -> Chart | Absent:
                 note=f"slope {interval(row.over_stimuli.slope, 2)}" if slope is not None else "",
             )
         )
-        panels.table += [
+        builder.table += [
             {"model": row.model, "system": s.system, "prediction": s.prediction, "label": s.label.value}
             for s in row.systems
         ]
@@ -82,7 +82,7 @@ def by_system(scores: Scores, task: ScoringTask) -> Chart | Absent:
         " all stimuli."
     )
     reason = "No model gives numbers or probabilities for two or more systems."
-    return panels.chart(f"Calibration by system: {spaced(task.id)}", caption, reason)
+    return builder.chart(f"Calibration by system: {spaced(task.id)}", caption, reason)
 
 
 def _system_point(position: int, row: SystemBias) -> Point:
@@ -99,11 +99,11 @@ def failures(scores: Scores, task: ScoringTask) -> Chart | Absent:
     parts = list(dict.fromkeys((row.column, row.value) for row in rows))[:MOST_PARTS]
     models = list(dict.fromkeys(row.model for row in rows))
     by_part = {(row.column, row.value, row.model): row for row in rows}
-    panels = Panels()
+    builder = Panels()
     if parts:
         cells = tuple(tuple(_part_cell(by_part.get((*part, model))) for model in models) for part in parts)
         most = max((cell.value for line in cells for cell in line if cell.value is not None), default=1.0)
-        panels.panels.append(
+        builder.panels.append(
             Heatmap(
                 "",
                 tuple(f"{spaced(column)}: {spaced(value)}" for column, value in parts),
@@ -114,7 +114,7 @@ def failures(scores: Scores, task: ScoringTask) -> Chart | Absent:
                 high=max(most, 1e-9),
             )
         )
-    panels.table += [
+    builder.table += [
         {
             "model": row.model,
             "column": row.column,
@@ -137,7 +137,7 @@ def failures(scores: Scores, task: ScoringTask) -> Chart | Absent:
         f"Darker is worse: {measure} beyond {noise} (the error itself where that is not known). A star marks parts"
         " that differ from the other items beyond chance (Holm over all parts shown)."
     )
-    return panels.chart(f"Where models fail: {spaced(task.id)}", caption, "Errors are not given by part.")
+    return builder.chart(f"Where models fail: {spaced(task.id)}", caption, "Errors are not given by part.")
 
 
 def _part_cell(row: PartError | None) -> HeatCell:

@@ -65,22 +65,25 @@ def correlations(result: SystemDistances) -> pl.DataFrame:
 
 
 def _distances_chart(result: SystemDistances) -> Chart | Absent:
-    panels = IntervalPanels("distance")
+    builder = IntervalPanels("distance")
     for metric in dict.fromkeys(row.metric for row in result.systems):
         items = [
             Item(
-                row.system, row.distance, colour(len(panels.panels)), {"metric": metric, "system": row.system}
+                row.system,
+                row.distance,
+                colour(len(builder.panels)),
+                {"metric": metric, "system": row.system},
             )
             for row in result.systems
             if row.metric == metric
         ]
-        panels.add(metric, "distance", items)
-    return panels.chart("Distance by system", ABOUT, "no distance could be computed")
+        builder.add(metric, "distance", items)
+    return builder.chart("Distance by system", ABOUT, "no distance could be computed")
 
 
 def _plane(result: SystemDistances) -> Chart | Absent:
     """People's mean against distance, a panel per metric and question."""
-    panels = Panels()
+    builder = Panels()
     means = {(row.question, row.system): row.mean for row in result.means}
     for metric, question in dict.fromkeys((row.metric, row.question) for row in result.closeness):
         points: list[Point] = []
@@ -106,7 +109,7 @@ def _plane(result: SystemDistances) -> Chart | Absent:
                 )
             )
             cells = {"metric": metric, "question": question, "system": row.system}
-            panels.table.append(
+            builder.table.append(
                 {
                     **cells,
                     **numbers(row.distance, metric, prefix=f"{metric}_"),
@@ -116,9 +119,9 @@ def _plane(result: SystemDistances) -> Chart | Absent:
         if points:
             across = axis(metric, [end for point in points for end in (point.x, point.xl, point.xh)])
             up = axis(f"mean {question}", [end for point in points for end in (point.y, point.yl, point.yh)])
-            panels.panels.append(PlaneChart(f"{metric}, {question}", across, up, tuple(points), named=True))
+            builder.panels.append(PlaneChart(f"{metric}, {question}", across, up, tuple(points), named=True))
     caption = "Each point is a system: its distance across, people's mean up. Bars are 95% intervals."
-    return panels.chart(
+    return builder.chart(
         "Distance and people's means", caption, "People's means of the systems are not known."
     )
 

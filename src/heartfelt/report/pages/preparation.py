@@ -115,7 +115,5 @@ def write_preparation(result: PreparationResult, folder: Path) -> Path:
     with whole_folder(folder) as staging, drawing(charts, staging / "figures"):
         write_text(staging / "stimuli.csv", csv_text(stimuli_table(result)))
         write_json(staging / "prepare.json", result)
-        write_text(
-            staging / "report.html", render(ReportPage("Preparation", result.study, sections, charts))
-        )
+        write_text(staging / "report.html", render(ReportPage("Preparation", result.study, sections, charts)))
     return folder

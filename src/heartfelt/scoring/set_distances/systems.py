@@ -86,9 +86,7 @@ class DistanceOptions:
     def __post_init__(self) -> None:
         for name in self.metrics:
             if name not in METRICS:
-                raise InputError(
-                    f"There is no distance '{name}'.", suggestion(name, METRICS, "Distances")
-                )
+                raise InputError(f"There is no distance '{name}'.", suggestion(name, METRICS, "Distances"))
         corrections = get_args(Correction)
         if self.correction not in corrections:
             words = suggestion(self.correction, corrections, "Corrections")
