@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from heartfelt.analysis import Analysis
-from heartfelt.analysis.comparison_results import MushraCondition, SetComparison
+from heartfelt.analysis.comparison_results import ComparisonQuestion, MushraCondition
 from heartfelt.analysis.results import ALL
 from heartfelt.report.charts import (
     Absent,
@@ -38,15 +38,15 @@ SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
 ROLES = {"member": COLOURS[0], "hidden-reference": COLOURS[2], "anchor": SOFT}
 
 
-def _compared(analysis: Analysis) -> list[SetComparison]:
+def _compared(analysis: Analysis) -> list[ComparisonQuestion]:
     return [comparison for comparison in analysis.summary.comparisons or () if comparison.contestants]
 
 
-def _names(analysis: Analysis, comparison: SetComparison) -> DisplayNames:
+def _names(analysis: Analysis, comparison: ComparisonQuestion) -> DisplayNames:
     return system_names(analysis.snapshot) if comparison.of == "system" else DisplayNames()
 
 
-def _unit(comparison: SetComparison) -> str:
+def _unit(comparison: ComparisonQuestion) -> str:
     return "grades" if comparison.scale == "preference" else "log odds"
 
 

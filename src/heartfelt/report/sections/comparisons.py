@@ -9,10 +9,10 @@ from heartfelt.analysis.comparison_results import (
     AbxPair,
     AgainstReference,
     ComparedPair,
+    ComparisonQuestion,
     Contestant,
     MushraCondition,
     MushraListener,
-    SetComparison,
 )
 from heartfelt.analysis.results import ALL
 from heartfelt.report.charts import Charts
@@ -65,7 +65,7 @@ def comparisons(analysis: Analysis, charts: Charts) -> Section | None:
     return Section("comparisons", "How stimuli compare", lead, html, "Comparisons")
 
 
-def _sides(charts: Charts, every: list[SetComparison]) -> Markup:
+def _sides(charts: Charts, every: list[ComparisonQuestion]) -> Markup:
     """The order of presentation and the raters, where there is something to show of each."""
     names = ["order-effect"] if any(comparison.order for comparison in every) else []
     names += ["comparison-raters"] if any(comparison.consistency for comparison in every) else []
@@ -86,7 +86,7 @@ def mushra(analysis: Analysis, charts: Charts) -> Section | None:
     return Section("mushra", "MUSHRA grades", MUSHRA_LEAD, html, "MUSHRA")
 
 
-def _question(analysis: Analysis, comparison: SetComparison) -> Markup:
+def _question(analysis: Analysis, comparison: ComparisonQuestion) -> Markup:
     names = system_names(analysis.snapshot) if comparison.of == "system" else DisplayNames()
     about = spaced(comparison.question)
     if comparison.why_missing:
@@ -108,7 +108,7 @@ def _question(analysis: Analysis, comparison: SetComparison) -> Markup:
     )
 
 
-def _contestants(about: str, comparison: SetComparison, names: DisplayNames) -> Markup:
+def _contestants(about: str, comparison: ComparisonQuestion, names: DisplayNames) -> Markup:
     columns: Columns[Contestant] = {
         comparison.of: lambda row: names[row.name],
         "strength": lambda row: row.strength,
@@ -123,7 +123,7 @@ def _contestants(about: str, comparison: SetComparison, names: DisplayNames) -> 
     return table_of(caption, comparison.contestants, columns)
 
 
-def _pairs(about: str, comparison: SetComparison, names: DisplayNames) -> Markup:
+def _pairs(about: str, comparison: ComparisonQuestion, names: DisplayNames) -> Markup:
     mean = "mean grade for a" if comparison.scale == "preference" else "share for a"
     columns: Columns[ComparedPair] = {
         "a": lambda row: names[row.a],
@@ -141,7 +141,7 @@ def _pairs(about: str, comparison: SetComparison, names: DisplayNames) -> Markup
     return folded(f"{about}: all {plural(len(comparison.pairs), 'pair')}", content)
 
 
-def _tests(about: str, comparison: SetComparison) -> Markup:
+def _tests(about: str, comparison: ComparisonQuestion) -> Markup:
     """The order effect, ties and transitivity in a small table."""
     lines: list[list[CellValue]] = []
     if comparison.order is not None:
@@ -157,7 +157,7 @@ def _tests(about: str, comparison: SetComparison) -> Markup:
     return table(f"{about}: order, ties and transitivity", ["what", "value", "p"], lines)
 
 
-def _agreement(about: str, comparison: SetComparison) -> Markup:
+def _agreement(about: str, comparison: ComparisonQuestion) -> Markup:
     agreement = comparison.agreement
     lines: list[list[CellValue]] = []
     if agreement is not None:
@@ -184,7 +184,7 @@ def _agreement(about: str, comparison: SetComparison) -> Markup:
     return table(f"{about}: agreement on pairs, and what a predictor can expect", ["what", "value"], lines)
 
 
-def _abx(about: str, comparison: SetComparison, names: DisplayNames) -> Markup:
+def _abx(about: str, comparison: ComparisonQuestion, names: DisplayNames) -> Markup:
     columns: Columns[AbxPair] = {
         "systems": lambda row: "all pairs" if row.a == ALL else f"{names[row.a]}, {names[row.b]}",
         "share correct": lambda row: row.share,
@@ -197,7 +197,7 @@ def _abx(about: str, comparison: SetComparison, names: DisplayNames) -> Markup:
     return table_of(f"{about}: ABX, exact tests", comparison.abx, columns)
 
 
-def _reference(about: str, comparison: SetComparison, names: DisplayNames) -> Markup:
+def _reference(about: str, comparison: ComparisonQuestion, names: DisplayNames) -> Markup:
     columns: Columns[AgainstReference] = {
         "system": lambda row: names[row.system],
         "mean (DMOS)": lambda row: row.mean,
@@ -206,7 +206,7 @@ def _reference(about: str, comparison: SetComparison, names: DisplayNames) -> Ma
     return table_of(f"{about}: next to the reference, with 95% intervals", comparison.reference, columns)
 
 
-def _raters(comparison: SetComparison) -> Markup:
+def _raters(comparison: ComparisonQuestion) -> Markup:
     columns: Columns[RaterConsistency] = {
         "rater": lambda row: str(row.rater),
         "comparisons": lambda row: row.comparisons,
@@ -223,7 +223,7 @@ def _raters(comparison: SetComparison) -> Markup:
     return folded(f"{about}: every rater", content)
 
 
-def _conditions(analysis: Analysis, comparison: SetComparison) -> Markup:
+def _conditions(analysis: Analysis, comparison: ComparisonQuestion) -> Markup:
     names, grades = system_names(analysis.snapshot), comparison.mushra
     columns: Columns[MushraCondition] = {
         "condition": lambda row: names[row.name],
@@ -238,7 +238,7 @@ def _conditions(analysis: Analysis, comparison: SetComparison) -> Markup:
     )
 
 
-def _listeners(comparison: SetComparison) -> Markup:
+def _listeners(comparison: ComparisonQuestion) -> Markup:
     grades = comparison.mushra
     if grades is None:
         return Markup("")
