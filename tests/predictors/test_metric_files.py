@@ -73,7 +73,7 @@ def test_every_metric_of_versas_results_is_a_model(data: Snapshot, tmp_path: Pat
     problems = done.predictions.filter(model="sir", ok=False)["problem"].unique().to_list()
     assert problems == ["the file's sir is inf"]
     assert any(note.startswith("Lower is better of mcd and universa_wer:") for note in done.scores.notes)
-    assert done.scores.about["mcd"].display_name == "mcd (lower is better)"
+    assert done.scores.model_info["mcd"].display_name == "mcd (lower is better)"
 
 
 def test_a_mean_opinion_score_is_moved_onto_the_scale_and_anything_else_is_a_score(

@@ -70,7 +70,7 @@ def test_a_budget_is_for_the_whole_bench(kept: bool, served: Served, data: Snaps
     assert problems(bench, "constant") == [None] * 6
     lost = [text for text in problems(bench, "two") if text is not None]
     assert lost == ["not asked: the budget has no room for another request (8 of 8 spent)"] * 4
-    usage = bench.scores.about["one"].usage
+    usage = bench.scores.model_info["one"].usage
     assert usage is not None
     assert (usage.cost, usage.items, usage.cost_per_item) == (6.0, 6, 1.0)
 

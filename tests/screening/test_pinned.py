@@ -57,7 +57,7 @@ def test_a_pattern_that_matches_elsewhere_is_not_joined() -> None:
 
 @pytest.mark.slow
 def test_raters_who_met_the_same_cells_are_not_joined_without_what_the_stimuli_predict() -> None:
-    panel = screen(PANELS["parallel"](), "flag-only, level=0.3", seed=3)
+    panel = screen(PANELS["parallel"](), "flag-only, alpha=0.3", seed=3)
     row = panel.pairs.filter(pl.col("rater") == "alike1").row(0, named=True)
     assert row["p_adjusted"] < 0.3
     assert row["p_residual"] > 0.05

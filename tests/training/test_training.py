@@ -86,7 +86,7 @@ def test_as_a_predictor_it_keeps_training_stimuli_out_of_fold(
         assert result["ok"].all()
         assert result["note"].str.contains("out of fold").all()
         left_out = {
-            retained.stimulus: retained.values["valence"] for retained in made.model.out_of_fold.values()
+            retained.stimulus: retained.predicted["valence"] for retained in made.model.out_of_fold.values()
         }
         for stimulus, value, low, high in result.select("stimulus", "value", "low", "high").iter_rows():
             assert value == pytest.approx(left_out[stimulus])

@@ -12,7 +12,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import polars as pl
@@ -32,7 +32,7 @@ from heartfelt.scoring.manifest import (
     rounded,
 )
 from heartfelt.scoring.options import ScoreOptions
-from heartfelt.scoring.scores import Scores
+from heartfelt.scoring.scores import LAYOUT, Scores
 from heartfelt.serialization import dumps, from_json, read_json, to_json
 
 SCORES, TABLE, MANIFEST = "scores.json", "scores.csv", "manifest.json"
@@ -155,7 +155,10 @@ def verify(now: PinnedScores, manifest: Path) -> Verification:
     numbers: list[Difference] = []
     earlier = folder / SCORES
     if not same and earlier.is_file():
-        numbers = differences(json.loads(earlier.read_text("utf-8")), json.loads(now.text))
+        content = json.loads(earlier.read_text("utf-8"))
+        if before.heartfelt_score < LAYOUT:
+            content = replace(from_json(Scores, content), heartfelt_scores=LAYOUT)
+        numbers = differences(content, json.loads(now.text))
     return Verification(same, tuple(facts), tuple(numbers))
 
 

@@ -191,7 +191,7 @@ def _show(result: Bench) -> None:
     import polars as pl
 
     show_scores(result.scores)
-    for model, info in result.scores.about.items():
+    for model, info in result.scores.model_info.items():
         if (usage := info.usage) is not None:
             cost = "" if usage.cost is None else f", cost {money(usage.cost)}"
             cost += "" if usage.cost_per_item is None else f" ({money(usage.cost_per_item)} per item)"

@@ -285,5 +285,5 @@ def submissions(
         scores = ", ".join(f"{task} {value:g}" for task, value in entry.published.items())
         final = "  (counts in the final ranking)" if entry.final else ""
         say(
-            f"{entry.received}  {entry.status:8}  {entry.model}  {entry.problem or scores}{final}  {entry.id}"
+            f"{entry.received}  {entry.status:8}  {entry.name}  {entry.problem or scores}{final}  {entry.id}"
         )

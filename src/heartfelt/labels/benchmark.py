@@ -178,7 +178,8 @@ class TableEntry:
 class Manifest:
     """What a benchmark's folder says about itself."""
 
-    layout: int = field(metadata={"key": "heartfelt_benchmark"})
+    heartfelt_benchmark: int
+    """The layout of the folder."""
     hash: str
     study: Mapping[str, str]
     split: SplitOptions

@@ -83,7 +83,7 @@ class Run(ShortRepr):
 
     model: str
     identity: str
-    info: PredictorInfo = field(metadata={"key": "predictor"})
+    predictor: PredictorInfo
     """Which model it was: a name for people, a version and a hash."""
     counts: Mapping[str, int]
     """items, answered, failed, kept (from earlier runs), cached, asked (questions put in this run, retries included)."""

@@ -78,8 +78,8 @@ def _board(runs: Sequence[ScoredRun]) -> Board:
             scores.append(replace(score, model=name))
             origin[name] = (run.name, model)
             ceilings.add(score.ceiling.value)
-            if model in run.scores.about:
-                about[name] = run.scores.about[model]
+            if model in run.scores.model_info:
+                about[name] = run.scores.model_info[model]
             covered = run.scores.coverage[model].get(task.id)
             coverage.setdefault(name, {}).update({} if covered is None else {task.id: covered})
             rows = run.items.filter((pl.col("task") == task.id) & (pl.col("model") == model))
@@ -106,9 +106,9 @@ def _board(runs: Sequence[ScoredRun]) -> Board:
             )
     joined = replace(
         first,
-        version=__version__,
+        heartfelt_version=__version__,
         models=tuple(coverage),
-        about=about,
+        model_info=about,
         tasks=tuple(tasks.values()),
         metrics={name: metric for run in runs for name, metric in run.scores.metrics.items()},
         coverage=coverage,

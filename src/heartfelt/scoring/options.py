@@ -96,13 +96,13 @@ class ScoreOptions:
     folds: int = 5
     seed: int = 0
     resamples: int = 10_000
-    confidence: float = field(default=0.95, metadata={"key": "level"})
+    confidence: float = field(default=0.95, metadata={"formerly": "level"})
     slices: tuple[str, ...] | None = field(default=None, metadata={"skip": True})
     selection: Selection = Selection()
     ties: Literal["missing", "lowest"] = "missing"
     part: str | None = None
     systems: Mapping[str, Mapping[str, float]] | None = field(default=None, metadata={"skip": True})
-    systems_from: str = field(default="the scored clips", metadata={"key": "system_truth"})
+    systems_from: str = field(default="the scored clips", metadata={"formerly": "system_truth"})
     ceilings: bool = field(default=True, metadata={"skip": True})
     interval_confidence: float = 0.9
     claimed: Mapping[str, float] = field(default_factory=dict, metadata={"skip": True})

@@ -139,7 +139,7 @@ def score(
         title=say(study.title) or study.name,
         hash=truth.hash,
         models=tuple(models),
-        about={name: about.get(name, ModelInfo(name, name)) for name in models},
+        model_info={name: about.get(name, ModelInfo(name, name)) for name in models},
         options=options,
         tasks=tuple(tasks),
         metrics={name: info for name, info in METRICS.items() if name in metrics},

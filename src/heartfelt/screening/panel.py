@@ -26,12 +26,12 @@ class PanelCounts:
     """What screening did, in numbers."""
 
     raters: int
-    retained: int = field(metadata={"key": "kept"})
+    retained: int = field(metadata={"formerly": "kept"})
     dropped: int
     flagged: int
     flagged_by_standards: int
     ratings: int
-    ratings_retained: int = field(metadata={"key": "ratings_kept"})
+    ratings_retained: int = field(metadata={"formerly": "ratings_kept"})
 
 
 @dataclass(frozen=True, slots=True)

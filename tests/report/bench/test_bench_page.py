@@ -169,7 +169,7 @@ def test_tokens_and_cost_are_on_the_page(numbered: Scores, folder: Path) -> None
     usage = Usage(36, 32_400, 1_440, 2, 0.1188, ("m-1",), ())
     about = {"poor": ModelInfo("poor", "poor", usage=usage)}
     shown = next(
-        section for section in score_sections(replace(numbered, about=about)) if section.id == "usage"
+        section for section in score_sections(replace(numbered, model_info=about)) if section.id == "usage"
     )
     for words in ("poor", "m-1", "32,400", "1,440", "0.1188"):
         assert words in shown.html

@@ -103,8 +103,8 @@ def score_sections(scores: Scores) -> list[Section]:
         all_scores(scores),
         coverage(scores),
         models(scores),
-        usage(scores.about),
-        repeats(scores.about),
+        usage(scores.model_info),
+        repeats(scores.model_info),
         method(scores),
     ]
 
