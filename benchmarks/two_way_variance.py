@@ -2,7 +2,7 @@
 
 Every way starts from the same three variances, of leaving out stimuli, raters and single ratings. What is printed: how often
 the 95% interval holds the truth, and its width over 3.92 standard deviations of the estimates. The table of
-docs/stats/two-way.md comes from ``HEARTFELT_BENCH=full`` (about twenty minutes on one core).
+docs/stats/coverage.md comes from ``HEARTFELT_BENCH=full`` (about ten minutes on one core).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import betaincinv, ndtri, stdtrit
 
-from heartfelt.analysis.two_way import Changes, Stimuli, difference, mean_changes
+from heartfelt.analysis.two_way import LEAST_RATERS, Changes, Stimuli, difference, mean_changes
 from heartfelt.stats.two_way_jackknife import jackknife_variance
 
 FULL = os.environ.get("HEARTFELT_BENCH") == "full"
@@ -70,8 +70,9 @@ class Parts:
 DESIGNS = tuple(
     Design(raters=raters, stimuli=stimuli, per_rater=per_rater)
     for raters, stimuli, per_rater in (
-        (3, 10, 10), (3, 40, 40), (4, 10, 10), (4, 40, 40), (6, 40, 40), (8, 10, 10), (8, 40, 40), (24, 10, 10),
-        (24, 40, 40), (60, 10, 10), (60, 40, 40), (6, 40, 20), (8, 40, 10), (12, 100, 25), (24, 40, 8), (60, 100, 10),
+        (2, 10, 10), (2, 40, 40), (3, 10, 10), (3, 40, 40), (4, 10, 10), (4, 40, 40), (6, 40, 40), (8, 10, 10), (8, 40, 40),
+        (24, 10, 10), (24, 40, 40), (60, 10, 10), (60, 40, 40), (6, 40, 20), (8, 40, 10), (12, 100, 25), (24, 40, 8),
+        (60, 100, 10),
     )
 )  # fmt: skip
 SPREADS = tuple(
@@ -146,9 +147,7 @@ def share_interval(parts: Parts, variance: Floats, df: Floats) -> tuple[Floats, 
         size *= (ndtri(0.975) / quantile(np.maximum(df, 1.0))) ** 2
         hits = p * size
         low = np.where(hits <= 1e-9, 0.0, betaincinv(np.maximum(hits, 1e-9), size - hits + 1, 0.025))
-        high = np.where(
-            size - hits <= 1e-9, 1.0, betaincinv(hits + 1, np.maximum(size - hits, 1e-9), 0.975)
-        )
+        high = np.where(size - hits <= 1e-9, 1.0, betaincinv(hits + 1, np.maximum(size - hits, 1e-9), 0.975))
     return low, high
 
 
@@ -258,6 +257,7 @@ class Statistic:
     spreads: tuple[Spreads, ...] = SPREADS + GAINS
     truth: Callable[[Spreads], float] | None = lambda _: 0.0
     interval: Callable[[Parts, Floats, Floats], tuple[Floats, Floats]] = plain_interval
+    fewest_raters: int = LEAST_RATERS
 
 
 def share_truth(threshold: float) -> Callable[[Spreads], float]:
@@ -267,12 +267,24 @@ def share_truth(threshold: float) -> Callable[[Spreads], float]:
 
 
 STATISTICS = {
-    "mean of answers": Statistic(measure=lambda study: answers_of(study, study.value)),
+    "mean of answers": Statistic(measure=lambda study: answers_of(study, study.value), fewest_raters=2),
     "mean of labels": Statistic(measure=_label_mean),
     "distance from the intent": Statistic(measure=_deviation, truth=None),
     "difference of two systems": Statistic(measure=_systems_apart, spreads=TASTES),
-    "share of half": Statistic(measure=share_above(0.0), spreads=SPREADS, truth=share_truth(0.0), interval=share_interval),
-    "share of a tenth": Statistic(measure=share_above(1.3), spreads=SPREADS, truth=share_truth(1.3), interval=share_interval),
+    "share of half": Statistic(
+        measure=share_above(0.0),
+        spreads=SPREADS,
+        truth=share_truth(0.0),
+        interval=share_interval,
+        fewest_raters=2,
+    ),
+    "share of a tenth": Statistic(
+        measure=share_above(1.3),
+        spreads=SPREADS,
+        truth=share_truth(1.3),
+        interval=share_interval,
+        fewest_raters=2,
+    ),
 }
 
 
@@ -292,7 +304,8 @@ def collected(statistic: Statistic, design: Design, spreads: Spreads, seed: int)
 
 def cells() -> Iterator[tuple[str, Design, Spreads, Parts, float]]:
     for name, statistic in STATISTICS.items():
-        for seed, (design, spreads) in enumerate(product(DESIGNS, statistic.spreads)):
+        designs = [design for design in DESIGNS if design.raters >= statistic.fewest_raters]
+        for seed, (design, spreads) in enumerate(product(designs, statistic.spreads)):
             parts = collected(statistic, design, spreads, seed)
             truth = float(parts.estimate.mean()) if statistic.truth is None else statistic.truth(spreads)
             yield name, design, spreads, parts, truth
@@ -309,7 +322,9 @@ def held(
 
 
 def main() -> None:
-    print(f"{STUDIES} studies per cell; standard error of a coverage of .95: {np.sqrt(0.95 * 0.05 / STUDIES):.4f}")
+    print(
+        f"{STUDIES} studies per cell; standard error of a coverage of .95: {np.sqrt(0.95 * 0.05 / STUDIES):.4f}"
+    )
     rows: dict[str, dict[str, list[tuple[float, float, str]]]] = {}
     for name, design, spreads, parts, truth in cells():
         cell = f"{design.name}; raters {spreads.raters}, stimuli {spreads.stimuli}, gains {spreads.gains}, tastes {spreads.tastes}"

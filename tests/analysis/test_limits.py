@@ -122,14 +122,14 @@ def test_the_error_of_both_ways_by_hand() -> None:
     error = error_of(changes(0.6, moves))
     assert isinstance(error, Error)
     raters = jackknife(moves)
-    extra = raters - 0.01
+    extra = (1 + 4 / 4) * (raters - 0.01)
     assert error.value == pytest.approx(math.sqrt(0.04 + extra))
     below = 0.04**2 / 10 + max(extra, min(raters, 0.04)) ** 2 / 3
     assert error.df == pytest.approx((0.04 + extra) ** 2 / below)
     result = estimate(changes(0.6, moves), "m")
     reach = float(scipy_stats.t.ppf(0.975, error.df)) * error.value
     assert [result.low, result.high] == pytest.approx([0.6 - reach, 0.6 + reach])
-    assert result.to_json()["level"] == 0.95
+    assert result.to_json()["confidence"] == 0.95
     for null, gap in ((0.0, 0.6), (1.0, 0.4)):
         tail = float(scipy_stats.t.sf(gap / error.value, error.df))
         assert p_value(changes(0.6, moves), null) == pytest.approx(2 * tail)
@@ -291,7 +291,7 @@ def test_a_share_has_wilsons_bounds() -> None:
     want = scipy_stats.binomtest(7, 10).proportion_ci(0.95, method="wilson")
     assert (result["value"], result["n_items"]) == (0.7, 10)
     assert (result["low"], result["high"]) == (pytest.approx(want.low), pytest.approx(want.high))
-    assert result["level"] == 0.95
+    assert result["confidence"] == 0.95
 
 
 @pytest.mark.slow

@@ -30,9 +30,10 @@ def test_variance_by_hand() -> None:
     found = who.spread(contributions)
     assert not isinstance(found, str)
     by_rater, by_stimulus = 2 * (0.3**2 + 0.3**2), 4 / 3 * 0.1
-    assert found.variance == pytest.approx(by_stimulus + by_rater - by_stimulus)
-    doubt = max(by_rater - by_stimulus, min(by_rater, by_stimulus))
-    assert found.df == pytest.approx(max(by_rater**2 / (by_stimulus**2 / 3 + doubt**2), 1.0))
+    extra = (1 + 4 / 2) * (by_rater - by_stimulus)
+    assert found.variance == pytest.approx(by_stimulus + extra)
+    doubt = max(extra, min(by_rater, by_stimulus))
+    assert found.df == pytest.approx(max((by_stimulus + extra) ** 2 / (by_stimulus**2 / 3 + doubt**2), 1.0))
     assert found.over == "raters and stimuli"
 
 

@@ -20,7 +20,7 @@ import numpy as np
 from heartfelt.stats import _bounds
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.triples import Floats, Ints
-from heartfelt.stats.two_way_jackknife import TwoWaySpread, effective, jackknife_variance
+from heartfelt.stats.two_way_jackknife import TwoWaySpread, effective, jackknife_variance, rater_factor
 
 MANY = 1e12
 """Degrees of freedom that make Student's t a normal distribution."""
@@ -89,7 +89,7 @@ class Covariance:
             _positive(part - whole)
             for part, whole in ((self.raters, self.answers), (self.answers, self.stimuli))
         )
-        return np.asarray(self.stimuli + missing + (1.0 + 4.0 / max(self.rater_count, 1.0)) * beyond)
+        return np.asarray(self.stimuli + missing + rater_factor(self.rater_count) * beyond)
 
     def bounds(
         self, value: float, contrast: Mapping[int, float], confidence: float
