@@ -15,10 +15,10 @@ from heartfelt.analysis.summary import Summary
 from heartfelt.predictors.trained.facts import TrainingFacts
 from heartfelt.predictors.trained.folder import read_manifest
 from heartfelt.predictors.trained.model import Output
-from heartfelt.screening.panel import PanelCounts
 from heartfelt.scoring.manifest import ScoringManifest
 from heartfelt.scoring.options import ScoreOptions
 from heartfelt.scoring.scores import LAYOUT
+from heartfelt.screening.panel import PanelCounts
 from heartfelt.serialization import from_json, read_json, to_json
 from heartfelt.site.runs import read_scores
 
@@ -84,7 +84,9 @@ def test_the_figures_of_an_analysis_are_those_that_were_written() -> None:
     assert summary.anova is not None
     assert summary.anova[0].f == before["anova"][0]["F"]
     assert summary.anova[0].f is not None
-    assert summary.anova[0].partial_eta_squared.confidence == before["anova"][0]["partial_eta_squared"]["level"]
+    assert (
+        summary.anova[0].partial_eta_squared.confidence == before["anova"][0]["partial_eta_squared"]["level"]
+    )
 
 
 def test_scores_are_restored_in_full() -> None:

@@ -12,7 +12,7 @@ import pytest
 from heartfelt.analysis import AnalyzeOptions, analyze
 from heartfelt.analysis.highlights import f_test
 from heartfelt.analysis.material import Plane, find_plane, kind_of, prepare
-from heartfelt.analysis.results import Effect
+from heartfelt.analysis.results import AnovaEffect
 from heartfelt.errors import InputError
 from heartfelt.screening.panel import screen
 from heartfelt.snapshot import Snapshot
@@ -346,7 +346,7 @@ def test_phrases(text: str, expected: str) -> None:
 
 def test_an_f_test_reads_as_papers_print_it() -> None:
     gone = Estimate.missing("x")
-    row = Effect(
+    row = AnovaEffect(
         "q", "signed", "system", 2, "system", gone, (5, 974), f=150.5254, p=1e-90, eta_squared=0.1233
     )
     assert f_test(row) == "F(5, 974) = 150.53, p < .001, eta squared = .123"

@@ -19,7 +19,15 @@ import polars as pl
 
 from heartfelt.analysis.material import Material, prepare
 from heartfelt.analysis.reliability import question_alpha
-from heartfelt.analysis.results import Effect, Outcome, Pair, Quadrants, Reliability, Slope, SystemMeans
+from heartfelt.analysis.results import (
+    AnovaEffect,
+    Outcome,
+    PairDifference,
+    Quadrants,
+    Reliability,
+    Slope,
+    SystemMeans,
+)
 from heartfelt.analysis.summary import (
     Crossfit,
     HalfAlpha,
@@ -49,8 +57,8 @@ class Side:
 
     counts: SideCounts
     reliability: Mapping[str, Reliability]
-    anova: tuple[Effect, ...]
-    pairwise: tuple[Pair, ...]
+    anova: tuple[AnovaEffect, ...]
+    pairwise: tuple[PairDifference, ...]
     systems: tuple[SystemMeans, ...]
     slopes: tuple[Slope, ...]
     quadrants: Quadrants | None
@@ -115,7 +123,7 @@ def sensitivity_pairs(with_all: Side, without: Side) -> tuple[SensitivityPairs, 
     return tuple(rows)
 
 
-def _families(pairs: Iterable[Pair]) -> dict[Family, dict[tuple[str, str], bool]]:
+def _families(pairs: Iterable[PairDifference]) -> dict[Family, dict[tuple[str, str], bool]]:
     out: dict[Family, dict[tuple[str, str], bool]] = {}
     for row in pairs:
         key = (row.outcome, row.deviation, row.factor, row.method, row.model)

@@ -284,6 +284,4 @@ def submissions(
     for entry in listed.submissions:
         scores = ", ".join(f"{task} {value:g}" for task, value in entry.published.items())
         final = "  (counts in the final ranking)" if entry.final else ""
-        say(
-            f"{entry.received}  {entry.status:8}  {entry.name}  {entry.problem or scores}{final}  {entry.id}"
-        )
+        say(f"{entry.received}  {entry.status:8}  {entry.name}  {entry.problem or scores}{final}  {entry.id}")

@@ -90,7 +90,9 @@ def _page(trained: Trained, charts: Charts) -> Page:
         Section("labels", "The labels", "", labels),
         Section("head", "What was trained", trained.model.look().about, joined(chosen, paragraph(used))),
     ]
-    raters = f"{facts.panel['retained']} of {facts.panel['raters']}" if facts.panel["raters"] else "not stated"
+    raters = (
+        f"{facts.panel['retained']} of {facts.panel['raters']}" if facts.panel["raters"] else "not stated"
+    )
     shown = [("study", facts.study), ("raters kept", raters)]
     title = f"Evaluation: {trained.model.name}"
     return Page(title, "Predictions, not ratings.", sections, charts, facts=shown)

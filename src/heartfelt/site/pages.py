@@ -86,7 +86,9 @@ def models_page(site: Site) -> Page:
     several = len(site.boards) > 1
     for model, file in site.models.items():
         boards = site.boards_with(model)
-        about = next((board.scores.model_info[model] for board in boards if model in board.scores.model_info), None)
+        about = next(
+            (board.scores.model_info[model] for board in boards if model in board.scores.model_info), None
+        )
         scores = [
             interval(board.scores.headline(task.id, model)) if model in board.scores.models else None
             for board, task in headlines

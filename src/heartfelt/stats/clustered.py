@@ -37,7 +37,7 @@ _Z = NormalDist().inv_cdf(0.975)
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
+class ClusteredSpread:
     """A variance with its degrees of freedom, and what was sampled."""
 
     variance: float
@@ -68,7 +68,7 @@ class Crossed:
         """The chosen answers."""
         return Crossed(self.rater[chosen], self.stimulus[chosen])
 
-    def spread(self, contributions: Floats) -> Spread | str:
+    def spread(self, contributions: Floats) -> ClusteredSpread | str:
         """The variance of a sum of contributions, or why there is none."""
         (raters, by_rater), (stimuli, by_stimulus), (_, by_cell) = (
             _clustered(contributions, *clusters) for clusters in self._clusters
@@ -76,9 +76,9 @@ class Crossed:
         if raters < 2 and stimuli < 2:
             return "there is a single rater and a single stimulus"
         if raters < 2:
-            spread = Spread(by_stimulus, stimuli - 1.0, "stimuli, one rater")
+            spread = ClusteredSpread(by_stimulus, stimuli - 1.0, "stimuli, one rater")
         elif stimuli < 2:
-            spread = Spread(by_rater, raters - 1.0, "raters, one stimulus")
+            spread = ClusteredSpread(by_rater, raters - 1.0, "raters, one stimulus")
         else:
             variance, df = two_way_variance(
                 items=by_stimulus,
@@ -87,7 +87,7 @@ class Crossed:
                 item_df=stimuli - 1.0,
                 rater_count=raters,
             )
-            spread = Spread(variance, df, "raters and stimuli")
+            spread = ClusteredSpread(variance, df, "raters and stimuli")
         return spread if spread.variance > 1e-24 else NO_WIDTH
 
 
@@ -187,7 +187,7 @@ def _less_means(values: Floats, codes: Ints) -> Floats:
     return out
 
 
-def _with_bounds(plain: Estimate, spread: Spread | str) -> tuple[Estimate, float | None]:
+def _with_bounds(plain: Estimate, spread: ClusteredSpread | str) -> tuple[Estimate, float | None]:
     if isinstance(spread, str):
         return plain.without_interval(spread), None
     from scipy.special import stdtr

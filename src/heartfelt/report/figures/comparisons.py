@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from heartfelt.analysis import Analysis
-from heartfelt.analysis.comparison_results import Comparison, MushraCondition
+from heartfelt.analysis.comparison_results import ComparisonQuestion, MushraCondition
 from heartfelt.analysis.results import ALL
 from heartfelt.report.charts import (
     Absent,
@@ -38,15 +38,15 @@ SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
 ROLES = {"member": COLOURS[0], "hidden-reference": COLOURS[2], "anchor": SOFT}
 
 
-def _compared(analysis: Analysis) -> list[Comparison]:
+def _compared(analysis: Analysis) -> list[ComparisonQuestion]:
     return [each for each in analysis.summary.comparisons or () if each.contestants]
 
 
-def _names(analysis: Analysis, each: Comparison) -> Names:
+def _names(analysis: Analysis, each: ComparisonQuestion) -> Names:
     return system_names(analysis.snapshot) if each.of == "system" else Names()
 
 
-def _unit(each: Comparison) -> str:
+def _unit(each: ComparisonQuestion) -> str:
     return "grades" if each.scale == "preference" else "log odds"
 
 

@@ -29,7 +29,7 @@ CLOSE = 1e-6
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Fit:
+class StrengthFit:
     """Strengths with mean zero, order effect and tie parameter at the maximum, or how the search failed."""
 
     strengths: Floats
@@ -212,7 +212,7 @@ class _Point:
     own: Floats
 
 
-def fit(problem: Problem) -> Fit:
+def fit(problem: Problem) -> StrengthFit:
     """The strengths, order effect and tie parameter of highest likelihood."""
     borders = np.zeros(problem.borders)
     if problem.with_tie:
@@ -229,7 +229,7 @@ def fit(problem: Problem) -> Fit:
     strengths, order, tie = _parameters(problem, point.at)
     if converged:
         strengths = strengths - strengths.mean()
-    return Fit(strengths, order, tie, _likelihood(problem, strengths, order, tie), converged)
+    return StrengthFit(strengths, order, tie, _likelihood(problem, strengths, order, tie), converged)
 
 
 def _likelihood(problem: Problem, strengths: Floats, order: float, tie: float) -> float:

@@ -17,7 +17,7 @@ import numpy as np
 from heartfelt.errors import InputError, suggestion
 from heartfelt.stats._bounds import check_confidence
 from heartfelt.stats.comparison.fit import (
-    Fit,
+    StrengthFit,
     Problem,
     border_columns,
     fit,
@@ -278,7 +278,7 @@ def _within(data: Comparisons, core: Ints) -> Comparisons:
     return replace(inner, names=names, left_out=data.left_out + int(keep.size - keep.sum()))
 
 
-def _divergence(result: Fit, names: Sequence[Any], with_order: bool) -> str:
+def _divergence(result: StrengthFit, names: Sequence[Any], with_order: bool) -> str:
     if with_order and abs(result.order) > np.abs(result.strengths).max():
         side = "first" if result.order > 0 else "second"
         return f"the {side} of two was chosen so consistently that the order effect has no finite estimate"
@@ -357,7 +357,7 @@ def bounded(
 def _result(
     link: Link,
     problem: Problem,
-    result: Fit,
+    result: StrengthFit,
     data: Comparisons,
     names: Sequence[Any],
     core: Ints,
@@ -400,7 +400,7 @@ def _result(
     return out
 
 
-def _covariance(problem: Problem, result: Fit, data: Comparisons) -> Covariance:
+def _covariance(problem: Problem, result: StrengthFit, data: Comparisons) -> Covariance:
     size, borders = problem.size, problem.borders
     parts = problem.link.evaluate(
         problem.differences(result.strengths, result.order), problem.cells.sums, result.tie

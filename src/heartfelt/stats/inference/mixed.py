@@ -50,7 +50,7 @@ from heartfelt.stats.inference.linear_model import (
     why_no_columns,
 )
 from heartfelt.stats.inference.marginal_means import DIFFERENCE, MEAN, NOT_ESTIMABLE
-from heartfelt.stats.inference.posthoc import Comparison, Pair, Pairwise
+from heartfelt.stats.inference.posthoc import PairwiseComparison, Pair, Pairwise
 from heartfelt.stats.inference.random_intercepts import (
     NO_ERROR,
     TOO_LARGE,
@@ -221,7 +221,7 @@ def _marginal_means(
             error = math.sqrt(float(row @ inference.covariance @ row))
             plain = _bounds.with_t(plain, error, inference.df(row), "Satterthwaite t", confidence)
         means[level] = plain
-    compare = Comparison(TUKEY, len(levels), confidence)
+    compare = PairwiseComparison(TUKEY, len(levels), confidence)
     pairs = []
     for i, j in combinations(range(len(levels)), 2):
         plain, row = combination(weights(i, 0.0) - weights(j, 0.0), DIFFERENCE)
