@@ -11,7 +11,7 @@ import pytest
 
 import heartfelt
 from heartfelt.analysis import AnalyzeOptions, Summary, analyze
-from heartfelt.analysis.comparison_results import ComparisonQuestion, ChoiceAgreement, TraceQuestion
+from heartfelt.analysis.comparison_results import ChoiceAgreement, ComparisonQuestion, TraceQuestion
 from heartfelt.analysis.comparisons import comparison_results
 from heartfelt.analysis.methods_text import collected
 from heartfelt.analysis.summary import Crossfit, HalfAlpha, HeldOutAlpha, SensitivityFigure

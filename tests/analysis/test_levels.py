@@ -13,7 +13,7 @@ from heartfelt.analysis.failures import Failures
 from heartfelt.analysis.material import prepare
 from heartfelt.analysis.means import JACKKNIFE, stimulus_scores
 from heartfelt.analysis.reliability import reliability
-from heartfelt.analysis.results import Ceilings, AnovaEffect, Outcome, PairDifference, Reliability
+from heartfelt.analysis.results import AnovaEffect, Ceilings, Outcome, PairDifference, Reliability
 from heartfelt.analysis.sensitivity import Side, sensitivity, sensitivity_pairs
 from heartfelt.analysis.summary import SideCounts
 from heartfelt.analysis.verdict import _ceiling, _needed, fitness

@@ -10,8 +10,8 @@ import pytest
 
 from heartfelt.files import sha256_of
 from heartfelt.publishing.anonymity.check import PrivateDataError
+from heartfelt.publishing.details import Details
 from heartfelt.publishing.digests import DIGESTS, GIVEN, write_digests
-from heartfelt.publishing.papers.details import Details
 from heartfelt.publishing.release import PublishedMedium, Record, Release, Step
 from tests.publishing.attacks import label_only, labels
 

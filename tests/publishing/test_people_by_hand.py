@@ -28,8 +28,8 @@ from heartfelt.publishing.anonymity.pseudonyms import people_of, pseudonymise
 from heartfelt.publishing.anonymity.regions import continent_of, region_of
 from heartfelt.publishing.anonymity.roles import check_named_columns, rater_roles
 from heartfelt.publishing.anonymity.wishes import gone_since, honour_wishes
+from heartfelt.publishing.details import Details
 from heartfelt.publishing.options import PublishOptions
-from heartfelt.publishing.papers.details import Details
 from heartfelt.serialization import dumps
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.adjudications import AdjudicationHistory, EarlierDecision, ShownAnswer

@@ -16,8 +16,8 @@ import heartfelt
 from heartfelt.errors import InputError, StudyError
 from heartfelt.publishing.anonymity.check import PrivateDataError, PrivateTexts, check_files
 from heartfelt.publishing.anonymity.media import content_digest
+from heartfelt.publishing.details import Details
 from heartfelt.publishing.options import PublishOptions
-from heartfelt.publishing.papers.details import Details
 from heartfelt.publishing.publish import publish
 from heartfelt.publishing.read_back import read_back
 from heartfelt.serialization import dumps

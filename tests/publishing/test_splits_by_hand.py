@@ -14,7 +14,7 @@ import pytest
 from heartfelt.errors import InputError
 from heartfelt.labels import Benchmark
 from heartfelt.labels.splits import SHARES, SplitOptions
-from heartfelt.publishing.papers.details import Details
+from heartfelt.publishing.details import Details
 from heartfelt.publishing.release import PublishedMedium, Record, Release
 from heartfelt.publishing.splits import (
     UNASSIGNED,

@@ -22,9 +22,9 @@ from heartfelt.analysis.agreement import share_of
 from heartfelt.analysis.attributes import attribute_tables
 from heartfelt.analysis.category_results import (
     CategoryBalance,
-    CategoryQuestion,
     CategoryEllipse,
     CategoryPlace,
+    CategoryQuestion,
     CategoryShare,
     Explained,
     PolarityFit,

@@ -19,11 +19,11 @@ from heartfelt import stats
 from heartfelt.analysis.comparison_results import (
     AbxPair,
     Answered,
+    ChoiceAgreement,
     ComparedPair,
     ComparisonQuestion,
     Contestant,
     OrderEffect,
-    ChoiceAgreement,
 )
 from heartfelt.analysis.failures import Failed, attempt
 from heartfelt.analysis.graded_sets import against_reference, mushra_result

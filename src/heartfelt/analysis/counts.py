@@ -17,7 +17,7 @@ import polars as pl
 
 from heartfelt.analysis.failures import Failed, attempt
 from heartfelt.analysis.material import Material, QuestionData
-from heartfelt.analysis.results import Checks, Counts, CorrectedCountTest, CountTests
+from heartfelt.analysis.results import Checks, CorrectedCountTest, Counts, CountTests
 from heartfelt.screening.rules.repetition import LEAST_ANSWERS
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.comparisons import has_sets

@@ -20,7 +20,7 @@ from heartfelt.analysis.failures import Failed, attempt
 from heartfelt.analysis.material import Material, QuestionData
 from heartfelt.analysis.ordinal_results import OrdinalCheck
 from heartfelt.analysis.rating_models import TASTE, rating_frame, rating_model, tastes
-from heartfelt.analysis.results import RatingModelEffect, PairDifference
+from heartfelt.analysis.results import PairDifference, RatingModelEffect
 from heartfelt.stats.inference import CumulativeLinkResult, Pairwise, cumulative_link_model
 from heartfelt.wording import listed, p_value, plural
 

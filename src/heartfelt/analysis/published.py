@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from heartfelt.analysis.results import Counts, AnovaEffect, PairDifference
+from heartfelt.analysis.results import AnovaEffect, Counts, PairDifference
 from heartfelt.analysis.summary import PublishedFigure
 from heartfelt.registry import Registry
 from heartfelt.snapshot import Snapshot

@@ -26,7 +26,7 @@ from heartfelt.analysis.effects import MOST_LEVELS, Model, group_names, models
 from heartfelt.analysis.failures import Failed, attempt
 from heartfelt.analysis.material import Material, QuestionData
 from heartfelt.analysis.means import Scores, StimulusScores
-from heartfelt.analysis.results import RatingModelEffect, PairDifference, SystemEquivalence
+from heartfelt.analysis.results import PairDifference, RatingModelEffect, SystemEquivalence
 from heartfelt.analysis.two_way import Changes, joint_test
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.inference import MixedResult, Pairwise, holm, mixed_model

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 
 from heartfelt.analysis.comparison_results import (
     AbxPair,
+    ChoiceAgreement,
     ComparisonQuestion,
     MushraResult,
-    ChoiceAgreement,
     TraceQuestion,
 )
 from heartfelt.analysis.highlights import differs, highest, rating_tests

@@ -17,7 +17,7 @@ from heartfelt.analysis.highlights import (
 )
 from heartfelt.analysis.means import JACKKNIFE
 from heartfelt.analysis.ordinal_check import sentence as ordinal_sentence
-from heartfelt.analysis.results import ALL, ChanceTest, AnovaEffect, RatingModelEffect
+from heartfelt.analysis.results import ALL, AnovaEffect, ChanceTest, RatingModelEffect
 from heartfelt.analysis.summary import SensitivityPairs, Summary
 from heartfelt.stats.inference.mixed import TUKEY
 from heartfelt.wording import (

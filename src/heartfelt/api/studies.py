@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from heartfelt.planning import Plan
     from heartfelt.progress import Progress
-    from heartfelt.publishing.papers.details import Details
+    from heartfelt.publishing.details import Details
     from heartfelt.publishing.publish import Published
 
 
@@ -169,8 +169,8 @@ def publish(
     """
     from heartfelt.collect.recruited import recruiters_ids
     from heartfelt.publishing.anonymity.key import refuse_inside
+    from heartfelt.publishing.details import Details, read_details
     from heartfelt.publishing.options import PublishOptions
-    from heartfelt.publishing.papers.details import Details, read_details
     from heartfelt.publishing.publish import publish
 
     options = PublishOptions(

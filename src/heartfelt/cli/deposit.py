@@ -47,7 +47,7 @@ def deposit(
     Tokens are taken from HF_TOKEN and ZENODO_TOKEN. Files that are there with the same content are not sent again.
     """
     from heartfelt.publishing.deposits import DepositOptions
-    from heartfelt.publishing.papers.details import read_details
+    from heartfelt.publishing.details import read_details
 
     stated = None if details is None else read_details(details)
     send_all(folder, target, DepositOptions(dry_run, make_public, stated, private))

@@ -199,8 +199,8 @@ def publish(
     from heartfelt.files import must_be_free
     from heartfelt.publishing.anonymity.key import refuse_inside
     from heartfelt.publishing.deposits import DepositOptions, check_target
+    from heartfelt.publishing.details import read_details
     from heartfelt.publishing.options import PublishOptions, people_chosen, period, text_treatment
-    from heartfelt.publishing.papers.details import read_details
     from heartfelt.publishing.publish import publish as run
     from heartfelt.publishing.read_back import read_back
     from heartfelt.publishing.record import sentences
@@ -290,7 +290,7 @@ def _weights(pairs: list[str] | None) -> dict[str, float]:
 
 def _write_details(source: Path, details: Path | None) -> None:
     """Write an empty file of details to fill in, by default ``publication.yaml`` in the source's folder."""
-    from heartfelt.publishing.papers.details import write_details_template
+    from heartfelt.publishing.details import write_details_template
 
     path = write_details_template(details or (source if source.is_dir() else source.parent))
     say(f"Wrote {path}. Every key may stay empty; fill in what you can before 'heartfelt publish'.")

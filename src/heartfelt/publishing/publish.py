@@ -36,13 +36,13 @@ from heartfelt.publishing.anonymity.quarantine import QUARANTINE, QuarantinedTex
 from heartfelt.publishing.anonymity.roles import check_named_columns
 from heartfelt.publishing.anonymity.texts import quarantine_texts
 from heartfelt.publishing.anonymity.wishes import PSEUDONYMS, gone_since, honour_wishes
+from heartfelt.publishing.details import Details
 from heartfelt.publishing.digests import SOURCE, with_keyed_hashes, write_digests
 from heartfelt.publishing.hold_out import hold_out
 from heartfelt.publishing.layouts import LAYOUTS
 from heartfelt.publishing.layouts.layout import USUAL_LAYOUTS
 from heartfelt.publishing.options import PublishOptions
 from heartfelt.publishing.papers.checksums import write_checksums
-from heartfelt.publishing.papers.details import Details
 from heartfelt.publishing.papers.write import Papers, write_papers
 from heartfelt.publishing.record import record, write_record
 from heartfelt.publishing.release import Layout, Record, Release

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from heartfelt.errors import InputError, StudyError
-from heartfelt.publishing.papers.details import (
+from heartfelt.publishing.details import (
     DETAILS_FILE,
     QUESTIONS,
     Author,
@@ -19,7 +19,7 @@ from heartfelt.publishing.papers.details import (
     read_details,
     write_details_template,
 )
-from heartfelt.publishing.papers.licences import LICENCES, licence, licence_file
+from heartfelt.publishing.licences import LICENCES, licence, licence_file
 from tests.publishing.papers.markup_checks import HOSTILE
 
 ROOT = Path(__file__).parents[3]

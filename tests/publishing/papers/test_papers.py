@@ -26,13 +26,13 @@ from heartfelt.generation.manifest import PROVENANCE
 from heartfelt.make.prepared import PreparedStimulus
 from heartfelt.publishing.anonymity.media import media_table
 from heartfelt.publishing.columns import UNDESCRIBED, about_column
+from heartfelt.publishing.details import DETAILS_FILE, Author, Details
 from heartfelt.publishing.layouts import LAYOUTS
 from heartfelt.publishing.papers.card import card
 from heartfelt.publishing.papers.checksums import CHECKSUMS, check_checksums, write_checksums
 from heartfelt.publishing.papers.citation import citation_file
 from heartfelt.publishing.papers.croissant import croissant
 from heartfelt.publishing.papers.datasheet import datasheet, datasheet_file
-from heartfelt.publishing.papers.details import DETAILS_FILE, Author, Details
 from heartfelt.publishing.papers.facts import NOT_STATED
 from heartfelt.publishing.papers.methods import methods_file
 from heartfelt.publishing.papers.tables import grids

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from heartfelt.analysis.effects import ONE_WAY
 from heartfelt.analysis.published import FIGURES, exact, rounded
-from heartfelt.analysis.results import Counts, AnovaEffect, PairDifference
+from heartfelt.analysis.results import AnovaEffect, Counts, PairDifference
 from heartfelt.analysis.summary import PublishedFigure
 from heartfelt.snapshot import Snapshot
 from heartfelt.study.recipes import recipe_study

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from heartfelt.progress import Progress, no_progress
 from heartfelt.publishing.deposits.files import ReleaseFile, release_files
-from heartfelt.publishing.papers.details import Details
+from heartfelt.publishing.details import Details
 from heartfelt.registry import Registry
 from heartfelt.wording import data_size, plural
 

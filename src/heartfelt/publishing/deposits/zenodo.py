@@ -33,7 +33,7 @@ from heartfelt.publishing.deposits.problems import (
     unreachable,
     without_secrets,
 )
-from heartfelt.publishing.papers.details import Details
+from heartfelt.publishing.details import Details
 from heartfelt.serialization import read_json, write_json
 from heartfelt.wording import data_size
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from heartfelt.analysis import Analysis
-from heartfelt.analysis.category_results import AttributeTable, CategoryQuestion, CategoryPlace, CoOccurrence
+from heartfelt.analysis.category_results import AttributeTable, CategoryPlace, CategoryQuestion, CoOccurrence
 from heartfelt.analysis.results import ConfusionTable
 from heartfelt.report.charts import (
     Absent,

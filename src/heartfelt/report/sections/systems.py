@@ -9,9 +9,9 @@ from heartfelt.analysis.ordinal_results import OrdinalCheck
 from heartfelt.analysis.results import (
     AnovaEffect,
     IntentMeans,
-    RatingModelEffect,
     Overlap,
     PairDifference,
+    RatingModelEffect,
     SystemMeans,
 )
 from heartfelt.report.charts import Charts

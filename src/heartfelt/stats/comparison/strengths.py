@@ -17,8 +17,8 @@ import numpy as np
 from heartfelt.errors import InputError, suggestion
 from heartfelt.stats._bounds import check_confidence
 from heartfelt.stats.comparison.fit import (
-    StrengthFit,
     Problem,
+    StrengthFit,
     border_columns,
     fit,
     laplacian,

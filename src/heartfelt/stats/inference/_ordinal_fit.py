@@ -21,7 +21,7 @@ from typing import Literal
 
 import numpy as np
 
-from heartfelt.stats.inference._ordinal_effects import RandomFactor, NoMaximumError, RandomEffects
+from heartfelt.stats.inference._ordinal_effects import NoMaximumError, RandomEffects, RandomFactor
 from heartfelt.stats.inference._ordinal_links import LATENT_VARIANCE, LINKS, CategoryDerivatives, Link
 from heartfelt.stats.reml_blocks import Groups
 from heartfelt.stats.triples import Floats, Ints

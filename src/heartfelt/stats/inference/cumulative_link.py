@@ -37,7 +37,7 @@ from heartfelt.stats.inference._ordinal_fit import Information, LaplaceStep, Ord
 from heartfelt.stats.inference._ordinal_links import LINKS, Link
 from heartfelt.stats.inference.linear_model import Coding, Interactions, ModelData, holes, why_no_columns
 from heartfelt.stats.inference.mixed import chi_square_interval
-from heartfelt.stats.inference.posthoc import PairwiseComparison, Pair, Pairwise
+from heartfelt.stats.inference.posthoc import Pair, Pairwise, PairwiseComparison
 from heartfelt.stats.inference.random_intercepts import (
     NO_ERROR,
     TOO_LARGE,

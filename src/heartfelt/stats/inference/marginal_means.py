@@ -23,7 +23,7 @@ from heartfelt.stats._paired import Column, is_constant
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.inference import linear_model
 from heartfelt.stats.inference.linear_model import Interactions, ModelData, contrast_rows, model_data
-from heartfelt.stats.inference.posthoc import PairwiseComparison, Pair, Pairwise
+from heartfelt.stats.inference.posthoc import Pair, Pairwise, PairwiseComparison
 from heartfelt.stats.triples import Floats
 
 METHOD = "Tukey-Kramer, adjusted means"

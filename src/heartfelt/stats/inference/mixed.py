@@ -50,7 +50,7 @@ from heartfelt.stats.inference.linear_model import (
     why_no_columns,
 )
 from heartfelt.stats.inference.marginal_means import DIFFERENCE, MEAN, NOT_ESTIMABLE
-from heartfelt.stats.inference.posthoc import PairwiseComparison, Pair, Pairwise
+from heartfelt.stats.inference.posthoc import Pair, Pairwise, PairwiseComparison
 from heartfelt.stats.inference.random_intercepts import (
     NO_ERROR,
     TOO_LARGE,

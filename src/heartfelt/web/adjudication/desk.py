@@ -15,7 +15,9 @@ from collections.abc import Callable, Hashable
 from collections.abc import Collection as Container
 from dataclasses import dataclass
 from random import Random
-from typing import NamedTuple
+from typing import NamedTuple, cast
+
+from starlette.requests import HTTPConnection
 
 from heartfelt.collect import Collection
 from heartfelt.collect.reading.adjudication import (
@@ -27,11 +29,10 @@ from heartfelt.collect.reading.adjudication import (
 from heartfelt.errors import InputError
 from heartfelt.study import Study
 from heartfelt.study.adjudication import answer_key
-from heartfelt.web.study.background import Reader
+from heartfelt.web.study.background import IDLE_SHARE, Reader
 
 HELD_SECONDS = 600.0
 """How long an item that was shown to a senior rater is kept from others."""
-_IDLE_SHARE = 5
 _ID_BYTES = 6
 
 
@@ -163,7 +164,7 @@ class Desk:
 
     def _refresh(self, *, at_once: bool = False) -> bool:
         """Read the items again if something changed and it is time; whether that was done."""
-        rest = max(self._seconds, _IDLE_SHARE * self._took)
+        rest = max(self._seconds, IDLE_SHARE * self._took)
         first = self._state.change < 0
         if not first and not at_once and self._clock() - self._read_at < rest:
             return False
@@ -225,3 +226,8 @@ def chosen_option(options: Container[Option], decision: Decision, question: str,
     keys = [answer_key(option.words, scale) for option in options]
     wanted = answer_key(words, scale)
     return keys.index(wanted) if wanted in keys else None
+
+
+def desk_of(request: HTTPConnection) -> Desk:
+    """The senior raters' desk of the application that handles a request."""
+    return cast(Desk, request.app.state.desk)

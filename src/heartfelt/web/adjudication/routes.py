@@ -21,15 +21,21 @@ from starlette.routing import Route
 from heartfelt.collect.adjudicators import Adjudicate, CheckAdjudicator
 from heartfelt.collect.reading.adjudication import Decision
 from heartfelt.study.model import say
-from heartfelt.web.adjudication.desk import ShownItem, chosen_option, draft_words
+from heartfelt.web.adjudication.desk import ShownItem, chosen_option, desk_of, draft_words
 from heartfelt.web.errors import Refused
 from heartfelt.web.rater.forms import present
 from heartfelt.web.rater.pages import Notice, assets, compressed
-from heartfelt.web.rater.presentation import request_language
+from heartfelt.web.rater.presentation import blinding_of, request_language
 from heartfelt.web.rater.routes import Id, RaterRequest, Text, Value
 from heartfelt.web.rater.texts import direction, run_direction, texts_for
 from heartfelt.web.security.access import is_admitted
-from heartfelt.web.security.signing import ADJUDICATOR_COOKIE, RATER_SECONDS, adjudicator_of, set_cookie
+from heartfelt.web.security.signing import (
+    ADJUDICATOR_COOKIE,
+    RATER_SECONDS,
+    adjudicator_of,
+    set_cookie,
+    signer_of,
+)
 from heartfelt.web.state import state_of
 from heartfelt.web.templates import page_environment
 
@@ -78,12 +84,12 @@ def routes() -> list[Route]:
 async def personal_link(request: Request) -> Response:
     """The address made for one senior rater: it gives their browser a cookie, and nothing else happens."""
     state = state_of(request)
-    who = state.signer.read("adjudicate", request.path_params["signed"])
+    who = signer_of(request).read("adjudicate", request.path_params["signed"])
     if not await is_admitted(request, who):
         raise Notice("stranger", 401)
     address = f"{request.scope.get('root_path', '')}/adjudicate"
     response = RedirectResponse(address, 303, {"cache-control": "no-store"})
-    signed = state.signer.sign("adjudicator", str(who), RATER_SECONDS)
+    signed = signer_of(request).sign("adjudicator", str(who), RATER_SECONDS)
     set_cookie(response, state.options, ADJUDICATOR_COOKIE, signed, RATER_SECONDS)
     return response
 
@@ -127,7 +133,7 @@ def _admitted(endpoint: Endpoint) -> Callable[[Request], Awaitable[Response]]:
         who = adjudicator_of(request) or ""
         await state_of(request).collection.ask(CheckAdjudicator(who))
         content = await endpoint(request, who)
-        counts = await run_in_threadpool(state_of(request).desk.counts, who)
+        counts = await run_in_threadpool(desk_of(request).counts, who)
         body = orjson.dumps({**content, **counts._asdict()}, default=dict)
         return Response(body, media_type="application/json", headers={"cache-control": "no-store"})
 
@@ -148,7 +154,7 @@ async def back(request: Request, who: str) -> dict[str, Any]:
     if made is None:
         return {"item": None}
     stimulus, question, decision = made
-    shown = await run_in_threadpool(state.desk.shown, who, state.desk.id_of(stimulus, question))
+    shown = await run_in_threadpool(desk_of(request).shown, who, desk_of(request).id_of(stimulus, question))
     return {"item": None if shown is None else _item(request, shown, decision)}
 
 
@@ -156,7 +162,7 @@ async def decide(request: Request, who: str) -> dict[str, Any]:
     """Store a decision durably, and give the next item."""
     body = await DecideRequest.of(request)
     state = state_of(request)
-    shown = await run_in_threadpool(state.desk.shown, who, body.item, body.sight)
+    shown = await run_in_threadpool(desk_of(request).shown, who, body.item, body.sight)
     if shown is None:
         raise Refused(409, "The answers to this item have changed since it was shown.", "Look at it again.")
     value: Any = body.value
@@ -180,12 +186,12 @@ async def decide(request: Request, who: str) -> dict[str, Any]:
             body.comment or None,
         )
     )
-    state.desk.decided(body.item, made.seq)
+    desk_of(request).decided(body.item, made.seq)
     return {"status": made.status, "item": await _next(request, who, body.skipped)}
 
 
 async def _next(request: Request, who: str, skipped: list[str]) -> dict[str, Any] | None:
-    shown = await run_in_threadpool(state_of(request).desk.next, who, frozenset(skipped))
+    shown = await run_in_threadpool(desk_of(request).next, who, frozenset(skipped))
     return None if shown is None else _item(request, shown)
 
 
@@ -196,8 +202,8 @@ def _item(request: Request, shown: ShownItem, decision: Decision | None = None) 
         "id": shown.id,
         "sight": shown.sight,
         "seen": max(shown.seen, 0 if decision is None else decision.seq),
-        "form": state.blinding.form(item.question),
-        "media": None if item.media is None else state.blinding.media(shown.id, item.media),
+        "form": blinding_of(request).form(item.question),
+        "media": None if item.media is None else blinding_of(request).media(shown.id, item.media),
         "prompt": item.prompt,
         "rules": item.rules,
         "options": [option._asdict() for option in shown.options],

@@ -17,15 +17,20 @@ from contextlib import suppress
 from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
 from pathlib import Path
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast
 
 from heartfelt.collect import Collection
 from heartfelt.collect.errors import StoreUnavailable
 from heartfelt.errors import HeartfeltError
 
+if TYPE_CHECKING:
+    from starlette.requests import HTTPConnection
+
 P = ParamSpec("P")
 R = TypeVar("R")
 _NICE = 10
+IDLE_SHARE = 5
+"""After computing for a second figures rest for five, so that raters never wait for them."""
 _log = logging.getLogger("heartfelt.web")
 
 
@@ -117,3 +122,8 @@ def _serve(calls: Connection[Any, Any], folder: Path, database: str | None) -> N
                 problem = f"A figure or an export failed: {type(error).__name__}: {error}."
                 answer = (False, (HeartfeltError, problem, "See the server's log."))
             calls.send(answer)
+
+
+def reader_of(request: HTTPConnection) -> Reader:
+    """What computes figures and exports for the application that handles a request."""
+    return cast(Reader, request.app.state.reader)
