@@ -107,7 +107,7 @@ def test_a_failing_mixed_model_costs_its_question_only(monkeypatch: pytest.Monke
     rows = summary_of(analyze(made(), QUICK))["mixed"]
     by = {name: [row for row in rows if row["outcome"] == name] for name in ("valence", "arousal")}
     assert all("ZeroDivisionError" in row["why_missing"] for row in by["valence"])
-    assert all(row["F"] is not None for row in by["arousal"])
+    assert all(row["f"] is not None for row in by["arousal"])
 
 
 @pytest.mark.slow

@@ -65,7 +65,7 @@ def test_means_only() -> None:
     assert summary_of(result)["kind"] == "conveyance"
     whole = summary_of(analyze(full, QUICK))
     for here, there in zip(summary_of(result)["anova"], whole["anova"], strict=True):
-        assert here["F"] == pytest.approx(there["F"]), here["model"]
+        assert here["f"] == pytest.approx(there["f"]), here["model"]
     for row in summary_of(result)["systems"]:
         assert row["mean"]["low"] < row["mean"]["value"] < row["mean"]["high"]
         assert "no single ratings" in row["mean"]["interval"]

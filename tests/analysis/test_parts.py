@@ -241,10 +241,10 @@ def test_covariates() -> None:
     summary = summary_of(analyze(made, AnalyzeOptions(resamples=100, covariates=("level",))))
     rows = [row for row in summary["anova"] if row["model"] == "system + intent + level"]
     assert {row["effect"] for row in rows} == {"system", "intent", "level"}
-    plain = {(r["outcome"], r["effect"]): r["F"] for r in summary["anova"] if r["model"] == "system + intent"}
+    plain = {(r["outcome"], r["effect"]): r["f"] for r in summary["anova"] if r["model"] == "system + intent"}
     for row in rows:
         if row["effect"] != "level":
-            assert row["without_covariates"]["F"] == plain[(row["outcome"], row["effect"])]
+            assert row["without_covariates"]["f"] == plain[(row["outcome"], row["effect"])]
     assert any("level held constant" in sentence for sentence in summary["verdict"])
     for name in ("stimulus", "nothing"):
         with pytest.raises(InputError):

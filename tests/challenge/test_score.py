@@ -109,7 +109,7 @@ def test_the_command_writes_and_verifies(tmp_path: Path) -> None:
     # Against the same computation without a second process: the same numbers, before rounding.
     here = Scorer.of(benchmark(), ScoreOptions(part="test", resamples=500)).score_file(file)
     written = {
-        (row["task"], row["metric"], row["level"], row["at"] or ""): row["with_failures_value"]
+        (row["task"], row["metric"], row["aggregation"], row["at"] or ""): row["with_failures_value"]
         for row in pl.read_csv(out / "scores.csv").to_dicts()
     }
     for score in here.scores.scores:

@@ -265,7 +265,7 @@ def test_the_interval_of_a_deviation_is_the_textbooks() -> None:
         assert result["value"] == pytest.approx(middle, abs=1e-12)
         assert result["high"] - result["value"] == pytest.approx(t * math.sqrt(variance), rel=1e-9)
         assert result["value"] - result["low"] == pytest.approx(t * math.sqrt(variance), rel=1e-9)
-        assert result["level"] == 0.95
+        assert result["confidence"] == 0.95
 
 
 def test_the_interval_of_a_slope_is_the_textbooks() -> None:

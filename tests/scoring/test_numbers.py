@@ -195,4 +195,4 @@ def test_given_system_truth_takes_the_place_of_the_clips(snapshot: Snapshot, pai
     by_system = one(result, "good", "spearman", "system").estimate
     assert by_system.value == pytest.approx(stats.spearmanr(np.arange(7), means["good"].to_numpy())[0])
     assert by_system.counts["systems"] == 7
-    assert made.as_json(result)["options"]["system_truth"] == "the file mos.csv"
+    assert made.as_json(result)["options"]["systems_from"] == "the file mos.csv"

@@ -119,7 +119,7 @@ def test_the_weights_alone_are_the_head(trained: Trained, tmp_path: Path) -> Non
     trained.model.write(tmp_path / "model")
     path = tmp_path / "model" / MODEL
     changed = json.loads(path.read_text())
-    changed["outputs"][0]["head"]["level"] += 1
+    changed["outputs"][0]["head"]["intercept"] += 1
     path.write_text(json.dumps(changed))
     again = load_trained(tmp_path / "model").outputs[0].head
     np.testing.assert_allclose(again.answer(ROWS), trained.model.outputs[0].head.answer(ROWS))

@@ -12,7 +12,7 @@ from heartfelt import __version__
 from heartfelt.errors import InputError, suggestion
 from heartfelt.predictors.trained.domain import Domain
 from heartfelt.predictors.trained.embeddings import EMBEDDINGS
-from heartfelt.predictors.trained.facts import ChosenHead, GroupingFacts, OutOfFold, TrainingFacts
+from heartfelt.predictors.trained.facts import ChosenHead, OutOfFold, TrainingFacts
 from heartfelt.predictors.trained.feature_cache import FeatureCache
 from heartfelt.predictors.trained.folder import DataSource
 from heartfelt.predictors.trained.model import KINDS, Output, TrainedModel
@@ -222,7 +222,7 @@ def _facts(
         stimuli=len(material.stimuli),
         left_out=material.unreadable,
         systems=tuple(sorted({name for name in material.system if name is not None})),
-        grouping=from_json(GroupingFacts, to_json(material.grouping)),
+        grouping=material.grouping.facts,
         split=options.split or None,
         seed=options.seed,
         confidence=options.confidence,

@@ -50,7 +50,7 @@ def site(runs: Path) -> Path:
 def test_models_of_all_runs_are_ranked_together(site: Path, numbered: Scores) -> None:
     boards = json.loads((site / "leaderboard.json").read_text())["boards"]
     assert len(boards) == 2
-    board = next(each for each in boards if each["source"] == numbered.hash)
+    board = next(each for each in boards if each["hash"] == numbered.hash)
     ranks = {rank["model"]: rank for rank in board["ranks"] if rank["task"] == "valence"}
     assert set(ranks) == {"good <one>", "poor (first)", "poor (second)", "flat", "newcomer"}
     # The newcomer says what the good model said, and one poor model what the other did.

@@ -336,7 +336,7 @@ def test_the_table_of_variances_names_its_columns_as_others_do() -> None:
     written: Any = to_json(anova([1.0, 2, 4, 7, 3], {"a": list("xxyyy")}))
     (row,) = written["rows"]
     within = (0.25 * 2 + np.var([4, 7, 3]) * 3) / 3
-    assert row["F"] == pytest.approx(row["sum_sq"] / within)
+    assert row["f"] == pytest.approx(row["sum_sq"] / within)
 
 
 def test_a_table_without_a_test_has_no_sums_of_squares() -> None:

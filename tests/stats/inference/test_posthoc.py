@@ -206,4 +206,4 @@ def test_the_confidence_is_written_as_level() -> None:
     for result in (tukey(*_groups(), confidence=0.9), holm([0.01], confidence=0.9)):
         written = to_json(result)
         assert isinstance(written, dict)
-        assert written["level"] == 0.9
+        assert written["confidence"] == 0.9
