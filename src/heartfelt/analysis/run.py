@@ -65,7 +65,7 @@ from heartfelt.snapshot.comparisons import set_questions
 from heartfelt.stats.blas_threads import one_blas_thread
 from heartfelt.stats.estimate import FutureRaters, check_future_raters
 
-SCHEMA = 1
+SCHEMA = 2
 FROM_MEANS = ("pairwise", "questions", "systems", "intents", "slopes", "quadrants")
 STEPS = (
     "screening raters",
