@@ -311,7 +311,7 @@ def cells() -> Iterator[tuple[str, Design, Spreads, Parts, float]]:
             yield name, design, spreads, parts, truth
 
 
-def held(
+def coverage_and_width(
     name: str, parts: Parts, truth: float, make: Callable[[Parts], tuple[Floats, Floats]]
 ) -> tuple[float, float]:
     """How often a way's intervals hold, and their mean width over that of the ideal one."""
@@ -330,7 +330,7 @@ def main() -> None:
         cell = f"{design.name}; raters {spreads.raters}, stimuli {spreads.stimuli}, gains {spreads.gains}, tastes {spreads.tastes}"
         line = []
         for way, make in VARIANTS.items():
-            coverage, width = held(name, parts, truth, make)
+            coverage, width = coverage_and_width(name, parts, truth, make)
             rows.setdefault(name, {}).setdefault(way, []).append((coverage, width, cell))
             line.append(f"{coverage:.3f}/{width:.2f}")
         print(f"{name} | {cell} | {' '.join(line)}", flush=True)

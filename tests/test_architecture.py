@@ -258,12 +258,12 @@ def test_parts_of_a_package_import_one_way() -> None:
     between: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
     for module, targets in imports_between_modules().items():
         for target in targets:
-            here, there = module.split("."), target.split(".")
+            source, used = module.split("."), target.split(".")
             shared = next(
-                (at for at, pair in enumerate(zip(here, there, strict=False)) if pair[0] != pair[1]), None
+                (at for at, pair in enumerate(zip(source, used, strict=False)) if pair[0] != pair[1]), None
             )
             if shared is not None and shared > 1:
-                between[".".join(here[:shared])][here[shared]].add(there[shared])
+                between[".".join(source[:shared])][source[shared]].add(used[shared])
     circular = {
         (folder, frozenset(group))
         for folder, graph in between.items()
@@ -288,12 +288,12 @@ def test_no_module_is_hidden_by_what_its_package_exports() -> None:
     for path in sorted(ROOT.rglob("__init__.py*")):
         if path.suffix not in {".py", ".pyi"} or path.parent == ROOT:
             continue
-        here = ".".join(["heartfelt", *path.parent.relative_to(ROOT).parts])
-        inside = {part.stem for part in path.parent.iterdir() if part.suffix == ".py" or part.is_dir()}
+        folder = ".".join(["heartfelt", *path.parent.relative_to(ROOT).parts])
+        stems = {part.stem for part in path.parent.iterdir() if part.suffix == ".py" or part.is_dir()}
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.ImportFrom) and node.module and (node.level or node.module != here):
+            if isinstance(node, ast.ImportFrom) and node.module and (node.level or node.module != folder):
                 hidden |= {
-                    f"{here}.{alias.name}" for alias in node.names if (alias.asname or alias.name) in inside
+                    f"{folder}.{alias.name}" for alias in node.names if (alias.asname or alias.name) in stems
                 }
     assert hidden == SHADOWED
 
