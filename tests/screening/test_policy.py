@@ -69,7 +69,7 @@ def test_a_file_and_a_mapping(tmp_path: Path) -> None:
         ("defalt", UnknownNameError, "default"),
         ("default, ancor=drop", UnknownNameError, "anchor"),
         ("default, anchor=remove", InputError, "anchor"),
-        ("default, alpha=2", InputError, "alpha"),
+        ("default, alpha=2", InputError, "level"),
         ("default, alpha=high", InputError, "number"),
         ("default, at_most_dropped=3", InputError, "at_most_dropped"),
         ("nowhere.yaml", InputError, "cannot be read"),

@@ -82,7 +82,7 @@ def test_a_folder_without_its_training_stimuli_is_refused(trained: Trained, tmp_
         load_trained(folder)
 
 
-@pytest.mark.parametrize("key", ["half_width", "level", "slope", "bounds"])
+@pytest.mark.parametrize("key", ["half_width", "confidence", "slope", "bounds"])
 def test_a_number_that_is_gone_is_told_when_the_folder_is_read(
     trained: Trained, tmp_path: Path, key: str
 ) -> None:
