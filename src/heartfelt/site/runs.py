@@ -81,7 +81,7 @@ def read_scores(path: Path) -> Scores:
     scores = read_json(path, Scores)
     if scores.heartfelt_scores not in (1, LAYOUT):
         raise InputError(
-            f"{path} was written in layout {scores.heartfelt_scores}; this heartfelt reads layout {LAYOUT}.",
+            f"{path} was written in layout {scores.heartfelt_scores}; this heartfelt reads layouts 1 and {LAYOUT}.",
             "Score again, or use the version that wrote it.",
         )
     return replace(scores, heartfelt_scores=LAYOUT)

@@ -64,7 +64,7 @@ def rank_range(rank: dict[str, Any]) -> str:
 def test_the_leaderboard_table(which: str, request: pytest.FixtureRequest) -> None:
     bench: Bench = request.getfixturevalue(which)
     for task in bench.said["tasks"]:
-        table = bench.page.tables[f"{task['task'].replace('_', ' ')}: every model"]
+        table = bench.page.tables[f"{task['id'].replace('_', ' ')}: every model"]
         ranks = [rank for rank in bench.said["ranks"] if rank["task"] == task["id"]]
         ranks.sort(key=lambda rank: (rank["place"] is None, rank["place"] or 0))
         assert [cells[0].text for cells in table.rows] == [rank["model"] for rank in ranks]
@@ -97,7 +97,7 @@ def test_the_leaderboard_table(which: str, request: pytest.FixtureRequest) -> No
 def test_every_score(which: str, request: pytest.FixtureRequest) -> None:
     bench: Bench = request.getfixturevalue(which)
     for task in bench.said["tasks"]:
-        table = bench.page.table(f"{task['task'].replace('_', ' ')}: every score")
+        table = bench.page.table(f"{task['id'].replace('_', ' ')}: every score")
         mine = bench.scores(task=task["id"])
         assert len(table.rows) == len(mine)
         for cells, each in zip(table.rows, mine, strict=True):
@@ -118,7 +118,7 @@ def test_every_score(which: str, request: pytest.FixtureRequest) -> None:
 def test_pairs_of_models(numbers: Bench) -> None:
     for task in numbers.said["tasks"]:
         pairs = [pair for pair in numbers.said["comparisons"] if pair["task"] == task["id"]]
-        table = numbers.page.table(f"{task['task']}: for other clips like these")
+        table = numbers.page.table(f"{task['id']}: for other clips like these")
         assert len(table.rows) == len(pairs) > 0
         for cells, pair in zip(table.rows, pairs, strict=True):
             assert cells[0].text == f"{pair['first']} − {pair['second']}"
@@ -131,7 +131,7 @@ def test_pairs_of_models(numbers: Bench) -> None:
             assert cells[6].text == (
                 estimate(needed) if needed["value"] is None else number(int(needed["value"]))
             )
-        over = numbers.page.table(f"{task['task']}: for other systems")
+        over = numbers.page.table(f"{task['id']}: for other systems")
         known = [pair for pair in pairs if pair["over_systems"]["difference"]["value"] is not None]
         assert len(over.rows) == len(known) > 0
         for cells, pair in zip(over.rows, known, strict=True):
@@ -279,7 +279,7 @@ def test_the_site_ranks_as_its_file_says(site: Path) -> None:
     page = PageContent.read(site / "index.html")
     for board in boards:
         for task in board["tasks"]:
-            table = page.tables[f"{task['task'].replace('_', ' ')}: every model"]
+            table = page.tables[f"{task['id'].replace('_', ' ')}: every model"]
             ranks = {rank["model"]: rank for rank in board["ranks"] if rank["task"] == task["id"]}
             assert {cells[0].text for cells in table.rows} == set(ranks)
             for cells in table.rows:
@@ -307,8 +307,8 @@ def test_the_layout_of_scores_is_checked(folder: Path, tmp_path: Path) -> None:
     shutil.copytree(folder, tmp_path / "old")
     path = tmp_path / "old" / "scores.json"
     answer = json.loads(path.read_text(encoding="utf-8"))
-    path.write_text(json.dumps({**answer, "heartfelt_scores": 2}), encoding="utf-8")
-    with pytest.raises(InputError, match="layout 2"):
+    path.write_text(json.dumps({**answer, "heartfelt_scores": 9}), encoding="utf-8")
+    with pytest.raises(InputError, match="layout 9"):
         write_leaderboard(tmp_path)
 
 
