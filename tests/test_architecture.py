@@ -95,7 +95,7 @@ OPEN = {
     "collect/simulation.py",
     "formats/json_files.py",
     "formats/format.py",
-    "models/store.py",
+    "predictors/weights/store.py",
     "predictors/trained/domain.py",
     "predictors/trained/model.py",
     "screening/panel.py",
@@ -248,7 +248,7 @@ CIRCULAR_TYPES = {
     frozenset({"head_graph", "model"}),
     frozenset({"data", "recipe", "source", "task"}),
 }  # fmt: skip
-SHADOWED = {"heartfelt.benchmark.bench"}
+SHADOWED = {"heartfelt.scoring.bench.run"}
 
 
 @pytest.mark.slow

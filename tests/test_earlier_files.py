@@ -20,7 +20,7 @@ from heartfelt.scoring.options import ScoreOptions
 from heartfelt.scoring.scores import LAYOUT
 from heartfelt.screening.panel import PanelCounts
 from heartfelt.serialization import from_json, read_json, to_json
-from heartfelt.site.runs import read_scores
+from heartfelt.report.site.runs import read_scores
 
 FOLDER = Path(__file__).parent / "earlier_files"
 ANYWHERE = {"F": "f", "why_no_test": "why_missing"}
