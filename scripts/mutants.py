@@ -199,8 +199,13 @@ CORE: tuple[Core, ...] = (
     ),
     Core("snapshot/survey.py", ("tests/snapshot/test_guards.py", "tests/snapshot/test_sensitivity.py")),
     Core("tables.py", ("tests/snapshot/test_guards.py", "tests/test_base.py")),
-    Core("predictors/execution/running.py", ("tests/predictors/test_limits.py", "tests/predictors/test_running.py")),
-    Core("drafts/*.py", ("tests/predictors/drafts/test_limits.py", "tests/predictors/drafts/test_drafting.py")),
+    Core(
+        "predictors/execution/running.py",
+        ("tests/predictors/test_limits.py", "tests/predictors/test_running.py"),
+    ),
+    Core(
+        "drafts/*.py", ("tests/predictors/drafts/test_limits.py", "tests/predictors/drafts/test_drafting.py")
+    ),
     Core("predictors/measures/tagger.py", ("tests/predictors/drafts/test_plugged_in.py",)),
     Core("media/colour_names.py", ("tests/media/test_colour_names.py",)),
     Core("web/security/*.py", ("tests/web/security",)),

@@ -14,13 +14,13 @@ import pytest
 from heartfelt.analysis.summary import Summary
 from heartfelt.predictors.trained.facts import TrainingFacts
 from heartfelt.predictors.trained.folder import read_manifest
-from heartfelt.predictors.trained.model import Output
+from heartfelt.predictors.trained.model import QuestionHead
+from heartfelt.report.site.runs import read_scores
 from heartfelt.scoring.manifest import ScoringManifest
 from heartfelt.scoring.options import ScoreOptions
 from heartfelt.scoring.scores import LAYOUT
 from heartfelt.screening.panel import PanelCounts
 from heartfelt.serialization import from_json, read_json, to_json
-from heartfelt.report.site.runs import read_scores
 
 FOLDER = Path(__file__).parent / "earlier_files"
 ANYWHERE = {"F": "f", "why_no_test": "why_missing"}
@@ -102,7 +102,7 @@ def test_scores_are_restored_in_full() -> None:
 def test_a_model_of_layout_2_is_restored() -> None:
     before = json.loads((FOLDER / "model.json").read_text("utf-8"))
     assert read_manifest(FOLDER)["layout"] == 2
-    (output,) = from_json(tuple[Output, ...], before["outputs"])
+    (output,) = from_json(tuple[QuestionHead, ...], before["outputs"])
     assert (output.head.intercept, output.confidence) == (5.5, 0.8)
     facts = from_json(TrainingFacts, before["facts"])
     assert facts.confidence == 0.8

@@ -31,7 +31,7 @@ from heartfelt.analysis.category_results import (
     RaterConfusion,
     Recovered,
 )
-from heartfelt.analysis.material import Material, QuestionData
+from heartfelt.analysis.material import AnalysisData, QuestionData
 from heartfelt.analysis.means import Scores
 from heartfelt.analysis.quadrants import confusion
 from heartfelt.analysis.results import ConfusionTable
@@ -58,7 +58,7 @@ def is_categories(study: Study, question: QuestionData) -> bool:
 
 
 def categories(
-    material: Material, scores: Scores, answers: pl.DataFrame
+    material: AnalysisData, scores: Scores, answers: pl.DataFrame
 ) -> tuple[CategoryQuestion, ...] | None:
     """The figures of every question answered with categories; ``answers`` are those of ``attributes.field_answers``."""
     asked = [q for q in material.questions if is_categories(material.study, q) and q.items.height]
@@ -66,7 +66,7 @@ def categories(
 
 
 def _categories(
-    material: Material, question: QuestionData, scores: Scores, answers: pl.DataFrame
+    material: AnalysisData, question: QuestionData, scores: Scores, answers: pl.DataFrame
 ) -> CategoryQuestion:
     study, names = material.study, tuple(question.categories.values())
     labelled = _category_of_each(question).drop_nulls("category").select("stimulus", "category")
@@ -94,7 +94,7 @@ def _categories(
     )
 
 
-def _axes(material: Material, numbers: list[str]) -> tuple[str, ...]:
+def _axes(material: AnalysisData, numbers: list[str]) -> tuple[str, ...]:
     """The questions of the map: those of the quadrants, else valence and arousal; none where these are not asked."""
     if not isinstance(material.plane, str):
         return material.plane.axes
@@ -205,7 +205,7 @@ def _explained(question: QuestionData, labelled: pl.DataFrame) -> Explained:
     return Explained(question.id, replace(row.partial_eta_squared, method=ETA), row.f, df, row.p)
 
 
-def _polarity(material: Material, question: QuestionData, axes: tuple[str, ...]) -> PolarityFit | str:
+def _polarity(material: AnalysisData, question: QuestionData, axes: tuple[str, ...]) -> PolarityFit | str:
     study = material.study
     groups = {intent.id: SIDES.get((intent.group or "").casefold()) for intent in study.intents}
     side = {code: groups[name] for code, name in question.categories.items() if groups.get(name) is not None}

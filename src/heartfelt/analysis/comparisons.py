@@ -44,11 +44,11 @@ from heartfelt.snapshot.comparisons import TRIAL, choices, members, set_question
 from heartfelt.stats.comparison.ceilings import choice_ceilings, strength_ceiling
 from heartfelt.stats.comparison.mushra import crossed_mean
 from heartfelt.stats.comparison.spread import ratio_over_raters, without_each
-from heartfelt.stats.comparison.strengths import Effect
+from heartfelt.stats.comparison.strengths import TestedEffect
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.two_way_jackknife import jackknife_variance
 from heartfelt.study import Scale
-from heartfelt.study.set_scale import BestWorst, Choice, Preference, Rank
+from heartfelt.study.set_scale import BestWorst, Choice, Preference, Ranking
 
 MOST_PAIRED = 60
 """Contestants up to which every pair is listed."""
@@ -145,14 +145,14 @@ def _compared(
         _consistency(made, raters),
         _agreement(by_stimulus) if paired else None,
         stats.rank_concordance(*by_stimulus.rows.select("rater", "trial", "name", "value"))
-        if isinstance(scale, Rank) and not brief
+        if isinstance(scale, Ranking) and not brief
         else None,
         _ceilings(by_stimulus, made) if paired and not brief else {},
         notes=made.notes,
     )
 
 
-def _order(pairs: pl.DataFrame, effect: Effect) -> OrderEffect:
+def _order(pairs: pl.DataFrame, effect: TestedEffect) -> OrderEffect:
     """The share of first choices with raters as the sample where they are known; its own test where no effect was fitted."""
     from scipy.special import stdtr
 

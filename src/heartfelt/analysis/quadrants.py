@@ -19,7 +19,7 @@ from itertools import combinations
 import numpy as np
 import polars as pl
 
-from heartfelt.analysis.material import Material, Plane
+from heartfelt.analysis.material import AnalysisData, QuestionPlane
 from heartfelt.analysis.means import Scores
 from heartfelt.analysis.results import (
     ALL,
@@ -28,7 +28,7 @@ from heartfelt.analysis.results import (
     Overlap,
     QuadrantEllipse,
     QuadrantMeans,
-    Quadrants,
+    QuadrantResults,
 )
 from heartfelt.analysis.two_way import Bools, Matrix, estimate, mean_changes, stimuli_of
 from heartfelt.stats.estimate import Estimate
@@ -43,7 +43,7 @@ MOST_DRAWN = 2000
 METHOD = "intents reassigned at random within systems"
 
 
-def quadrants(material: Material, scores: Scores, seed: int) -> Quadrants | None:
+def quadrants(material: AnalysisData, scores: Scores, seed: int) -> QuadrantResults | None:
     """Deviation by quadrant, the confusion of intended with perceived quadrants, and the hit rate."""
     plane = material.plane
     if isinstance(plane, str):
@@ -78,7 +78,7 @@ def quadrants(material: Material, scores: Scores, seed: int) -> Quadrants | None
         for name in sorted({name for name in system if name})
     }
     rows = _by_quadrant(scores, plane)
-    return Quadrants(
+    return QuadrantResults(
         names=plane.names,
         axes=plane.axes,
         midpoints=plane.midpoints,
@@ -96,7 +96,7 @@ def quadrants(material: Material, scores: Scores, seed: int) -> Quadrants | None
     )
 
 
-def _by_quadrant(scores: Scores, plane: Plane) -> list[QuadrantMeans]:
+def _by_quadrant(scores: Scores, plane: QuestionPlane) -> list[QuadrantMeans]:
     """Deviation and absolute deviation of every quadrant, over all systems and for each."""
     rows: list[QuadrantMeans] = []
     for question, score in scores.items():
@@ -112,7 +112,7 @@ def _by_quadrant(scores: Scores, plane: Plane) -> list[QuadrantMeans]:
     return rows
 
 
-def _items(material: Material, plane: Plane) -> pl.DataFrame:
+def _items(material: AnalysisData, plane: QuestionPlane) -> pl.DataFrame:
     """The stimuli that have a quadrant and a mean on both axes."""
     by_id = {question.id: question for question in material.questions}
     first, second = (by_id[name].items for name in plane.axes)
@@ -123,7 +123,7 @@ def _items(material: Material, plane: Plane) -> pl.DataFrame:
     return known.join(other, on="item", how="inner", maintain_order="left")
 
 
-def _perceived(mean: Matrix, plane: Plane) -> Ints:
+def _perceived(mean: Matrix, plane: QuestionPlane) -> Ints:
     """The place of each mean among the quadrants; one past the last for means on a midline."""
     x, y = (np.sign(np.round(mean[:, k] - plane.midpoints[k], 9)) for k in (0, 1))
     out = np.full(mean.shape[0], len(plane.names), dtype=np.int64)
@@ -134,7 +134,7 @@ def _perceived(mean: Matrix, plane: Plane) -> Ints:
 
 
 def ellipses(
-    material: Material, resamples: int, seed: int
+    material: AnalysisData, resamples: int, seed: int
 ) -> tuple[tuple[QuadrantEllipse, ...], tuple[Overlap, ...]] | None:
     """Ellipses of every system and quadrant, and their overlaps within a system."""
     plane = material.plane

@@ -25,7 +25,7 @@ OMIT_NONE = {"omit": "none"}
 
 
 @dataclass(frozen=True, slots=True)
-class Counts:
+class AnalysisCounts:
     """What there is. A *rating* is one rater's answers to one stimulus at one presentation; ``answers`` counts single answers."""
 
     stimuli: int
@@ -340,7 +340,7 @@ class PairDifference:
 
 
 @dataclass(frozen=True, slots=True)
-class Means:
+class MeanFigures:
     """Figures over some stimuli under one question; ``absolute_deviation_corrected`` is without the noise of the ratings."""
 
     n_stimuli: int
@@ -358,7 +358,7 @@ class QuestionMeans:
     question: str
     level: Level
     sd_of_labels: float | None
-    means: Means = field(metadata={"flatten": True})
+    means: MeanFigures = field(metadata={"flatten": True})
 
 
 @dataclass(frozen=True, slots=True)
@@ -367,7 +367,7 @@ class SystemMeans:
 
     system: str
     question: str
-    means: Means = field(metadata={"flatten": True})
+    means: MeanFigures = field(metadata={"flatten": True})
     rank: int | None
     ranked_by: str
     tied_with: tuple[str, ...] | None
@@ -381,7 +381,7 @@ class IntentMeans:
     question: str
     quadrant: str | None
     reference: float | None
-    means: Means = field(metadata={"flatten": True})
+    means: MeanFigures = field(metadata={"flatten": True})
 
 
 @dataclass(frozen=True, slots=True)
@@ -418,7 +418,7 @@ class ChanceTest:
 
 
 @dataclass(frozen=True, slots=True)
-class Quadrants:
+class QuadrantResults:
     """Deviation by quadrant, intended against perceived quadrants, and how often they are the same."""
 
     names: tuple[str, ...]

@@ -20,11 +20,11 @@ from heartfelt.analysis.preregistration import Registered
 from heartfelt.analysis.results import (
     OMIT,
     Agreement,
+    AnalysisCounts,
     AnovaEffect,
     BreakdownRow,
     ByName,
     Checks,
-    Counts,
     Distribution,
     IntentConfusion,
     IntentMeans,
@@ -33,7 +33,7 @@ from heartfelt.analysis.results import (
     Overlap,
     PairDifference,
     QuadrantEllipse,
-    Quadrants,
+    QuadrantResults,
     QuestionMeans,
     RatingModelEffect,
     Reliability,
@@ -41,7 +41,7 @@ from heartfelt.analysis.results import (
     SystemEquivalence,
     SystemMeans,
 )
-from heartfelt.analysis.verification_results import Verification
+from heartfelt.analysis.verification_results import DraftVerification
 from heartfelt.labels.courses import COURSES
 from heartfelt.labels.strengths import STRENGTHS
 from heartfelt.representation import ShortRepr
@@ -283,7 +283,7 @@ class PublishedFigure:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class ReportVerdict:
     """The sentences at the top of a report."""
 
     bottom_line: str
@@ -312,7 +312,7 @@ class Summary:
     policy: Policy
     seed: int
     future_raters: FutureRaters = "alike"
-    counts: Counts
+    counts: AnalysisCounts
     answers_used: AnswersUsed = field(default_factory=lambda: AnswersUsed(0, 0))
     reliability: Mapping[str, Reliability] | None
     reliability_pooled: Mapping[str, Reliability] | None
@@ -328,7 +328,7 @@ class Summary:
     questions: tuple[QuestionMeans, ...] | None
     systems: tuple[SystemMeans, ...] | None
     intents: tuple[IntentMeans, ...] | None
-    quadrants: Quadrants | None
+    quadrants: QuadrantResults | None
     slopes: tuple[Slope, ...] | None
     distributions: tuple[Distribution, ...] | None
     ellipses: tuple[QuadrantEllipse, ...] | None
@@ -345,7 +345,7 @@ class Summary:
     comparisons: tuple[ComparisonQuestion, ...] | None = field(default=None, metadata=OMIT)
     traces: tuple[TraceQuestion, ...] | None = field(default=None, metadata=OMIT)
     registered: Registered | None = field(default=None, metadata=OMIT)
-    verification: Verification | None = field(default=None, metadata=OMIT)
+    verification: DraftVerification | None = field(default=None, metadata=OMIT)
     categories: tuple[CategoryQuestion, ...] | None = field(default=None, metadata=OMIT)
     field_agreement: tuple[FieldAgreement, ...] | None = field(default=None, metadata=OMIT)
     adjudication: Adjudicated | None = field(default=None, metadata=OMIT)
@@ -353,7 +353,7 @@ class Summary:
     notes: tuple[str, ...] = ()
     why_missing: Mapping[str, str] = field(default_factory=dict)
     verdict: tuple[str, ...] = ()
-    verdict_groups: Verdict = field(default_factory=lambda: Verdict("", (), (), ()))
+    verdict_groups: ReportVerdict = field(default_factory=lambda: ReportVerdict("", (), (), ()))
     methods: str = ""
     results: str = ""
 

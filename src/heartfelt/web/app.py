@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from heartfelt.web.security.signing import Signer
     from heartfelt.web.study.background import Reader
     from heartfelt.web.study.coverage import CoverageView
-    from heartfelt.web.study.figures import Figures
+    from heartfelt.web.study.figures import DashboardCache
     from heartfelt.web.study.preview import Preview
     from heartfelt.web.study.routes import ChangeCounter
 
@@ -38,7 +38,7 @@ class AppState(SharedState, Protocol):
     ended_logins: EndedLogins
     change_counter: ChangeCounter
     reader: Reader
-    figures: Figures
+    figures: DashboardCache
     coverage: CoverageView
     preview: Preview
     blinding: Blinding
@@ -61,7 +61,7 @@ def create_app(
     from heartfelt.web.security.signing import Signer
     from heartfelt.web.study import background, preview, routes
     from heartfelt.web.study.coverage import CoverageView
-    from heartfelt.web.study.figures import Figures
+    from heartfelt.web.study.figures import DashboardCache
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -90,7 +90,7 @@ def create_app(
     state.ended_logins = EndedLogins(collection)
     state.change_counter = routes.ChangeCounter(collection)
     state.reader = reader or background.Reader(collection)
-    state.figures = Figures(collection, options.refresh_seconds, reader=state.reader)
+    state.figures = DashboardCache(collection, options.refresh_seconds, reader=state.reader)
     state.coverage = CoverageView(collection)
     errors.add_to(app)
     for part in (health, rater, adjudication, media, routes, api):

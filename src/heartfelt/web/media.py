@@ -16,7 +16,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from heartfelt.collect.errors import MediaChanged
-from heartfelt.web.errors import Refused
+from heartfelt.web.errors import RequestRefused
 from heartfelt.web.media_files import missing_file, stripped_file
 from heartfelt.web.rater.presentation import blinding_of
 from heartfelt.web.security.access import is_admitted, login_of
@@ -42,7 +42,7 @@ async def media(request: Request) -> Response:
     researcher = login_of(request) is not None
     known = researcher or rater_of(request) is not None
     if not known and not await is_admitted(request, adjudicator_of(request)):
-        raise Refused(
+        raise RequestRefused(
             401, "Media are shown to raters and to the researcher.", "Open the link you were given."
         )
     name = request.path_params["opaque"]
@@ -52,13 +52,15 @@ async def media(request: Request) -> Response:
     if file is None and researcher:
         file = collection.media(name)
     if file is None:
-        raise Refused(404, "There is no such stimulus.", "Continue with the next one.")
+        raise RequestRefused(404, "There is no such stimulus.", "Continue with the next one.")
     if blinded is not None:
         try:
             await run_in_threadpool(collection.verify_media, file)
         except MediaChanged as error:
             _log.error("%s %s", error.problem, error.fix)
-            raise Refused(409, "The media file was replaced.", "Continue with the next one.") from error
+            raise RequestRefused(
+                409, "The media file was replaced.", "Continue with the next one."
+            ) from error
         except OSError as error:
             raise missing_file() from error
     unit = blinding_of(request).set_of(name)

@@ -16,7 +16,7 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
 from heartfelt.media.metadata import SMALLEST, Pieces, padded, read_range, stripped
-from heartfelt.web.errors import Refused
+from heartfelt.web.errors import RequestRefused
 from heartfelt.web.state import state_of
 
 _AT_ONCE = 1 << 20
@@ -92,7 +92,7 @@ async def stripped_file(
     start, stop, code = _range(request, pieces.size, headers["etag"])
     if code == 416:
         whole = {"content-range": f"bytes */{pieces.size}"}
-        raise Refused(416, "The file is shorter than that.", "Ask for less.", whole)
+        raise RequestRefused(416, "The file is shorter than that.", "Ask for less.", whole)
     if code == 206:
         headers["content-range"] = f"bytes {start}-{stop - 1}/{pieces.size}"
     headers["content-length"] = str(stop - start)
@@ -104,9 +104,9 @@ async def stripped_file(
     return Response(content, code, headers)
 
 
-def missing_file() -> Refused:
+def missing_file() -> RequestRefused:
     """The refusal of a file that cannot be read."""
-    return Refused(404, "The media file is missing.", "Continue with the next one.")
+    return RequestRefused(404, "The media file is missing.", "Continue with the next one.")
 
 
 def _parts(path: Path, pieces: Pieces, start: int, stop: int) -> Iterator[bytes]:

@@ -14,7 +14,7 @@ from heartfelt.errors import InputError
 from heartfelt.publishing.columns import about_column
 from heartfelt.publishing.details import Details
 from heartfelt.publishing.licences import Licence, licence
-from heartfelt.publishing.release import PublishedColumn, PublishedFile, Release, Step, StepKind
+from heartfelt.publishing.release import PublishedColumn, PublishedFile, Release, ReleaseStep, StepKind
 from heartfelt.snapshot import Snapshot
 from heartfelt.stats.estimate import Estimate
 from heartfelt.study import Question, Study
@@ -203,7 +203,7 @@ def steps_words(release: Release) -> str:
     return " ".join(out)
 
 
-def _column_words(step: Step) -> str:
+def _column_words(step: ReleaseStep) -> str:
     name = f"{step.table}.{step.column}"
     if step.lost is None or step.lost in (0.0, 1.0):
         return name

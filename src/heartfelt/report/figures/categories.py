@@ -13,7 +13,6 @@ from heartfelt.report.charts import (
     Cell,
     Chart,
     Dot,
-    Ellipse,
     HeatCell,
     Heatmap,
     IntervalPanels,
@@ -21,6 +20,7 @@ from heartfelt.report.charts import (
     Key,
     Line,
     Map,
+    MapRegion,
     Panels,
     Spot,
     TableRow,
@@ -157,7 +157,7 @@ def _scale_axis(analysis: Analysis, question: str) -> Axis:
     return Axis(spaced(question), low, high, (low, (low + high) / 2, high))
 
 
-def _marks(place: CategoryPlace, result: CategoryQuestion) -> tuple[Spot, Ellipse | None]:
+def _marks(place: CategoryPlace, result: CategoryQuestion) -> tuple[Spot, MapRegion | None]:
     x, y = (place.means[name] for name in result.axes)
     words = f"{spaced(place.category)}: mean of {plural(place.n_stimuli, 'stimulus', 'stimuli')}"
     words += f"\n{spaced(result.axes[0])} {interval(x, 2)}\n{spaced(result.axes[1])} {interval(y, 2)}"
@@ -165,7 +165,7 @@ def _marks(place: CategoryPlace, result: CategoryQuestion) -> tuple[Spot, Ellips
     shape = place.ellipse
     if shape is None or shape.semi_axes is None or shape.angle is None:
         return spot, None
-    return spot, Ellipse(spot.x, spot.y, *shape.semi_axes, shape.angle, place.category)
+    return spot, MapRegion(spot.x, spot.y, *shape.semi_axes, shape.angle, place.category)
 
 
 def _row(result: CategoryQuestion, place: CategoryPlace) -> TableRow:

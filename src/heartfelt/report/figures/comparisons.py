@@ -17,14 +17,14 @@ from heartfelt.report.charts import (
     Item,
     Line,
     Panels,
-    Plane,
+    PlaneChart,
     Point,
     TableRow,
     axis,
     first_of,
 )
 from heartfelt.report.figures.registry import figure
-from heartfelt.report.naming import Names, system_names
+from heartfelt.report.naming import DisplayNames, system_names
 from heartfelt.report.palette import COLOURS, PLAIN, SOFT
 from heartfelt.stats.estimate import Estimate
 from heartfelt.wording import number, percent, spaced
@@ -42,8 +42,8 @@ def _compared(analysis: Analysis) -> list[ComparisonQuestion]:
     return [each for each in analysis.summary.comparisons or () if each.contestants]
 
 
-def _names(analysis: Analysis, each: ComparisonQuestion) -> Names:
-    return system_names(analysis.snapshot) if each.of == "system" else Names()
+def _names(analysis: Analysis, each: ComparisonQuestion) -> DisplayNames:
+    return system_names(analysis.snapshot) if each.of == "system" else DisplayNames()
 
 
 def _unit(each: ComparisonQuestion) -> str:
@@ -119,7 +119,7 @@ def win_matrix(analysis: Analysis) -> Chart | Absent:
     return made.chart("Who was preferred to whom", caption, NONE)
 
 
-def _win(names: Names, a: str, b: str, counts: tuple[int, int, int] | None) -> HeatCell:
+def _win(names: DisplayNames, a: str, b: str, counts: tuple[int, int, int] | None) -> HeatCell:
     if a == b or counts is None or not sum(counts):
         return HeatCell(None, "", names[a] if a == b else f"{names[a]} and {names[b]} did not meet")
     won, tied, lost = counts
@@ -170,7 +170,7 @@ def comparison_raters(analysis: Analysis) -> Chart | Absent:
             for c in known
         )
         made.panels.append(
-            Plane(
+            PlaneChart(
                 spaced(each.question),
                 Axis("share of first choices", 0.0, 1.0, SHARES, (0.5,)),
                 Axis("agreement with the others", 0.0, 1.0, SHARES, (0.5,)),

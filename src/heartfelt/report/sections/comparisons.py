@@ -16,7 +16,7 @@ from heartfelt.analysis.comparison_results import (
 )
 from heartfelt.analysis.results import ALL
 from heartfelt.report.charts import Charts
-from heartfelt.report.naming import Names, system_names
+from heartfelt.report.naming import DisplayNames, system_names
 from heartfelt.report.page import Section, absent, figure_block, folded, joined, paragraph, side_by_side
 from heartfelt.report.tables import CellValue, Columns, PValue, table, table_of
 from heartfelt.stats.comparison.consistency import RaterConsistency
@@ -81,7 +81,7 @@ def mushra(analysis: Analysis, charts: Charts) -> Section | None:
 
 
 def _question(analysis: Analysis, each: ComparisonQuestion) -> Markup:
-    names = system_names(analysis.snapshot) if each.of == "system" else Names()
+    names = system_names(analysis.snapshot) if each.of == "system" else DisplayNames()
     about = spaced(each.question)
     if each.why_missing:
         return Markup("")
@@ -102,7 +102,7 @@ def _question(analysis: Analysis, each: ComparisonQuestion) -> Markup:
     )
 
 
-def _contestants(about: str, each: ComparisonQuestion, names: Names) -> Markup:
+def _contestants(about: str, each: ComparisonQuestion, names: DisplayNames) -> Markup:
     columns: Columns[Contestant] = {
         each.of: lambda row: names[row.name],
         "strength": lambda row: row.strength,
@@ -117,7 +117,7 @@ def _contestants(about: str, each: ComparisonQuestion, names: Names) -> Markup:
     return table_of(caption, each.contestants, columns)
 
 
-def _pairs(about: str, each: ComparisonQuestion, names: Names) -> Markup:
+def _pairs(about: str, each: ComparisonQuestion, names: DisplayNames) -> Markup:
     mean = "mean grade for a" if each.scale == "preference" else "share for a"
     columns: Columns[ComparedPair] = {
         "a": lambda row: names[row.a],
@@ -176,7 +176,7 @@ def _agreement(about: str, each: ComparisonQuestion) -> Markup:
     return table(f"{about}: agreement on pairs, and what a predictor can expect", ["what", "value"], lines)
 
 
-def _abx(about: str, each: ComparisonQuestion, names: Names) -> Markup:
+def _abx(about: str, each: ComparisonQuestion, names: DisplayNames) -> Markup:
     columns: Columns[AbxPair] = {
         "systems": lambda row: "all pairs" if row.a == ALL else f"{names[row.a]}, {names[row.b]}",
         "share correct": lambda row: row.share,
@@ -189,7 +189,7 @@ def _abx(about: str, each: ComparisonQuestion, names: Names) -> Markup:
     return table_of(f"{about}: ABX, exact tests", each.abx, columns)
 
 
-def _reference(about: str, each: ComparisonQuestion, names: Names) -> Markup:
+def _reference(about: str, each: ComparisonQuestion, names: DisplayNames) -> Markup:
     columns: Columns[AgainstReference] = {
         "system": lambda row: names[row.system],
         "mean (DMOS)": lambda row: row.mean,

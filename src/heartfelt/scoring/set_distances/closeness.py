@@ -27,7 +27,7 @@ COEFFICIENTS: tuple[Correlation, ...] = ("spearman", "kendall", "pearson")
 
 
 @dataclass(frozen=True, slots=True)
-class SystemMean:
+class RatedSystemMean:
     """People's mean rating of one system's stimuli under one question."""
 
     question: str
@@ -56,7 +56,7 @@ def with_people(
     questions: Sequence[str] | None,
     confidence: float,
     seed: int,
-) -> tuple[tuple[SystemMean, ...], tuple[Closeness, ...]]:
+) -> tuple[tuple[RatedSystemMean, ...], tuple[Closeness, ...]]:
     """People's means by system, and how closeness correlates with them; ``distances`` are by metric and system."""
     answered = [
         question for question in prepare(snapshot).questions if question.numbers and question.items.height
@@ -70,7 +70,7 @@ def with_people(
                 suggestion(name, asked, "Questions"),
             )
         answered = [question for question in answered if question.id in questions]
-    means: list[SystemMean] = []
+    means: list[RatedSystemMean] = []
     closeness: list[Closeness] = []
     for question in answered:
         scores, rated = stimulus_scores(question), question.items["stimulus"]
@@ -80,7 +80,7 @@ def with_people(
             change = scores.changes(chosen, "value")
             if not isinstance(change, str):
                 changes[system] = change
-                means.append(SystemMean(question.id, system, scores.estimate(chosen, "value")))
+                means.append(RatedSystemMean(question.id, system, scores.estimate(chosen, "value")))
         for metric, values in distances.items():
             near = {
                 system: -value for system, value in values.items() if system in changes and value is not None
