@@ -17,7 +17,7 @@ from heartfelt.wording import listed, money, number, plural
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from heartfelt.stimuli import Forecast, Making
+    from heartfelt.stimuli import GenerationForecast, Making
     from heartfelt.stimuli.generation.licences import LicenceNotice
 
 _SHOWN = 8
@@ -134,7 +134,7 @@ def _cost_limit(text: str) -> float:
     return budget.limit
 
 
-def _show_forecast(forecast: Forecast) -> None:
+def _show_forecast(forecast: GenerationForecast) -> None:
     grid = _grid(f"To make for {forecast.study}", "to make", "complete", "no file", "time", "cost")
     for each in forecast.systems:
         grid.add_row(

@@ -27,7 +27,7 @@ from heartfelt.errors import HeartfeltError, InputError, suggestion
 from heartfelt.media.duplicates import Bits, duplicate_groups, image_hash
 from heartfelt.predictors.trained.facts import GroupingFacts
 from heartfelt.snapshot.stimulus_groups import ALONE, detected_groups, group_names
-from heartfelt.training.heads.fitting import Ints
+from heartfelt.stats.triples import Ints
 from heartfelt.wording import plural
 
 AUTO, NONE = "auto", "none"

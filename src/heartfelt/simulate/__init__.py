@@ -4,6 +4,7 @@ A method that claims to detect careless raters, system effects or a ceiling is t
 answer is known. Everything is drawn from named streams: the same seed gives the same bytes.
 """
 
+from heartfelt.moved import with_former_names
 from heartfelt.simulate.answers import SimulatedRatings, ratings, study_ratings
 from heartfelt.simulate.bulk import LongCsv, long_csv
 from heartfelt.simulate.confusion import (
@@ -16,6 +17,7 @@ from heartfelt.simulate.confusion import (
     votes,
 )
 from heartfelt.simulate.conveyed import INTENTS, SYSTEMS, TruthOptions, stimuli, truth
+from heartfelt.simulate.conveyed_emotion import ConveyanceProfile
 from heartfelt.simulate.design import DesignOptions
 from heartfelt.simulate.judgements import Habits, StrengthOptions, judge, match, strengths, trace
 from heartfelt.simulate.people import KINDS, RaterMix, raters
@@ -36,6 +38,7 @@ __all__ = [
     "SYSTEMS",
     "VERIFIER_KINDS",
     "VOTER_KINDS",
+    "ConveyanceProfile",
     "DesignOptions",
     "Habits",
     "LongCsv",
@@ -65,3 +68,5 @@ __all__ = [
     "voters",
     "votes",
 ]
+
+__getattr__ = with_former_names(__name__)

@@ -1,5 +1,6 @@
 """Training: heads on frozen embeddings, chosen on inner folds only, with an honest evaluation."""
 
+from heartfelt.moved import with_former_names
 from heartfelt.training.heads.evaluating import Evaluation, ProtocolScore, evaluate
 from heartfelt.training.heads.material import RECIPES, TrainingRecipe, TrainingStimuli, gather
 from heartfelt.training.heads.training import Trained, TrainOptions, train
@@ -16,3 +17,5 @@ __all__ = [
     "gather",
     "train",
 ]
+
+__getattr__ = with_former_names(__name__)

@@ -9,7 +9,6 @@ from typing import Any
 
 import polars as pl
 import pytest
-from tests.stimuli.generation.tones import RATE, files_of, study_in, tone
 
 from heartfelt.errors import InputError
 from heartfelt.media.audio import Audio
@@ -17,6 +16,7 @@ from heartfelt.stimuli import MakeOptions, forecast_make, make_study
 from heartfelt.stimuli.generation.ledger import read_ledger
 from heartfelt.stimuli.generation.result import Making
 from heartfelt.stimuli.prompts.prompt import StimulusPrompt
+from tests.stimuli.generation.tones import RATE, files_of, study_in, tone
 
 
 def clip(path: Path, seed: int) -> None:

@@ -8,7 +8,6 @@ from typing import Any
 
 import polars as pl
 import pytest
-from tests.stimuli.generation.tones import CALLS, RATE, files_of, study_in, tone
 
 from heartfelt.errors import HeartfeltError, InputError
 from heartfelt.formats.manifest import open_study
@@ -17,6 +16,7 @@ from heartfelt.stimuli import MakeOptions, forecast_make, load_make, make_study
 from heartfelt.stimuli.generation.ledger import LEDGER_FILE, read_ledger
 from heartfelt.stimuli.generation.result import Making
 from heartfelt.stimuli.prompts.prompt import StimulusPrompt
+from tests.stimuli.generation.tones import CALLS, RATE, files_of, study_in, tone
 
 TONES: dict[str, Any] = {"generator": "tones"}
 

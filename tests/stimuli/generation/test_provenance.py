@@ -11,7 +11,6 @@ import polars as pl
 import pytest
 import yaml
 from pydantic import ValidationError
-from tests.stimuli.generation.tones import RATE, study_in, tone
 
 from heartfelt.cli import main
 from heartfelt.errors import InputError, StudyError
@@ -31,6 +30,7 @@ from heartfelt.stimuli.generation.provenance import (
 )
 from heartfelt.stimuli.generators.command import CommandSettings
 from heartfelt.stimuli.generators.folder import FolderSettings
+from tests.stimuli.generation.tones import RATE, study_in, tone
 
 STATED = ClipProvenance(
     model="chirp", licence="Pro terms", licence_url="https://example.org/terms", settings={"tags": "ambient"}

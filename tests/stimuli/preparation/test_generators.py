@@ -8,15 +8,15 @@ import pytest
 
 from heartfelt.errors import InputError
 from heartfelt.media.audio import content_hash
-from heartfelt.stimuli import Prompt, prompts_for
+from heartfelt.stimuli import StimulusPrompt, prompts_for
 from heartfelt.stimuli.prompts.prompt import Generator
 from heartfelt.stimuli.synthesis import SynthImage, SynthMusic, SynthVoice
 
 INTENTS = {"joyful": {"valence": 8.0, "arousal": 7.0}, "weary": {"valence": 3.0, "arousal": 2.0}}
 
 
-def prompt(system: str) -> Prompt:
-    return Prompt("s1", system, "joyful", "joyful, instrumental", {"valence": 8.0, "arousal": 7.0})
+def prompt(system: str) -> StimulusPrompt:
+    return StimulusPrompt("s1", system, "joyful", "joyful, instrumental", {"valence": 8.0, "arousal": 7.0})
 
 
 @pytest.mark.slow
@@ -34,7 +34,7 @@ def test_every_synthesiser_keeps_the_protocol(generator: Generator, tmp_path: Pa
 
 
 def test_a_prompt_without_coordinates_says_so() -> None:
-    bare = Prompt("s1", "Sinewood", "joyful", "joyful")
+    bare = StimulusPrompt("s1", "Sinewood", "joyful", "joyful")
     with pytest.raises(InputError, match="no reference value for 'valence'"):
         SynthMusic().generate(bare)
 

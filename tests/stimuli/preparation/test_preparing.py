@@ -10,7 +10,6 @@ import numpy as np
 import polars as pl
 import pytest
 from PIL import Image
-from tests.media.test_checks import RATE, faded, music
 
 from heartfelt.cli import main
 from heartfelt.errors import InputError, UnknownNameError
@@ -20,6 +19,7 @@ from heartfelt.media.image import decode_image
 from heartfelt.stimuli.preparation.prepared import PrepareOptions, VocalsHeard
 from heartfelt.stimuli.preparation.preparing import prepare
 from heartfelt.stimuli.synthesis.speech import render_voice
+from tests.media.test_checks import RATE, faded, music
 
 STUDY = """
 heartfelt: 1

@@ -11,7 +11,7 @@ from heartfelt.errors import InputError, UnknownNameError
 from heartfelt.media.audio import read_audio
 from heartfelt.media.sound import Samples
 from heartfelt.simulate.conveyed_emotion import conveyed
-from heartfelt.stimuli import GENERATORS, Prompt
+from heartfelt.stimuli import GENERATORS, StimulusPrompt
 from heartfelt.stimuli.synthesis.speech import (
     NAME,
     VOICE_SYSTEMS,
@@ -292,7 +292,7 @@ def test_the_generator_is_registered_and_reads_means_from_the_prompt(tmp_path: P
     maker = SynthVoice(seconds=2.0, rate=8_000)
     calm = {"valence": 5.0, "arousal": 5.0}
     plain, hurried = (
-        maker.generate(Prompt("s", "Cellar", "i", "t", coordinates), 3)
+        maker.generate(StimulusPrompt("s", "Cellar", "i", "t", coordinates), 3)
         for coordinates in (calm, {**calm, "tempo": 0.9, "other": 4.0})
     )
     expected = render_voice(
@@ -302,4 +302,4 @@ def test_the_generator_is_registered_and_reads_means_from_the_prompt(tmp_path: P
     assert not np.array_equal(plain.samples, hurried.samples)
     assert read_audio(plain.save(tmp_path / "s.wav")).seconds == 2.0
     with pytest.raises(InputError, match="no reference value"):
-        maker.generate(Prompt("s", "Cellar", "i", "t"))
+        maker.generate(StimulusPrompt("s", "Cellar", "i", "t"))

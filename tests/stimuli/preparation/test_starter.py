@@ -21,7 +21,7 @@ from heartfelt.errors import InputError, UnknownNameError
 from heartfelt.formats.manifest import open_study
 from heartfelt.media.audio import Audio, read_audio
 from heartfelt.media.probe import CACHE_FILE
-from heartfelt.stimuli import Prompt
+from heartfelt.stimuli import StimulusPrompt
 from heartfelt.stimuli.methods import starters as methods
 from heartfelt.stimuli.starter import (
     STARTERS,
@@ -291,7 +291,7 @@ def test_clips_are_flac_where_mp3_cannot_be_written(monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.parametrize(("name", "hertz"), [("real_1", 587.33), ("real_2", 329.63)])
 def test_the_anchors_begin_as_written(name: str, hertz: float) -> None:
-    audio = TunePlayer(seconds=6.0, rate=16_000).generate(Prompt(name, "real", "", ""), 1)
+    audio = TunePlayer(seconds=6.0, rate=16_000).generate(StimulusPrompt(name, "real", "", ""), 1)
     samples = audio.samples[:, 0]
     assert samples.size == 96_000
     assert 0.05 < np.abs(samples).max() < 1.0
@@ -302,7 +302,7 @@ def test_the_anchors_begin_as_written(name: str, hertz: float) -> None:
     near = (axis > 0.9 * hertz) & (axis < 1.1 * hertz)
     assert abs(1200 * np.log2(axis[near][np.argmax(power[near])] / hertz)) < 20  # cents
     with pytest.raises(UnknownNameError, match="real_1"):
-        TunePlayer().generate(Prompt("real_3", "real", "", ""))
+        TunePlayer().generate(StimulusPrompt("real_3", "real", "", ""))
 
 
 def test_the_voices_of_a_tune_last_equally_long() -> None:

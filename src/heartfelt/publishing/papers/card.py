@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from heartfelt.analysis.methods_section import methods_section
 from heartfelt.publishing.hold_out import COLUMNS, LIMIT
 from heartfelt.publishing.layouts.huggingface import hub_configs, hub_front_matter
-from heartfelt.publishing.licences import Licence
+from heartfelt.publishing.licences import LicenceText
 from heartfelt.publishing.papers.citation import bibtex, citation_line
 from heartfelt.publishing.papers.codebook import questions_grid
 from heartfelt.publishing.papers.facts import (
@@ -325,7 +325,7 @@ def _licences(release: Release) -> Iterator[str]:
     yield f"Rights holders: {markdown(holders_of(release.details), 2000)}."
 
 
-def _licence_words(own: Licence | None) -> str:
+def _licence_words(own: LicenceText | None) -> str:
     if own is None:
         return "Not stated by the authors; ask them before you use it."
     link = f"[{markdown(own.name)}]({own.url})" if own.url else markdown(own.name)

@@ -13,7 +13,7 @@ from heartfelt.analysis.verdict_comparisons import noun
 from heartfelt.errors import InputError
 from heartfelt.publishing.columns import about_column
 from heartfelt.publishing.details import Details
-from heartfelt.publishing.licences import Licence, licence
+from heartfelt.publishing.licences import LicenceText, licence
 from heartfelt.publishing.release import PublishedColumn, PublishedFile, Release, ReleaseStep, StepKind
 from heartfelt.snapshot import Snapshot
 from heartfelt.stats.estimate import Estimate
@@ -73,7 +73,7 @@ def languages_of(release: Release) -> tuple[str, ...]:
     return release.details.language or tuple(release.snapshot.study.languages)
 
 
-def licence_of(release: Release) -> Licence | None:
+def licence_of(release: Release) -> LicenceText | None:
     """The licence of ratings and labels: the authors', or the study's where that is an SPDX identifier."""
     given = release.details.licence or release.snapshot.study.licence
     try:
@@ -82,7 +82,7 @@ def licence_of(release: Release) -> Licence | None:
         return None
 
 
-def media_licence_of(release: Release) -> Licence | None:
+def media_licence_of(release: Release) -> LicenceText | None:
     """The licence of the media, as far as the authors state one."""
     given = release.details.media_licence
     return licence(given) if given else None

@@ -5,6 +5,7 @@ The predictor's own error is part of every interval.
 
 from __future__ import annotations
 
+from heartfelt.moved import with_former_names
 from heartfelt.scoring.conveyance.clips import Conveyed, clips_of, convey
 from heartfelt.scoring.conveyance.predicted import (
     CellDeviation,
@@ -30,3 +31,5 @@ __all__ = [
     "convey",
     "predicted_conveyance",
 ]
+
+__getattr__ = with_former_names(__name__)

@@ -1,5 +1,6 @@
 """Agreement among raters: functions of parallel columns of rater, item and value."""
 
+from heartfelt.moved import with_former_names
 from heartfelt.stats.agreement.chance import fleiss_kappa, fleiss_kappa_counts, gwet_ac1, gwet_ac2
 from heartfelt.stats.agreement.interval import Interval
 from heartfelt.stats.agreement.krippendorff import alpha
@@ -36,3 +37,5 @@ __all__ = [
     "pairwise_balanced_accuracy",
     "prior_against_majority",
 ]  # fmt: skip
+
+__getattr__ = with_former_names(__name__)

@@ -84,7 +84,7 @@ class ChallengeGuard:
             await self._app(scope, limited, send_with_headers)
         except (ClientDisconnect, TooLarge):
             return
-        except Refused as refused:
+        except RequestRefused as refused:
             response = problem_response(Request(scope), refused.status_code, *refused.words, refused.headers)
             if not begun:
                 await response(scope, receive, send_with_headers)

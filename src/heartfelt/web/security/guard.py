@@ -119,7 +119,7 @@ class Guard:
             await self._app(scope, self._admit(scope, route, receive), send_with_headers)
         except ClientDisconnect:
             status = status or 499
-        except Refused as refused:
+        except RequestRefused as refused:
             response = problem_response(Request(scope), refused.status_code, *refused.words, refused.headers)
             if not status:
                 await response(scope, receive, send_with_headers)

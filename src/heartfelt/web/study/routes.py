@@ -74,7 +74,7 @@ async def login(request: Request) -> Response:
     try:
         check_form_token(request, _BEFORE_LOGIN, given.get("page"))
         await check_password(request, given.get("password", ""))
-    except Refused as refused:
+    except RequestRefused as refused:
         fix = refused.words[1] if refused.status_code != 403 else "The page was open for too long; try again."
         return _form(request, refused.status_code, refused.words[0], fix, refused.headers)
     response = _redirect(request, "/study")

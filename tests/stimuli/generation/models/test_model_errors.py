@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.stimuli.generation.models.tiny_models import CASES, build, written
 
 from heartfelt.errors import HeartfeltError, InputError, MissingPartError
 from heartfelt.stimuli import GeneratorOutOfMemory
 from heartfelt.stimuli.generation.known_licences import licence_of
 from heartfelt.stimuli.generators.torch_models import ModelFolder, library, loaded, within_memory
 from heartfelt.stimuli.prompts.prompt import StimulusPrompt
+from tests.stimuli.generation.models.tiny_models import CASES, build, written
 
 WRONG: tuple[tuple[str, dict[str, Any], str], ...] = (
     ("musicgen", {"model": "vits"}, "of type 'vits', not MusicGen"),

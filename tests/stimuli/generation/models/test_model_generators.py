@@ -15,7 +15,6 @@ import numpy as np
 import pytest
 import scipy.stats
 from benchmarks import _pipelines as tiny
-from tests.stimuli.generation.models.tiny_models import CASES, TEXTS, build, numbers, prompts, written
 
 from heartfelt.errors import HeartfeltError, InputError
 from heartfelt.media.audio import read_audio
@@ -24,6 +23,7 @@ from heartfelt.stimuli.generators.mustango import chord_of, chords_of
 from heartfelt.stimuli.generators.pipelines import cosine_scheduler
 from heartfelt.stimuli.generators.torch_models import clip_of, generator_of, library, listening
 from heartfelt.stimuli.prompts.prompt import StimulusPrompt
+from tests.stimuli.generation.models.tiny_models import CASES, TEXTS, build, numbers, prompts, written
 
 pytestmark = pytest.mark.slow
 SOURCE = "Diffusers' CosineDPMSolverMultistepScheduler; softmax by SciPy; MusicGen's own greedy choice; AImoclips' clip lengths"

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from tests.stimuli.generation.models.tiny_models import written
 
 from heartfelt.media.audio import read_audio
 from heartfelt.media.image import decode_image
 from heartfelt.stimuli import MakeOptions, make_study
+from tests.stimuli.generation.models.tiny_models import written
 
 pytestmark = pytest.mark.slow
 STUDY = """
