@@ -44,7 +44,7 @@ def test_published_effects_to_the_printed_digit(
 ) -> None:
     row = effect(clips, outcome, deviation, model, name)
     assert row["df"] == df
-    assert f"{row['F']:.2f}" == f
+    assert f"{row['f']:.2f}" == f
     assert f"{row['eta_squared']:.{len(eta) - 2}f}" == eta
     assert row["n"] == 991
 
