@@ -22,6 +22,7 @@ from heartfelt.tables import (
     lossless_types,
     number_types,
 )
+from tests.cases import check_all
 
 
 class TestContracts:
@@ -69,7 +70,7 @@ class TestContracts:
 
 
 class TestNumbers:
-    @pytest.mark.parametrize(
+    @check_all(
         ("cells", "dtype"),
         [
             (["1", "2"], pl.Int64),

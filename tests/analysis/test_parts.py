@@ -23,6 +23,7 @@ from heartfelt.study.recipes import recipe_study
 from heartfelt.study.scale import Numeric, Ordered, Points, YesNo
 from heartfelt.wording import interval, listed, number, p_value, share
 from tests.analysis.made import Row, answers, snapshot, stimuli, study, summary_of
+from tests.cases import check_all
 
 QUICK = AnalyzeOptions(resamples=100)
 PARTS = (
@@ -319,7 +320,7 @@ def test_questions_of_text_take_no_part() -> None:
     assert summary["why_missing"]["reliability"] == "no question is answered with numbers or categories"
 
 
-@pytest.mark.parametrize(
+@check_all(
     ("text", "expected"),
     [
         (number(-0.001, 2), "0.00"),

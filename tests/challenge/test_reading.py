@@ -12,6 +12,7 @@ import pytest
 
 from heartfelt.challenge.reading import SizeLimits, _parquet_rows, not_usable, readable_file
 from heartfelt.errors import InputError
+from tests.cases import check_all
 
 SMALL = SizeLimits(megabytes=1 / 1024, rows=3)
 """1,024 bytes."""
@@ -105,7 +106,7 @@ def predictions(*rows: dict[str, object]) -> pl.DataFrame:
 NONE = pl.DataFrame(schema={"stimulus": pl.String})
 
 
-@pytest.mark.parametrize(
+@check_all(
     ("rows", "words"),
     [
         ([{"value": 1.0}, {"value": 1e9}], None),

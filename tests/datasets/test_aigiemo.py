@@ -20,6 +20,7 @@ from heartfelt.errors import InputError
 from heartfelt.snapshot import Snapshot, load
 from heartfelt.study.recipes import recipe_study
 from heartfelt.study.scale import Tags
+from tests.cases import check_all
 
 FORMAT = AigiemoFormat()
 GOOD: dict[str, Any] = {"image": "1.png", "emotion": "awe", "valence": 0.5, "arousal": 0.25}
@@ -230,7 +231,7 @@ def test_another_range_is_stated_not_rescaled(tmp_path: Path) -> None:
             FORMAT.read(path, {"range": text})
 
 
-@pytest.mark.parametrize(
+@check_all(
     ("record", "problem", "fix"),
     [
         (

@@ -23,6 +23,7 @@ from heartfelt.study.model import Question
 from heartfelt.study.recipes import RECIPES
 from heartfelt.study.sets import Sets
 from heartfelt.tables import ADJUDICATIONS, FIELDS, LEDGER, RATINGS, STIMULI
+from tests.cases import check_all
 from tests.docs.reference import meanings, sections, settings_pages
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -59,7 +60,7 @@ def test_the_read_me_is_a_page() -> None:
     )
 
 
-@pytest.mark.parametrize("path", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
+@check_all("path", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
 def test_every_command_that_is_mentioned_exists(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     code = "\n".join(re.findall(r"^```.*?^```", text, re.MULTILINE | re.DOTALL))
@@ -69,7 +70,7 @@ def test_every_command_that_is_mentioned_exists(path: Path) -> None:
         assert command in allowed, f"{path.name} mentions 'heartfelt {command}'"
 
 
-@pytest.mark.parametrize("path", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
+@check_all("path", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
 def test_links_lead_somewhere(path: Path) -> None:
     for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", path.read_text(encoding="utf-8")):
         if "://" not in target:

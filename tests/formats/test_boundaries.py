@@ -18,6 +18,7 @@ from heartfelt.formats.described import parse_scale
 from heartfelt.formats.source_table import compile_pattern, locate, open_table, pick, pick_optional
 from heartfelt.study.model import AnchorProbe
 from heartfelt.study.scale import Categories, FreeText, Numeric, Ordered, Points, Tags
+from tests.cases import check_all
 
 
 def text(*cells: str | None) -> pl.DataFrame:
@@ -25,9 +26,7 @@ def text(*cells: str | None) -> pl.DataFrame:
 
 
 class TestCells:
-    @pytest.mark.parametrize(
-        "gap", ["", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None", ".", "-", " NA ", None]
-    )
+    @check_all("gap", ["", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None", ".", "-", " NA ", None])
     def test_gaps(self, gap: str | None) -> None:
         assert Sheet(text("1", gap), "f").numbers("c").to_list() == [1.0, None]
 
@@ -127,7 +126,7 @@ class TestCells:
 
 
 class TestScales:
-    @pytest.mark.parametrize(
+    @check_all(
         ("words", "scale"),
         [
             ("1-9", Points(type="points", points=9)),

@@ -15,6 +15,7 @@ from heartfelt.errors import on_command_line
 from heartfelt.formats.format import FORMATS, read
 from heartfelt.snapshot import Snapshot
 from tests.analysis.made import summary_of
+from tests.cases import check_all
 
 LAYOUT: dict[str, Any] = {"rater": "rater", "stimulus": "stimulus", "value": "value", "scale": "1-9"}
 Cell = Callable[[int, int], object]
@@ -71,7 +72,7 @@ MARKS: Sequence[tuple[str, Cell, tuple[str, int, str, str]]] = [
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "cell", "expected"), MARKS)
+@check_all(("name", "cell", "expected"), MARKS)
 def test_a_mark_is_named_with_the_option_that_uses_it_and_gone_once_it_is_used(
     name: str, cell: Cell, expected: tuple[str, int, str, str]
 ) -> None:
@@ -112,7 +113,7 @@ ORDINARY: Sequence[tuple[str, Cell]] = [
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "cell"), ORDINARY)
+@check_all(("name", "cell"), ORDINARY)
 def test_ordinary_columns_are_no_marks(name: str, cell: Cell) -> None:
     assert marked(table(**{name: cell})) == []
 

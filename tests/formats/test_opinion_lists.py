@@ -18,6 +18,7 @@ from heartfelt.formats.format import candidates, system_scores
 from heartfelt.snapshot import Snapshot
 from heartfelt.study import parse_study
 from heartfelt.study.scale import Points
+from tests.cases import check_all
 from tests.predictors.studies import snapshot
 
 SHEET = "wav_path,score,system_id,sample_id"
@@ -250,8 +251,8 @@ def test_lists_that_lack_a_column_are_in_the_ledger(
     assert all(reason.endswith(", so it was not read") for reason in reasons)
 
 
-@pytest.mark.parametrize("gap", ["", "NA", "nan", "-"])
-@pytest.mark.parametrize(
+@check_all("gap", ["", "NA", "nan", "-"])
+@check_all(
     ("name", "file", "text", "questions"),
     [
         ("sheet", "train.csv", f"{SHEET}\na.wav,3,s,a\nb.wav,GAP,s,b\n", ["quality"]),

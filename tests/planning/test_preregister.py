@@ -19,6 +19,7 @@ from heartfelt.planning.design import PlannedDesign
 from heartfelt.planning.preregister import markdown, preregistration_of, registered_design
 from heartfelt.planning.results import Answers, Forecast, PilotSummary
 from heartfelt.stats.estimate import Estimate
+from tests.cases import check_all
 
 MISSING = Forecast(Estimate.missing("not simulated", "none"))
 SECTIONS = (
@@ -98,7 +99,7 @@ def test_other_refusals() -> None:
     assert single.design.ratings == 4, "one system has no power to reach"
 
 
-@pytest.mark.parametrize("afford", np.linspace(20, 1000, 50).round(2).tolist())
+@check_all("afford", np.linspace(20, 1000, 50).round(2).tolist())
 def test_whatever_the_budget_what_is_registered_is_paid_by_it(afford: float) -> None:
     for power in (0.4, 0.6, 0.8, 0.99):
         made = plan_of(*GRID, afford=afford, power=power)

@@ -18,6 +18,7 @@ from heartfelt.predictors import chat as chat_module
 from heartfelt.predictors.calls import CALLS
 from heartfelt.predictors.chat import Chat
 from heartfelt.predictors.chat_form import read_form, without_thoughts
+from tests.cases import check_all
 from tests.predictors.servers import Reply, Served, serving
 from tests.predictors.studies import snapshot
 
@@ -139,7 +140,7 @@ FORM = '{"q1": {"answer": 7}}'
 DRAFT = '{"q1": {"answer": 2}}'
 
 
-@pytest.mark.parametrize(
+@check_all(
     "content",
     [
         f"<think>First {DRAFT}</think>{FORM}",

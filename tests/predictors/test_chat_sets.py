@@ -22,6 +22,7 @@ from heartfelt.scoring.details import ChoiceDetails
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.snapshot import Source
 from heartfelt.study.set_scale import BestWorst, Choice, Preference, Rank, SetScale
+from tests.cases import check_all
 from tests.predictors.servers import Reply, serving
 from tests.predictors.test_chat_judge import completion, spec
 from tests.scoring.compared import arena, rankings
@@ -218,7 +219,7 @@ def test_orders() -> None:
     assert orders_of(CASE) == [drawn]
 
 
-@pytest.mark.parametrize(
+@check_all(
     ("scale", "answer", "values"),
     [
         (Choice(type="choice", ties=True), "b", [0.0, 1.0]),

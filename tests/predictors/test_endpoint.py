@@ -21,6 +21,7 @@ from heartfelt.predictors.baselines import similarity
 from heartfelt.predictors.http import wait_of
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.snapshot import Source
+from tests.cases import check_all
 from tests.predictors.servers import Reply, batching, good, serving
 from tests.predictors.studies import CountedMedia, snapshot, texts_case
 
@@ -106,7 +107,7 @@ def test_the_answer_may_be_called_three_things(key: str, clip: Path) -> None:
         assert said(f"endpoint:{server.url}", texts_case(clip, ["calm"])) == [Prediction(score=-2.0)]
 
 
-@pytest.mark.parametrize(
+@check_all(
     ("reply", "problem"),
     [
         (Reply(body=b""), "the server answered 200 with nothing"),

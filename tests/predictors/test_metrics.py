@@ -24,6 +24,7 @@ from heartfelt.predictors.against_reference import aligned
 from heartfelt.predictors.metrics import Score, on_scale
 from heartfelt.streams import stream
 from heartfelt.study.scale import Numeric, Points, Tags, YesNo
+from tests.cases import check_all
 from tests.models.conftest import Pulled, _cache, pulled  # noqa: F401  # fixtures
 
 RATE = 16_000
@@ -92,7 +93,7 @@ def _example(kind: type[Predictor]) -> Predictor | None:
         return None
 
 
-@pytest.mark.parametrize("name", PREDICTORS.names())
+@check_all("name", PREDICTORS.names())
 def test_whoever_answers_about_files_says_which_files_it_reads(name: str) -> None:
     predictor = _example(PREDICTORS[name])
     if predictor is None or not predictor.file_asks():

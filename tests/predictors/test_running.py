@@ -34,6 +34,7 @@ from heartfelt.predictors.asking import Work
 from heartfelt.predictors.baselines import similarity
 from heartfelt.predictors.store import JOURNAL
 from heartfelt.study.set_scale import Preference
+from tests.cases import check_all
 from tests.predictors.runs import QUICK, Scripted, ran, wait_for_lines
 from tests.predictors.servers import Reply, good, serving
 from tests.predictors.studies import CountedMedia, snapshot, texts_case
@@ -390,8 +391,8 @@ def test_numbers_of_other_libraries_are_numbers(clips: list[Path], tmp_path: Pat
 WILD = [1e300, -1e300, 10**400, 1e101]
 
 
-@pytest.mark.parametrize("number", [*WILD, 17.5, -7.5], ids=lambda number: f"{float(str(number)):g}")
-@pytest.mark.parametrize("part", ["value", "samples", "score", "low", "members"])
+@check_all("number", [*WILD, 17.5, -7.5], ids=lambda number: f"{float(str(number)):g}")
+@check_all("part", ["value", "samples", "score", "low", "members"])
 def test_a_number_far_beyond_the_scale_is_out_of_range(number: float, part: str, tmp_path: Path) -> None:
     [asked] = cases(snapshot(tmp_path / "s", 1), ["valence"])
     given: Any = {"samples": (5.0, number), "members": {"a": number}}.get(part, number)

@@ -9,6 +9,7 @@ from heartfelt.predictors.asking import checked
 from heartfelt.predictors.scale_answers import Label, Measurement, answer_labels, answer_number, normalised
 from heartfelt.study.answer import Scale
 from heartfelt.study.scale import Categories, Category, FreeText, Numeric, Ordered, Points, Tag, Tags, YesNo
+from tests.cases import check_all
 
 WORDS = ("dark", "medium", "bright")
 DOG = Label("Beagle", 0.6, ("dog", "mammal", "animal"))
@@ -30,7 +31,7 @@ def settled(prediction: Prediction, ask: Ask) -> Prediction:
     return result
 
 
-@pytest.mark.parametrize(
+@check_all(
     ("scale", "value", "expected"),
     [
         (Numeric(type="numeric", low=0, high=100), 62.345678, 62.345678),

@@ -15,6 +15,7 @@ from heartfelt.publishing.anonymity.recognise.checksums import (
     is_korean_id,
 )
 from heartfelt.publishing.anonymity.recognise.normalised import normalise
+from tests.cases import check_all
 
 
 def kinds(text: str, *regions: str) -> set[str]:
@@ -44,7 +45,7 @@ def test_a_normalised_text_leads_back_to_the_whole_original() -> None:
     assert normalise("").text == ""
 
 
-@pytest.mark.parametrize(
+@check_all(
     ("number", "is_one"),
     [
         ("4222222222222", True),  # 13 digits
@@ -121,7 +122,7 @@ def test_phone_numbers(text: str) -> None:
     assert not any(letter.isdigit() for letter in clean(text)), clean(text)
 
 
-@pytest.mark.parametrize(
+@check_all(
     "text",
     [
         "123456789",  # nine digits
@@ -162,7 +163,7 @@ def test_a_raters_own_country_and_a_word_for_it_tell_a_number() -> None:
     assert kinds("电话 6552 9988") == {"phone number"}
 
 
-@pytest.mark.parametrize(
+@check_all(
     ("text", "left"),
     [
         ("born 3 May 1988.", "born [date of birth]."),
@@ -198,7 +199,7 @@ def test_dates_and_ids(text: str, left: str) -> None:
     assert clean(text) == left
 
 
-@pytest.mark.parametrize(
+@check_all(
     ("text", "left"),
     [
         ("a@b.com. Thanks", "[e-mail]. Thanks"),
@@ -229,7 +230,7 @@ def test_contacts(text: str, left: str) -> None:
     assert clean(text) == left
 
 
-@pytest.mark.parametrize(
+@check_all(
     ("text", "left"),
     [
         ("in 50667 Köln wohnen", "in [postal address] wohnen"),
@@ -263,7 +264,7 @@ def test_addresses(text: str, left: str) -> None:
     assert clean(text) == left
 
 
-@pytest.mark.parametrize(
+@check_all(
     ("text", "left"),
     [
         ("my name is robert", "my name is [name]"),

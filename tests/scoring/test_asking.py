@@ -19,6 +19,7 @@ from heartfelt.predictors.budgets import read_budget
 from heartfelt.predictors.calls import Budget
 from heartfelt.site.viewer.read import read_run_folder
 from heartfelt.snapshot import Snapshot
+from tests.cases import check_all
 from tests.predictors.servers import Reply, Served, serving
 from tests.predictors.studies import STUDY, snapshot
 
@@ -205,7 +206,7 @@ def test_a_server_without_prices_is_asked_at_full_speed_under_a_budget(data: Sna
     assert problems(bench, "sim") == [None] * 6
 
 
-@pytest.mark.parametrize(
+@check_all(
     "wrong",
     ["much", "-3", "1e999", "nan", "5 dollars", "", "0,5", "1,50", "1,0000", "1_0_", "2,5tokens", True],
 )

@@ -12,6 +12,7 @@ from heartfelt.scoring import METRICS, ScoreOptions, Scores, score
 from heartfelt.scoring.metrics import chance_of
 from heartfelt.snapshot import Snapshot
 from heartfelt.streams import stream
+from tests.cases import check_all
 from tests.scoring import made
 
 SOURCE = "sklearn.dummy for constant predictors; the formula (score - chance) / (ceiling - chance) by hand; simulation of shams"
@@ -130,7 +131,7 @@ def test_chance_is_what_constant_answers_score() -> None:
     assert chance_of("auroc", sides).value == 0.5
 
 
-@pytest.mark.parametrize("metric", sorted(METRICS))
+@check_all("metric", sorted(METRICS))
 def test_every_metric_says_what_chance_is_or_why_there_is_none(metric: str) -> None:
     result = chance_of(metric, np.array([0.0, 1.0, 1.0, 0.0])).estimate(metric)
     assert result.value is not None or result.why_missing

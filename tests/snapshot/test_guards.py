@@ -23,6 +23,7 @@ from heartfelt.tables import (
     number_schema,
     number_types,
 )
+from tests.cases import check_all
 
 STUDY = parse_study(
     "name: t\nscales: {nine: {type: points, points: 9}, share: {type: numeric, low: 0, high: 1}}\n"
@@ -223,7 +224,7 @@ class TestContracts:
 
 
 class TestNumbersInText:
-    @pytest.mark.parametrize(
+    @check_all(
         ("cells", "kind"),
         [
             (["1", "-2", None], pl.Int64()),

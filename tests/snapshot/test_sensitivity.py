@@ -16,6 +16,7 @@ from heartfelt.snapshot.fingerprint import table_hash
 from heartfelt.snapshot.folder import is_snapshot
 from heartfelt.snapshot.snapshot import Source, spool
 from heartfelt.study import Study, parse_study
+from tests.cases import check_all
 
 STUDY = parse_study(
     "name: t\nscales:\n  nine: {type: points, points: 9}\n  slider: {type: numeric, low: 0, high: 1}\n"
@@ -123,7 +124,7 @@ CASES = [
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("table", "column"), CASES)
+@check_all(("table", "column"), CASES)
 def test_every_column_of_every_table_is_part_of_the_hash(table: str, column: str) -> None:
     before = build()
     after = build(**{table: TABLES[table].with_columns(_other(TABLES[table][column]))})
@@ -260,7 +261,7 @@ def _rating(question: str, value: float | None) -> pl.DataFrame:
     )
 
 
-@pytest.mark.parametrize(
+@check_all(
     ("question", "value", "fits"),
     [
         ("valence", 1.0, True),

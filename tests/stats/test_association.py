@@ -13,6 +13,7 @@ from scipy import stats
 from heartfelt.errors import InputError
 from heartfelt.stats import association
 from heartfelt.stats.estimate import Estimate
+from tests.cases import check_all
 
 Correlate = Callable[..., Estimate]
 
@@ -101,8 +102,8 @@ def test_kendall_interval_covers_with_ties() -> None:
     assert 0.91 <= hits / 300 <= 0.985
 
 
-@pytest.mark.parametrize("measure", [association.pearson, association.spearman, association.kendall])
-@pytest.mark.parametrize(
+@check_all("measure", [association.pearson, association.spearman, association.kendall])
+@check_all(
     ("x", "y", "why"),
     [
         ([], [], "0 pairs"),

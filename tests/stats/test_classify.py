@@ -13,6 +13,7 @@ from heartfelt.stats import association
 from heartfelt.stats._bounds import wilson
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.probability import brier
+from tests.cases import check_all
 
 SOURCE = "scikit-learn 1.9 metrics; DeLong's variance and Wilson bounds by direct formula"
 
@@ -210,7 +211,7 @@ NAMES = (
 )
 
 
-@pytest.mark.parametrize("name", NAMES)
+@check_all("name", NAMES)
 def test_intervals_have_95_percent_unless_another_confidence_is_asked_for(name: str) -> None:
     x, y = np.array([0, 1, 1, 0, 1, 0, 1, 1, 0, 0, 1, 0]), np.array([0, 1, 0, 0, 1, 1, 1, 0, 0, 0, 1, 1])
     measure = getattr(association, name)

@@ -17,6 +17,7 @@ from heartfelt.stats.jackknife import cluster_df, spread_of
 from heartfelt.stats.metrics import METRICS, rows
 from heartfelt.stats.probability import brier
 from heartfelt.stats.resample import Sample, chosen_interval, condense
+from tests.cases import check_all
 
 SOURCE = "scipy.stats (binomtest, ttest, norm, bootstrap's BCa formula); numpy.quantile; the formulas by hand"
 
@@ -24,8 +25,8 @@ X = np.array([1.0, 2.0, 2.5, 4.0, 4.5, 5.0, 6.5, 7.0, 8.0, 9.0])
 Y = np.array([1.5, 1.0, 3.5, 3.0, 5.5, 4.5, 6.0, 8.0, 7.0, 9.5])
 
 
-@pytest.mark.parametrize("confidence", [0.8, 0.9, 0.95, 0.99])
-@pytest.mark.parametrize(("hits", "n"), [(0, 5), (5, 5), (1, 7), (12, 40)])
+@check_all("confidence", [0.8, 0.9, 0.95, 0.99])
+@check_all(("hits", "n"), [(0, 5), (5, 5), (1, 7), (12, 40)])
 def test_wilson_is_that_of_scipy(hits: int, n: int, confidence: float) -> None:
     expected = scipy_stats.binomtest(hits, n).proportion_ci(confidence, method="wilson")
     assert _bounds.wilson(hits, n, confidence) == pytest.approx((expected.low, expected.high), abs=1e-12)

@@ -23,6 +23,7 @@ from heartfelt.stats.jackknife import (
 )
 from heartfelt.stats.metrics import METRICS, rows
 from heartfelt.streams import stream
+from tests.cases import check_all
 
 SOURCE = (
     "scipy.stats.ttest_rel and the Wilson interval of scipy.stats.binomtest; a loop that leaves out one row or cluster; the"
@@ -42,7 +43,7 @@ def columns(metric: str, n: int, draw: np.random.Generator) -> tuple[Any, Any, A
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("metric", sorted(METRICS))
+@check_all("metric", sorted(METRICS))
 def test_p_and_interval_of_a_difference_always_agree(metric: str) -> None:
     draw = stream(1, "tests", "agree", metric)
     tested = 0

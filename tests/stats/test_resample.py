@@ -25,6 +25,7 @@ from heartfelt.stats.resample import (
     weight_batches,
 )
 from heartfelt.stats.triples import Floats
+from tests.cases import check_all
 
 SOURCE = "scipy.stats.bootstrap 1.17 and per-resample loops over SciPy and scikit-learn functions"
 
@@ -47,7 +48,7 @@ def _columns(name: str, n: int, seed: int = 0) -> tuple[Any, Any]:
     }[METRICS[name].kind]
 
 
-@pytest.mark.parametrize("name", sorted(METRICS))
+@check_all("name", sorted(METRICS))
 def test_value_equals_the_plain_statistic(name: str) -> None:
     columns = _columns(name, 90)
     plain = getattr(heartfelt_stats, name)

@@ -16,6 +16,7 @@ from heartfelt.study.load import STUDY_FILE, check_texts, missing_texts, texts_o
 from heartfelt.study.recipes import RECIPES, recipe_study
 from heartfelt.web.rater.texts import check_languages
 from heartfelt.web.serve import ServeOptions, prepare
+from tests.cases import check_all
 
 
 def study(languages: str) -> Study:
@@ -49,7 +50,7 @@ def test_a_language_the_study_says_nothing_in_is_refused(language: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("recipe", RECIPES)
+@check_all("recipe", RECIPES)
 def test_every_recipe_says_everything_in_all_its_languages(recipe: str) -> None:
     assert missing_texts(recipe_study(recipe)) == {}
 

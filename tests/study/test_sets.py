@@ -16,6 +16,7 @@ from heartfelt.study import Study, parse_study, study_text
 from heartfelt.study.scale import AnyScale
 from heartfelt.study.set_scale import LONGEST_TRACE, SetScale, Trace
 from heartfelt.study.sets import MadeSets, Sets, StimulusSet, make_sets
+from tests.cases import check_all
 
 SCALE: TypeAdapter[AnyScale] = TypeAdapter(AnyScale)
 SYSTEMS = ("A", "B", "C")
@@ -238,7 +239,7 @@ def test_a_study_without_sets_has_the_hash_it_had() -> None:
     assert plain.hash.startswith("ece9d35b065fec24")
 
 
-@pytest.mark.parametrize(
+@check_all(
     ("change", "place", "problem"),
     [
         (("{type: pair}", "{type: ranking}"), "sets.type", "does not fit sets of type 'ranking'"),
@@ -330,7 +331,7 @@ def test_answers_about_a_set(scale: dict[str, Any], answer: Any, members: int, v
     assert [reader.read(value)[0] for value in values] == values
 
 
-@pytest.mark.parametrize(
+@check_all(
     ("scale", "answer", "members"),
     [
         ({"type": "choice"}, 2, 2),

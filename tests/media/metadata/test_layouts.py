@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import soundfile
 from PIL import Image, ImageCms
+from tests.cases import check_all
 from tests.media.metadata.planted_pictures import TEXT, picture, png_chunk, profile, saved
 from tests.media.metadata.planted_sounds import mp3, mp3_frames
 from tests.media.metadata.test_planted_pictures import cleaned, holds
@@ -337,7 +338,7 @@ def table_profile(kind: bytes, content: bytes, *, signature: bytes = b"A2B0") ->
     return struct.pack(">I", 144 + len(element)) + clean[4:128] + table + element
 
 
-@pytest.mark.parametrize(
+@check_all(
     ("kind", "size", "content"),
     [
         (b"mft1", 48 + 256 * 3 + 8 * 3 + 256 * 3, bytes([3, 3, 2])),

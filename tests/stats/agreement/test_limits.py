@@ -12,6 +12,7 @@ from heartfelt.stats import alpha, exact_agreement, leave_one_out
 from heartfelt.stats.agreement import Interval
 from heartfelt.stats.agreement.alpha import _quick
 from heartfelt.stats.estimate import Estimate
+from tests.cases import check_all
 
 SOURCE = "the definitions, by hand"
 
@@ -111,7 +112,7 @@ RATER, ITEM = np.tile([0, 1, 2], 8), np.repeat(np.arange(8), 3)
 VALUE = (ITEM + (RATER == 1) * (ITEM % 3 == 0)) % 4
 
 
-@pytest.mark.parametrize(
+@check_all(
     ("rater", "item", "value", "short"),
     [
         (RATER, ITEM, VALUE, True),
