@@ -226,7 +226,7 @@ def test_crops_are_spread_evenly_and_belong_to_their_name() -> None:
 
 
 def test_a_crop_that_cannot_be_made_says_so() -> None:
-    with pytest.raises(InputError, match=r"10 s does not fit the clip a of 9\.00 s"):
+    with pytest.raises(InputError, match=r"10.*9\.00"):
         crop(np.zeros(9_000, np.float32), 1_000, 10.0, name="a")
     with pytest.raises(InputError, match="two marks"):
         crop(np.zeros(9_000, np.float32), 1_000, 1.0, between=(0.8, 0.2))

@@ -132,7 +132,7 @@ def test_context_is_told_on_request_and_said_so(tmp_path: Path, context: str, to
         assert all(text in words(request) for text in told)
     assert table["note"].str.contains("the model was told").all()
     assert all(part in identity for part in context.split("+"))
-    with pytest.raises(InputError, match="No context is called 'label'"):
+    with pytest.raises(InputError, match=r"context.*'label'"):
         Chat.make("m@http://host/v1", {"context": "label"})
 
 

@@ -116,7 +116,7 @@ def test_the_most_frequent_category_of_the_epochs_counts(data: Snapshot, tmp_pat
 def test_one_of_several_scorers_is_named(data: Snapshot, tmp_path: Path) -> None:
     path = log(tmp_path / "l.json", [sample("clip_000", scores={"a": {"value": 1}, "b": {"value": 2}})])
     assert answers(ran(path, data, "valence", options="[scorer=b]"))["clip_000"][0] == 2.0
-    with pytest.raises(HeartfeltError, match="has no score of 'c'") as caught:
+    with pytest.raises(HeartfeltError, match=r"score.*'c'") as caught:
         ran(path, data, "valence", options="[scorer=c]")
     assert "a" in caught.value.fix
     with pytest.raises(HeartfeltError, match="has 2 scorers: a and b") as caught:
@@ -240,7 +240,7 @@ def test_a_log_that_never_ended_has_begun(data: Snapshot, tmp_path: Path) -> Non
 def test_two_samples_about_one_stimulus_are_no_epochs(data: Snapshot, tmp_path: Path) -> None:
     about: dict[str, Any] = {"metadata": {"stimulus": "clip_000"}, "scores": {"s": {"value": 4}}}
     path = log(tmp_path / "l.json", [sample("1", **about), sample("2", **about)])
-    with pytest.raises(HeartfeltError, match="samples 1 and 2 both answer 'valence' about 'clip_000'"):
+    with pytest.raises(HeartfeltError, match=r"1.*2 both.*'valence'.*'clip_000'"):
         ran(path, data, "valence")
 
 

@@ -32,6 +32,7 @@ from heartfelt.predictors.running import NETWORK_TIMEOUT
 from heartfelt.predictors.store import JOURNAL, Cache, Entry, Journal, cache_key, question_digest, user_cache
 from heartfelt.streams import stream
 from heartfelt.study.scale import Points, YesNo
+from tests.facts import mentions
 from tests.predictors.runs import Scripted
 from tests.predictors.studies import texts_case
 
@@ -260,7 +261,7 @@ def test_too_long_a_wait_ends_the_question_without_sleeping(clips: list[Path], s
 
     predictor = Scripted(say)
     done = run(predictor, [texts_case(clips[0], ["a", "b"])], None, RunOptions(retry=Retry(retries=1)))
-    assert done.table["problem"].to_list()[0].endswith("wait 901 s, and no more than 900 s is waited")
+    assert mentions(done.table["problem"].to_list()[0], "901", "900")
     assert sleeps[0] == 900.0
     assert done.table["attempts"].to_list()[0] == 1
 

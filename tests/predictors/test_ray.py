@@ -22,6 +22,7 @@ from heartfelt.predictors.ray import Ray, SentMedia
 from heartfelt.serialization import dumps
 from heartfelt.study.scale import Points, YesNo
 from tests.experiments.studies import setup_of, study
+from tests.facts import mentions
 
 if find_spec("ray") is None:
     pytest.skip("Ray is not installed", allow_module_level=True)
@@ -236,7 +237,7 @@ def test_a_cluster_without_room_is_told(cluster: Any) -> None:
         settings = RunOptions(engine="ray", engine_options={"address": cluster.address, **options})
         with pytest.raises(InputError, match="no room for a worker") as message:
             run(predictor_from("sham"), cases(1), None, settings)
-        assert "up to 1 CPUs and 0 GPUs" in message.value.fix
+        assert mentions(message.value.fix, "1 CPUs", "0 GPUs")
 
 
 def test_a_cluster_that_gives_no_worker_is_not_waited_for_forever(
@@ -245,7 +246,7 @@ def test_a_cluster_that_gives_no_worker_is_not_waited_for_forever(
     monkeypatch.setattr(Ray, "_capacity", lambda _: 1)
     monkeypatch.setattr("heartfelt.predictors.ray._PATIENCE", 2.0)
     settings = RunOptions(engine="ray", engine_options={"address": cluster.address, "cpus": "2"})
-    with pytest.raises(HeartfeltError, match="has had no worker for 2 s") as message:
+    with pytest.raises(HeartfeltError, match=r"worker.*2") as message:
         run(predictor_from("sham"), cases(1), None, settings)
     assert "continues where it stopped" in message.value.fix
 

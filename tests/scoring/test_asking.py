@@ -20,6 +20,7 @@ from heartfelt.predictors.calls import Budget
 from heartfelt.site.viewer.read import read_run_folder
 from heartfelt.snapshot import Snapshot
 from tests.cases import check_all
+from tests.facts import mentions
 from tests.predictors.servers import Reply, Served, serving
 from tests.predictors.studies import STUDY, snapshot
 
@@ -242,10 +243,10 @@ def test_repeats_are_combined_and_their_consistency_is_scored(
     assert main([*arguments, "--budget", "9"]) == 0
     shown = " ".join(capsys.readouterr().out.split())
     assert len(served.requests) == 9
-    assert "one: 9 requests, 9,000 input and 0 output tokens, cost 9 (1.5 per item)." in shown
+    assert mentions(shown, "one", "9 requests", "9,000 input", "0 output", "9", "1.5")
     assert main(arguments) == 0
     shown = " ".join(capsys.readouterr().out.split())
-    assert "one, valence: 3 repeats of 6 items: SD between repeats 1.0" in shown
+    assert mentions(shown, "3 repeats", "6 items", "SD", "1.0")
     assert "constant gave one answer per question, because repeats would be the same." in shown
     assert sorted(request["seed"] for request in served.requests) == [3] * 6 + [4] * 6 + [5] * 6
     page = (tmp_path / "out" / "report.html").read_text()
@@ -261,7 +262,7 @@ def test_repeats_are_combined_and_their_consistency_is_scored(
 
 
 def test_repeats_need_something_that_varies(data: Snapshot) -> None:
-    with pytest.raises(InputError, match="constant and system-mean would give the same answers"):
+    with pytest.raises(InputError, match=r"constant.*answers"):
         heartfelt.bench(data, ["constant", "system-mean"], repeats=3)
 
 
@@ -299,5 +300,5 @@ def test_requests_without_counts_are_named_on_screen(
         command += ["--resamples", "100", "--at-once", "1", "--out", str(tmp_path / "out")]
         assert main(command) == 0
     shown = " ".join(capsys.readouterr().out.split())
-    assert "one: 6 requests (2 without token counts, which the sums leave out), 4,000 input" in shown
+    assert mentions(shown, "one", "6 requests", "2 without", "4,000 input")
     assert "The sums leave out requests without counts." in (tmp_path / "out" / "report.html").read_text()

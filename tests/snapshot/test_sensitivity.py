@@ -205,7 +205,7 @@ class TestLoading:
     def test_tables_of_another_snapshot_are_noticed(self, folder: Path, tmp_path: Path) -> None:
         other = build(ratings=TABLES["ratings"].with_columns(value=pl.lit(2.0))).write(tmp_path / "other")
         shutil.copy(other / "ratings.parquet", folder / "ratings.parquet")
-        with pytest.raises(DamagedError, match="its table of ratings is not the one"):
+        with pytest.raises(DamagedError, match=r"table.*ratings"):
             load(folder)
 
     def test_a_study_of_another_snapshot_is_noticed(self, folder: Path, tmp_path: Path) -> None:
@@ -236,7 +236,7 @@ class TestLoading:
         manifest = json.loads((folder / "manifest.json").read_text())
         del manifest[key]
         (folder / "manifest.json").write_text(json.dumps(manifest))
-        with pytest.raises(DamagedError, match=r"manifest\.json cannot be read"):
+        with pytest.raises(DamagedError, match=r"manifest\.json.*read"):
             load(folder)
 
     def test_what_is_a_snapshot(self, folder: Path, tmp_path: Path) -> None:

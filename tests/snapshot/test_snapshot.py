@@ -232,7 +232,7 @@ class TestChecks:
         assert problem in caught.value.problem
 
     def test_a_rated_stimulus_must_be_listed(self) -> None:
-        with pytest.raises(InputError, match="1 rated stimuli are not among the stimuli; the first is 's2'"):
+        with pytest.raises(InputError, match=r"1 rated.*'s2'"):
             build(plain(), stimuli=pl.DataFrame({"stimulus": ["s1"]}))
 
     def test_raters_seen_only_in_ratings_are_added(self) -> None:
@@ -288,7 +288,7 @@ class TestFolder:
         made.ratings.with_columns(pl.col("value").replace({5.0: 6.0})).write_parquet(
             tmp_path / "x" / "ratings.parquet"
         )
-        with pytest.raises(DamagedError, match="its table of ratings is not the one"):
+        with pytest.raises(DamagedError, match=r"table.*ratings"):
             load(tmp_path / "x")
 
     def test_a_changed_study_is_noticed(self, made: Snapshot, tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from heartfelt.stats._bounds import wilson
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.probability import brier
 from tests.cases import check_all
+from tests.facts import mentions
 
 SOURCE = "scikit-learn 1.9 metrics; DeLong's variance and Wilson bounds by direct formula"
 
@@ -162,7 +163,7 @@ def test_degenerate_input_gives_a_reason(call: Callable[[], Estimate], why: str)
 def test_perfect_prediction_still_has_a_value() -> None:
     label = [0, 0, 1, 1]
     assert association.auroc(label, [1, 2, 3, 4]).value == 1.0
-    assert association.auroc(label, [1, 2, 3, 4]).why_no_interval == "the classes do not overlap"
+    assert mentions(association.auroc(label, [1, 2, 3, 4]).why_no_interval, "classes", "overlap")
     assert association.macro_f1(label, label).value == 1.0
     assert association.macro_f1(label, label).low is None
     low = association.balanced_accuracy(label, label).low

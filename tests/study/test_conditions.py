@@ -215,7 +215,7 @@ def test_long_texts_have_limits_in_characters() -> None:
     for wrong in ("ab", "abcdef", "  a  "):
         with pytest.raises(InputError, match="3 to 5 characters"):
             text.read(wrong)
-    with pytest.raises(StudyError, match="min_characters cannot exceed max_characters"):
+    with pytest.raises(StudyError, match=r"min_characters.*max_characters"):
         parse_study(
             BASE.replace("{type: text}", "{type: text, min_characters: 3, max_characters: 2}")
             + "questions: [{id: a, text: A, scale: words}]\n"
@@ -233,7 +233,7 @@ def test_suggestions_are_tags_too() -> None:
     assert made.scale_of("a").read(["dog", "cat"]) == (None, "dog;cat")
     with pytest.raises(InputError, match="'cow' is not a tag"):
         made.scale_of("a").read(["cow"])
-    with pytest.raises(StudyError, match="two tags are called 'cat'"):
+    with pytest.raises(StudyError, match=r"tags.*'cat'"):
         parse_study(
             BASE.replace("tags: [cat, dog]", "tags: [cat], suggestions: [cat]")
             + "questions: [{id: a, text: A, scale: things}]\n"

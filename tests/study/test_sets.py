@@ -194,7 +194,7 @@ def test_tables_that_make_no_sense(table: list[dict[str, str]], problem: str) ->
 
 def test_a_missing_reference_is_named() -> None:
     stimuli = [row for row in rows() if row["stimulus"] != "A2a"]
-    with pytest.raises(InputError, match="The set 'p2' has no reference"):
+    with pytest.raises(InputError, match=r"set.*'p2'.*reference"):
         made(stimuli, type="mushra", reference="A")
 
 
@@ -204,7 +204,7 @@ def test_a_column_that_is_not_there() -> None:
 
 
 def test_blocks_larger_than_what_there_is() -> None:
-    with pytest.raises(InputError, match="A block of 13 needs as many stimuli"):
+    with pytest.raises(InputError, match=r"block.*13.*stimuli"):
         made(type="ranking", rule="blocks", size=13)
 
 

@@ -152,7 +152,7 @@ def test_samples_of_one_size(tmp_path: Path) -> None:
     no_runs = media("soun", sizes, b"", sound_entry(), at(5), PAYLOAD)
     no_offsets = media("soun", sizes, runs, sound_entry(), b"", PAYLOAD)
     for missing in (no_runs, no_offsets):
-        with pytest.raises(UnknownMetadataError, match="does not say where its samples are"):
+        with pytest.raises(UnknownMetadataError, match="samples"):
             cleaned(tmp_path / "b.m4a", missing)
 
 

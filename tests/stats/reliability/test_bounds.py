@@ -18,6 +18,7 @@ from heartfelt.stats.reliability.icc import FORMS
 from heartfelt.stats.reliability.number_ceiling import ceiling_from_means
 from heartfelt.stats.reliability.vote_ceiling import HalfPanels, fixed_panel_gain
 from heartfelt.stats.reliability.yardsticks import category_counts
+from tests.facts import mentions
 from tests.stats.reliability.ratings import (
     LeftOut,
     Triple,
@@ -253,7 +254,7 @@ def test_bounds_of_published_means_by_leaving_out(metric: Literal["correlation",
     assert ceiling_from_means(mean[:5], sd[:5], n[:5], metric).low is not None
     four = ceiling_from_means(mean[:4], sd[:4], n[:4], metric)
     assert four.low is None
-    assert four.why_no_interval == "fewer than five items are too few to leave one out"
+    assert mentions(four.why_no_interval, "fewer", "items")
     assert ceiling_from_means(mean[:1], sd[:1], n[:1], metric).value is None
     assert ceiling_from_means(mean, sd, np.ones(9), metric).value is None
 
@@ -301,7 +302,7 @@ def test_three_raters_and_three_items_are_the_fewest_to_leave_out() -> None:
             assert (estimate.low is not None) is bounded, (items, raters)
             assert estimate.why_no_interval == (None if bounded else few)
     assert icc(*complete(1, 2, 8)).icc3.why_no_interval == few
-    assert split_half(*complete(1, 8, 2)).why_no_interval == "2 raters are too few to leave one out"
+    assert mentions(split_half(*complete(1, 8, 2)).why_no_interval, "2 raters", "leave")
     assert split_half(*complete(1, 2, 8)).is_missing
     assert not split_half(*complete(1, 3, 8)).is_missing
 
