@@ -234,9 +234,9 @@ def test_a_token_needs_a_name(study: Path, bare: pytest.MonkeyPatch) -> None:
         call("study", "token", str(study), "--name", " ")
 
 
-def test_every_option_of_serving_is_in_the_docs(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_option_of_serving_is_in_the_docs() -> None:
     """In the generated reference of the command, each with its meaning."""
-    rows = re.findall(r"^\| (`--.*?) \| (\S.{9,}?) \|", command_pages(monkeypatch)["serve.md"], re.MULTILINE)
+    rows = re.findall(r"^\| (`--.*?) \| (\S.{9,}?) \|", command_pages()["serve.md"], re.MULTILINE)
     written = "".join(options for options, _ in rows)
     command = get_command(app).commands["serve"]  # type: ignore[attr-defined]  # a group has commands
     names = {

@@ -102,7 +102,7 @@ def test_every_setting_of_recipes_and_generators_is_in_the_generated_reference(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """With its meaning, also those of models within models."""
-    pages = settings_pages(monkeypatch)
+    pages = settings_pages()
     rows = re.findall(r"^\| `([\w.]+)` \| (.*) \| (.*) \|$", "".join(pages.values()), re.MULTILINE)
     assert [name for name, _, meaning in rows if not meaning.strip()] == []
     for registry, page in ((FINE_TUNE_RECIPES, "training.md"), (GENERATORS, "generators.md")):
@@ -115,9 +115,9 @@ def test_every_setting_of_recipes_and_generators_is_in_the_generated_reference(
 
 
 @pytest.mark.slow
-def test_every_table_key_and_metric_is_in_the_generated_reference(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_table_key_and_metric_is_in_the_generated_reference() -> None:
     """Also tables that somebody adds: every contract in the sources, with the meaning of every column."""
-    pages = settings_pages(monkeypatch)
+    pages = settings_pages()
     for path in (ROOT / "src").rglob("*.py"):
         module = ".".join(path.relative_to(ROOT / "src").with_suffix("").parts)
         for name in re.findall(r"^([A-Z_]+) = Contract\(", path.read_text(encoding="utf-8"), re.MULTILINE):
