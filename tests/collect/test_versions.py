@@ -159,7 +159,7 @@ def test_breaking_edits_are_named(name: str) -> None:
     assert breaking[0].key.startswith(key)
 
 
-@pytest.mark.parametrize("name", HARMLESS)
+@check_all("name", HARMLESS)
 def test_harmless_edits_are_not(name: str) -> None:
     before = parse_study(yaml.safe_dump({"name": "s", **STUDY}))
     after = {"name": "s", **copy.deepcopy(STUDY)}

@@ -18,6 +18,7 @@ from heartfelt.errors import InputError
 from heartfelt.snapshot import Snapshot, load
 from heartfelt.study.model import readable
 from heartfelt.study.recipes import recipe_study
+from tests.cases import check_all
 
 FORMAT = EmoliaEmo()
 HEAD = ",".join(EMO.columns)
@@ -198,7 +199,7 @@ def test_further_columns_are_kept_in_their_place(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
+@check_all(
     ("text", "problem", "fix"),
     [
         (

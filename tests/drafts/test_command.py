@@ -14,6 +14,7 @@ from heartfelt.formats.manifest import open_study
 from heartfelt.predictors.draft_values import draft_value, plain_words
 from heartfelt.predictors.predictor import Ask, Prediction
 from heartfelt.study.scale import Categories, FreeText, Numeric, Ordered, Points, Tags, YesNo
+from tests.cases import check_all
 from tests.drafts.studies import STUDY, chat_server, chat_spec, write_study
 from tests.facts import mentions
 
@@ -140,7 +141,7 @@ MOOD = Categories(type="categories", categories=["calm", "tense"])
 LEVEL = Ordered(type="ordered", categories=["none", "some", "much"])
 
 
-@pytest.mark.parametrize(
+@check_all(
     ("scale", "prediction", "value"),
     [
         (NINE, Prediction(value=6.5), "7"),

@@ -246,9 +246,9 @@ def test_lists_that_lack_a_column_are_in_the_ledger(
     assert "c" not in read.stimuli["stimulus"].to_list()
     whats, _, reasons = zip(*left_out(read), strict=True)
     assert whats == ("file", "file")
-    assert mentions(reasons[0], "dev.csv", "column")
+    assert mentions(reasons[0], "dev.csv")
     assert missing in reasons[0]
-    assert mentions(reasons[1], "more/empty.csv", "columns")
+    assert mentions(reasons[1], "more/empty.csv")
     assert all(reason.endswith(", so it was not read") for reason in reasons)
 
 

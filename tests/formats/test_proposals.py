@@ -15,6 +15,7 @@ from heartfelt.errors import InputError
 from heartfelt.formats.guided import UnclearTableError
 from heartfelt.formats.proposals import propose
 from heartfelt.formats.roles import Proposal
+from tests.cases import check_all
 
 RATERS, CLIPS, SYSTEMS = 6, 5, ("tango", "suno")
 
@@ -207,7 +208,7 @@ def contains(options: dict[str, str], expected: dict[str, str]) -> bool:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", READ)
+@check_all("name", READ)
 def test_clear_tables_are_read(name: str, tmp_path: Path) -> None:
     text, format, expected = READ[name]
     snapshot = heartfelt.read(saved(tmp_path, text))

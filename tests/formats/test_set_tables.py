@@ -12,6 +12,7 @@ import heartfelt
 from heartfelt.errors import InputError
 from heartfelt.snapshot import Snapshot
 from heartfelt.study.set_scale import BestWorst, Grade, Rank, Trace
+from tests.cases import check_all
 
 QUADS = pl.DataFrame(
     {
@@ -385,7 +386,7 @@ READINGS: tuple[tuple[str, dict[str, str]], ...] = (
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("format", "options"), READINGS)
+@check_all(("format", "options"), READINGS)
 def test_nonsense_is_read_or_explained(format: str, options: dict[str, str], tmp_path: Path) -> None:
     """Whatever the cells hold, there is a snapshot that survives writing, or an error in words."""
     rng = random.Random(str(options))

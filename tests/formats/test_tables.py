@@ -13,6 +13,7 @@ import soundfile
 import heartfelt
 from heartfelt.errors import InputError
 from heartfelt.snapshot import Snapshot
+from tests.cases import check_all
 
 
 def write(tmp_path: Path, text: str, name: str = "data.csv") -> Path:
@@ -144,7 +145,7 @@ class TestLong:
         )
 
     @pytest.mark.slow
-    @pytest.mark.parametrize(
+    @check_all(
         ("text", "options", "problem", "fix"),
         [
             ("a,b\n1,2\n", {}, "no column is unmistakably the", 'value="COLUMN"'),

@@ -44,6 +44,7 @@ from heartfelt.formats.format import candidates
 from heartfelt.formats.tools.export import ToolExport
 from heartfelt.snapshot import Snapshot
 from heartfelt.study.scale import Tags
+from tests.cases import check_all
 from tests.facts import mentions
 from tests.formats.workbook_files import write_xlsx
 
@@ -179,7 +180,7 @@ def test_every_tool_is_tested() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", TOOLS)
+@check_all("name", TOOLS)
 def test_a_tools_files_are_read_without_options(name: str, tmp_path: Path) -> None:
     source, expected = FORMATS[name].example(tmp_path), EXPECTED[name]
     assert candidates(source) == [name]
@@ -195,7 +196,7 @@ def test_a_tools_files_are_read_without_options(name: str, tmp_path: Path) -> No
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", TOOLS)
+@check_all("name", TOOLS)
 def test_rows_can_be_selected_in_every_tools_files(name: str, tmp_path: Path) -> None:
     column = {
         "psychopy": "participant=s01|s02", "jspsych": "task=rating", "gorilla": "Participant Private ID=5430001|5430002",

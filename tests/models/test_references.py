@@ -13,6 +13,7 @@ from heartfelt.models import MODELS, Model
 from heartfelt.models.conversion import musicnn as converted
 from heartfelt.models.store import difference_from_reference, reference
 from heartfelt.streams import stream
+from tests.cases import check_all
 from tests.models.conftest import Pulled
 from tests.models.musicnn_forward import forward
 
@@ -23,7 +24,7 @@ def test_the_reference_outputs_are_met(name: str, pulled: Pulled) -> None:
     assert difference_from_reference(MODELS[name], pulled(name)) < reference(name)["tolerance"] / 5
 
 
-@pytest.mark.parametrize("name", MODELS.names())
+@check_all("name", MODELS.names())
 def test_a_reference_says_where_it_comes_from_and_holds_enough(name: str) -> None:
     stored = reference(name)
     assert len(stored["source"]) > 20

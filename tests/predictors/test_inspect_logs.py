@@ -15,6 +15,7 @@ from heartfelt.errors import HeartfeltError
 from heartfelt.predictors import Run, cases, predictor_from, run
 from heartfelt.scoring import ScoreOptions
 from heartfelt.snapshot import Snapshot
+from tests.cases import check_all
 from tests.predictors.studies import snapshot
 
 LOGS = Path(__file__).parent / "inspect_logs"
@@ -194,7 +195,7 @@ def test_a_failed_sample_fails_in_every_question_its_scorers_answer(data: Snapsh
     }  # fmt: skip
 
 
-@pytest.mark.parametrize(
+@check_all(
     ("status", "plan", "reason"),
     [
         ("success", {}, None),
@@ -208,7 +209,7 @@ def test_a_failed_sample_fails_in_every_question_its_scorers_answer(data: Snapsh
         ("success", {"dataset": {"samples": 4}}, "the log is not complete: it holds 2 of 4 samples"),
     ],
 )
-@pytest.mark.parametrize("ending", ["json", "eval", "begun.eval"])
+@check_all("ending", ["json", "eval", "begun.eval"])
 def test_an_unfinished_log_is_said_to_be_one(
     ending: str, status: str, plan: Any, reason: str | None, data: Snapshot, tmp_path: Path
 ) -> None:

@@ -26,6 +26,7 @@ from heartfelt.scoring import ScoreOptions, Scores
 from heartfelt.serialization import read_json
 from heartfelt.snapshot import Snapshot
 from heartfelt.study.scale import Points
+from tests.cases import check_all
 from tests.challenge.made import benchmark
 from tests.facts import mentions
 from tests.predictors.studies import snapshot
@@ -297,7 +298,7 @@ def test_several_metrics_asked_as_one_model_are_refused_with_their_names(
     assert pickle.loads(pickle.dumps(chosen)).identity == chosen.identity
 
 
-@pytest.mark.parametrize(
+@check_all(
     ("content", "problem"),
     [
         (b"", "holds no predictions|is empty"),

@@ -78,7 +78,7 @@ def hiss(samples: npt.NDArray[np.float32], share: float) -> npt.NDArray[np.float
     return (samples + noise).astype(np.float32)
 
 
-@pytest.mark.parametrize("spec", ASKED)
+@check_all("spec", ASKED)
 def test_what_is_answered_about_files_without_a_study(spec: str) -> None:
     predictor = predictor_from(spec)
     asks = predictor.file_asks()

@@ -29,6 +29,7 @@ from heartfelt.predictors.spec import number_option
 from heartfelt.predictors.store import Recent
 from heartfelt.predictors.texts import Names, file_name_of, stem_of
 from heartfelt.study.scale import Categories, Numeric, Points, YesNo
+from tests.cases import check_all
 from tests.facts import mentions
 
 YES = YesNo(type="yes-no")
@@ -81,7 +82,7 @@ def test_long_words_of_a_server_are_shortened() -> None:
 REQUEST = {"text": "x", "audio_stem": "a"}
 
 
-@pytest.mark.parametrize(
+@check_all(
     ("change", "status"),
     [
         ({"texts": ["a"] * 1_000}, None),

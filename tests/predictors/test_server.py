@@ -37,6 +37,7 @@ from heartfelt.predictors import (
 from heartfelt.predictors.baselines import Sham, similarity
 from heartfelt.predictors.endpoint import Endpoint
 from heartfelt.predictors.server import ServerOptions, predictor_app, serve_predictor
+from tests.cases import check_all
 from tests.facts import mentions
 from tests.predictors.studies import snapshot, texts_case
 
@@ -210,7 +211,7 @@ def test_media_that_are_not_sent_are_looked_up(tmp_path: Path) -> None:
         predictor_app(Sham.make(), ServerOptions(media=tmp_path / "none"))
 
 
-@pytest.mark.parametrize(
+@check_all(
     ("content", "status", "problem"),
     [
         (b"{", 400, "not JSON"),

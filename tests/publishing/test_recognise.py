@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from heartfelt.publishing.anonymity.personal_data import personal_data, redacted
 from heartfelt.publishing.anonymity.recognise.checksums import (
     has_luhn_digit,
@@ -95,7 +93,7 @@ def test_check_digits() -> None:
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
+@check_all(
     "text",
     [
         "13800138000",  # eleven digits

@@ -246,7 +246,7 @@ def test_repeats_are_combined_and_their_consistency_is_scored(
     assert mentions(shown, "one", "9 requests", "9,000 input", "0 output", "9", "1.5")
     assert main(arguments) == 0
     shown = " ".join(capsys.readouterr().out.split())
-    assert mentions(shown, "3 repeats", "6 items", "SD", "1.0")
+    assert "valence: 3 repeats of 6 items: SD between repeats 1.0" in shown
     assert "constant gave one answer per question, because repeats would be the same." in shown
     assert sorted(request["seed"] for request in served.requests) == [3] * 6 + [4] * 6 + [5] * 6
     page = (tmp_path / "out" / "report.html").read_text()

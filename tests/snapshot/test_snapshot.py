@@ -21,6 +21,7 @@ from heartfelt.snapshot import Snapshot, load
 from heartfelt.snapshot.fingerprint import table_hash, text_bits
 from heartfelt.snapshot.snapshot import spool
 from heartfelt.study import Study, parse_study
+from tests.cases import check_all
 
 STUDY = parse_study(
     "name: t\nscales:\n  nine: {type: points, points: 9}\nquestions:\n"
@@ -208,7 +209,7 @@ class TestHash:
 
 class TestChecks:
     @pytest.mark.slow
-    @pytest.mark.parametrize(
+    @check_all(
         ("frame", "problem"),
         [
             (
@@ -225,7 +226,7 @@ class TestChecks:
             ),
         ],
     )
-    @pytest.mark.parametrize("lazily", [False, True])
+    @check_all("lazily", [False, True])
     def test_bad_ratings_are_named(self, frame: pl.DataFrame, problem: str, lazily: bool) -> None:
         with pytest.raises(InputError) as caught:
             build(frame.lazy() if lazily else frame)

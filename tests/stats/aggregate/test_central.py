@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from heartfelt.errors import InputError
 from heartfelt.stats import aggregate
 from heartfelt.stats.aggregate.central import Ties
+from tests.cases import check_all
 from tests.facts import mentions
 
 SOURCE = (
@@ -108,9 +109,9 @@ def test_median_intervals_cover_on_steps() -> None:
         assert np.mean((low <= 3) & (high >= 3)) > 0.95
 
 
-@pytest.mark.parametrize("categories", [2, 3, 6, 9])
-@pytest.mark.parametrize("votes", [3, 5, 15])
-@pytest.mark.parametrize("truth", ["even", "half"])
+@check_all("categories", [2, 3, 6, 9])
+@check_all("votes", [3, 5, 15])
+@check_all("truth", ["even", "half"])
 def test_bounds_of_a_winning_share_cover(categories: int, votes: int, truth: str) -> None:
     rng = np.random.default_rng(categories * votes)
     p = np.full(categories, 1.0 / categories)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from heartfelt.errors import InputError
 from heartfelt.stats.agreement import Interval, alpha
 from heartfelt.stats.agreement.distance import LEVELS, ratio_axes
+from tests.cases import check_all
 from tests.facts import mentions
 from tests.stats.agreement.designs import Design, columns, matrix
 from tests.stats.reliability.ratings import (
@@ -73,8 +74,8 @@ def test_published_example(level: str, published: float) -> None:
 
 
 @pytest.mark.peer
-@pytest.mark.parametrize("level", LEVELS)
-@pytest.mark.parametrize("kind", ["nine points", "slider", "continuous"])
+@check_all("level", LEVELS)
+@check_all("kind", ["nine points", "slider", "continuous"])
 def test_equals_krippendorff(level: str, kind: str) -> None:
     peer = pytest.importorskip("krippendorff")
     rng = np.random.default_rng(3)

@@ -18,6 +18,7 @@ from heartfelt.stats.inference.mixed import chi_square_interval
 from heartfelt.stats.inference.posthoc import Pairwise
 from heartfelt.stats.jackknife import Spread, jackknife_metric
 from heartfelt.stats.triples import Floats
+from tests.cases import check_all
 from tests.facts import mentions
 from tests.stats.reliability.ratings import crossed
 
@@ -186,7 +187,7 @@ FIGURES: dict[str, Callable[[dict[str, Any], float], Any]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", FIGURES)
+@check_all("name", FIGURES)
 def test_a_higher_confidence_is_labelled_and_wider(name: str) -> None:
     d = crossed(1)
     figures = [FIGURES[name](d, confidence) for confidence in (0.5, 0.9, 0.99)]

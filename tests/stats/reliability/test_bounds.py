@@ -18,6 +18,7 @@ from heartfelt.stats.reliability.icc import FORMS
 from heartfelt.stats.reliability.number_ceiling import ceiling_from_means
 from heartfelt.stats.reliability.vote_ceiling import HalfPanels, fixed_panel_gain
 from heartfelt.stats.reliability.yardsticks import category_counts
+from tests.cases import check_all
 from tests.facts import mentions
 from tests.stats.reliability.ratings import (
     LeftOut,
@@ -79,7 +80,7 @@ LMER = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", LMER)
+@check_all("name", LMER)
 def test_components_equal_lme4(name: str) -> None:
     rater, item, value = designs()[name]
     result = variance_components(rater, item, value)
@@ -120,7 +121,7 @@ def _two_way(rater: Any, item: Any, value: Any) -> tuple[float, float]:
     )
 
 
-@pytest.mark.parametrize("name", LMER)
+@check_all("name", LMER)
 def test_correlations_are_those_of_mean_squares_or_of_lme4(name: str) -> None:
     rater, item, value = (column[np.isfinite(designs()[name][2])] for column in designs()[name])
     result = icc(*designs()[name], interval="f")
@@ -320,7 +321,7 @@ FIGURES: dict[str, Callable[[Triple, float], Any]] = {
 }
 
 
-@pytest.mark.parametrize("name", FIGURES)
+@check_all("name", FIGURES)
 def test_a_higher_confidence_is_labelled_and_wider(name: str) -> None:
     figures = [FIGURES[name](ragged(7, 25, 9, 0.6), confidence) for confidence in (0.5, 0.9, 0.99)]
     widths = []
