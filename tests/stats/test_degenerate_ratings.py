@@ -15,6 +15,7 @@ from heartfelt.stats import agreement as a
 from heartfelt.stats import reliability as r
 from heartfelt.stats.estimate import Estimate
 from tests.cases import check_all
+from tests.golden_texts import assert_golden
 
 Columns = tuple[list[Any], list[Any], list[Any]]
 
@@ -125,3 +126,21 @@ def test_any_small_table(seed: int) -> None:
     value = rng.integers(1, int(rng.choice([2, 3, 6])), item.size).astype(float)
     for e in (statistic(rater[keep], item[keep], value[keep]) for statistic in STATISTICS.values()):
         check(e)
+
+
+@pytest.mark.slow
+def test_every_reason_in_words() -> None:
+    reasons: dict[str, set[str]] = {}
+    for case, columns in CASES.items():
+        for statistic in STATISTICS.values():
+            estimate = statistic(*columns)
+            for kind, reason in (
+                ("no value", estimate.why_missing),
+                ("no interval", estimate.why_no_interval),
+            ):
+                if reason:
+                    reasons.setdefault(f"{kind}: {reason}", set()).add(case)
+    assert_golden(
+        "reasons.txt",
+        "\n".join(f"{reason}\n    {', '.join(sorted(reasons[reason]))}" for reason in sorted(reasons)),
+    )
