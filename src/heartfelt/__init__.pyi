@@ -1,7 +1,7 @@
 from . import stats
 from .api import analyze, bench, label, plan, plot, predict, publish, screen, train
 from .formats import export, read
-from .scoring.distance_function import distances
+from .scoring.set_distances.distance_function import distances
 from .snapshot import Snapshot, load
 
 __version__: str

@@ -8,7 +8,7 @@ import pytest
 
 from heartfelt import stats
 from heartfelt.analysis.analyze import AnalyzeOptions, analyze
-from heartfelt.analysis.comparison_results import Comparison
+from heartfelt.analysis.comparison_results import SetComparison
 from heartfelt.analysis.comparisons import comparison_results, majorities
 from heartfelt.analysis.summary import Analysis, Summary
 from heartfelt.analysis.trace_analysis import trace_results
@@ -19,7 +19,7 @@ from tests.facts import mentions
 from tests.screening.compared_panels import panel_of_pairs
 
 
-def only(snapshot: Snapshot) -> Comparison:
+def only(snapshot: Snapshot) -> SetComparison:
     (made,) = comparison_results(snapshot)
     return made
 

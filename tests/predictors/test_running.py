@@ -30,9 +30,9 @@ from heartfelt.predictors import (
     predictor_from,
     run,
 )
-from heartfelt.predictors.asking import Work
 from heartfelt.predictors.baselines import similarity
-from heartfelt.predictors.store import JOURNAL
+from heartfelt.predictors.execution.store import JOURNAL
+from heartfelt.predictors.execution.work import PredictorWork
 from heartfelt.study.set_scale import Preference
 from tests.cases import check_all
 from tests.facts import mentions
@@ -445,7 +445,7 @@ def test_threads_take_no_more_than_they_can_work_on() -> None:
             yield [Case(f"c{place}", ())]
 
     seen = 0
-    for _ in ENGINES["local"].make().map(Work(Scripted(lambda *_: [])), batches(), 4):
+    for _ in ENGINES["local"].make().map(PredictorWork(Scripted(lambda *_: [])), batches(), 4):
         seen += 1
         assert taken - seen <= 4
     assert seen == 50

@@ -8,7 +8,7 @@ from markupsafe import Markup
 from heartfelt.analysis import Analysis
 from heartfelt.analysis.category_results import (
     AttributeTable,
-    Categories,
+    CategoryAnalysis,
     CategoryShare,
     CoOccurrence,
     FieldAgreement,
@@ -39,10 +39,10 @@ def categories(analysis: Analysis, charts: Charts) -> Section | None:
         *(_contact_sheet(analysis, result) for result in results),
     )
     lead = "The category of a stimulus is the answer most raters gave; where two are tied it has none."
-    return Section("categories", "Categories, and what goes with them", lead, html, "Categories")
+    return Section("categories", "Categories, and what goes with them", lead, html, "CategoryAnalysis")
 
 
-def _tables(result: Categories) -> Markup:
+def _tables(result: CategoryAnalysis) -> Markup:
     shares: Columns[CategoryShare] = {
         "category": lambda row: spaced(row.category),
         "stimuli": lambda row: row.n_stimuli,
@@ -97,7 +97,7 @@ def _tables(result: Categories) -> Markup:
     )
 
 
-def _contact_sheet(analysis: Analysis, result: Categories) -> Markup:
+def _contact_sheet(analysis: Analysis, result: CategoryAnalysis) -> Markup:
     """Pictures of each category, those raters agreed on most first."""
     if analysis.snapshot.study.media != "image":
         return Markup("")
