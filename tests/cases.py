@@ -51,7 +51,7 @@ def check_all(
                         arguments["monkeypatch"] = stack.enter_context(pytest.MonkeyPatch.context())
                     try:
                         test(*instance, **arguments)
-                    except (Exception, pytest.fail.Exception) as error:  # noqa: BLE001, for whatever a case raises is a finding
+                    except (Exception, pytest.fail.Exception) as error:  # noqa: BLE001  # whatever a case raises is a finding
                         failures.append(f"{label}: {type(error).__name__}: {error}")
                         first = first or error
             if failures:
@@ -63,7 +63,7 @@ def check_all(
         assert len(parameters) == len(signature.parameters) - len(columns), (
             f"an argument is none of {columns}"
         )
-        every_case.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+        every_case.__dict__["__signature__"] = signature.replace(parameters=parameters)
         return every_case
 
     return decorate
