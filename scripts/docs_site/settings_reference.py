@@ -191,7 +191,7 @@ def contracts() -> list[Any]:
 
     places = (
         "tables", "labels.labels", "labels.buckets", "labels.strengths", "labels.courses", "labels.benchmark",
-        "screening.rule", "predictors.calls", "predictors.media_files",
+        "screening.rule", "predictors.execution.calls", "predictors.files.media_files",
     )  # fmt: skip
     found = {
         (each.name, each.about): each

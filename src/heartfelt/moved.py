@@ -36,7 +36,6 @@ RENAMED = {
     "heartfelt.stats.aggregate": {"Consensus": "CategoryConsensus"},
     "heartfelt.stats.agreement": {"PairAgreement": "RaterPairAgreement"},
     "heartfelt.stimuli": {
-        "Conveyance": "ConveyanceProfile",
         "Forecast": "GenerationForecast",
         "Prompt": "StimulusPrompt",
     },

@@ -431,7 +431,7 @@ def test_a_network_has_ten_minutes_and_this_machine_all_the_time(
             given.append(self.timeout)
             return PredictorWork(self.predictor)(cases)
 
-    monkeypatch.setattr("heartfelt.predictors.execution.running.Work", Noting)
+    monkeypatch.setattr("heartfelt.predictors.execution.running.PredictorWork", Noting)
     for reach, timeout in (("network", None), ("here", None), ("network", 5.0), ("here", 5.0)):
         predictor = Scripted(lambda *_: SURE)
         predictor.reach = reach  # type: ignore[assignment]  # one of the two words

@@ -141,7 +141,7 @@ def _sections(release: Release) -> Iterator[str]:
         yield paragraphs(stated(statement))
         if title == "Limits":
             yield from _limits(release)
-    yield heading(2, "LicenceText")
+    yield heading(2, "Licence")
     yield from _licences(release)
     yield heading(2, "Citation")
     yield markdown(citation_line(release), 2000)

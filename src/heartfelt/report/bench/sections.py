@@ -45,7 +45,7 @@ def comparisons(scores: Scores) -> Section:
         " by the clips of a system count there. The last column of the first is for planning: how many more stimuli would"
         " show the difference four times in five, if it is as large as observed."
     )
-    return Section("comparison", "Which differences are real", lead, joined(*parts), "ModelComparison")
+    return Section("comparison", "Which differences are real", lead, joined(*parts), "Comparison")
 
 
 def _over_systems(task: ScoringTask, title: str, pairs: Sequence[ModelComparison]) -> Markup:
@@ -138,8 +138,8 @@ def coverage(scores: Scores) -> Section:
         "why not answered": lambda row: _most_frequent(row[2].problems),
         "how it was made": lambda row: _most_frequent(row[2].notes),
     }
-    grid = table_of("ModelCoverage", rows, columns)
-    return Section("coverage", "What was answered", html=grid, short="ModelCoverage")
+    grid = table_of("Coverage", rows, columns)
+    return Section("coverage", "What was answered", html=grid, short="Coverage")
 
 
 def _most_frequent(texts: Mapping[str, int]) -> str:

@@ -52,7 +52,7 @@ def plan_section(plan: StudyPlan, link: str) -> Section:
         Markup('<p>All of it: <a href="{0}">{0}</a></p>').format(link),
     )
     about = f"Up to {plan.options.studies:,} simulated studies of each of {len(plan.designs)} designs"
-    return Section("plan", "What the plan said", f"{about}, before anybody rated.", html, "StudyPlan", about)
+    return Section("plan", "What the plan said", f"{about}, before anybody rated.", html, "Plan", about)
 
 
 def plan_charts(plan: StudyPlan) -> dict[str, Chart | Absent]:

@@ -65,7 +65,7 @@ def preparation_section(result: PreparationResult, link: str) -> Section:
         "How the stimuli were prepared",
         "",
         html,
-        "PreparationResult",
+        "Preparation",
         f"{done}; {number(remarks)} with a remark",
     )
 
@@ -109,6 +109,6 @@ def write_preparation(result: PreparationResult, folder: Path) -> Path:
         write_text(made / "stimuli.csv", csv_text(stimuli_table(result)))
         write_json(made / "prepare.json", result)
         write_text(
-            made / "report.html", render(ReportPage("PreparationResult", result.study, sections, charts))
+            made / "report.html", render(ReportPage("Preparation", result.study, sections, charts))
         )
     return folder

@@ -39,7 +39,7 @@ def categories(analysis: Analysis, charts: Charts) -> Section | None:
         *(_contact_sheet(analysis, result) for result in results),
     )
     lead = "The category of a stimulus is the answer most raters gave; where two are tied it has none."
-    return Section("categories", "Categories, and what goes with them", lead, html, "CategoryAnalysis")
+    return Section("categories", "Categories, and what goes with them", lead, html, "Categories")
 
 
 def _tables(result: CategoryAnalysis) -> Markup:

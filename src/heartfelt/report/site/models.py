@@ -273,7 +273,7 @@ def _comparisons(board: SiteBoard, place: int, model: str, several: bool) -> Sec
         )
     title = f"Other models: {scores.title}" if several else "Compared with other models"
     lead = "Above 0 this model has the larger number. Pairs are compared on the items both were asked about, failures counted."
-    return Section(f"others-{place}", title, lead, joined(*parts), "ModelComparison")
+    return Section(f"others-{place}", title, lead, joined(*parts), "Comparison")
 
 
 def _towards(pair: ModelComparison, model: str) -> Estimate:

@@ -87,7 +87,7 @@ class DistanceOptions:
         for name in self.metrics:
             if name not in METRICS:
                 raise InputError(
-                    f"There is no distance '{name}'.", suggestion(name, METRICS, "SystemDistances")
+                    f"There is no distance '{name}'.", suggestion(name, METRICS, "Distances")
                 )
         corrections = get_args(Correction)
         if self.correction not in corrections:

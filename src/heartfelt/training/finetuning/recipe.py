@@ -158,7 +158,7 @@ def settings_of(recipe: FineTuneRecipe, given: Mapping[str, object]) -> FineTune
         if key not in kind.model_fields:
             raise InputError(
                 f"The recipe '{recipe.name}' has no setting '{key}'.",
-                suggestion(key, kind.model_fields, "FineTuneSettings"),
+                suggestion(key, kind.model_fields, "Settings"),
             )
     try:
         return kind.model_validate(dict(given))
