@@ -89,7 +89,7 @@ def test_a_number_that_is_not_finite_is_refused(tmp_path: Path, number: float) -
 def test_what_does_not_fit_the_type_is_named(tmp_path: Path, change: dict[str, Any]) -> None:
     plain: Any = to_json(PART)
     write_json(tmp_path / "part.json", {**plain, **change})
-    with pytest.raises(InputError, match=r"part\.json cannot be read as Part"):
+    with pytest.raises(InputError, match=r"part\.json.*Part"):
         read_json(tmp_path / "part.json", Part)
 
 

@@ -19,6 +19,7 @@ from heartfelt.analysis.summary import SideCounts
 from heartfelt.analysis.verdict import _ceiling, _needed, fitness
 from heartfelt.stats.estimate import Estimate
 from tests.analysis.made import answers, snapshot, stimuli
+from tests.facts import mentions
 
 EMPTY = PolicySide(SideCounts(0, 0, 0, 0), {}, (), (), (), (), None)
 
@@ -91,7 +92,7 @@ def test_a_figure_of_one_side_is_missing_on_the_other() -> None:
     assert {row.question for row in rows} == {"quality", "alignment"}
     for row in rows:
         assert isinstance(row.without, Estimate)
-        assert row.without.why_missing == "it cannot be computed from these raters"
+        assert mentions(row.without.why_missing, "computed", "raters")
         assert isinstance(row.with_all, Estimate)
         assert not row.with_all.is_missing
 

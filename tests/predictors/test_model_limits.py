@@ -29,6 +29,7 @@ from heartfelt.scoring.conveyance import Evidence, KnownError, predicted_conveya
 from heartfelt.serialization import to_json
 from heartfelt.streams import stream
 from heartfelt.study.scale import Points
+from tests.cases import check_all
 
 NINE = Points(type="points", points=9)
 
@@ -217,7 +218,7 @@ class _Near:
         return out
 
 
-@pytest.mark.parametrize("name", list(MODELS))
+@check_all("name", list(MODELS))
 def test_a_reference_is_met_up_to_its_tolerance(name: str) -> None:
     tolerance = float(reference(name)["tolerance"])
     near: Any = _Near(name, 0.99 * tolerance)

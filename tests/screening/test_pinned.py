@@ -8,6 +8,7 @@ import pytest
 
 from heartfelt.screening import RULES, Panel, RuleOptions, screen
 from heartfelt.screening.rules.informativeness import clearly_informative, no_information
+from tests.cases import check_all
 from tests.screening.pinned import PANELS, Maker, figures, golden
 
 PANEL_OF: dict[str, Panel] = {}
@@ -103,7 +104,7 @@ DROPPED = {
 }
 
 
-@pytest.mark.parametrize("policy", DROPPED)
+@check_all("policy", DROPPED)
 def test_whom_a_policy_drops(policy: str) -> None:
     panel = screened("careless").under(policy)
     assert panel.dropped == DROPPED[policy]

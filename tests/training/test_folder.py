@@ -90,7 +90,7 @@ def test_a_number_that_is_gone_is_told_when_the_folder_is_read(
     manifest = json.loads((folder / MODEL).read_text())
     manifest["outputs"][0][key] = [1.0, None] if key == "bounds" else None
     (folder / MODEL).write_text(json.dumps(manifest))
-    with pytest.raises(DamagedError, match=r"model\.json lacks a number about 'valence'"):
+    with pytest.raises(DamagedError, match=r"model\.json.*'valence'"):
         load_trained(folder)
 
 
@@ -206,15 +206,13 @@ def test_what_is_no_folder_of_a_model_is_told(tmp_path: Path) -> None:
 def test_one_kind_is_not_taken_for_the_other(trained: Trained, tmp_path: Path) -> None:
     trained.model.write(tmp_path / "head")
     assert model_kind(tmp_path / "head") == FROZEN_HEAD
-    with pytest.raises(
-        InputError, match=r"a head on a frozen embedding .recipe 'digits'., not a fine-tuned network"
-    ):
+    with pytest.raises(InputError, match=r"'digits'.*network"):
         load_fine_tuned(tmp_path / "head")
     (tmp_path / "tuned").mkdir()
     facts = {"kind": FINE_TUNED, "layout": 2, "recipe": "clap-mos"}
     (tmp_path / "tuned" / MODEL).write_text(json.dumps(facts))
     assert model_kind(tmp_path / "tuned") == FINE_TUNED
-    with pytest.raises(InputError, match=r"a fine-tuned network .recipe 'clap-mos'.") as raised:
+    with pytest.raises(InputError, match=r"network.*'clap-mos'") as raised:
         load_trained(tmp_path / "tuned")
     assert "trained:" in raised.value.fix
     with predictor_from(f"trained:{tmp_path / 'head'}") as predictor:

@@ -18,6 +18,7 @@ from heartfelt.snapshot.stimulus_groups import stem_of
 from heartfelt.streams import stream
 from heartfelt.training import TrainOptions, train
 from heartfelt.training.heads.fitting import folds
+from tests.facts import mentions
 from tests.training.studies import WIDTH, planted, value_of
 
 
@@ -187,7 +188,7 @@ def test_near_duplicates_join_their_groups() -> None:
     assert result.count == 11
     assert result.duplicates == 1
     assert result.groups[0] == result.groups[1] == result.groups[13]
-    assert "1 near-duplicate stays in one fold" in result.words
+    assert mentions(result.words, "1", "fold")
 
 
 def themed(folder: Path, n_themes: int = 24, per_theme: int = 6) -> Snapshot:
@@ -275,5 +276,5 @@ def test_a_published_split_trains_on_its_training_part_alone(tmp_path: Path) -> 
     assert "published split, test" in made.model.card
     with pytest.raises(InputError, match="no published split"):
         train(base, options)
-    with pytest.raises(InputError, match="No split is called 'own'"):
+    with pytest.raises(InputError, match=r"split.*'own'"):
         TrainOptions(split="own")

@@ -143,9 +143,9 @@ def test_files_that_are_not_there_are_rows_with_reasons(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_too_little_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="12 stimuli have both a label and a file"):
+    with pytest.raises(InputError, match=r"12 stimuli.*label.*file"):
         train(planted(tmp_path / "media", 1), TrainOptions("digits", policy="none", features=tmp_path / "f"))
-    with pytest.raises(InputError, match="No head is called 'forest'"):
+    with pytest.raises(InputError, match=r"called.*'forest'"):
         TrainOptions(heads=("forest",))
 
 

@@ -41,10 +41,10 @@ def test_it_reaches_what_was_aimed_for() -> None:
 
 
 @pytest.mark.slow
-def test_the_reference_holds_its_table_and_the_page_its_credit(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_reference_holds_its_table_and_the_page_its_credit() -> None:
     text = PAGE.read_text(encoding="utf-8")
     lines = evaluation_table([from_json(ProtocolScore, row) for row in shipped().facts.evaluation])
-    assert "\n".join(lines) in settings_pages(monkeypatch)["predictors.md"]
+    assert "\n".join(lines) in settings_pages()["predictors.md"]
     for row in (row for row in lines if "| screened raters |" in row):
         question, _, reading, _, correlation, *rest = (each.strip() for each in row.strip("|").split("|"))
         assert f"| {reading} | {correlation} | {' | '.join(rest)} |" in text, f"{question}, {reading}"

@@ -107,7 +107,7 @@ def test_trained_interrupted_written_read_and_benched(
     for part in ("## Data", "## Scores", "ceiling", "## Limits", "## Licence and credit", "Made for a test."):
         assert part in card
     (folder / "config.json").write_text("{}")
-    with pytest.raises(HeartfeltError, match=r"config.json is missing or was changed"):
+    with pytest.raises(HeartfeltError, match=r"config\.json.*missing.*changed"):
         predictor_from(f"trained:{folder}")
 
 
@@ -192,7 +192,7 @@ def test_models_that_do_not_fit_together_are_named(
         ratings=long_tones.ratings,
         source=long_tones.source,
     )
-    with pytest.raises(InputError, match="30 stimuli have no prompt, such as clip000; 'alignment'"):
+    with pytest.raises(InputError, match=r"30 stimuli.*clip000.*'alignment'"):
         fine_tune([without], FineTuneOptions("clap-mos", settings_of("clap-mos", models), policy="none"))
 
 

@@ -257,7 +257,7 @@ def test_submissions_count_for_24_hours_and_the_wait_is_said(tmp_path: Path) -> 
         clock.now = begun + at
         ledger.receive(ANN, "m", content, limits)
     clock.now = begun + 7200
-    with pytest.raises(OverLimit, match="All 2 submissions of 'lab' for 24 hours are used") as over:
+    with pytest.raises(OverLimit, match=r"2 submissions.*'lab'.*24 hours") as over:
         ledger.receive(ANN, "m", b"3", limits)
     assert over.value.retry_after == DAY - 7200
     assert over.value.fix == f"Submit again in {22 * 60} minutes."
@@ -274,7 +274,7 @@ def test_submissions_count_for_24_hours_and_the_wait_is_said(tmp_path: Path) -> 
     ledger.receive(ANN, "m", b"4", limits)
     assert ledger.left("lab", limits) == (0, 0)
     clock.now = begun + 9 * DAY
-    with pytest.raises(OverLimit, match="All 4 submissions of 'lab' are used") as over:
+    with pytest.raises(OverLimit, match=r"4 submissions.*'lab'") as over:
         ledger.receive(ANN, "m", b"5", limits)
     assert over.value.retry_after is None
     # Limits that became stricter leave nothing, and not less than nothing.
@@ -295,7 +295,7 @@ def test_refusals_are_limited_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     )  # fmt: skip
     last = ledger.receive(ANN, "m", b"1", limits)
     ledger.refuse(last.id, "p", "f")
-    with pytest.raises(OverLimit, match="6 submissions of 'lab' were refused within 24 hours") as over:
+    with pytest.raises(OverLimit, match=r"6 submissions.*'lab'.*24 hours") as over:
         ledger.receive(ANN, "m", b"1", limits)
     assert over.value.retry_after == DAY
     assert ledger.receive(ANN, "m", b"1", SubmissionLimits(per_day=3)).status == "received"
