@@ -19,7 +19,6 @@ import argparse
 import difflib
 import hashlib
 import http.cookiejar
-import io
 import json
 import os
 import re
@@ -35,7 +34,6 @@ import threading
 import time
 import urllib.error
 import urllib.request
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -57,6 +55,14 @@ BINARY = {".png", ".jpg", ".jpeg", ".webp", ".pdf", ".flac", ".wav", ".mp3", ".o
 IGNORED = re.compile(r"(-wal|-shm|(^|/)\.?lock|\.lock|\.pyc)$")
 NUMBER = re.compile(r"(?<![\w.#])-?(?:\d[\d,]*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?(?![\w#])")
 
+VOLATILE = re.compile(r"\.media-probes\.parquet\.table$")
+"""A cache of what files hold, by the time they were written: only its presence is compared."""
+UNORDERED = re.compile(r"(make-ledger\.csv\.table|journal\.jsonl\.text)$")
+"""Written by several threads: the order of the lines is not compared."""
+LAUNCH = "import time; time.perf_counter = lambda: 0.0\n"
+"""Nothing takes any time, so that durations in files are the same."""
+COMMAND = f"{LAUNCH}from heartfelt.cli import main\nmain()"
+
 INTERFACE = """
 import json
 from heartfelt.cli.app import command_tree
@@ -70,7 +76,7 @@ def leaves(command, words=()):
 def option(part):
     default = part.default if part.default is None or isinstance(part.default, (bool, int, float, str)) else repr(part.default)
     return {"names": [*part.opts, *part.secondary_opts], "required": part.required, "default": default,
-            "many": part.multiple or part.nargs != 1, "type": str(part.type), "help": getattr(part, "help", None)}
+            "many": getattr(part, "multiple", False) or part.nargs != 1, "help": getattr(part, "help", None)}
 
 print(json.dumps({name: {"hidden": command.hidden, "options": [option(part) for part in command.params]}
                   for name, command in leaves(command_tree(None))}))
@@ -96,10 +102,15 @@ class Cleaner:
         r"|(?P<uuid>\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b)"
     )
     TIMES = (
-        (re.compile(r"\b(\d{4}-\d\d-\d\d)([T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?)?(?: ?UTC|Z|\+00:00)?"), "date"),
+        (
+            re.compile(r"\b(\d{4}-\d\d-\d\d)([T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?)?(?: ?UTC|Z|\+00:00)?"),
+            "date",
+        ),
         (re.compile(r"(?<![\d.])(1[789]\d{8})(\.\d+)?(?![\d.])"), "seconds"),
     )
-    DURATIONS = re.compile(r"(?P<before>\b(?:in|after|took|Done in) )(?:\d[\d.,]*) (?:s|ms|seconds|minutes)\b")
+    DURATIONS = re.compile(
+        r"(?P<before>\b(?:in|after|took|Done in) )(?:\d[\d.,]*) (?:s|ms|seconds|minutes)\b"
+    )
     LOGGED = re.compile(r" \d+(?:\.\d+)? ms$", re.MULTILINE)
 
     def __call__(self, text: str) -> str:
@@ -163,8 +174,12 @@ def _parquet_as_csv(path: Path) -> str:
 
     table = pl.read_parquet(path)
     nested = [name for name, kind in table.schema.items() if kind.is_nested()]
-    as_text = [pl.col(name).map_elements(repr, return_dtype=pl.String, skip_nulls=True) for name in nested]
+    as_text = [pl.col(name).map_elements(_listed, return_dtype=pl.String, skip_nulls=True) for name in nested]
     return table.with_columns(as_text).write_csv()
+
+
+def _listed(value: Any) -> str:
+    return repr(value.to_list() if hasattr(value, "to_list") else value)
 
 
 def _dump(path: Path) -> str:
@@ -216,7 +231,11 @@ class Recording:
         if self.cache is not None and (self.cache / "models").is_dir():
             shutil.copytree(self.cache / "models", cache / "models")
         self.environment = {
-            **{name: os.environ[name] for name in ("PATH", "HOME", "LANG", "HEARTFELT_DATA") if name in os.environ},
+            **{
+                name: os.environ[name]
+                for name in ("PATH", "HOME", "LANG", "HEARTFELT_DATA")
+                if name in os.environ
+            },
             "PYTHONPATH": str(self.source),
             "PYTHONHASHSEED": "0",
             "NO_COLOR": "1",
@@ -231,12 +250,12 @@ class Recording:
             "OMP_NUM_THREADS": "1",
         }
 
-    def run(self, steps: list[Step]) -> Counter[str]:
-        """Run all steps; how often each command line began with which words."""
-        target, used, log = self.out / self.study, Counter[str](), []
+    def run(self, steps: list[Step]) -> None:
+        """Run all steps in order."""
+        target, log = self.out / self.study, []
         for number, step in enumerate(steps, 1):
             began = time.monotonic()
-            title, results = self._carry_out(step, used)
+            title, results = self._carry_out(step)
             slot = target / f"{number:03} {_slug(title)}"
             slot.mkdir(parents=True)
             for name, text in results.items():
@@ -245,31 +264,26 @@ class Recording:
             seconds = time.monotonic() - began
             exit_code = results.get("exit", "").strip()
             log.append({"step": title, "seconds": round(seconds, 2), "files": files})
-            print(f"{self.study:10} {seconds:6.1f} s  exit {exit_code or '-':3} {files:4} files  {title[:110]}", flush=True)
+            print(
+                f"{self.study:10} {seconds:6.1f} s  exit {exit_code or '-':3} {files:4} files  {title[:110]}",
+                flush=True,
+            )
         (self.out / f"{self.study}.times.json").write_text(json.dumps(log, indent=1), encoding="utf-8")
-        return used
 
-    def _carry_out(self, step: Step, used: Counter[str]) -> tuple[str, dict[str, str]]:
+    def _carry_out(self, step: Step) -> tuple[str, dict[str, str]]:
         if isinstance(step, File):
             path = self.folder / step.path
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(step.text, encoding="utf-8")
             return f"file {step.path}", {}
         if isinstance(step, Program):
-            return f"python {step.title}", self._finish([sys.executable, "-c", step.text])
-        command = step.command if isinstance(step, Serve) else step
-        words = shlex.split(command)
-        used.update(_option_keys(words))
+            return f"python {step.title}", self._finish([sys.executable, "-c", LAUNCH + step.text])
         if isinstance(step, Serve):
-            for nested in step.during:
-                if isinstance(nested, str):
-                    used.update(_option_keys(shlex.split(nested)))
-            return command, self._serve(step)
-        return command, self._command(words)
+            return step.command, self._serve(step)
+        return step, self._command(shlex.split(step))
 
     def _command(self, words: list[str]) -> dict[str, str]:
-        results = self._finish([sys.executable, "-m", "heartfelt", *(self._filled(word) for word in words)])
-        return results
+        return self._finish([sys.executable, "-c", COMMAND, *(self._filled(word) for word in words)])
 
     def _filled(self, text: str) -> str:
         return re.sub(r"\{(\w+)\}", lambda found: self.values.get(found[1], found[0]), text)
@@ -280,7 +294,11 @@ class Recording:
             stdin=subprocess.DEVNULL,
         )  # fmt: skip
         self._remember_token(done.stdout)
-        return {"exit": f"{done.returncode}\n", "stdout": self.clean(done.stdout), "stderr": self.clean(done.stderr)}
+        return {
+            "exit": f"{done.returncode}\n",
+            "stdout": self.clean(done.stdout),
+            "stderr": self.clean(done.stderr),
+        }
 
     def _remember_token(self, text: str) -> None:
         """The last token that a command showed, for the steps that follow."""
@@ -301,7 +319,11 @@ class Recording:
         results: dict[str, str] = {}
         with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
             server = subprocess.Popen(
-                [sys.executable, "-m", "heartfelt", *words], cwd=self.folder, env=self.environment, stdout=out, stderr=err
+                [sys.executable, "-c", COMMAND, *words],
+                cwd=self.folder,
+                env=self.environment,
+                stdout=out,
+                stderr=err,
             )
             try:
                 if _wait_for(address, server):
@@ -310,7 +332,9 @@ class Recording:
                         name = f"{number:03}"
                         if isinstance(action, str):
                             nested = self._command(shlex.split(action))
-                            results |= {f"{name} {_slug(action)}.{part}": text for part, text in nested.items()}
+                            results |= {
+                                f"{name} {_slug(action)}.{part}": text for part, text in nested.items()
+                            }
                         else:
                             for title, text in client.send(action, self._filled, self.folder):
                                 results[f"{name} {_slug(title)}"] = text
@@ -379,7 +403,9 @@ class Client:
         except urllib.error.HTTPError as error:
             status, kind, raw = error.code, error.headers.get("content-type", ""), error.read()
         if "json" in kind:
-            shown = json.dumps(json.loads(self.clean(raw.decode())), indent=1, sort_keys=True, ensure_ascii=False)
+            shown = json.dumps(
+                json.loads(self.clean(raw.decode())), indent=1, sort_keys=True, ensure_ascii=False
+            )
         elif kind.startswith("text/") or "javascript" in kind or "yaml" in kind:
             shown = self.clean(raw.decode())
         else:
@@ -412,7 +438,11 @@ class _HostedModel(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         request = json.loads(self.rfile.read(int(self.headers["content-length"])))
         if self.path.endswith("/chat/completions"):
-            form = (request.get("response_format") or {}).get("json_schema", {}).get("schema", {"type": "string"})
+            form = (
+                (request.get("response_format") or {})
+                .get("json_schema", {})
+                .get("schema", {"type": "string"})
+            )
             words = json.dumps([request["messages"], form], sort_keys=True)
             message = {"role": "assistant", "content": json.dumps(_filled_in(form, words))}
             choice = {"index": 0, "message": message, "finish_reason": "stop"}
@@ -442,7 +472,9 @@ def _filled_in(form: dict[str, Any], words: str) -> Any:
     if "enum" in form:
         return form["enum"][int(share * len(form["enum"]))]
     if form.get("type") == "object":
-        return {name: _filled_in(part, f"{words} {name}") for name, part in form.get("properties", {}).items()}
+        return {
+            name: _filled_in(part, f"{words} {name}") for name, part in form.get("properties", {}).items()
+        }
     if form.get("type") == "array":
         return [_filled_in(form["items"], words)]
     if form.get("type") in ("number", "integer"):
@@ -455,7 +487,7 @@ def _filled_in(form: dict[str, Any], words: str) -> Any:
 # --- The interface --------------------------------------------------------------------------------------------------------
 
 
-def record_interface(out: Path, source: Path, used: Counter[str]) -> list[str]:
+def record_interface(out: Path, source: Path) -> list[str]:
     """Store the help and options of every command; return the commands that no step runs."""
     environment = {**os.environ, "PYTHONPATH": str(source), "COLUMNS": "100", "TERM": "dumb", "NO_COLOR": "1"}
 
@@ -466,14 +498,16 @@ def record_interface(out: Path, source: Path, used: Counter[str]) -> list[str]:
         return done.stdout
 
     commands: dict[str, Any] = json.loads(run("-c", INTERFACE))
-    (out / "interface").mkdir()
-    version = _version(source)
+    (out / "interface").mkdir(exist_ok=True)
+    version, used = _version(source), _used_options()
     for name in ["", *commands]:
         text = run("-m", "heartfelt", *name.split(), "--help").replace(version, "<version>")
         (out / "interface" / f"{_slug(name) or 'heartfelt'}.help").write_text(text, encoding="utf-8")
-    missing = [name for name in commands if not used[name]]
+    missing = [name for name in commands if name not in used]
     unused = {
-        name: [option["names"][0] for option in command["options"] if not _is_used(name, option["names"], used)]
+        name: [
+            option["names"][0] for option in command["options"] if not _is_used(name, option["names"], used)
+        ]
         for name, command in commands.items()
     }
     description = {
@@ -485,9 +519,21 @@ def record_interface(out: Path, source: Path, used: Counter[str]) -> list[str]:
     return missing
 
 
-def _is_used(command: str, names: list[str], used: Counter[str]) -> bool:
+def _is_used(command: str, names: list[str], used: set[str]) -> bool:
     options = [name for name in names if name.startswith("-")]
-    return not options or any(used[f"{command} {name}"] for name in options)
+    return not options or any(f"{command} {name}" in used for name in options)
+
+
+def _used_options() -> set[str]:
+    """Every command of the steps, and every option with its command."""
+    used: set[str] = set()
+    for step in (step for steps in STUDIES.values() for step in steps):
+        during = step.during if isinstance(step, Serve) else ()
+        commands = [step.command] if isinstance(step, Serve) else [step]
+        for command in (*commands, *during):
+            if isinstance(command, str):
+                used |= _option_keys(shlex.split(command))
+    return used
 
 
 def _option_keys(words: list[str]) -> set[str]:
@@ -498,7 +544,9 @@ def _option_keys(words: list[str]) -> set[str]:
 
 
 def _version(source: Path) -> str:
-    found = re.search(r'__version__ = "([^"]+)"', (source / "heartfelt" / "__init__.py").read_text(encoding="utf-8"))
+    found = re.search(
+        r'__version__ = "([^"]+)"', (source / "heartfelt" / "__init__.py").read_text(encoding="utf-8")
+    )
     return found[1] if found else "?"
 
 
@@ -515,27 +563,27 @@ def record(options: argparse.Namespace) -> int:
     if "HEARTFELT_DATA" not in os.environ and any(name != "demo" for name in studies):
         print("HEARTFELT_DATA is not set; only --study demo works without the public data.", file=sys.stderr)
         return 2
-    if out.exists():
-        print(f"{out} already exists.", file=sys.stderr)
+    if out.exists() and not options.study:
+        print(f"{out} already exists; --study NAME records one of its studies again.", file=sys.stderr)
         return 2
-    out.mkdir(parents=True)
+    out.mkdir(parents=True, exist_ok=True)
+    for name in studies:
+        shutil.rmtree(out / name, ignore_errors=True)
     cache = Path(os.environ.get("HEARTFELT_CACHE", Path.home() / ".cache" / "heartfelt"))
     recordings = {name: Recording(name, out, source, cache) for name in studies}
-    used = Counter[str]()
     try:
         with ThreadPoolExecutor(options.jobs) as pool:
-            for counted in pool.map(lambda name: recordings[name].run(studies[name]), studies):
-                used += counted
+            list(pool.map(lambda name: recordings[name].run(studies[name]), studies))
     finally:
         for name, recording in recordings.items():
             if options.keep:
                 shutil.copytree(recording.folder, options.keep / name)
             shutil.rmtree(recording.folder, ignore_errors=True)
             shutil.rmtree(recording.environment["HEARTFELT_CACHE"], ignore_errors=True)
-    missing = record_interface(out, source, used)
+    missing = record_interface(out, source)
     if missing:
         print(f"Commands without a step: {', '.join(missing)}", file=sys.stderr)
-    return 1 if missing and not options.study else 0
+    return 1 if missing else 0
 
 
 # --- Comparing ------------------------------------------------------------------------------------------------------------
@@ -565,13 +613,20 @@ def _slots(recording: Path) -> dict[str, Path]:
 
 
 def _difference(old: Path, new: Path, numbers: bool) -> Iterator[str]:
-    files = [{path.relative_to(side).as_posix(): path for path in side.rglob("*") if path.is_file()} for side in (old, new)]
+    files = [
+        {path.relative_to(side).as_posix(): path for path in side.rglob("*") if path.is_file()}
+        for side in (old, new)
+    ]
     for name in sorted(files[0].keys() | files[1].keys()):
         if name not in files[0] or name not in files[1]:
             yield f"{name}: only {'after' if name not in files[0] else 'before'}"
             continue
+        if VOLATILE.search(name):
+            continue
         texts = [side[name].read_text(encoding="utf-8") for side in files]
-        if texts[0] == texts[1]:
+        if UNORDERED.search(name):
+            texts = ["".join(sorted(text.splitlines(keepends=True))) for text in texts]
+        if texts[0] == texts[1] or _same_bytes(name, texts):
             continue
         if numbers:
             if old.name == "interface":
@@ -581,7 +636,13 @@ def _difference(old: Path, new: Path, numbers: bool) -> Iterator[str]:
                 continue
         yield f"{name}:"
         lines = (text.splitlines() for text in texts)
-        yield from (f"    {line[:200]}" for line in list(difflib.unified_diff(*lines, "", "", "", "", 0, ""))[2:])
+        yield from (
+            f"    {line[:200]}" for line in list(difflib.unified_diff(*lines, "", "", "", "", 0, ""))[2:]
+        )
+
+
+def _same_bytes(name: str, texts: list[str]) -> bool:
+    return name.endswith(".parquet.table") and texts[0].partition("\n")[0] == texts[1].partition("\n")[0]
 
 
 def numbers_of(name: str, text: str) -> list[str]:
@@ -623,15 +684,23 @@ def main(arguments: list[str] | None = None) -> int:
     actions = parser.add_subparsers(dest="action", required=True)
     recording = actions.add_parser("record", help="run every command and store what it writes")
     recording.add_argument("out", type=Path)
-    recording.add_argument("--source", type=Path, default=ROOT / "src", help="the folder that holds the package")
-    recording.add_argument("--study", action="append", choices=STUDIES, help="only this study; may be repeated")
-    recording.add_argument("--jobs", type=int, default=1, help="how many studies are recorded at the same time")
+    recording.add_argument(
+        "--source", type=Path, default=ROOT / "src", help="the folder that holds the package"
+    )
+    recording.add_argument(
+        "--study", action="append", choices=STUDIES, help="only this study; may be repeated"
+    )
+    recording.add_argument(
+        "--jobs", type=int, default=1, help="how many studies are recorded at the same time"
+    )
     recording.add_argument("--keep", type=Path, help="keep the files themselves in this folder")
     recording.set_defaults(function=record)
     comparing = actions.add_parser("compare", help="print how two recordings differ; exit 1 if they do")
     comparing.add_argument("before", type=Path)
     comparing.add_argument("after", type=Path)
-    comparing.add_argument("--numbers", action="store_true", help="only numbers, exit codes, file names and Parquet bytes")
+    comparing.add_argument(
+        "--numbers", action="store_true", help="only numbers, exit codes, file names and Parquet bytes"
+    )
     comparing.add_argument("--full", action="store_true", help="the whole difference of every step")
     comparing.set_defaults(function=compare)
     options = parser.parse_args(arguments)

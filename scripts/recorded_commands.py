@@ -104,7 +104,12 @@ CANDIDATES = "word,valence,arousal\n" + "".join(
 PROMPTS = "prompt,text,mood\n" + "".join(
     f"p{number},{text},{mood}\n"
     for number, (text, mood) in enumerate(
-        (("a happy song", "joy"), ("a sad song", "grief"), ("a happy song", "joy"), ("slow piano in the rain", "calm"))
+        (
+            ("a happy song", "joy"),
+            ("a sad song", "grief"),
+            ("a happy song", "joy"),
+            ("slow piano in the rain", "calm"),
+        )
     )
 )
 GUESSES = """
@@ -153,7 +158,10 @@ DEMO: list[Step] = [
     "plan small --ratings 4 --effect 0.9 --studies 20 --json",
     "simulate-collection small --raters 6 --seed 1 --json",
     "simulate-collection small --raters 6 --seed 1 --dropout 0.3",
-    Serve(command="preview small --port {port}", during=(Get(path="/"), Get(path="/rate/step"), Get(path="/study"))),
+    Serve(
+        command="preview small --port {port}",
+        during=(Get(path="/"), Get(path="/rate/step"), Get(path="/study")),
+    ),
     "demo demo --seed 1",
     "study participants demo/study --out participants.csv",
     "study participants demo/study --json",
@@ -237,7 +245,11 @@ DEMO: list[Step] = [
         command="serve-predictor sham --port {port} --wait 0",
         during=(
             Get(path="/"),
-            Post(path="/", body='{"text": "joy", "audio_stem": "clip"}', headers={"content-type": "application/json"}),
+            Post(
+                path="/",
+                body='{"text": "joy", "audio_stem": "clip"}',
+                headers={"content-type": "application/json"},
+            ),
             Post(path="/", body="{}", headers={"content-type": "application/json"}),
         ),
     ),
@@ -252,7 +264,8 @@ target.mkdir()
 shutil.copy(data / "emotion_intents_metadata.csv", target)
 clips = pl.read_csv(data / "clips_metadata.csv").filter(pl.col("file_index") <= 2)
 clips.write_csv(target / "clips_metadata.csv")
-ratings = pl.read_csv(data / "ratings_metadata.csv").join(clips.select("audio_file"), on="audio_file", how="semi", maintain_order="left")
+ratings = pl.read_csv(data / "ratings_metadata.csv")
+ratings = ratings.join(clips.select("audio_file"), on="audio_file", how="semi", maintain_order="left")
 ratings.write_csv(target / "ratings_metadata.csv")
 for path in sorted((data / "music_clips").glob("*/*")):
     if int(path.stem.split("_")[2]) <= 2:
@@ -280,8 +293,7 @@ AIMOCLIPS: list[Step] = [
     "show clips-snapshot",
     "export long clips-snapshot tables",
     "export arena clips-snapshot arena",  # refused: it has no pairs
-    "analyze clips-snapshot --out report --covariate model",
-    "analyze aimoclips --format aimoclips --out flagged --policy flag-only --no-figures",
+    "analyze clips-snapshot --out report --covariate duration",
     "bench clips-snapshot --model intent --model system-mean --model valence-arousal --out benches/clips --resamples 500",
     "conveyance clips-snapshot --out conveyed",
     "evaluate clips-snapshot --recipe va-audio --heads ridge --out evaluated",
@@ -313,7 +325,7 @@ IMAGES: list[Step] = [
     "train images --recipe va-image --heads ridge --out model",  # refused where its weights are not stored
     "train images --recipe chat-lora --set model=nobody/nothing --export-only --out conversations",
     "experiment sweep images --recipe va-image --try heads=ridge,kernel --seeds 0 --dry-run --out sweep",
-    "publish images published --no-figures --without-demographics --layout huggingface",
+    "publish images published --no-figures --without-demographics --no-analysis --layout huggingface",
     "site benches site",
     "new aigiemo drafted --seed 1",
     "draft drafted --dry-run --with chat:fake@{fake}/v1",
@@ -377,7 +389,10 @@ SOURCES: dict[str, tuple[str, dict[str, str]]] = {
     ),
     "musav": ("data / 'musav' / 'annotations.arousal.all'", {}),
     "oasis": ("data / 'oasis', 'means'", {"scale": "1-7"}),
-    "cems": ("data / 'paired' / 'cems.csv'", {"first": "school1", "second": "school2", "votes": "win1,win2,tied", "rater": "student"}),
+    "cems": (
+        "data / 'paired' / 'cems.csv'",
+        {"first": "school1", "second": "school2", "votes": "win1,win2,tied", "rater": "student"},
+    ),
     "citations": ("data / 'paired' / 'citations.csv'", {"first": "j1", "second": "j2", "votes": "win1,win2"}),
     "lizards": (
         "data / 'paired' / 'lizards.csv', 'long'",
