@@ -136,7 +136,7 @@ class Cleaner:
                 moment, early = datetime.fromtimestamp(int(found[1]), UTC), self.began
         except (ValueError, OverflowError):
             return found[0]
-        inside = early - timedelta(minutes=1) <= moment <= datetime.now(UTC) + timedelta(days=1)
+        inside = early - timedelta(minutes=1) <= moment <= datetime.now(UTC) + timedelta(days=400)
         return "<time>" if inside else found[0]
 
 
