@@ -340,25 +340,25 @@ PLANNED = STUDY.replace("name: small", "name: planned").replace(
 )
 OPTIONS: list[Step] = [
     Program(title="subset", text=SUBSET),
-    "import aimoclips aimoclips clips-snapshot --map media=none",
+    "import aimoclips aimoclips clips-snapshot",
     "analyze clips-snapshot --out report --covariate file_index --smallest-effect 0.5 --no-figures --seed 3",
     "bench clips-snapshot --model intent --model constant:5 --out bench --question valence --policy strict --full-coverage 3"
-    " --exclude-flagged --limit 40 --at-once 1 --batch 4 --timeout 30 --no-cache --slice system --resamples 200"
+    " --limit 40 --at-once 1 --batch 4 --timeout 30 --no-cache --slice system --resamples 200"
     " --interval-confidence 0.8 --seed 3",
     "bench aimoclips --format aimoclips --map media=none --model system-mean --out second --resamples 200 --as inspect",
     "bench clips-snapshot --model endpoint:{fake}/ --out third --budget 0 --limit 10",
-    "publish clips-snapshot published --no-analysis --no-figures --private secret --l 2 --k 4 --seconds drop --times month"
+    "publish clips-snapshot published --no-analysis --no-figures --private secret --l 2 --k 4 --seconds 1 --times month"
     " --split by=intent --split folds=3 --layout csv --open age",
     "publish clips-snapshot plain --no-analysis --no-figures --no-media --layout published --dry-run",
     "site bench site --no-stimuli --submit-to https://example.org --title Options",
     File(path="planned/study.yaml", text=PLANNED),
     File(path="planned/make.yaml", text=MAKE),
+    "make planned --replace --budget 1",
     "plan planned --ratings 4,8 --effect 1 --studies 20 --seed 2 --pay-per-hour 12 --fee 0.3 --out plan --preregister plan.md",
     "plan planned --raters 8 --clips 2,4 --per-rater 4 --expect Chipling=1 --smallest-effect 0.5 --tastes 0.3 --careless 0.1"
     " --dropout 0.1 --seconds 20 --pay-per-rating 0.1 --afford 100 --power 0.7 --policy strict --studies 20 --json",
     "plan planned --pilot clips-snapshot --ratings 6 --studies 20 --json",
     "simulate-collection planned --raters 5 --trials 3 --dropout 0.2 --seed 4",
-    "make planned --replace --budget 1",
     "prepare planned --seconds 1 --crop centre --rate 16000 --loudness -20 --peak -2 --content any --format .wav --json",
     "predict planned/media --model sham --question valence --study planned --prompt joy --at-once 1 --batch 2 --timeout 20"
     " --repeats 1 --out answers --most 3",
