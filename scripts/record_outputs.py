@@ -59,6 +59,11 @@ VOLATILE = re.compile(r"\.media-probes\.parquet\.table$")
 """A cache of what files hold, by the time they were written: only its presence is compared."""
 UNORDERED = re.compile(r"(make-ledger\.csv\.table|journal\.jsonl\.text)$")
 """Written by several threads: the order of the lines is not compared."""
+DRAWN = re.compile(
+    r"""(?<="code_)(\w+": ")[A-Z0-9]{8}(?=")|(?<=\('store secret',')()[0-9a-f]{64}"""
+    r"""|(?<="who":")()[0-9a-f]{12}(?=")|(?<=name="page" value=")()[\w.-]{40,}(?=")"""
+)
+"""Codes, secrets and tokens that each study or visit draws at random."""
 LAUNCH = "import time; time.perf_counter = lambda: 0.0\n"
 """Nothing takes any time, so that durations in files are the same."""
 COMMAND = f"{LAUNCH}from heartfelt.cli import main\nmain()"
@@ -623,7 +628,7 @@ def _difference(old: Path, new: Path, numbers: bool) -> Iterator[str]:
             continue
         if VOLATILE.search(name):
             continue
-        texts = [side[name].read_text(encoding="utf-8") for side in files]
+        texts = [DRAWN.sub(r"\1<drawn>", side[name].read_text(encoding="utf-8")) for side in files]
         if UNORDERED.search(name):
             texts = ["".join(sorted(text.splitlines(keepends=True))) for text in texts]
         if texts[0] == texts[1] or _same_bytes(name, texts):

@@ -255,6 +255,8 @@ DEMO: list[Step] = [
     ),
 ]
 
+KEY = File(path="key", text="0123456789abcdef" * 4 + "\n")
+"""Of pseudonyms, which is otherwise drawn at random."""
 SUBSET = """
 import os, shutil
 from pathlib import Path
@@ -285,6 +287,7 @@ with open("clips/study.yaml", "w") as file:
 """
 
 AIMOCLIPS: list[Step] = [
+    KEY,
     "import aimoclips {data}/aimoclips whole",
     "show whole",
     "export aimoclips whole published-layout",
@@ -297,7 +300,7 @@ AIMOCLIPS: list[Step] = [
     "bench clips-snapshot --model intent --model system-mean --model valence-arousal --out benches/clips --resamples 500",
     "conveyance clips-snapshot --out conveyed",
     "evaluate clips-snapshot --recipe va-audio --heads ridge --out evaluated",
-    "publish clips-snapshot published --no-media --no-figures --split by=intent --texts search",
+    "publish clips-snapshot published --key key --no-media --no-figures --split by=intent --texts search",
     "site benches site --title Clips",
     Program(title="recipe", text=RECIPE),
     File(path="clips/make.yaml", text=FOLDER_MAKE),
@@ -315,6 +318,7 @@ AVT = (
 )
 
 IMAGES: list[Step] = [
+    KEY,
     AVT,
     "show images",
     "export long images tables",
@@ -325,7 +329,7 @@ IMAGES: list[Step] = [
     "train images --recipe va-image --heads ridge --out model",  # refused where its weights are not stored
     "train images --recipe chat-lora --set model=nobody/nothing --export-only --out conversations",
     "experiment sweep images --recipe va-image --try heads=ridge,kernel --seeds 0 --dry-run --out sweep",
-    "publish images published --no-figures --without-demographics --no-analysis --layout huggingface",
+    "publish images published --key key --no-figures --without-demographics --no-analysis --layout huggingface",
     "site benches site",
     "new aigiemo drafted --seed 1",
     "draft drafted --dry-run --with chat:fake@{fake}/v1",
@@ -339,6 +343,7 @@ PLANNED = STUDY.replace("name: small", "name: planned").replace(
     '  - {id: clear, text: "Is the emotion clear?", scale: clear}\n', ""
 )
 OPTIONS: list[Step] = [
+    KEY,
     Program(title="subset", text=SUBSET),
     "import aimoclips aimoclips clips-snapshot",
     "analyze clips-snapshot --out report --covariate file_index --smallest-effect 0.5 --no-figures --seed 3",
@@ -347,9 +352,10 @@ OPTIONS: list[Step] = [
     " --interval-confidence 0.8 --seed 3",
     "bench aimoclips --format aimoclips --map media=none --model system-mean --out second --resamples 200 --as inspect",
     "bench clips-snapshot --model endpoint:{fake}/ --out third --budget 0 --limit 10",
-    "publish clips-snapshot published --no-analysis --no-figures --private secret --l 2 --k 4 --seconds 1 --times month"
+    "distances clips-snapshot --out far --embedding music --reference system=Suno --metric fad,kad --components 4 --seed 1",
+    "publish clips-snapshot published --key key --no-analysis --no-figures --private secret --l 2 --k 4 --seconds 1 --times month"
     " --split by=intent --split folds=3 --layout csv --open age",
-    "publish clips-snapshot plain --no-analysis --no-figures --no-media --layout published --dry-run",
+    "publish clips-snapshot plain --key key --no-analysis --no-figures --no-media --layout published --dry-run",
     "site bench site --no-stimuli --submit-to https://example.org --title Options",
     File(path="planned/study.yaml", text=PLANNED),
     File(path="planned/make.yaml", text=MAKE),
@@ -362,6 +368,8 @@ OPTIONS: list[Step] = [
     "prepare planned --seconds 1 --crop centre --rate 16000 --loudness -20 --peak -2 --content any --format .wav --json",
     "predict planned/media --model sham --question valence --study planned --prompt joy --at-once 1 --batch 2 --timeout 20"
     " --repeats 1 --out answers --most 3",
+    "evaluate clips-snapshot --recipe va-audio --heads ridge --group intent --seed 2 --out evaluated",
+    "experiment ablate clips-snapshot --recipe va-audio --set heads=ridge --seeds 0 --out ablation",
     "intents --norms words.csv --words words.csv",  # refused: there is no such file
 ]
 

@@ -36,6 +36,7 @@ def write(folder: Path, **changed: str) -> Path:
         "files/report.html.text": "<h2>Raters</h2><p>12 of 13</p>\n",
         "files/run/journal.jsonl.text": '{"n":1}\n{"n":2}\n',
         "files/.media-probes.parquet.table": "sha256 bb\n",
+        "files/collected.sqlite.store": '{"cap": 3, "code_full": "SHNWYDDB"}\n',
     } | changed
     slot = folder / "demo" / "001 analyze_snapshot"
     for name, text in texts.items():
@@ -55,6 +56,7 @@ def test_the_same_and_what_need_not_be(
         **{
             "files/run/journal.jsonl.text": '{"n":2}\n{"n":1}\n',
             "files/.media-probes.parquet.table": "sha256 cc\n",
+            "files/collected.sqlite.store": '{"cap": 3, "code_full": "7J5JTUJX"}\n',
         },
     )
     assert script.main(["compare", str(before), str(after)]) == 0
@@ -86,6 +88,7 @@ def test_every_kind_of_number_counts(script: ModuleType, tmp_path: Path) -> None
         "files/report.html.text": "<h2>Raters</h2><p>12 of -13</p>\n",
         "files/run/journal.jsonl.text": '{"n":1}\n{"n":3}\n',
         "files/new.csv.table": "a\n",
+        "files/collected.sqlite.store": '{"cap": 4, "code_full": "SHNWYDDB"}\n',
     }
     for name, text in changes.items():
         after = write(tmp_path / name.replace("/", "_"), **{name: text})
