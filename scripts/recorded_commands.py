@@ -154,8 +154,7 @@ DEMO: list[Step] = [
     "make small --json",
     "check small",
     "prepare small --seconds 1 --between 0..1 --fade 0.1 --channels mono --format .flac --out prepared --json",
-    "plan small --ratings 4,8 --effect 0.5 --studies 20 --seed 2 --pay-per-hour 12 --fee 0.3 --out plan --preregister plan.md",
-    "plan small --ratings 4 --effect 0.9 --studies 20 --json",
+    "plan small --ratings 4,8 --effect 0.5 --studies 20",  # refused: the effect does not fit a question of yes or no
     "simulate-collection small --raters 6 --seed 1 --json",
     "simulate-collection small --raters 6 --seed 1 --dropout 0.3",
     Serve(
@@ -166,7 +165,7 @@ DEMO: list[Step] = [
     "study participants demo/study --out participants.csv",
     "study participants demo/study --json",
     "study reminders demo/study --out reminders.csv --all --url https://example.org",
-    "study quota demo/study 13",
+    "study quota demo/study 30",
     "study adjudicators demo/images/study --json",
     "study adjudicators demo/images/study --add Senior --url https://example.org",
     "study token demo/study --name recording --days 3",
@@ -187,32 +186,32 @@ DEMO: list[Step] = [
     ),
     "study erase demo/study --rater nobody --yes",
     "snapshot demo/study frozen",
-    "backup demo/study copy --no-media",
+    "backup demo/study copy",
     "restore copy restored",
     "show frozen",
     "show restored",
     "export long frozen tables",
     "import long tables/ratings.csv again --map rater=rater --map stimulus=stimulus --map value=value --map scale=1-9",
     "show again",
-    "analyze frozen --out report --seed 2 --by system --policy strict --future-raters 5,10 --smallest-effect 1",
-    "bench frozen --model human --model intent --model system-mean --model first --out benches/first --seed 2 --slice intent"
+    "analyze frozen --out report --seed 2 --by system --policy strict --future-raters careless --smallest-effect 1",
+    "bench frozen --model human --model intent --model system-mean --out benches/first --seed 2 --slice intent"
     " --resamples 500",
-    "bench frozen --model measure:loudness --out benches/first --question valence --limit 20 --repeats 2 --resamples 200",
+    "bench frozen --model measure:loudness --out benches/first --seed 2 --slice intent --resamples 500",
     "bench frozen --model intent --model constant --split all --out benches/refused",
     "view benches/first answers",
     "leaderboard benches/first --out leaderboard --title Recorded",
     "conveyance frozen --out conveyed",
     "predict demo/study/media/prepared/Brassline --out predicted --json",
     "predict small/media --model measure:loudness",
-    "distances frozen --out far --embedding music --reference system=own --metric fad,kad --seed 1",
+    "distances frozen --out far --embedding music --reference system=Brassline --metric fad,kad --seed 1",
     "train frozen --recipe va-audio --heads ridge --seed 1 --out model",
-    "evaluate frozen --recipe va-audio --heads ridge --folds 3 --out evaluated",
+    "evaluate frozen --recipe va-audio --heads ridge --out evaluated",
     "experiment ablate frozen --recipe va-audio --set heads=ridge --seeds 0 --dry-run --out ablation",
     "experiment learning-curve frozen --recipe va-audio --set heads=ridge --seeds 0 --folds 3 --over stimuli --amounts 50,100"
     " --out curve",
     "predict small/media --model model",
+    "publish-details small",
     File(path="publication.yaml", text=PUBLICATION),
-    "publish-details empty",
     "publish frozen published --details publication.yaml --key demo/published-private/key --layout csv --layout webdataset"
     " --no-figures --times week --k 3",
     "publish frozen held-out --details publication.yaml --key demo/published-private/key --hold-out test --no-analysis",
@@ -253,6 +252,8 @@ DEMO: list[Step] = [
             Post(path="/", body="{}", headers={"content-type": "application/json"}),
         ),
     ),
+    "study erase demo/study --rater r0ad4d7033ad00a50 --yes",
+    "study participants demo/study",
 ]
 
 KEY = File(path="key", text="0123456789abcdef" * 4 + "\n")
