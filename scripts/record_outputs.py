@@ -586,6 +586,8 @@ def record(options: argparse.Namespace) -> int:
             shutil.rmtree(recording.folder, ignore_errors=True)
             shutil.rmtree(recording.environment["HEARTFELT_CACHE"], ignore_errors=True)
     missing = record_interface(out, source)
+    spent = os.times()
+    print(f"{spent.children_user + spent.children_system:.0f} seconds of one core.")
     if missing:
         print(f"Commands without a step: {', '.join(missing)}", file=sys.stderr)
     return 1 if missing else 0
