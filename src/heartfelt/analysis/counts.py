@@ -15,7 +15,7 @@ from dataclasses import replace
 
 import polars as pl
 
-from heartfelt.analysis.failures import Failed, attempt
+from heartfelt.failures import Failed, attempt
 from heartfelt.analysis.material import Material, QuestionData
 from heartfelt.analysis.results import Checks, Counts, CountTest, CountTests
 from heartfelt.screening.rules.repetition import LEAST_ANSWERS
@@ -124,7 +124,7 @@ def _count_tests(material: Material) -> dict[str, CountTests]:
             made = attempt(_tested, question, mine, facts)
             names.append(question.id)
             if isinstance(made, Failed):
-                tests += [CountTest(None, None, False, why_missing=made.why)] * 2
+                tests += [CountTest(None, None, False, why_missing=made.reason)] * 2
             else:
                 tests += [
                     CountTest(test.p, None, False, test.change, test.category)

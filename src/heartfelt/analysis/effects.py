@@ -28,7 +28,7 @@ from typing import TypeAlias
 
 import polars as pl
 
-from heartfelt.analysis.failures import Failed, Failures, attempt
+from heartfelt.failures import Failed, Failures, attempt
 from heartfelt.analysis.material import Material, QuestionData
 from heartfelt.analysis.means import JACKKNIFE, Scores, StimulusScores
 from heartfelt.analysis.results import Effect, Outcome, Pair, WithoutCovariates
@@ -124,9 +124,9 @@ def variance_tables(material: Material, covariates: Covariates) -> tuple[Effect,
         for model in models(question, covariates):
             made = attempt(_effects, question, model, covariates)
             if isinstance(made, Failed):
-                gone = Estimate.missing(made.why, "partial eta squared")
+                gone = Estimate.missing(made.reason, "partial eta squared")
                 head = (question.id, model.outcome, model.formula, 2)
-                made = [Effect(*head, name, gone, why_missing=made.why) for name in model.factors]
+                made = [Effect(*head, name, gone, why_missing=made.reason) for name in model.factors]
             rows += made
     return tuple(rows)
 

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping
 
 import polars as pl
 
-from heartfelt.analysis.failures import Failed, attempt
+from heartfelt.failures import Failed, attempt
 from heartfelt.analysis.material import Material, QuestionData
 from heartfelt.analysis.ordinal_results import OrdinalCheck
 from heartfelt.analysis.rating_models import TASTE, rating_frame, rating_model, tastes
@@ -54,7 +54,7 @@ def ordinal_checks(
                 n=question.ratings.height,
                 categories=values,
                 p_interval=row.p,
-                why_missing=made.why,
+                why_missing=made.reason,
             )
         checks.append(made)
     return tuple(checks)

@@ -16,7 +16,7 @@ from itertools import combinations, pairwise
 import numpy as np
 import polars as pl
 
-from heartfelt.analysis.failures import Failed, attempt
+from heartfelt.failures import Failed, attempt
 from heartfelt.analysis.material import Material, QuestionData
 from heartfelt.analysis.means import NO_MEAN, StimulusScores, stimulus_scores
 from heartfelt.analysis.reliability import intraclass_correlations
@@ -124,10 +124,10 @@ def rater_groups(material: Material, grouping: Grouping | None, seed: int) -> Ra
         parts = {name: own.filter(group == name) for name in grouping.names}
         for name in grouping.names:
             made = attempt(_figures, question, name, parts[name], seed)
-            rows.append(_no_figures(question, name, made.why) if isinstance(made, Failed) else made)
+            rows.append(_no_figures(question, name, made.reason) if isinstance(made, Failed) else made)
         compared = attempt(_differences, question, parts)
         if isinstance(compared, Failed):
-            gone = Estimate.missing(compared.why, DIFFERENCE)
+            gone = Estimate.missing(compared.reason, DIFFERENCE)
             a, b = grouping.names[:2]
             compared = [GroupDifference(question.id, ALL, a, b, gone, None, None, False)]
         differences += compared

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from heartfelt.analysis.effects import MOST_LEVELS, Model, group_names, models
-from heartfelt.analysis.failures import Failed, attempt
+from heartfelt.failures import Failed, attempt
 from heartfelt.analysis.material import Material, QuestionData
 from heartfelt.analysis.means import Scores, StimulusScores
 from heartfelt.analysis.results import MixedEffect, Pair, SystemEquivalence
@@ -63,7 +63,7 @@ def rating_models(material: Material, scores: Scores, smallest_effect: float | N
             continue
         made = attempt(_fitted, question, model, scores.get(question.id), smallest_effect)
         if isinstance(made, Failed | str):
-            why = made if isinstance(made, str) else made.why
+            why = made if isinstance(made, str) else made.reason
             head = (question.id, model.outcome, f"{model.formula}{RANDOM}")
             effects += [
                 MixedEffect(*head, name, _no_variances(why), why_missing=why) for name in model.factors

@@ -16,7 +16,7 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 import polars as pl
 
-from heartfelt.analysis.failures import Failed, attempt
+from heartfelt.failures import Failed, attempt, collecting_in_thread
 from heartfelt.analysis.material import MANY_QUESTIONS, Material, QuestionData
 from heartfelt.analysis.results import Agreement, Ceilings, Level, Reliability, VarianceShares
 from heartfelt.stats._compiled import compiling_at_once
@@ -56,14 +56,14 @@ def reliability(material: Material, seed: int, *, brief: bool = False) -> dict[s
             return Reliability(*head, gone, Ceilings(gone))
         votes = question.id not in crowded
         made = attempt(question_reliability, question, seed, brief=brief, votes=votes)
-        return _nothing(made.why) if isinstance(made, Failed) else made
+        return _nothing(made.reason) if isinstance(made, Failed) else made
 
     names = [question.id for question in material.questions]
     if len(names) < 2 or sum(question.ratings.height for question in material.questions) < MANY_RATINGS:
         return dict(zip(names, map(of, material.questions), strict=True))
     # Of many ratings, most of the time is spent where other threads can run.
     with compiling_at_once(), ThreadPoolExecutor(2) as pool:
-        return dict(zip(names, pool.map(of, material.questions), strict=True))
+        return dict(zip(names, pool.map(collecting_in_thread(of), material.questions), strict=True))
 
 
 def pooled_reliability(material: Material, seed: int) -> dict[str, Reliability] | None:

@@ -20,6 +20,7 @@ from heartfelt import __version__
 from heartfelt.cli.panels import CommandPanels
 from heartfelt.errors import InputError, on_command_line
 from heartfelt.extras import require_extra
+from heartfelt.logs import be_verbose
 from heartfelt.progress import Progress
 
 if TYPE_CHECKING:
@@ -65,6 +66,14 @@ Browser = Annotated[bool, typer.Option("--open", help="Open the first page in a 
 def root(
     context: typer.Context,
     version: bool = typer.Option(False, "--version", help="Print the version and leave."),
+    verbose: bool = typer.Option(  # noqa: ARG001 - its callback does it, before or after the command's name
+        False,
+        "--verbose",
+        help="Log every step to standard error, and print the traceback of a bug.",
+        is_eager=True,
+        expose_value=False,
+        callback=lambda wanted: be_verbose() if wanted else None,
+    ),
 ) -> None:
     """Find out what generated media makes people feel, and how well a machine can tell."""
     context.with_resource(on_command_line())

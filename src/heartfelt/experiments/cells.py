@@ -175,13 +175,9 @@ class _Job:
     def _fitted(self, cell: Cell) -> CellResult:
         try:
             return self.fit.fit_and_predict(cell)
-        except (HeartfeltError, OSError):
-            raise
         except Exception as error:
-            raise HeartfeltError(
-                f"The fit '{cell.name}' failed: {error_line(error)}.",
-                "Change the settings or the data and run the command again: what is complete is kept.",
-            ) from error
+            error.add_note(f"The fit '{cell.name}' failed; the fits that are complete are kept.")
+            raise
 
     def lost(self, batch: Sequence[Cell], times: int) -> list[CellResult]:
         raise HeartfeltError(
