@@ -19,6 +19,8 @@ ROOT = Path(heartfelt.__file__).parent
 TOP = Path(__file__).parents[1]
 BASE = {
     "errors",
+    "failures",
+    "logs",
     "extras",
     "registry",
     "tables",

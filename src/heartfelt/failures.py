@@ -1,10 +1,10 @@
 """What becomes of an error in one part of a larger piece of work. All stages use this module.
 
-An expected error (:class:`~heartfelt.errors.HeartfeltError`: a statistic refuses, input cannot be used, an extra is missing)
-becomes the reason why its part is missing. Anything else is a bug, and a bug is loud. A command collects its bugs
-(``collect_bugs``): the other parts are still computed and written, then the bugs are printed and the command ends
-with exit code 1. Where nobody collects them, as in a notebook, a bug is raised as itself. A full disk and other errors of the system
-are always raised.
+An expected error (:class:`~heartfelt.errors.HeartfeltError`: a statistic refuses, input cannot be used, an extra is
+missing) becomes the reason why its part is missing. Anything else is a bug, and a bug is loud. A command collects its
+bugs (``collect_bugs``): the other parts are still computed and written, then the bugs are printed and the command ends with
+exit code 1. Where nobody collects them, as in a notebook, a bug is raised as itself. A full disk, like every error of the
+operating system, is raised at once.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def _attempt(part: str, compute: Callable[[], T]) -> T | Failed:
         return Failed(error.problem.strip().rstrip("."))
     except OSError:
         raise
-    except Exception as error:  # noqa: BLE001 - the one place where a bug waits until the other parts are complete
+    except Exception as error:
         missing = missing_extra(error) if isinstance(error, ModuleNotFoundError) else None
         if missing is not None:
             return Failed(missing.problem.rstrip("."))
@@ -114,7 +114,7 @@ def report_bug(part: str, error: Exception) -> bool:
     For the few places where whatever a model or a plug-in raises becomes a problem in a row. The bug is collected, or
     logged with its traceback where nobody collects bugs: predictions that were paid for are not lost.
     """
-    if not _is_bug(error):
+    if not is_bug(error):
         return False
     bugs = _BUGS.get()
     if bugs is None:
@@ -133,8 +133,8 @@ def error_summary(error: BaseException) -> str:
 _BUG_KINDS = (TypeError, AttributeError, NameError, LookupError, AssertionError, ZeroDivisionError)
 
 
-def _is_bug(error: Exception) -> bool:
-    """Whether a mistake in a program was raised by heartfelt's own code, not by what it calls.
+def is_bug(error: Exception) -> bool:
+    """Whether a mistake in a program was raised by heartfelt's own code, not by a library that it calls.
 
     A call of somebody's Python function is made in ``predictors/function.py``, where wrong arguments are theirs.
     """

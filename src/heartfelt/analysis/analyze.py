@@ -24,7 +24,6 @@ from heartfelt.analysis.categories import categories
 from heartfelt.analysis.comparisons import comparison_results, majorities
 from heartfelt.analysis.counts import checks, counts
 from heartfelt.analysis.effects import Covariates, covariate_columns, pairwise, variance_tables
-from heartfelt.failures import Failed, Failures, attempt
 from heartfelt.analysis.instruments import instrument_scores
 from heartfelt.analysis.material import Material, prepare
 from heartfelt.analysis.means import (
@@ -57,6 +56,7 @@ from heartfelt.analysis.trace_analysis import trace_results
 from heartfelt.analysis.verdict import verdict
 from heartfelt.analysis.verification import verification
 from heartfelt.errors import InputError
+from heartfelt.failures import Failed, Failures, attempt
 from heartfelt.progress import Progress
 from heartfelt.screening.panel import Panel, screen
 from heartfelt.screening.policy import Policy, parse_policy

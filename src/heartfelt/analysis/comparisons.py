@@ -25,9 +25,9 @@ from heartfelt.analysis.comparison_results import (
     OrderEffect,
     PairAgreement,
 )
-from heartfelt.failures import Failed, attempt
 from heartfelt.analysis.graded_sets import against_reference, mushra_result
 from heartfelt.analysis.results import ALL
+from heartfelt.failures import Failed, attempt
 from heartfelt.labels.strengths import (
     COMPARED,
     Contest,

@@ -15,9 +15,9 @@ from dataclasses import replace
 
 import polars as pl
 
-from heartfelt.failures import Failed, attempt
 from heartfelt.analysis.material import Material, QuestionData
 from heartfelt.analysis.results import Checks, Counts, CountTest, CountTests
+from heartfelt.failures import Failed, attempt
 from heartfelt.screening.rules.repetition import LEAST_ANSWERS
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.comparisons import has_sets

@@ -28,12 +28,12 @@ from typing import TypeAlias
 
 import polars as pl
 
-from heartfelt.failures import Failed, Failures, attempt
 from heartfelt.analysis.material import Material, QuestionData
 from heartfelt.analysis.means import JACKKNIFE, Scores, StimulusScores
 from heartfelt.analysis.results import Effect, Outcome, Pair, WithoutCovariates
 from heartfelt.analysis.two_way import Changes, difference, estimate, p_value
 from heartfelt.errors import HeartfeltError, InputError, suggestion
+from heartfelt.failures import Failed, Failures, attempt
 from heartfelt.progress import Progress
 from heartfelt.snapshot import Snapshot
 from heartfelt.stats.estimate import Estimate

@@ -16,11 +16,11 @@ from collections.abc import Iterable, Mapping
 
 import polars as pl
 
-from heartfelt.failures import Failed, attempt
 from heartfelt.analysis.material import Material, QuestionData
 from heartfelt.analysis.ordinal_results import OrdinalCheck
 from heartfelt.analysis.rating_models import TASTE, rating_frame, rating_model, tastes
 from heartfelt.analysis.results import MixedEffect, Pair
+from heartfelt.failures import Failed, attempt
 from heartfelt.stats.inference import CumulativeLinkResult, Pairwise, cumulative_link_model
 from heartfelt.wording import listed, p_value, plural
 

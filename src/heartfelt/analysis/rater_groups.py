@@ -16,7 +16,6 @@ from itertools import combinations, pairwise
 import numpy as np
 import polars as pl
 
-from heartfelt.failures import Failed, attempt
 from heartfelt.analysis.material import Material, QuestionData
 from heartfelt.analysis.means import NO_MEAN, StimulusScores, stimulus_scores
 from heartfelt.analysis.reliability import intraclass_correlations
@@ -24,6 +23,7 @@ from heartfelt.analysis.results import ALL
 from heartfelt.analysis.summary import GroupAlpha, GroupDifference, GroupFigures, GroupSize, RaterGroups
 from heartfelt.analysis.two_way import LEAST_RATERS, Changes, estimate, mean_changes, p_value, stimuli_of
 from heartfelt.errors import InputError, suggestion
+from heartfelt.failures import Failed, attempt
 from heartfelt.snapshot import Snapshot
 from heartfelt.stats.agreement import alpha
 from heartfelt.stats.estimate import Estimate

@@ -23,11 +23,11 @@ from dataclasses import dataclass
 import polars as pl
 
 from heartfelt.analysis.effects import MOST_LEVELS, Model, group_names, models
-from heartfelt.failures import Failed, attempt
 from heartfelt.analysis.material import Material, QuestionData
 from heartfelt.analysis.means import Scores, StimulusScores
 from heartfelt.analysis.results import MixedEffect, Pair, SystemEquivalence
 from heartfelt.analysis.two_way import Changes, joint_test
+from heartfelt.failures import Failed, attempt
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.inference import MixedResult, Pairwise, holm, mixed_model
 from heartfelt.stats.inference.random_intercepts import TOO_LARGE

@@ -16,9 +16,9 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 import polars as pl
 
-from heartfelt.failures import Failed, attempt, collecting_in_thread
 from heartfelt.analysis.material import MANY_QUESTIONS, Material, QuestionData
 from heartfelt.analysis.results import Agreement, Ceilings, Level, Reliability, VarianceShares
+from heartfelt.failures import Failed, attempt, collecting_in_thread
 from heartfelt.stats._compiled import compiling_at_once
 from heartfelt.stats.agreement import alpha
 from heartfelt.stats.estimate import Estimate, FutureRaters

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Iterator
 
 from heartfelt.analysis import verdict_comparisons, verdict_raters, verdict_systems
 from heartfelt.analysis.answers_used import LEAST_SHARE
-from heartfelt.failures import Failed, attempt_part
 from heartfelt.analysis.highlights import (
     called,
     cell_words,
@@ -28,6 +27,7 @@ from heartfelt.analysis.highlights import (
 )
 from heartfelt.analysis.results import CountTest, Reliability
 from heartfelt.analysis.summary import Summary, Verdict
+from heartfelt.failures import Failed, attempt_part
 from heartfelt.stats.estimate import Estimate
 from heartfelt.wording import interval, listed, number, p_value, percent, plural, share
 

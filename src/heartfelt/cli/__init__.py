@@ -84,7 +84,7 @@ def _run(arguments: list[str] | None) -> int:
         code = _run_command(arguments)
     for bug in bugs:
         _print_traceback(bug.error)
-        _say(f"heartfelt failed in {bug.summary}", "", 1)
+        _say(f"heartfelt failed in {bug.summary}", "", 1, _notes(bug.error))
     if bugs:
         _say(f"Everything else that was asked for is complete. {_report_words()}", "", 1)
     return code or (1 if bugs else 0)
@@ -140,7 +140,12 @@ def _explain(error: Exception) -> int:
         problem = f"{error.filename or 'The system'}: {error.strerror or error}."
         return _say(problem, "Check the path, its permissions and the space left.", 2)
     _print_traceback(error)
-    return _say(f"heartfelt failed: {type(error).__name__}: {error}", _report_words(), 1)
+    return _say(f"heartfelt failed: {type(error).__name__}: {error}", _report_words(), 1, _notes(error))
+
+
+def _notes(error: Exception) -> tuple[str, ...]:
+    """What was added to an error on its way: which part of the work it ended."""
+    return tuple(getattr(error, "__notes__", ()))
 
 
 def _log_cause(error: Exception) -> None:
@@ -161,7 +166,9 @@ def _report_words() -> str:
 
     if shows_tracebacks():
         return "This is a bug in heartfelt; please report it with the traceback."
-    return "This is a bug in heartfelt: run the command again with --verbose to see where, and please report it."
+    return (
+        "This is a bug in heartfelt: run the command again with --verbose to see where, and please report it."
+    )
 
 
 def _is_full(error: BaseException | None) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -26,6 +27,7 @@ from heartfelt.progress import Progress
 if TYPE_CHECKING:
     from heartfelt.snapshot import Snapshot
 
+_log = logging.getLogger(__name__)
 app = typer.Typer(
     name="heartfelt",
     cls=CommandPanels,
@@ -175,12 +177,14 @@ def progress_bar(first: str) -> Iterator[Progress]:
     """
     columns = (SpinnerColumn(), TextColumn("{task.description}"), _Amount(), _Rate(), Elapsed(), Remaining())
     with Bars(*columns, console=err, transient=True, disable=not err.is_terminal) as bars:
+        _log.info("%s", first)
         top = bars.add_task(_sentence(first), total=None)
         lines = {first: top}
 
         def report(doing: str, done: int, total: int) -> None:
             line = doing.partition(": ")[0]
             if line not in lines:
+                _log.info("%s", doing)
                 for task in bars.tasks:
                     if task.id != top and (task.finished or task.total is None):
                         bars.update(task.id, visible=False)

@@ -18,7 +18,6 @@ import numpy as np
 import numpy.typing as npt
 
 from heartfelt.errors import HeartfeltError, InputError
-from heartfelt.predictors.asking import error_line
 from heartfelt.predictors.engines import ENGINES, Engine
 from heartfelt.progress import Progress
 from heartfelt.serialization import dumps, read_json, write_json

@@ -10,8 +10,8 @@ import polars as pl
 from markupsafe import Markup
 
 from heartfelt.analysis import Analysis
-from heartfelt.failures import Failed, attempt
 from heartfelt.analysis.verdict_comparisons import noun
+from heartfelt.failures import Failed, attempt
 from heartfelt.files import whole_folder, write_text
 from heartfelt.formats.delimited import csv_text
 from heartfelt.progress import Progress
@@ -88,7 +88,9 @@ def charts_of(analysis: Analysis, *, pictures: bool = True) -> dict[str, Chart |
     out: dict[str, Chart | Absent] = {}
     for name in FIGURES:
         chart = chart_or_reason(name, FIGURES[name].chart, analysis)
-        out[name] = dataclasses.replace(chart, pictures=False) if isinstance(chart, Chart) and not pictures else chart
+        out[name] = (
+            dataclasses.replace(chart, pictures=False) if isinstance(chart, Chart) and not pictures else chart
+        )
     return out
 
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 _CACHE_WEEK = "private, max-age=604800, immutable"
 _AT_ONCE = 1 << 20
-_log = logging.getLogger("heartfelt.web")
+_log = logging.getLogger(__name__)
 _RANGE = re.compile(r"bytes=(\d*)-(\d*)")
 
 

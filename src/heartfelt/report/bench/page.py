@@ -24,7 +24,17 @@ from heartfelt.report.bench.sections import (
     usage,
 )
 from heartfelt.report.charts import Chart, Charts
-from heartfelt.report.page import PLAY, Page, Section, absent, bullets, figure_block, folded, joined, section_or_reason
+from heartfelt.report.page import (
+    PLAY,
+    Page,
+    Section,
+    absent,
+    bullets,
+    figure_block,
+    folded,
+    joined,
+    section_or_reason,
+)
 from heartfelt.report.tables import CellValue, table, table_of
 from heartfelt.scoring import Scores
 from heartfelt.scoring.scores import UNTESTED, Rank, Score, SystemRank, Task
