@@ -21,6 +21,7 @@ from typing import ParamSpec, TypeVar
 
 from heartfelt.errors import HeartfeltError
 from heartfelt.extras import missing_extra
+from heartfelt.logs import shows_tracebacks
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -147,7 +148,8 @@ def is_bug(error: Exception) -> bool:
 def _add_bug(bugs: list[Bug], bug: Bug) -> None:
     """Add a bug once, however many parts or predictions run into it."""
     if bug.summary not in {other.summary for other in bugs}:
-        _log.debug("heartfelt failed in %s", bug.summary, exc_info=bug.error)
+        # With tracebacks asked for, the command prints this one at its end.
+        _log.debug("heartfelt failed in %s", bug.summary, exc_info=None if shows_tracebacks() else bug.error)
         bugs.append(bug)
 
 

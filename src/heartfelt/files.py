@@ -69,7 +69,7 @@ def whole_folder(target: Path, *, replace: bool = False, private: bool = False) 
             old = Path(tempfile.mkdtemp(prefix=f".{target.name}.old.", dir=target.parent))
             target.rename(old / "was")
         scratch.rename(target)
-        _log.info("wrote the folder %s", target)
+        _log.debug("wrote the folder %s", target)
     except BaseException:  # cleared away, and raised again
         shutil.rmtree(scratch, ignore_errors=True)
         if old is not None and not target.exists():

@@ -86,7 +86,8 @@ def _run(arguments: list[str] | None) -> int:
         _print_traceback(bug.error)
         _say(f"heartfelt failed in {bug.summary}", "", 1, _notes(bug.error))
     if bugs:
-        _say(f"Everything else that was asked for is complete. {_report_words()}", "", 1)
+        complete = "" if code else "Everything else is complete. "
+        _say(f"{complete}{_report_words()}", "", 1)
     return code or (1 if bugs else 0)
 
 

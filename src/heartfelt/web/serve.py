@@ -298,7 +298,10 @@ def port_taken(host: str, port: int, error: OSError) -> InputError:
 
 
 def _logging() -> dict[str, object]:
-    """Plain lines on standard error, where HEARTFELT_LOG says nothing else. The access log has no query strings: recruiters put people's ids there."""
+    """Plain lines on standard error, where HEARTFELT_LOG says nothing else.
+
+    The access log has no query strings: recruiters put people's ids there.
+    """
     ours = () if os.environ.get(LOG_VARIABLE) else ("heartfelt",)
     loggers = {name: {"handlers": ["err"], "level": "INFO"} for name in ("uvicorn", *ours)}
     return {
