@@ -8,12 +8,12 @@ from typing import cast
 import numpy as np
 import polars as pl
 import pytest
+from heartfelt.analysis.failures import Failures
 from scipy import stats as scipy_stats
 
 from heartfelt.analysis import rater_groups, sensitivity
 from heartfelt.analysis.counts import checks
 from heartfelt.analysis.effects import loudness_of, model_pairs, pairwise, variance_tables
-from heartfelt.analysis.failures import Failures
 from heartfelt.analysis.material import Material, prepare
 from heartfelt.analysis.means import Scores, slopes, stimulus_scores
 from heartfelt.analysis.quadrants import quadrants

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import polars as pl
 import pytest
+from heartfelt.analysis.failures import Failures
 
 from heartfelt.analysis import effects, rater_groups
-from heartfelt.analysis.failures import Failures
 from heartfelt.analysis.material import prepare
 from heartfelt.analysis.means import JACKKNIFE, stimulus_scores
 from heartfelt.analysis.reliability import reliability

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from heartfelt.analysis.failures import Failures
 
 import heartfelt
 from heartfelt.analysis import rating_models as module
 from heartfelt.analysis.effects import pairwise
-from heartfelt.analysis.failures import Failures
 from heartfelt.analysis.material import Material, prepare
 from heartfelt.analysis.means import JACKKNIFE, stimulus_scores
 from heartfelt.analysis.rating_models import ONE_STIMULUS, ONE_SYSTEM, RatingModels, rating_models

@@ -62,7 +62,9 @@ def stacks_of(scores: Scores, task: Task, stimuli: pl.DataFrame | None = None) -
         else:
             names.append(model)
     label = wide["truth"].to_numpy()
-    predicted = wide.select(f"model {name}" for name in names).to_numpy() if names else np.zeros((wide.height, 0))
+    predicted = (
+        wide.select(f"model {name}" for name in names).to_numpy() if names else np.zeros((wide.height, 0))
+    )
     options = scores.options
     for unit, group in _groupings(wide, stimuli):
         result = stacked(
