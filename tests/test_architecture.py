@@ -71,6 +71,28 @@ NEVER = {package: {"collect", "web"} for package in ORDER[ORDER.index("screening
 NEVER["planning"] = {"web"}
 # The only module that may import upwards: snapshot.analyze() and the like, for notebooks.
 SHORTCUTS = "snapshot/shortcuts.py"
+# Where any exception is taken: the one module for parts of a larger work, a command, a request, a job of a thread or of another
+# process (raised again, or answered, where its result is waited for), one prediction or stimulus of a foreign model, a plug-in,
+# and calls of libraries whose errors have no common family.
+EDGES = {
+    "failures.py",
+    "cli/__init__.py",
+    "challenge/challenge.py",
+    "challenge/guard.py",
+    "web/direct.py",
+    "web/security/guard.py",
+    "web/study/background.py",
+    "collect/writer.py",
+    "predictors/asking.py",
+    "predictors/engines.py",
+    "predictors/ray.py",
+    "predictors/server.py",
+    "generation/work.py",
+    "registry.py",
+    "finetuning/chat/model.py",
+    "finetuning/folder.py",
+    "models/network.py",
+}
 BANNED_MODULES = {"utils", "helpers", "manager", "misc", "common"}
 DIALECT = {
     "found", "one", "said", "told", "laid", "kept", "beside", "weather", "hands", "prints", "rooms", "books",
@@ -356,6 +378,30 @@ SUPPRESSION = re.compile(
     r"# *(?:type: *ignore(?:\[[\w, -]+\])?|noqa(?:: *[A-Z]+\d+(?:, *[A-Z]+\d+)*)?|pragma: *no cover)"
 )
 SKIPS = {"skip", "skipif", "xfail"}
+
+
+def swallows(handler: ast.ExceptHandler) -> bool:
+    """Whether a handler takes any exception and does not always raise again."""
+    kinds = (
+        {node.id for node in ast.walk(handler.type) if isinstance(node, ast.Name)} if handler.type else set()
+    )
+    broad = handler.type is None or bool(kinds & {"Exception", "BaseException"})
+    return broad and not isinstance(handler.body[-1], ast.Raise)
+
+
+@pytest.mark.slow
+def test_only_the_outermost_edges_take_any_exception() -> None:
+    broad = {
+        path
+        for path, tree in trees().items()
+        for node in ast.walk(tree)
+        if (isinstance(node, ast.ExceptHandler) and swallows(node))
+        or (
+            isinstance(node, ast.Call)
+            and ast.unparse(node) in {"suppress(Exception)", "suppress(BaseException)"}
+        )
+    }
+    assert broad == EDGES
 
 
 def lacks_reason(line: str) -> bool:

@@ -6,11 +6,13 @@ Errors are injected into one inner function after the other; a failing assertion
 from __future__ import annotations
 
 import logging
+import pickle
 import sys
 from collections.abc import Callable
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
+from traceback import format_exception
 from typing import Any
 
 import pytest
@@ -18,7 +20,16 @@ import pytest
 import heartfelt
 from heartfelt.cli import main
 from heartfelt.errors import InputError
-from heartfelt.failures import Failed, attempt, collect_bugs, collecting_in_thread, is_bug, report_bug
+from heartfelt.failures import (
+    Failed,
+    attempt,
+    collect_bugs,
+    collecting_in_thread,
+    is_bug,
+    report_bug,
+    result_of_worker,
+    run_in_worker,
+)
 from heartfelt.wording import number
 from tests.analysis.made import answers, snapshot, stimuli
 
@@ -231,7 +242,7 @@ def test_the_log_goes_where_it_is_asked_for(
 
 def test_what_is_a_bug_of_ours(caplog: pytest.LogCaptureFixture) -> None:
     with pytest.raises(TypeError) as ours:
-        number("x")  # type: ignore[arg-type]
+        number("x")  # type: ignore[arg-type]  # the bug
     with pytest.raises(TypeError) as foreign:
         bug()
     with pytest.raises(InputError) as refused:
@@ -268,10 +279,21 @@ def test_errors_of_the_system_are_raised_at_once() -> None:
 def test_bugs_of_other_threads_are_collected() -> None:
     from concurrent.futures import ThreadPoolExecutor
 
+    def work(_: int) -> object:
+        return attempt(bug)
+
     with collect_bugs() as bugs, ThreadPoolExecutor(2) as pool:
-        results = list(pool.map(collecting_in_thread(lambda _: attempt(bug)), range(3)))
+        results = list(pool.map(collecting_in_thread(work), range(3)))
     assert all(isinstance(result, Failed) for result in results)
     assert len(bugs) == 1
+
+
+def test_bugs_of_other_processes_are_collected_with_their_traceback() -> None:
+    result = pickle.loads(pickle.dumps(run_in_worker(attempt, bug)))
+    with collect_bugs() as bugs:
+        assert isinstance(result_of_worker(result), Failed)
+    assert [found.summary for found in bugs] == ["bug: TypeError: injected"]
+    assert "in bug\n    raise TypeError" in "".join(format_exception(bugs[0].error))
 
 
 def test_missing_extras_are_reasons() -> None:

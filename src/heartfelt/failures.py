@@ -16,8 +16,8 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import partial, wraps
 from pathlib import Path
-from traceback import walk_tb
-from typing import ParamSpec, TypeVar
+from traceback import format_exception, walk_tb
+from typing import Generic, ParamSpec, TypeVar
 
 from heartfelt.errors import HeartfeltError
 from heartfelt.extras import missing_extra
@@ -73,6 +73,35 @@ def collecting_in_thread(function: Callable[P, T]) -> Callable[P, T]:
     return call
 
 
+class WorkerBug(Exception):
+    """A bug in another process; its cause holds the traceback there."""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerResult(Generic[T]):
+    """What a function of another process returned, with its bugs: part, error in one line, traceback."""
+
+    value: T
+    bugs: tuple[tuple[str, str, str], ...]
+
+
+def run_in_worker(function: Callable[P, T], *args: P.args, **options: P.kwargs) -> WorkerResult[T]:
+    """Call a function in another process so that its bugs reach the process that waits for the result."""
+    with collect_bugs() as bugs:
+        value = function(*args, **options)
+    sent = ((bug.part, error_summary(bug.error), "".join(format_exception(bug.error))) for bug in bugs)
+    return WorkerResult(value, tuple(sent))
+
+
+def result_of_worker(result: WorkerResult[T]) -> T:
+    """The value that another process returned; its bugs are collected, or logged where nobody collects bugs."""
+    for part, summary, traceback in result.bugs:
+        error = WorkerBug(summary)
+        error.__cause__ = WorkerBug(f"in another process:\n{traceback}")
+        _collect_or_log(Bug(part, error))
+    return result.value
+
+
 @dataclass(frozen=True, slots=True)
 class Failed:
     """A part that could not be computed."""
@@ -117,16 +146,22 @@ def report_bug(part: str, error: Exception) -> bool:
     """
     if not is_bug(error):
         return False
+    _collect_or_log(Bug(part, error))
+    return True
+
+
+def _collect_or_log(bug: Bug) -> None:
     bugs = _BUGS.get()
     if bugs is None:
-        _log.error("heartfelt failed in %s: %s", part, error_summary(error), exc_info=error)
+        _log.error("heartfelt failed in %s", bug.summary, exc_info=bug.error)
     else:
-        _add_bug(bugs, Bug(part, error))
-    return True
+        _add_bug(bugs, bug)
 
 
 def error_summary(error: BaseException) -> str:
     """The kind of an error and its text, shortened to one line."""
+    if isinstance(error, WorkerBug):
+        return str(error)
     text = " ".join(str(error).split())[:_MAX_TEXT]
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 

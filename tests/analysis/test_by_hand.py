@@ -8,7 +8,6 @@ from typing import cast
 import numpy as np
 import polars as pl
 import pytest
-from heartfelt.analysis.failures import Failures
 from scipy import stats as scipy_stats
 
 from heartfelt.analysis import rater_groups, sensitivity
@@ -20,6 +19,7 @@ from heartfelt.analysis.quadrants import quadrants
 from heartfelt.analysis.reliability import reliability
 from heartfelt.analysis.sensitivity import crossfit
 from heartfelt.analysis.summary import HalfAlpha, HeldOutAlpha
+from heartfelt.failures import Failures
 from heartfelt.screening.panel import Panel
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.snapshot import Source

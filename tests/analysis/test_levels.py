@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import polars as pl
 import pytest
-from heartfelt.analysis.failures import Failures
 
 from heartfelt.analysis import effects, rater_groups
 from heartfelt.analysis.material import prepare
@@ -17,6 +16,7 @@ from heartfelt.analysis.results import Ceilings, Effect, Outcome, Pair, Reliabil
 from heartfelt.analysis.sensitivity import Side, sensitivity, sensitivity_pairs
 from heartfelt.analysis.summary import SideCounts
 from heartfelt.analysis.verdict import _ceiling, _needed, fitness
+from heartfelt.failures import Failures
 from heartfelt.stats.estimate import Estimate
 from tests.analysis.made import answers, snapshot, stimuli
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from heartfelt.analysis.failures import Failures
 
 import heartfelt
 from heartfelt.analysis import rating_models as module
@@ -13,6 +12,7 @@ from heartfelt.analysis.material import Material, prepare
 from heartfelt.analysis.means import JACKKNIFE, stimulus_scores
 from heartfelt.analysis.rating_models import ONE_STIMULUS, ONE_SYSTEM, RatingModels, rating_models
 from heartfelt.errors import InputError
+from heartfelt.failures import Failures
 from tests.analysis.made import Row, answers, snapshot, stimuli
 
 pytestmark = pytest.mark.slow

@@ -97,7 +97,7 @@ def test_a_bug_is_logged_and_answered_with_500(
     collection: Collection, options: WebOptions, reader: BackgroundReader, caplog: pytest.LogCaptureFixture
 ) -> None:
     with pytest.raises(ReaderFailed, match="len: TypeError: object of type 'Collection' has no len"):
-        reader.call(len)  # type: ignore[arg-type]
+        reader.call(len)  # type: ignore[arg-type]  # the bug
     assert reader.call(own_process)
 
     def broken(*_: object) -> None:
