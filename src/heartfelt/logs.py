@@ -67,7 +67,7 @@ def remove_handlers() -> None:
     for handler in [other for other in _logger.handlers if other.get_name() == LOG_VARIABLE]:
         _logger.removeHandler(handler)
         handler.close()
-    _logger.setLevel(logging.NOTSET)
+        _logger.setLevel(logging.NOTSET)
 
 
 def _file_handler(file: str) -> logging.Handler:

@@ -8,6 +8,7 @@ different for every item; the ceilings are those of `heartfelt.stats.reliability
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields, replace
@@ -290,10 +291,9 @@ def one_way_from_means(mean: pl.Series, sd: pl.Series, n: pl.Series) -> OneWayMe
     ]
     several = [stepped_up(value, n0) for value in single]
     name = "F" if float(np.ptp(k)) == 0 else "F with n0 for unequal counts"
-    return OneWayMeans(
-        Estimate(single[0], single[1], single[2], f"ICC(1,1), {FROM_MEANS}", name, 0.95, counts),
-        Estimate(
-            several[0], several[1], several[2], f"ICC(1,k), {FROM_MEANS}, k = {n0:.6g}", name, 0.95, counts
-        ),
-        *tops,
-    )
+    icc1 = Estimate(single[0], single[1], single[2], f"ICC(1,1), {FROM_MEANS}", name, 0.95, counts)
+    method = f"ICC(1,k), {FROM_MEANS}, k = {n0:.6g}"
+    if not math.isfinite(several[0]):
+        return OneWayMeans(icc1, Estimate.missing("the means are all equal", method, counts), *tops)
+    icc1k = Estimate(several[0], several[1], several[2], method, name, 0.95, counts)
+    return OneWayMeans(icc1, icc1k, *tops)
