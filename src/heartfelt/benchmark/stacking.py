@@ -43,7 +43,7 @@ def stacks_of(scores: Scores, task: Task, stimuli: pl.DataFrame | None = None) -
     """The stack of one task for other stimuli, and for other systems and intents where there are three or more."""
     rows = scores.rows.filter(pl.col("task") == task.id)
     # A model may have the name of another column, such as "intent".
-    wide = rows.with_columns("model " + pl.col("model")).pivot(
+    wide = rows.with_columns(pl.format("model {}", "model").alias("model")).pivot(
         "model", index="stimulus", values="counted", aggregate_function="first", maintain_order=True
     )
     facts = rows.group_by("stimulus", maintain_order=True).agg(pl.col("truth", "system", "intent").first())
