@@ -136,7 +136,7 @@ BENCH = ("bench", "--out", "OUT", "-p", "intent", "--resamples", "100")
 PUBLISH = ("publish", "OUT", "--layout", "csv", "--no-figures")
 ANALYZE = ("analyze", "--out", "OUT", "--no-figures")
 STAGES: tuple[tuple[tuple[str, ...], str, tuple[str, ...], tuple[str, ...]], ...] = (
-    (BENCH, "heartfelt.benchmark.bench.score", ("runs/intent/predictions.csv",), ("scores.json",)),
+    (BENCH, "heartfelt.scoring.bench.run.score", ("runs/intent/predictions.csv",), ("scores.json",)),
     (BENCH, "heartfelt.report.bench.page.coverage", ("scores.json", "predictions.csv", "report.html"), ()),
     (BENCH, "heartfelt.report.bench.page._misses", ("scores.json", "ledger.csv", "report.html"), ()),
     (BENCH, "heartfelt.scoring.scorer.tasks_of", (), ("scores.json",)),
