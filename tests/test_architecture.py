@@ -21,6 +21,8 @@ ROOT = Path(heartfelt.__file__).parent
 TOP = Path(__file__).parents[1]
 BASE = {
     "errors",
+    "failures",
+    "logs",
     "extras",
     "registry",
     "tables",
@@ -63,6 +65,28 @@ NEVER = {package: {"collect", "web"} for package in ORDER[ORDER.index("screening
 NEVER["planning"] = {"web"}
 # The only module that may import upwards: snapshot.analyze() and the like, for notebooks.
 SHORTCUTS = "snapshot/shortcuts.py"
+# Where any exception is taken: the one module for parts of a larger work, a command, a request, a job of a thread or of another
+# process (raised again, or answered, where its result is waited for), one prediction or stimulus of a foreign model, a plug-in,
+# and calls of libraries whose errors have no common family.
+EDGES = {
+    "failures.py",
+    "cli/__init__.py",
+    "web/challenge/challenge.py",
+    "web/challenge/guard.py",
+    "web/direct.py",
+    "web/security/guard.py",
+    "web/study/background.py",
+    "collect/writer.py",
+    "predictors/execution/work.py",
+    "predictors/execution/engines.py",
+    "predictors/execution/ray.py",
+    "web/predictor_server.py",
+    "stimuli/generation/work.py",
+    "registry.py",
+    "training/finetuning/chat/model.py",
+    "training/finetuning/folder.py",
+    "predictors/weights/network.py",
+}
 BANNED_MODULES = {"utils", "helpers", "manager", "misc", "common"}
 DIALECT = {
     "found", "one", "said", "told", "laid", "kept", "beside", "weather", "hands", "prints", "rooms", "books",
@@ -455,6 +479,30 @@ SUPPRESSION = re.compile(
     r"# *(?:type: *ignore(?:\[[\w, -]+\])?|noqa(?:: *[A-Z]+\d+(?:, *[A-Z]+\d+)*)?|pragma: *no cover)"
 )
 SKIPS = {"skip", "skipif", "xfail"}
+
+
+def swallows(handler: ast.ExceptHandler) -> bool:
+    """Whether a handler takes any exception and does not always raise again."""
+    kinds = (
+        {node.id for node in ast.walk(handler.type) if isinstance(node, ast.Name)} if handler.type else set()
+    )
+    broad = handler.type is None or bool(kinds & {"Exception", "BaseException"})
+    return broad and not isinstance(handler.body[-1], ast.Raise)
+
+
+@pytest.mark.slow
+def test_only_the_outermost_edges_take_any_exception() -> None:
+    broad = {
+        path
+        for path, tree in trees().items()
+        for node in ast.walk(tree)
+        if (isinstance(node, ast.ExceptHandler) and swallows(node))
+        or (
+            isinstance(node, ast.Call)
+            and ast.unparse(node) in {"suppress(Exception)", "suppress(BaseException)"}
+        )
+    }
+    assert broad == EDGES
 
 
 def lacks_reason(line: str) -> bool:

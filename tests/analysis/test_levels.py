@@ -9,7 +9,6 @@ import polars as pl
 import pytest
 
 from heartfelt.analysis import effects, rater_groups
-from heartfelt.analysis.failures import Failures
 from heartfelt.analysis.material import prepare
 from heartfelt.analysis.means import JACKKNIFE, stimulus_scores
 from heartfelt.analysis.reliability import reliability
@@ -17,6 +16,7 @@ from heartfelt.analysis.results import AnovaEffect, Ceilings, Outcome, PairDiffe
 from heartfelt.analysis.sensitivity import PolicySide, sensitivity, sensitivity_pairs
 from heartfelt.analysis.summary import SideCounts
 from heartfelt.analysis.verdict import _ceiling, _needed, fitness
+from heartfelt.failures import Failures
 from heartfelt.stats.estimate import Estimate
 from tests.analysis.made import answers, snapshot, stimuli
 from tests.facts import mentions

@@ -549,3 +549,11 @@ def test_the_only_stimulus_of_its_cell_joins_the_first_cell() -> None:
     alone = _within(values[:3], np.ones(3), np.arange(3))
     assert alone.variance == pytest.approx(3 * np.var(values[:3], ddof=1))
     assert _within(values[:1], np.ones(1), np.zeros(1, np.int64)) == Sampled(0.0, 1.0, 1)
+
+
+def test_published_means_that_are_equal_or_have_one_spread_refuse_with_a_reason() -> None:
+    equal = one_way_from_means(pl.Series([3.0, 3.0]), pl.Series([1.0, 1.0]), pl.Series([4, 4]))
+    assert equal.icc1k.why_missing == "the means are all equal"
+    lone = one_way_from_means(pl.Series([1.0, 3, 2, 4, 5]), pl.Series([1.0, 0, 0, 0, 0]), pl.Series([4] * 5))
+    assert (lone.ceiling.low, lone.rmse.low) == (None, None)
+    assert lone.icc1k.value is not None

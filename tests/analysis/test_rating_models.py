@@ -8,11 +8,11 @@ import pytest
 import heartfelt
 from heartfelt.analysis import rating_models as module
 from heartfelt.analysis.effects import pairwise
-from heartfelt.analysis.failures import Failures
 from heartfelt.analysis.material import AnalysisData, prepare
 from heartfelt.analysis.means import JACKKNIFE, stimulus_scores
 from heartfelt.analysis.rating_models import ONE_STIMULUS, ONE_SYSTEM, RatingModels, rating_models
 from heartfelt.errors import InputError
+from heartfelt.failures import Failures
 from tests.analysis.made import Row, answers, snapshot, stimuli
 from tests.facts import mentions
 

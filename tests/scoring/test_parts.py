@@ -487,3 +487,15 @@ def test_boards_join_the_parts_of_runs_and_hide_those_of_hidden_labels(
     assert {row.model for row in board.scores.parts.errors} == {"m (one)", "m (two)"}
     # By part, statistics of hidden labels would be of few items each.
     assert _without_oracles(biased).parts == PartAgreement()
+
+
+def test_a_model_may_be_named_like_a_column(numbers: tuple[Snapshot, dict[str, float]]) -> None:
+    snapshot, truth = numbers
+    stacks = []
+    for names in ("ab", ("truth", "system")):
+        tables = [predicted(truth, name, sd=1.0, seed=at) for at, name in enumerate(names)]
+        scores = score(snapshot, pl.concat(tables), FEW)
+        stacks.append(
+            [(stack.unit, stack.result.stack.value) for stack in stacks_of(scores, scores.tasks[0])]
+        )
+    assert stacks[0] == stacks[1] != []

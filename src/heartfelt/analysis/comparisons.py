@@ -25,9 +25,9 @@ from heartfelt.analysis.comparison_results import (
     Contestant,
     OrderEffect,
 )
-from heartfelt.analysis.failures import Failed, attempt
 from heartfelt.analysis.graded_sets import against_reference, mushra_result
 from heartfelt.analysis.results import ALL
+from heartfelt.failures import Failed, attempt
 from heartfelt.labels.strengths import (
     COMPARED,
     Contest,
@@ -77,7 +77,7 @@ def comparison_results(
         made = attempt(_question, snapshot, question, contests, brief)
         if isinstance(made, Failed):
             scale = cast("Answered", getattr(study.scale_of(question), "type", "choice"))
-            made = ComparisonQuestion(question, scale, 0, 0, why_missing=made.why)
+            made = ComparisonQuestion(question, scale, 0, 0, why_missing=made.reason)
         if made is not None:
             out.append(made)
     return tuple(out)

@@ -28,12 +28,12 @@ from typing import TypeAlias
 
 import polars as pl
 
-from heartfelt.analysis.failures import Failed, Failures, attempt
 from heartfelt.analysis.material import AnalysisData, QuestionData
 from heartfelt.analysis.means import JACKKNIFE, Scores, StimulusScores
 from heartfelt.analysis.results import AnovaEffect, Outcome, PairDifference, WithoutCovariates
 from heartfelt.analysis.two_way import Changes, difference, estimate, p_value
 from heartfelt.errors import HeartfeltError, InputError, suggestion
+from heartfelt.failures import Failed, Failures, attempt
 from heartfelt.progress import Progress
 from heartfelt.snapshot import Snapshot
 from heartfelt.stats.estimate import Estimate
@@ -124,9 +124,9 @@ def variance_tables(material: AnalysisData, covariates: Covariates) -> tuple[Ano
         for model in models(question, covariates):
             made = attempt(_effects, question, model, covariates)
             if isinstance(made, Failed):
-                gone = Estimate.missing(made.why, "partial eta squared")
+                gone = Estimate.missing(made.reason, "partial eta squared")
                 head = (question.id, model.outcome, model.formula, 2)
-                made = [AnovaEffect(*head, name, gone, why_missing=made.why) for name in model.factors]
+                made = [AnovaEffect(*head, name, gone, why_missing=made.reason) for name in model.factors]
             rows += made
     return tuple(rows)
 

@@ -16,7 +16,6 @@ from itertools import combinations, pairwise
 import numpy as np
 import polars as pl
 
-from heartfelt.analysis.failures import Failed, attempt
 from heartfelt.analysis.material import AnalysisData, QuestionData
 from heartfelt.analysis.means import NO_MEAN, StimulusScores, stimulus_scores
 from heartfelt.analysis.reliability import intraclass_correlations
@@ -24,6 +23,7 @@ from heartfelt.analysis.results import ALL
 from heartfelt.analysis.summary import GroupAlpha, GroupDifference, GroupFigures, GroupSize, RaterGroups
 from heartfelt.analysis.two_way import LEAST_RATERS, Changes, estimate, mean_changes, p_value, stimuli_of
 from heartfelt.errors import InputError, suggestion
+from heartfelt.failures import Failed, attempt
 from heartfelt.snapshot import Snapshot
 from heartfelt.stats.agreement import alpha
 from heartfelt.stats.estimate import Estimate
@@ -124,10 +124,10 @@ def rater_groups(material: AnalysisData, grouping: RaterGrouping | None, seed: i
         parts = {name: own.filter(group == name) for name in grouping.names}
         for name in grouping.names:
             made = attempt(_figures, question, name, parts[name], seed)
-            rows.append(_no_figures(question, name, made.why) if isinstance(made, Failed) else made)
+            rows.append(_no_figures(question, name, made.reason) if isinstance(made, Failed) else made)
         compared = attempt(_differences, question, parts)
         if isinstance(compared, Failed):
-            gone = Estimate.missing(compared.why, DIFFERENCE)
+            gone = Estimate.missing(compared.reason, DIFFERENCE)
             a, b = grouping.names[:2]
             compared = [GroupDifference(question.id, ALL, a, b, gone, None, None, False)]
         differences += compared

@@ -8,6 +8,7 @@ different for every item; the ceilings are those of `heartfelt.stats.reliability
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields, replace
@@ -16,9 +17,9 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 import polars as pl
 
-from heartfelt.analysis.failures import Failed, attempt
 from heartfelt.analysis.material import MANY_QUESTIONS, AnalysisData, QuestionData
 from heartfelt.analysis.results import Agreement, Ceilings, Level, Reliability, VarianceShares
+from heartfelt.failures import Failed, attempt, collecting_in_thread
 from heartfelt.stats._compiled import compiling_at_once
 from heartfelt.stats.agreement import alpha
 from heartfelt.stats.estimate import Estimate, FutureRaters
@@ -56,14 +57,14 @@ def reliability(material: AnalysisData, seed: int, *, brief: bool = False) -> di
             return Reliability(*head, gone, Ceilings(gone))
         votes = question.id not in crowded
         made = attempt(question_reliability, question, seed, brief=brief, votes=votes)
-        return _nothing(made.why) if isinstance(made, Failed) else made
+        return _nothing(made.reason) if isinstance(made, Failed) else made
 
     names = [question.id for question in material.questions]
     if len(names) < 2 or sum(question.ratings.height for question in material.questions) < MANY_RATINGS:
         return dict(zip(names, map(of, material.questions), strict=True))
     # Of many ratings, most of the time is spent where other threads can run.
     with compiling_at_once(), ThreadPoolExecutor(2) as pool:
-        return dict(zip(names, pool.map(of, material.questions), strict=True))
+        return dict(zip(names, pool.map(collecting_in_thread(of), material.questions), strict=True))
 
 
 def pooled_reliability(material: AnalysisData, seed: int) -> dict[str, Reliability] | None:
@@ -290,10 +291,9 @@ def one_way_from_means(mean: pl.Series, sd: pl.Series, n: pl.Series) -> OneWayMe
     ]
     several = [stepped_up(value, n0) for value in single]
     name = "F" if float(np.ptp(k)) == 0 else "F with n0 for unequal counts"
-    return OneWayMeans(
-        Estimate(single[0], single[1], single[2], f"ICC(1,1), {FROM_MEANS}", name, 0.95, counts),
-        Estimate(
-            several[0], several[1], several[2], f"ICC(1,k), {FROM_MEANS}, k = {n0:.6g}", name, 0.95, counts
-        ),
-        *tops,
-    )
+    icc1 = Estimate(single[0], single[1], single[2], f"ICC(1,1), {FROM_MEANS}", name, 0.95, counts)
+    method = f"ICC(1,k), {FROM_MEANS}, k = {n0:.6g}"
+    if not math.isfinite(several[0]):
+        return OneWayMeans(icc1, Estimate.missing("the means are all equal", method, counts), *tops)
+    icc1k = Estimate(several[0], several[1], several[2], method, name, 0.95, counts)
+    return OneWayMeans(icc1, icc1k, *tops)

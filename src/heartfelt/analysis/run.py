@@ -24,7 +24,6 @@ from heartfelt.analysis.categories import categories
 from heartfelt.analysis.comparisons import comparison_results, majorities
 from heartfelt.analysis.counts import checks, counts
 from heartfelt.analysis.effects import Covariates, covariate_columns, pairwise, variance_tables
-from heartfelt.analysis.failures import Failed, Failures, attempt
 from heartfelt.analysis.instruments import instrument_scores
 from heartfelt.analysis.material import AnalysisData, prepare
 from heartfelt.analysis.means import (
@@ -57,6 +56,7 @@ from heartfelt.analysis.trace_analysis import trace_results
 from heartfelt.analysis.verdict import verdict
 from heartfelt.analysis.verification import verification
 from heartfelt.errors import InputError
+from heartfelt.failures import Failed, Failures, attempt
 from heartfelt.progress import Progress
 from heartfelt.screening.panel import Panel, screen
 from heartfelt.screening.policy import Policy, parse_policy
@@ -125,7 +125,8 @@ def analyze(
 ) -> Analysis:
     """Analyse a snapshot: screen, measure reliability, test, compare, and say it in words.
 
-    A part that fails is missing, with the exception's kind and text as its reason; the others stand.
+    A part that refuses, or that fails while a command collects bugs, is missing with the reason; the others stand. See
+    :mod:`heartfelt.failures`.
     """
     options = options or AnalyzeOptions()
     seed, failures = options.seed, Failures()
@@ -243,7 +244,7 @@ def _screened(snapshot: Snapshot, options: AnalyzeOptions, failures: Failures) -
     """The panel under the policy asked for and under the default policy; nobody judged where screening fails."""
     panel = attempt(screen, snapshot, options.rules, seed=options.seed)
     if isinstance(panel, Failed):
-        failures.reasons["screening"] = panel.why
+        failures.reasons["screening"] = panel.reason
         panel = screen(snapshot, replace(options.rules, actions={}), seed=options.seed)
         return panel, panel
     return panel, failures.guard("screening by default", panel, panel.under, "default")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,11 +21,13 @@ from heartfelt import __version__
 from heartfelt.cli.panels import CommandPanels
 from heartfelt.errors import InputError, on_command_line
 from heartfelt.extras import require_extra
+from heartfelt.logs import be_verbose
 from heartfelt.progress import Progress
 
 if TYPE_CHECKING:
     from heartfelt.snapshot import Snapshot
 
+_log = logging.getLogger(__name__)
 app = typer.Typer(
     name="heartfelt",
     cls=CommandPanels,
@@ -65,6 +68,14 @@ Browser = Annotated[bool, typer.Option("--open", help="Open the first page in a 
 def root(
     context: typer.Context,
     version: bool = typer.Option(False, "--version", help="Print the version and leave."),
+    verbose: bool = typer.Option(  # noqa: ARG001 - its callback does it, before or after the command's name
+        False,
+        "--verbose",
+        help="Log every step to standard error, and print the traceback of a bug.",
+        is_eager=True,
+        expose_value=False,
+        callback=lambda wanted: be_verbose() if wanted else None,
+    ),
 ) -> None:
     """Find out what generated media makes people feel, and how well a machine can tell."""
     context.with_resource(on_command_line())
@@ -166,12 +177,14 @@ def progress_bar(first: str) -> Iterator[Progress]:
     """
     columns = (SpinnerColumn(), TextColumn("{task.description}"), _Amount(), _Rate(), Elapsed(), Remaining())
     with Bars(*columns, console=err, transient=True, disable=not err.is_terminal) as bars:
+        _log.info("%s", first)
         top = bars.add_task(_sentence(first), total=None)
         lines = {first: top}
 
         def report(doing: str, done: int, total: int) -> None:
             line = doing.partition(": ")[0]
             if line not in lines:
+                _log.info("%s", doing)
                 for task in bars.tasks:
                     if task.id != top and (task.finished or task.total is None):
                         bars.update(task.id, visible=False)

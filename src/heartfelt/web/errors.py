@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from fastapi import FastAPI
 
 RETRY_SECONDS = 2
-_log = logging.getLogger("heartfelt.web")
+_log = logging.getLogger(__name__)
 
 _WORDS: Mapping[int, tuple[str, str]] = {
     400: ("The request is malformed.", "Send it as the API's description says."),

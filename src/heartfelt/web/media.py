@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from heartfelt.collect.material import MediaFile
 
 _CACHE_WEEK = "private, max-age=604800, immutable"
-_log = logging.getLogger("heartfelt.web")
+_log = logging.getLogger(__name__)
 
 
 def add_to(app: FastAPI) -> None:

@@ -22,6 +22,7 @@ from urllib.parse import urlsplit
 from heartfelt.collect import Collection
 from heartfelt.errors import HeartfeltError, InputError
 from heartfelt.formats.manifest import open_study, require_media
+from heartfelt.logs import LOG_VARIABLE, configure_logging
 from heartfelt.progress import Progress
 from heartfelt.web.options import WebOptions
 
@@ -242,6 +243,7 @@ def app() -> FastAPI:
     """The application of one of several server processes, from the options that ``serve`` passed."""
     from heartfelt.web.security.signing import load_keys
 
+    configure_logging()
     passed = json.loads(os.environ[_OPTIONS])
     folder = Path(passed.pop("folder"))
     options = ServeOptions(**passed)
@@ -296,8 +298,12 @@ def port_taken(host: str, port: int, error: OSError) -> InputError:
 
 
 def _logging() -> dict[str, object]:
-    """Plain lines on standard error. The access log has no query strings: recruiters put people's ids there."""
-    loggers = {name: {"handlers": ["err"], "level": "INFO"} for name in ("uvicorn", "heartfelt")}
+    """Plain lines on standard error, where HEARTFELT_LOG says nothing else.
+
+    The access log has no query strings: recruiters put people's ids there.
+    """
+    ours = () if os.environ.get(LOG_VARIABLE) else ("heartfelt",)
+    loggers = {name: {"handlers": ["err"], "level": "INFO"} for name in ("uvicorn", *ours)}
     return {
         "version": 1,
         "disable_existing_loggers": False,

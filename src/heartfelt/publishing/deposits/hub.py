@@ -15,6 +15,7 @@ from typing import Any
 
 from heartfelt.errors import HeartfeltError, InputError
 from heartfelt.extras import require_extra
+from heartfelt.failures import is_bug
 from heartfelt.progress import Progress
 from heartfelt.publishing.deposits.deposit import DEPOSITS, Deposit, DepositOptions
 from heartfelt.publishing.deposits.files import ReleaseFile, git_blob_id
@@ -201,7 +202,10 @@ def _explained(what: str, secret: str) -> Iterator[None]:
         yield
     except HeartfeltError:
         raise
-    except Exception as error:  # noqa: BLE001  # the client raises errors of many kinds, some wrapped in others
+    except Exception as error:
+        if is_bug(error):
+            raise
+        # The client raises errors of many kinds, some wrapped in others.
         raise _problem(what, secret, error) from None
 
 

@@ -49,7 +49,7 @@ _COLD = 10
 """How many times as long the first submission of a process may take."""
 _AT_HAND = 64
 """Submissions whose predictions are kept in memory."""
-_log = logging.getLogger("heartfelt.web.challenge")
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,11 +273,11 @@ class Challenge:
             except Exception:  # noqa: BLE001  # the edge: whatever a file does, the next one is scored
                 if self._closing.is_set():
                     break  # it is scored at the next start
-                _log.exception("submission %s", waiting[0])
+                _log.exception("heartfelt failed on submission %s", waiting[0])
                 self.ledger.refuse(
                     waiting[0],
-                    "The submission cannot be read.",
-                    "Send CSV with the columns stimulus, question and value or answer, as /items.csv has them.",
+                    "heartfelt failed while it scored the submission.",
+                    "This is a bug in heartfelt; tell the organizers, whose log has the details.",
                 )
             with self._wake:
                 self._wake.notify_all()

@@ -46,7 +46,7 @@ _ALPHABET = "abcdefghjkmnpqrstuvwxyz23456789"
 _LONGEST = 4096
 _REMEMBERED = 10_000
 _SECRET_WRITTEN = "secret is in a file"
-_log = logging.getLogger("heartfelt.web")
+_log = logging.getLogger(__name__)
 
 
 class Signer:
