@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from heartfelt.errors import InputError
+from heartfelt.serialization import dumps
 from heartfelt.training.experiments import (
     ExperimentOptions,
     listed_cells,
@@ -18,7 +19,6 @@ from heartfelt.training.experiments import (
     run_plan,
 )
 from heartfelt.training.experiments.finetuned import FineTuneFit
-from heartfelt.serialization import dumps
 from tests.training.finetuning.painted import painted
 from tests.training.finetuning.tiny_images import CONFIGS
 from tests.training.studies import value_of
