@@ -49,7 +49,7 @@ def test_a_table_of_clips_may_leave_the_system_out(tmp_path: Path) -> None:
     assert facts(folder) == {"a.wav": ("runs", "happy"), "b.wav": ("runs", "sad")}
     (folder / "clips.csv").write_text("audio_file,intent\n")
     write_clips(folder, "calm/c.wav")
-    with pytest.raises(InputError, match="calm|convey"):
+    with pytest.raises(InputError, match="convey"):
         facts(write_clips(tmp_path / "none", "a.wav"))
     assert facts(folder)["calm/c.wav"] == ("runs", "calm")
 
