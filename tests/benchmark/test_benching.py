@@ -63,7 +63,7 @@ def test_models_with_errors_of_their_own_gain_together_and_useless_ones_do_not()
             "a": model(0.8, 1),
             "b": model(0.8, 2),
             "c": model(0.8, 3),
-            "flat": lambda case: 5.0,
+            "flat": lambda _: 5.0,
             "gap": model(0.1, 4, refuses=refused),
         },
         OPTIONS,
