@@ -1,6 +1,6 @@
 """Break the code one expression at a time and count how many breaks the tests notice.
 
-    python scripts/mutants.py [PACKAGE ...] [--sample N] [--seed N] [--survivors FILE] [--record]
+    python scripts/mutants.py [PACKAGE ...] [--sample N] [--seed N] [--workers N] [--record]
 
 A mutant is one changed expression: a comparison moved by its boundary or turned round, a constant moved, an
 operator exchanged, a condition dropped, a keyword argument left out, ``min`` for ``max``. From each package a sample is drawn that
@@ -9,7 +9,8 @@ is caught if a test fails or takes far longer than usual.
 
 Which test calls which function is recorded once per test file, in ``.mutants.json``, and again when the test file changes; a module
 that moved since is found by its name. ``EQUIVALENT`` lists mutants that change nothing a caller could see, each with the reason;
-they are left out of the counts. The table goes into CONTRIBUTING.md; the exit status is 1 below the aim of 80%.
+they are left out of the counts. The table goes into CONTRIBUTING.md; the exit status is 1 where a package is
+below the aim of 80%.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ import tempfile
 import threading
 import time
 import traceback
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
@@ -45,7 +46,7 @@ PACKAGE = ROOT / "src" / "heartfelt"
 RECORD = ROOT / ".mutants.json"
 AIM = 0.8
 MARKS = "not (browser or data or peer)"
-MAX_SECONDS = 15.0  # of the tests of one mutant, as recorded
+MAX_SECONDS = 8.0  # of the tests of one mutant, as recorded
 TIMEOUT = 300.0  # after which a mutant's tests count as failed
 RECORD_SECONDS = 60.0  # on a processor, after which no more tests of a file are recorded
 MAX_FILES = 12
@@ -68,6 +69,9 @@ class Mutant:
     def name(self) -> str:
         """How ``EQUIVALENT`` calls it; modules move and line numbers change, expressions less so."""
         return f"{Path(self.module).name}: {self.before} -> {self.after}"
+
+    def __str__(self) -> str:
+        return f"{self.module}:{self.line}: {self.before} -> {self.after}"
 
 
 EQUIVALENT: dict[str, str] = {
@@ -699,40 +703,61 @@ class Guards:
         return chosen
 
 
-def caught(mutant: Mutant, guards: Guards, copies: list[Path]) -> bool:
-    """Whether a test fails when the mutant stands in for its module."""
+def failures(mutant: Mutant, guards: Guards, copies: list[Path]) -> list[str] | None:
+    """The first test that fails when the mutant stands in for its module; None where none does.
+
+    An empty list where no test could run to its end.
+    """
     chosen = guards.tests(mutant)
     if not chosen:
-        return False
+        return None
     source = copies.pop()
     target = source / "heartfelt" / mutant.module
     original = target.read_bytes()
-    plugin = Selection(test for tests in chosen.values() for test in tests)
     try:
         target.write_text(mutant.source, encoding="utf-8")
-        return in_fork(lambda: run_pytest(source, chosen, plugin, "-x"), TIMEOUT) != 0
+        return failed_tests(source, chosen, TIMEOUT, "-x")
     finally:
         target.write_bytes(original)
         copies.append(source)
 
 
-def failing(tried: Sequence[Mutant], guards: Guards, source: Path) -> list[str]:
-    """The chosen tests that fail without any mutant."""
-    union: dict[str, set[str]] = {}
-    for mutant in tried:
-        for file, tests in guards.tests(mutant).items():
-            union.setdefault(file, set()).update(tests)
-    failed: list[str] = []
-    for file, tests in union.items():
+def failed_tests(
+    source: Path, chosen: Mapping[str, Sequence[str]], seconds: float, *options: str
+) -> list[str] | None:
+    """Which of the chosen tests fail; None where all pass, an empty list where they could not be run to the end."""
 
-        def work(file: str = file, tests: set[str] = tests) -> object:
-            plugin = Selection(tests)
-            status = run_pytest(source, [file], plugin)
-            return plugin.failed if status <= 1 else sorted(tests)
+    def work() -> object:
+        plugin = Selection(test for tests in chosen.values() for test in tests)
+        return [run_pytest(source, chosen, plugin, *options), plugin.failed]
 
-        answer = in_fork(work, 2 * TIMEOUT)
-        failed += sorted(tests) if answer is None else answer
-    return failed
+    status, failed = in_fork(work, seconds) or (1, [])
+    return failed if status else None
+
+
+def tried(mutants: Sequence[Mutant], guards: Guards, copies: list[Path]) -> list[bool]:
+    """Whether each mutant is caught. A test that fails without a mutant too is named and not used any more."""
+    found: dict[int, list[str] | None] = {}
+    waiting = list(range(len(mutants)))
+    while waiting:
+        with ThreadPoolExecutor(len(copies)) as pool:
+            results = pool.map(lambda place: failures(mutants[place], guards, copies), waiting)
+            for place, failed in zip(waiting, results, strict=True):
+                found[place] = failed
+                if failed is None:
+                    untested = "" if guards.tests(mutants[place]) else " (no test calls it)"
+                    print(f"not noticed: {mutants[place]}{untested}", file=sys.stderr, flush=True)
+        culprits: dict[str, list[str]] = {}
+        for test in sorted({test for place in waiting for test in found[place] or ()}):
+            culprits.setdefault(test.partition("::")[0], []).append(test)
+        broken = failed_tests(copies[0], culprits, 10 * TIMEOUT) if culprits else None
+        if broken == []:
+            raise SystemExit("The tests cannot be run without a mutant.")
+        if broken:
+            print(f"not used, as they fail without a mutant: {', '.join(broken)}", file=sys.stderr)
+        guards.without(broken or ())
+        waiting = [place for place in waiting if set(found[place] or ()) & set(broken or ())]
+    return [found[place] is not None for place in range(len(mutants))]
 
 
 def main() -> int:
@@ -747,7 +772,6 @@ def main() -> int:
     parser.add_argument("--sample", type=int, default=20, help="mutants a package")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="tests at a time")
-    parser.add_argument("--survivors", type=Path, help="write the mutants no test noticed to this file")
     parser.add_argument("--record", action="store_true", help="record anew which test calls what")
     options = parser.parse_args()
     os.chdir(ROOT)
@@ -756,7 +780,6 @@ def main() -> int:
         ""  # a compiled loop shows no calls, and a broken one would be compiled again
     )
     preload()
-    survivors: list[Mutant] = []
     rows: list[tuple[str, int, int, int]] = []
     with tempfile.TemporaryDirectory() as scratch:
         copies = [Path(scratch) / str(number) for number in range(options.workers)]
@@ -764,30 +787,21 @@ def main() -> int:
             shutil.copytree(ROOT / "src", copy_of_source)
         guards = Guards(record(options.packages, copies[0], options.record))
         for package in options.packages:
-            tried = sample(package, options.sample, options.seed)
-            if failed := failing(tried, guards, copies[0]):
-                print(f"left out, as they fail without a mutant: {', '.join(failed)}", file=sys.stderr)
-                guards.without(failed)
-            with ThreadPoolExecutor(options.workers) as pool:
-                results = list(pool.map(lambda mutant: caught(mutant, guards, copies), tried))
-            survivors += [mutant for mutant, noticed in zip(tried, results, strict=True) if not noticed]
-            rows.append((package, len({mutant.module for mutant in tried}), len(tried), sum(results)))
-            print(f"{package}: {sum(results)} of {len(tried)} caught", file=sys.stderr, flush=True)
-    if options.survivors:
-        options.survivors.write_text(
-            "".join(f"{each.module}:{each.line}: {each.before} -> {each.after}\n" for each in survivors)
-        )
+            mutants = sample(package, options.sample, options.seed)
+            results = tried(mutants, guards, copies)
+            rows.append((package, len({mutant.module for mutant in mutants}), len(mutants), sum(results)))
+            print(f"{package}: {sum(results)} of {len(mutants)} caught", file=sys.stderr, flush=True)
     print(table(rows))
-    return 0 if len(survivors) <= (1 - AIM) * sum(tried for _, _, tried, _ in rows) else 1
+    return 0 if all(noticed >= AIM * count for _, _, count, noticed in rows) else 1
 
 
 def table(rows: Sequence[tuple[str, int, int, int]]) -> str:
     """One row per package in Markdown."""
     lines = ["| package | modules | mutants | caught | share |", "|---|---|---|---|---|"]
     total = ("all", *(sum(row[column] for row in rows) for column in (1, 2, 3)))
-    for package, modules, tried, noticed in [*rows, total]:
-        if tried:
-            lines.append(f"| `{package}` | {modules} | {tried} | {noticed} | {noticed / tried:.0%} |")
+    for package, modules, count, noticed in [*rows, total]:
+        if count:
+            lines.append(f"| `{package}` | {modules} | {count} | {noticed} | {noticed / count:.0%} |")
     return "\n".join(lines)
 
 
