@@ -67,6 +67,25 @@ def test_deviations_are_means_of_prediction_less_reference() -> None:
     assert result.quadrants is None
 
 
+def test_clips_of_no_known_system_count_among_all() -> None:
+    asked = evidence(CLIPS, {"valence": KnownError(0.0, 0.0, 0.0, 30)})
+    nameless = pl.when(pl.col("system") == "A").then("system").alias("system")
+    result = predicted_conveyance(
+        Evidence(
+            stimuli=asked.stimuli.with_columns(nameless),
+            predictions=asked.predictions,
+            references=INTENTS,
+            midpoints=asked.midpoints,
+            errors=asked.errors,
+            confidence=0.9,
+        )
+    )
+    (row,) = result.deviation_by_system
+    assert (row.system, row.deviation.value, row.deviation.counts) == ("A", 0.75, {"predicted": 4})
+    assert row.deviation.high is not None
+    assert row.deviation.high - 0.75 == pytest.approx(scipy.stats.t.ppf(0.95, 29) * math.sqrt(2.5 / 2 / 4))
+
+
 def test_the_only_system_is_not_repeated_as_all() -> None:
     result = predicted_conveyance(evidence({name: row for name, row in CLIPS.items() if name[0] == "A"}))
     assert list(deviations(result)) == ["A"]
@@ -131,6 +150,8 @@ def test_slopes_and_their_intervals() -> None:
     )
     slopes = {row.system: row.slope for row in result.slopes}
     assert slopes["B"].value is None
+    assert slopes["B"].counts == {"predicted": 2, "intents": 2}
+    assert slopes["A"].counts == {"predicted": 5, "intents": 3}
     # References of A less their mean: 2, 2, 0, -2, -2; predictions: 8, 6, 4, 4, 2 with the mean 4.8.
     slope = (2 * 8 + 2 * 6 - 2 * 4 - 2 * 2) / 16
     assert slopes["A"].value == pytest.approx(slope) == 1.0

@@ -71,3 +71,10 @@ def test_stimuli_without_intents_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError) as error:
         clips_of(write_study(tmp_path / "study", "aimless"))
     assert "intents" in error.value.problem
+
+
+def test_a_table_of_ratings_is_read_as_what_it_is(tmp_path: Path) -> None:
+    rows = "\n".join(f"r{rater},{name},{3 + rater}" for name in "ab" for rater in range(3))
+    (tmp_path / "ratings.csv").write_text(f"rater,stimulus,valence\n{rows}\n")
+    with pytest.raises(InputError, match="systems and intents"):
+        clips_of(tmp_path / "ratings.csv")
