@@ -314,6 +314,8 @@ OPERATORS: dict[type[ast.operator], type[ast.operator]] = {
 }
 UNTESTABLE = {"strict", "encoding", "stacklevel", "daemon"}
 """Keywords that change nothing here: ``strict`` guards against a fault elsewhere, UTF-8 is the default of most systems."""
+DEFAULTS = {"how='inner'"}
+"""What a call means without the keyword too."""
 CALLS = {"min": "max", "max": "min", "any": "all", "all": "any", "minimum": "maximum", "maximum": "minimum"}
 
 
@@ -345,7 +347,7 @@ def changed(node: ast.AST) -> Iterator[ast.AST]:
                 other_call.func.attr = CALLS[name]
             yield other_call
         for keyword in node.keywords:
-            if keyword.arg not in UNTESTABLE:
+            if keyword.arg not in UNTESTABLE and ast.unparse(keyword) not in DEFAULTS:
                 yield ast.Call(node.func, node.args, [word for word in node.keywords if word is not keyword])
     elif isinstance(node, ast.IfExp):
         yield node.body
@@ -411,9 +413,9 @@ def _expressions(node: ast.AST, function: str, scope: str) -> Iterator[tuple[str
 
 def _seeds(arguments: ast.arguments) -> Iterator[ast.expr]:
     """Default seeds: one is as good as another."""
-    last = arguments.args[-len(arguments.defaults) :] if arguments.defaults else []
+    positional = [*arguments.posonlyargs, *arguments.args]
     pairs = [
-        *zip(last, arguments.defaults, strict=True),
+        *zip(positional[len(positional) - len(arguments.defaults) :], arguments.defaults, strict=True),
         *zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True),
     ]
     return (value for argument, value in pairs if argument.arg == "seed" and value is not None)

@@ -233,5 +233,9 @@ def test_ratings_of_several_clips_are_used_and_of_one_are_not() -> None:
     assert slope is not None
     assert slope.low is not None
     assert slope.confidence == 0.9
+    two = rated(ratings.filter(pl.col("stimulus").str.ends_with("1")))
+    (pair,) = [row.ratings_alone for row in two.deviation_by_system if row.system == "A"]
+    assert pair is not None
+    assert pair.value == pytest.approx((0.5 - 0.5) / 2)
     one = rated(ratings.filter(pl.col("stimulus") == "A sad 1"))
     assert all(row.ratings_alone is None for row in one.deviation_by_system)

@@ -44,7 +44,8 @@ def test_what_comes_before_the_intent_is_the_system(tmp_path: Path) -> None:
 
 def test_a_table_of_clips_may_leave_the_system_out(tmp_path: Path) -> None:
     folder = write_clips(tmp_path / "runs", "a.wav", "b.wav")
-    (folder / "a_notes.csv").write_text("note\nnothing\n")
+    (folder / "a_notes.csv").write_text("file,note\na.wav,nothing\n")
+    (folder / "b_notes.csv").write_text("intent,note\nhappy,nothing\n")
     (folder / "clips.csv").write_text("audio_file,intent\na.wav,happy\nb.wav,sad\n")
     assert facts(folder) == {"a.wav": ("runs", "happy"), "b.wav": ("runs", "sad")}
     (folder / "clips.csv").write_text("audio_file,intent\n")
