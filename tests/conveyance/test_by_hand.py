@@ -239,3 +239,20 @@ def test_ratings_of_several_clips_are_used_and_of_one_are_not() -> None:
     assert pair.value == pytest.approx((0.5 - 0.5) / 2)
     one = rated(ratings.filter(pl.col("stimulus") == "A sad 1"))
     assert all(row.ratings_alone is None for row in one.deviation_by_system)
+
+
+def test_three_clips_have_a_slope_and_every_number_says_how_it_was_made() -> None:
+    three = {"A happy 1": {"valence": 7.0}, "A happy 2": {"valence": 8.0}, "A sad 1": {"valence": 3.0}}
+    result = predicted_conveyance(evidence(three, {"valence": KnownError(0.5, 0.3, 0.8, 6)}))
+    (row,) = result.slopes
+    assert row.slope.value == pytest.approx((7.5 - 3.0) / (8.0 - 2.0))
+    estimates = [
+        row.slope,
+        *(row.deviation for row in (*result.deviation_by_system, *result.deviation_by_cell)),
+    ]
+    assert len(estimates) == 1 + 1 + 2
+    for estimate in estimates:
+        assert estimate.method
+        assert estimate.counts["predicted"] > 0
+        assert estimate.interval
+        assert estimate.confidence == 0.9

@@ -72,5 +72,7 @@ def test_systems_are_compared_as_scipy_does() -> None:
                 0.95, len(measured) - 1, np.mean(measured), scipy.stats.sem(measured)
             )
             assert (mean.low, mean.high) == pytest.approx(ends)
+            assert mean.method
+            assert mean.interval
     assert found.means["c"].low is None
     assert system_difference("loudness", [("a", 1.0), ("a", 2.0)]) is None
