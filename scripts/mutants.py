@@ -514,7 +514,7 @@ class Recorder:
             return (yield)
         finally:
             sys.settrace(None)
-            threading.settrace(None)  # type: ignore[arg-type]
+            threading.settrace(None)
             self._seconds[item.nodeid] = processor_seconds() - begin - (self._shared_seconds - shared)
             self._functions[item.nodeid] = self._names(self._calls)
             if processor_seconds() > self._end:
@@ -786,7 +786,7 @@ def main() -> int:
 def table(rows: Sequence[tuple[str, int, int, int]]) -> str:
     """One row per package in Markdown."""
     lines = ["| package | modules | mutants | caught | share |", "|---|---|---|---|---|"]
-    total = ("all", *(sum(row[column] for row in rows) for column in (1, 2, 3)))
+    total = ("all", sum(row[1] for row in rows), sum(row[2] for row in rows), sum(row[3] for row in rows))
     for package, modules, count, noticed in [*rows, total]:
         if count:
             lines.append(f"| `{package}` | {modules} | {count} | {noticed} | {noticed / count:.0%} |")

@@ -86,8 +86,8 @@ def test_means_run_in_lines_from_one_end_of_the_scale_to_the_other() -> None:
     assert (low.tempo, middle.tempo, high.tempo) == (56.0, 106.0, 156.0)
     assert (low.level_db, high.level_db) == (-28.0, -16.0)
     assert (low.legato, middle.legato, high.legato) == (1.0, 0.75, 0.5)
-    assert (low.percussion, high.percussion) == (0.0, pytest.approx(1.0))
-    assert (low.tension, middle.tension, high.tension) == (pytest.approx(0.4), 0.0, 0.0)
+    assert (low.percussion, high.percussion) == pytest.approx((0.0, 1.0))
+    assert (low.tension, middle.tension, high.tension) == pytest.approx((0.4, 0.0, 0.0))
     assert (low.lift, middle.lift, high.lift) == (-1.0, 0.0, 1.0)
     assert plan(0.0, 12.0, stream(1, "score")) == plan(1.0, 9.0, stream(1, "score"))
     tonics = [plan(5.0, 5.0, np.random.default_rng(seed)).tonic for seed in range(30)]

@@ -218,7 +218,9 @@ def _bounded(
         return plain.without_interval("the rated values do not vary")
     freedom = rest.size - 1.0
     if rated and df < columns:
-        return plain.without_interval(f"a {ask.what} needs ratings of at least {columns + 1} raters and items")
+        return plain.without_interval(
+            f"a {ask.what} needs ratings of at least {columns + 1} raters and items"
+        )
     if rated:
         of_rest = many**2 / (rest.size - 1) if many else 0.0
         freedom = total**2 / (rated**2 / (df - columns + 1) + of_rest)
