@@ -37,7 +37,7 @@ def test_what_is_conveyed_stays_on_the_scale_and_follows_seed_and_name() -> None
     }
 
     def of(system: str, valence: float, arousal: float, **other: object) -> tuple[float, float]:
-        return conveyed("tones", systems, valence, arousal, system=system, **other)  # type: ignore[arg-type]
+        return conveyed("tones", systems, valence, arousal, system=system, **other)  # type: ignore[arg-type]  # its keyword arguments
 
     assert of("exact", 1.0, 9.0) == (1.0, 9.0)
     assert of("loud", 9.0, 9.0) == (9.0, 9.0)
