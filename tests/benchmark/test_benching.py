@@ -50,6 +50,10 @@ def model(noise: float, seed: int, *, refuses: str = "") -> Callable[[Case], flo
     return answer
 
 
+def constant(case: Case) -> float:
+    return 5.0
+
+
 def names(result: Bench) -> set[str]:
     return set(result.scores.models)
 
@@ -63,7 +67,7 @@ def test_models_with_errors_of_their_own_gain_together_and_useless_ones_do_not()
             "a": model(0.8, 1),
             "b": model(0.8, 2),
             "c": model(0.8, 3),
-            "flat": lambda _: 5.0,
+            "flat": constant,
             "gap": model(0.1, 4, refuses=refused),
         },
         OPTIONS,
