@@ -21,10 +21,10 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import _pipelines
-from heartfelt.generation.generator import GeneratorOutOfMemory
-from heartfelt.generation.musicgen import MusicGen, MusicGenSettings
-from heartfelt.generation.mustango import Mustango, MustangoSampling, MustangoSettings
-from heartfelt.generation.pipelines import (
+from heartfelt.stimuli.generators.generator import GeneratorOutOfMemory
+from heartfelt.stimuli.generators.musicgen import MusicGen, MusicGenSettings
+from heartfelt.stimuli.generators.mustango import Mustango, MustangoSampling, MustangoSettings
+from heartfelt.stimuli.generators.pipelines import (
     AudioLdm2,
     AudioLdm2Settings,
     DiffusionSampling,
@@ -32,9 +32,9 @@ from heartfelt.generation.pipelines import (
     StableAudioSampling,
     StableAudioSettings,
 )
-from heartfelt.generation.text_to_image import ImageSampling, ImageSettings, TextToImage
-from heartfelt.generation.torch_models import Unusable, library
-from heartfelt.make.prompts import Prompt
+from heartfelt.stimuli.generators.text_to_image import ImageSampling, ImageSettings, TextToImage
+from heartfelt.stimuli.generators.torch_models import Unusable, library
+from heartfelt.stimuli.prompts.prompt import Prompt
 
 SECONDS = 10.0
 TEXT = "happy, instrumental"

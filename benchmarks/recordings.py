@@ -17,10 +17,10 @@ from pathlib import Path
 
 import numpy as np
 
-from heartfelt.make.generators import SynthMusic, SynthVoice
-from heartfelt.make.generators.music import MUSIC_SYSTEMS
-from heartfelt.make.generators.speech import VOICE_SYSTEMS
-from heartfelt.make.prompts import Prompt
+from heartfelt.stimuli.synthesis import SynthMusic, SynthVoice
+from heartfelt.stimuli.synthesis.music import MUSIC_SYSTEMS
+from heartfelt.stimuli.synthesis.speech import VOICE_SYSTEMS
+from heartfelt.stimuli.prompts.prompt import Prompt
 from heartfelt.media.recordings import same_recordings
 from heartfelt.media.sound import decode, resample
 from heartfelt.streams import stream

@@ -18,7 +18,7 @@ import polars as pl
 
 import heartfelt
 from benchmarks.valence_arousal import AVT, DATA
-from heartfelt.benchmark import BenchOptions, bench
+from heartfelt.scoring.bench import BenchOptions, bench
 from heartfelt.predictors import RunOptions, cases, predictor_from, run
 from heartfelt.scoring import ScoreOptions
 from heartfelt.snapshot import Snapshot

@@ -80,20 +80,20 @@ class Mutant:
 EQUIVALENT: dict[str, str] = {
     **dict.fromkeys(
         (
-            f"challenge/final.py: ScoreOptions(ceilings=False, slices=()) -> ScoreOptions({other})"
+            f"web/challenge/final.py: ScoreOptions(ceilings=False, slices=()) -> ScoreOptions({other})"
             for other in ("ceilings=False", "slices=()")
         ),
         "the ranking reads headlines, which have neither ceilings nor slices",
     ),
-    "challenge/ladder.py: shown >= certainty -> shown > certainty": "sixty halvings end at the same digits",
-    "challenge/parts.py: costs[0] < costs[1] -> costs[0] <= costs[1]": "equal costs are decided by the coin before",
-    "challenge/parts.py: own.group_by('prompt', maintain_order=True) -> own.group_by('prompt')": (
+    "publishing/submissions/ladder.py: shown >= certainty -> shown > certainty": "sixty halvings end at the same digits",
+    "web/challenge/parts.py: costs[0] < costs[1] -> costs[0] <= costs[1]": "equal costs are decided by the coin before",
+    "web/challenge/parts.py: own.group_by('prompt', maintain_order=True) -> own.group_by('prompt')": (
         "groups are put in the order of the names"
     ),
-    "drafts/drafting.py: row.get('call') or '' -> row.get('call')": "neither is the id of a call",
-    "drafts/cases.py: items.join(filled, on=['stimulus', 'question'], how='anti', maintain_order='left')"
+    "predictors/drafts/drafting.py: row.get('call') or '' -> row.get('call')": "neither is the id of a call",
+    "predictors/drafts/cases.py: items.join(filled, on=['stimulus', 'question'], how='anti', maintain_order='left')"
     " -> items.join(filled, on=['stimulus', 'question'], how='anti')": "cases are put in the order of the stimuli",
-    "drafts/drafting.py: runs and all((each.problem is not None for each in runs))"
+    "predictors/drafts/drafting.py: runs and all((each.problem is not None for each in runs))"
     " -> all((each.problem is not None for each in runs))": "without a drafter nothing is run: that is an error before",
     "stats/comparison/ceilings.py: beyond(most) > 0 and most < 1000000000000.0"
     " -> beyond(most) > 0 or most < 1000000000000.0": "where a search ends at most; the root between is the same",

@@ -95,7 +95,7 @@ OPEN = {
     "collect/simulation.py",
     "formats/json_files.py",
     "formats/format.py",
-    "models/store.py",
+    "predictors/weights/store.py",
     "predictors/trained/domain.py",
     "predictors/trained/model.py",
     "screening/panel.py",

@@ -7,7 +7,7 @@ import pytest
 
 from heartfelt import simulate
 from heartfelt.analysis import Analysis, AnalyzeOptions, analyze
-from heartfelt.make.conveyance import Conveyance
+from heartfelt.simulate.conveyed_emotion import Conveyance
 from tests.analysis.made import simulated, summary_of
 
 pytestmark = pytest.mark.slow  # what they look at takes seconds to make

@@ -11,19 +11,19 @@ import numpy as np
 import polars as pl
 import pytest
 
-from heartfelt.benchmark import Bench, BenchOptions, bench
-from heartfelt.benchmark.earlier import PREDICTED, earlier_bench, run_folder
-from heartfelt.benchmark.prediction_file import Scorer, in_order
-from heartfelt.benchmark.stacking import NO_VARIANCE
+from heartfelt.scoring.bench import Bench, BenchOptions, bench
+from heartfelt.scoring.bench.earlier import PREDICTED, earlier_bench, run_folder
+from heartfelt.scoring.bench.prediction_file import Scorer, in_order
+from heartfelt.scoring.bench.stacking import NO_VARIANCE
 from heartfelt.errors import DamagedError, InputError, UnknownNameError
 from heartfelt.files import file_stem
 from heartfelt.predictors import Case
-from heartfelt.predictors.store import JOURNAL
+from heartfelt.predictors.execution.store import JOURNAL
 from heartfelt.report.bench.write import run_bench
 from heartfelt.scoring import ScoreOptions
 from heartfelt.snapshot import Snapshot
-from tests.challenge.made import STUDY, benchmark, predictions
-from tests.challenge.made import snapshot as three_kinds
+from tests.web.challenge.made import STUDY, benchmark, predictions
+from tests.web.challenge.made import snapshot as three_kinds
 from tests.scoring.made import numbers
 
 QUICK = ScoreOptions(resamples=100, ceilings=False, slices=())

@@ -11,8 +11,8 @@ import pytest
 import heartfelt
 from heartfelt.cli.app import app
 from heartfelt.cli.panels import RENAMED
-from heartfelt.finetuning import FINE_TUNE_RECIPES
-from heartfelt.generation import GENERATORS
+from heartfelt.training.finetuning import FINE_TUNE_RECIPES
+from heartfelt.stimuli import GENERATORS
 from heartfelt.publishing.deposits import DEPOSITS
 from heartfelt.publishing.layouts import LAYOUTS
 from heartfelt.scoring import METRICS

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from heartfelt.predictors.trained.embeddings import EMBEDDINGS
-from heartfelt.predictors.valence_arousal import shipped
+from heartfelt.predictors.trained.valence_arousal import shipped
 from heartfelt.serialization import from_json
 from heartfelt.training import RECIPES, Recipe, Score
-from heartfelt.training.fitting import COMPONENTS
+from heartfelt.training.heads.fitting import COMPONENTS
 from heartfelt.wording import listed, number, percent
 
 DOCS = Path(__file__).parents[2] / "docs"

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from heartfelt.make.generators import SynthMusic, SynthVoice
-from heartfelt.make.prompts import Prompt
+from heartfelt.stimuli.synthesis import SynthMusic, SynthVoice
+from heartfelt.stimuli.prompts.prompt import Prompt
 from heartfelt.media.audio import Audio, write_audio
 from heartfelt.media.recordings import (
     MIN_OVERLAP,

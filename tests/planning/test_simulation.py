@@ -11,7 +11,7 @@ import pytest
 
 from heartfelt.analysis import AnalyzeOptions, analyze
 from heartfelt.collect.simulation import SimulationOptions, simulate_collection
-from heartfelt.make.starter import StarterOptions, start_study
+from heartfelt.stimuli.starter import StarterOptions, start_study
 from heartfelt.planning.builtin import BUILT_IN
 from heartfelt.planning.design import Material, PlannedDesign, PlanOptions, layout_of, standardised
 from heartfelt.planning.forecasts import question_forecast

@@ -13,11 +13,11 @@ import polars as pl
 import pytest
 import soundfile
 
-from heartfelt.benchmark import BenchOptions, bench
+from heartfelt.scoring.bench import BenchOptions, bench
 from heartfelt.errors import InputError
 from heartfelt.predictors import Case, Retry, RunOptions, cases, predictor_from, run
-from heartfelt.predictors.chat import Chat
-from heartfelt.predictors.chat_sets import LETTERS, orders_of, set_answer, set_values
+from heartfelt.predictors.hosted.chat import Chat
+from heartfelt.predictors.hosted.chat_sets import LETTERS, orders_of, set_answer, set_values
 from heartfelt.scoring.details import ChoiceDetails
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.snapshot import Source

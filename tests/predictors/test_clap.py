@@ -16,10 +16,10 @@ import pytest
 import soundfile
 
 from heartfelt.errors import InputError, MissingPartError
-from heartfelt.models.network import PullError
+from heartfelt.predictors.weights.network import PullError
 from heartfelt.predictors import Ask, Case, Media, Prediction, predictor_from
-from heartfelt.predictors.contrastive import Clap, Vector, cut_windows
-from heartfelt.predictors.texts import general_text
+from heartfelt.predictors.measures.contrastive import Clap, Vector, cut_windows
+from heartfelt.predictors.answers.texts import general_text
 from heartfelt.streams import stream
 from heartfelt.study.scale import Categories, FreeText, Points, YesNo
 from tests.predictors.tiny import write_tiny_clap

@@ -13,7 +13,7 @@ from PIL import Image
 
 from heartfelt.errors import InputError
 from heartfelt.predictors import Ask, Case, Media, RunOptions, predictor_from, run
-from heartfelt.predictors.contrastive import Clip
+from heartfelt.predictors.measures.contrastive import Clip
 from heartfelt.streams import stream
 from heartfelt.study.scale import Categories, YesNo
 from tests.predictors.tiny import write_tiny_clip
@@ -136,7 +136,7 @@ TEXTS = [
 @pytest.mark.parametrize("kind", ["clip", "clap"])
 def test_the_tiny_models_read_the_whole_text(kind: str, tmp_path: Path) -> None:
     """Texts that differ by a few letters, wherever these stand, give other vectors; the same text gives the same one."""
-    from heartfelt.predictors.contrastive import Matcher
+    from heartfelt.predictors.measures.contrastive import Matcher
     from tests.predictors.tiny import write_tiny_clap
 
     folder = (write_tiny_clip if kind == "clip" else write_tiny_clap)(tmp_path / "model")

@@ -13,7 +13,7 @@ import heartfelt
 from heartfelt.errors import HeartfeltError
 from heartfelt.formats import FORMATS
 from heartfelt.predictors import Run, cases, predictor_from, run
-from heartfelt.predictors.texts import Names
+from heartfelt.predictors.answers.texts import Names
 from heartfelt.snapshot import Snapshot
 from tests.datasets.emolia_data import dim, emo
 from tests.predictors.studies import snapshot

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from heartfelt.benchmark import BenchOptions, bench
+from heartfelt.scoring.bench import BenchOptions, bench
 from heartfelt.errors import HeartfeltError
 from heartfelt.predictors import Run, cases, predictor_from, run
 from heartfelt.scoring import ScoreOptions

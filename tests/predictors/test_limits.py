@@ -25,11 +25,11 @@ from heartfelt.predictors import (
     TransientError,
     run,
 )
-from heartfelt.predictors.asking import Work
-from heartfelt.predictors.calls import Call, usage_of
-from heartfelt.predictors.engines import Given, Job, Local, Result
-from heartfelt.predictors.running import NETWORK_TIMEOUT
-from heartfelt.predictors.store import JOURNAL, Cache, Entry, Journal, cache_key, question_digest, user_cache
+from heartfelt.predictors.execution.work import Work
+from heartfelt.predictors.execution.calls import Call, usage_of
+from heartfelt.predictors.execution.engines import Given, Job, Local, Result
+from heartfelt.predictors.execution.running import NETWORK_TIMEOUT
+from heartfelt.predictors.execution.store import JOURNAL, Cache, Entry, Journal, cache_key, question_digest, user_cache
 from heartfelt.streams import stream
 from heartfelt.study.scale import Points, YesNo
 from tests.predictors.runs import Scripted
@@ -404,7 +404,7 @@ def test_a_batch_has_the_time_of_all_its_cases(clips: list[Path], monkeypatch: p
         limits.append(seconds)
         raise queue.Empty
 
-    monkeypatch.setattr("heartfelt.predictors.asking.next_from", hung)
+    monkeypatch.setattr("heartfelt.predictors.execution.work.next_from", hung)
     cases = [texts_case(path, ["a"]) for path in clips[:3]]
     outcomes = Work(Scripted(lambda *_: SURE), Retry(retries=0), timeout=2.0)(cases)
     assert limits == [6.0, 2.0, 2.0, 2.0]
@@ -422,7 +422,7 @@ def test_a_network_has_ten_minutes_and_this_machine_all_the_time(
             given.append(self.timeout)
             return Work(self.predictor)(cases)
 
-    monkeypatch.setattr("heartfelt.predictors.running.Work", Noting)
+    monkeypatch.setattr("heartfelt.predictors.execution.running.Work", Noting)
     for reach, timeout in (("network", None), ("here", None), ("network", 5.0), ("here", 5.0)):
         predictor = Scripted(lambda *_: SURE)
         predictor.reach = reach  # type: ignore[assignment]  # one of the two words

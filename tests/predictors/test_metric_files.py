@@ -13,20 +13,20 @@ import polars as pl
 import pytest
 
 import heartfelt
-from heartfelt.benchmark import Bench, BenchOptions, bench
-from heartfelt.benchmark.pinned import Request, answer_to
-from heartfelt.benchmark.prediction_file import Scorer
+from heartfelt.scoring.bench import Bench, BenchOptions, bench
+from heartfelt.scoring.bench.pinned import Request, answer_to
+from heartfelt.scoring.bench.prediction_file import Scorer
 from heartfelt.cli import main
 from heartfelt.errors import HeartfeltError
 from heartfelt.predictors import cases, predictor_from, run
-from heartfelt.predictors.metric_files import Metric, read_lines
+from heartfelt.predictors.files.metric_files import Metric, read_lines
 from heartfelt.predictors.predictor import Ask
 from heartfelt.report.bench.write import run_bench
 from heartfelt.scoring import ScoreOptions, Scores
 from heartfelt.serialization import read_json
 from heartfelt.snapshot import Snapshot
 from heartfelt.study.scale import Points
-from tests.challenge.made import benchmark
+from tests.web.challenge.made import benchmark
 from tests.predictors.studies import snapshot
 from tests.scoring.compared import arena
 

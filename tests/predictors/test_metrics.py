@@ -15,16 +15,16 @@ from PIL import Image
 
 import heartfelt
 from heartfelt.errors import HeartfeltError, InputError
-from heartfelt.make.generators.speech import render_voice
+from heartfelt.stimuli.synthesis.speech import render_voice
 from heartfelt.media.sound import resample
-from heartfelt.models import Model
-from heartfelt.models.speech import aecmos, plcmos
+from heartfelt.predictors.weights import Model
+from heartfelt.predictors.networks.speech import aecmos, plcmos
 from heartfelt.predictors import PREDICTORS, Ask, Case, Media, Prediction, Predictor, predictor_from, run
-from heartfelt.predictors.against_reference import aligned
-from heartfelt.predictors.metrics import Score, on_scale
+from heartfelt.predictors.measures.against_reference import aligned
+from heartfelt.predictors.measures.metrics import Score, on_scale
 from heartfelt.streams import stream
 from heartfelt.study.scale import Numeric, Points, Tags, YesNo
-from tests.models.conftest import Pulled, _cache, pulled  # noqa: F401  # fixtures
+from tests.predictors.weights.conftest import Pulled, _cache, pulled  # noqa: F401  # fixtures
 
 RATE = 16_000
 ANY, UNIT, NINE = (

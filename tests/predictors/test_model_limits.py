@@ -12,14 +12,14 @@ import polars as pl
 import pytest
 from scipy import stats as scipy_stats
 
-from heartfelt.conveyance import Evidence, KnownError, predicted_conveyance
+from heartfelt.scoring.conveyance import Evidence, KnownError, predicted_conveyance
 from heartfelt.errors import DamagedError, InputError
-from heartfelt.models import MODELS
-from heartfelt.models.mel import is_silent, mono
-from heartfelt.models.musicnn import PatchOptions
-from heartfelt.models.network import offline_switch
-from heartfelt.models.speech import MOST_WINDOWS, checked_speech, distillmos, dnsmos, spread
-from heartfelt.models.store import difference_from_reference, reference
+from heartfelt.predictors.weights import MODELS
+from heartfelt.predictors.networks.mel import is_silent, mono
+from heartfelt.predictors.networks.musicnn import PatchOptions
+from heartfelt.predictors.weights.network import offline_switch
+from heartfelt.predictors.networks.speech import MOST_WINDOWS, checked_speech, distillmos, dnsmos, spread
+from heartfelt.predictors.weights.store import difference_from_reference, reference
 from heartfelt.predictors import Ask, Prediction
 from heartfelt.predictors.trained.domain import COMPONENTS, NEIGHBOURS, QUANTILE, Domain, Place
 from heartfelt.predictors.trained.embeddings import EMBEDDINGS, Features, windows
@@ -282,7 +282,7 @@ def test_the_interval_of_a_slope_is_the_textbooks() -> None:
 
 
 def test_a_scale_that_is_asked_otherwise_is_reached_linearly() -> None:
-    from heartfelt.predictors.finetuned import onto
+    from heartfelt.predictors.trained.finetuned import onto
 
     assert onto(5.0, (1.0, 9.0), (0.0, 1.0)) == 0.5
     assert onto(1.0, (1.0, 9.0), (-4.0, 4.0)) == -4.0

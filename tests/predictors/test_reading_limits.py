@@ -16,18 +16,18 @@ import soundfile
 from heartfelt.errors import InputError
 from heartfelt.media.sound import LEAST_SHARE, decode, loudest_if_cancelling
 from heartfelt.predictors import Ask, Case, Media, Prediction, predictor_from
-from heartfelt.predictors.asking import shortened
+from heartfelt.predictors.execution.work import shortened
 from heartfelt.predictors.baselines import Group, similarity
-from heartfelt.predictors.chat import Chat
-from heartfelt.predictors.chat_form import allowed, completion_of, groups, read_form, schema
-from heartfelt.predictors.contrastive import temperature_of
-from heartfelt.predictors.endpoint import Endpoint
-from heartfelt.predictors.http import LONGEST_ANSWER, is_transient, refusal, wait_of
-from heartfelt.predictors.metrics import Score, on_scale
-from heartfelt.predictors.server import RefusedRequest, ServerOptions, read_request
+from heartfelt.predictors.hosted.chat import Chat
+from heartfelt.predictors.hosted.chat_form import allowed, completion_of, groups, read_form, schema
+from heartfelt.predictors.measures.contrastive import temperature_of
+from heartfelt.predictors.hosted.endpoint import Endpoint
+from heartfelt.predictors.hosted.http import LONGEST_ANSWER, is_transient, refusal, wait_of
+from heartfelt.predictors.measures.metrics import Score, on_scale
+from heartfelt.web.predictor_server import RefusedRequest, ServerOptions, read_request
 from heartfelt.predictors.spec import number_option
-from heartfelt.predictors.store import Recent
-from heartfelt.predictors.texts import Names, file_name_of, stem_of
+from heartfelt.predictors.execution.store import Recent
+from heartfelt.predictors.answers.texts import Names, file_name_of, stem_of
 from heartfelt.study.scale import Categories, Numeric, Points, YesNo
 
 YES = YesNo(type="yes-no")

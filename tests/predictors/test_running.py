@@ -30,9 +30,9 @@ from heartfelt.predictors import (
     predictor_from,
     run,
 )
-from heartfelt.predictors.asking import Work
+from heartfelt.predictors.execution.work import Work
 from heartfelt.predictors.baselines import similarity
-from heartfelt.predictors.store import JOURNAL
+from heartfelt.predictors.execution.store import JOURNAL
 from heartfelt.study.set_scale import Preference
 from tests.predictors.runs import QUICK, Scripted, ran, wait_for_lines
 from tests.predictors.servers import Reply, good, serving

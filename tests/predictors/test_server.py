@@ -35,8 +35,8 @@ from heartfelt.predictors import (
     run,
 )
 from heartfelt.predictors.baselines import Sham, similarity
-from heartfelt.predictors.endpoint import Endpoint
-from heartfelt.predictors.server import ServerOptions, predictor_app, serve_predictor
+from heartfelt.predictors.hosted.endpoint import Endpoint
+from heartfelt.web.predictor_server import ServerOptions, predictor_app, serve_predictor
 from tests.predictors.studies import snapshot, texts_case
 
 pytest.importorskip("uvicorn", exc_type=ImportError)

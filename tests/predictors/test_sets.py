@@ -10,11 +10,11 @@ import polars as pl
 import pytest
 import soundfile
 
-from heartfelt.benchmark import bench
+from heartfelt.scoring.bench import bench
 from heartfelt.labels import freeze
 from heartfelt.predictors import Ask, Case, Prediction, RunOptions, cases, predictor_from, run
-from heartfelt.predictors.sets import answers_of, sets_of, win_shares
-from heartfelt.predictors.store import Entry, predictions_table
+from heartfelt.predictors.answers.sets import answers_of, sets_of, win_shares
+from heartfelt.predictors.execution.store import Entry, predictions_table
 from heartfelt.predictors.trained.embeddings import Features, Music
 from heartfelt.predictors.trained.model import Head, Output, TrainedModel
 from heartfelt.predictors.trained.predictor import TrainedPredictor, answer_of, doubt_of

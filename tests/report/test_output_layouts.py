@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 import heartfelt
-from heartfelt.benchmark import BenchOptions
+from heartfelt.scoring.bench import BenchOptions
 from heartfelt.errors import HeartfeltError
 from heartfelt.formats import FORMATS
 from heartfelt.predictors import cases, predictor_from, run

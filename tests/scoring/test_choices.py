@@ -13,7 +13,7 @@ import pytest
 
 import heartfelt
 from heartfelt.labels import SplitOptions, freeze
-from heartfelt.predictors.sets import answers_of, set_name, win_shares
+from heartfelt.predictors.answers.sets import answers_of, set_name, win_shares
 from heartfelt.scoring import ScoreOptions, Scores, Selection, score, truth_of
 from heartfelt.scoring.details import ChoiceDetails
 from heartfelt.serialization import from_json

@@ -14,10 +14,10 @@ import pytest
 import heartfelt
 from heartfelt.errors import HeartfeltError, InputError
 from heartfelt.predictors.trained.embeddings import EMBEDDINGS, Block, Embedding, Features
-from heartfelt.report.distances import write_distances
-from heartfelt.scoring.closeness import Closeness
-from heartfelt.scoring.distances import Distances
-from heartfelt.scoring.stimulus_sets import scaler
+from heartfelt.report.pages.distances import write_distances
+from heartfelt.scoring.set_distances.closeness import Closeness
+from heartfelt.scoring.set_distances.systems import Distances
+from heartfelt.scoring.set_distances.stimulus_sets import scaler
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.snapshot import Source
 from heartfelt.stats.estimate import Estimate

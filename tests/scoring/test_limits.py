@@ -14,7 +14,7 @@ from scipy import stats as scipy_stats
 from heartfelt.errors import InputError
 from heartfelt.scoring import ScoreOptions, Selection, score
 from heartfelt.scoring import measure as measure_module
-from heartfelt.scoring.binary import _worst, best_threshold, held_out
+from heartfelt.scoring.tasks.binary import _worst, best_threshold, held_out
 from heartfelt.scoring.compare import Entrant, compare
 from heartfelt.scoring.measure import (
     WITHIN,
@@ -27,7 +27,7 @@ from heartfelt.scoring.measure import (
     plainly,
 )
 from heartfelt.scoring.metrics import chance_of, converted
-from heartfelt.scoring.numbers import crps_normal, interval_score
+from heartfelt.scoring.tasks.numbers import crps_normal, interval_score
 from heartfelt.scoring.scorer import columns_of
 from heartfelt.scoring.scores import Task
 from heartfelt.scoring.sheet import Sheet

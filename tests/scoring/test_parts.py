@@ -12,16 +12,16 @@ import numpy as np
 import polars as pl
 import pytest
 
-from heartfelt.benchmark import bench
-from heartfelt.benchmark.stacking import stacks_of, with_stacks
+from heartfelt.scoring.bench import bench
+from heartfelt.scoring.bench.stacking import stacks_of, with_stacks
 from heartfelt.media.probe import probe_stimuli
 from heartfelt.scoring import ScoreOptions, Scores, score, truth_of
-from heartfelt.scoring.by_part import stimulus_groups, thirds
-from heartfelt.scoring.label_raters import LabelRaters
+from heartfelt.scoring.calibration.by_part import stimulus_groups, thirds
+from heartfelt.scoring.calibration.label_raters import LabelRaters
 from heartfelt.scoring.leaderboard import ScoredRun, boards_of
-from heartfelt.scoring.parts import Compared, Gaps, PartError, Parts, part_errors, system_biases
+from heartfelt.scoring.calibration.parts import Compared, Gaps, PartError, Parts, part_errors, system_biases
 from heartfelt.serialization import from_json
-from heartfelt.site.boards import _without_oracles
+from heartfelt.report.site.boards import _without_oracles
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.snapshot import Source
 from heartfelt.stats.calibration_line import calibration_line

@@ -8,7 +8,7 @@ import pytest
 
 from heartfelt import simulate
 from heartfelt.errors import InputError
-from heartfelt.make import Conveyance
+from heartfelt.stimuli import Conveyance
 from heartfelt.simulate import TruthOptions
 
 WIDE = TruthOptions(low=-1e6, high=1e6)

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from heartfelt.cli.app import app
 from heartfelt.errors import StudyError
 from heartfelt.files import write_text
-from heartfelt.make.starter import StarterOptions, start_study
+from heartfelt.stimuli.starter import StarterOptions, start_study
 from heartfelt.study import Study, load_study, parse_study, study_text
 from heartfelt.study.load import STUDY_FILE, check_texts, missing_texts, texts_of
 from heartfelt.study.recipes import RECIPES, recipe_study

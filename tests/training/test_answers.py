@@ -13,9 +13,9 @@ from heartfelt.predictors.trained.feature_cache import FeatureCache
 from heartfelt.predictors.trained.model import load_trained
 from heartfelt.predictors.trained.predictor import TrainedPredictor
 from heartfelt.training import RECIPES, Evaluation, Material, Trained, TrainOptions, evaluate, gather, train
-from heartfelt.training.card import answers_table
-from heartfelt.training.fitting import View, choose
-from heartfelt.training.raters import Answers
+from heartfelt.training.heads.card import answers_table
+from heartfelt.training.heads.fitting import View, choose
+from heartfelt.training.heads.raters import Answers
 from tests.training.studies import planted, value_of
 
 

@@ -14,7 +14,7 @@ from heartfelt.predictors.trained.folder import WEIGHTS
 from heartfelt.predictors.trained.model import DOMAIN, Output, growth, load_trained
 from heartfelt.streams import stream
 from heartfelt.training import TrainOptions, train
-from heartfelt.training.calibrating import Domains, Places, conformal, width_of
+from heartfelt.training.heads.calibrating import Domains, Places, conformal, width_of
 from tests.training.studies import planted
 
 BLOCKS = (30, 12)

@@ -9,7 +9,7 @@ from heartfelt.predictors.trained.embeddings import Block
 from heartfelt.predictors.trained.model import KINDS, Head
 from heartfelt.serialization import from_json, to_json
 from heartfelt.streams import stream
-from heartfelt.training.fitting import SETTINGS, Rows, View, choose, fit, folds, predictions
+from heartfelt.training.heads.fitting import SETTINGS, Rows, View, choose, fit, folds, predictions
 
 BLOCKS = (Block("a", 3), Block("b", 7))
 

@@ -13,7 +13,7 @@ from safetensors.numpy import load_file
 
 from heartfelt.errors import DamagedError, InputError
 from heartfelt.predictors import predictor_from
-from heartfelt.predictors.finetuned import load_fine_tuned
+from heartfelt.predictors.trained.finetuned import load_fine_tuned
 from heartfelt.predictors.trained.embeddings import EMBEDDINGS
 from heartfelt.predictors.trained.folder import (
     CARD,
@@ -30,10 +30,10 @@ from heartfelt.predictors.trained.folder import (
     model_kind,
 )
 from heartfelt.predictors.trained.model import KINDS, load_trained
-from heartfelt.predictors.valence_arousal import SHIPPED, shipped
+from heartfelt.predictors.trained.valence_arousal import SHIPPED, shipped
 from heartfelt.study import parse_study
 from heartfelt.training import Trained, TrainOptions, train
-from heartfelt.training.card import card
+from heartfelt.training.heads.card import card
 from tests.training.studies import STUDY, planted
 
 OLD = Path(__file__).parent / "layout1"
@@ -99,7 +99,7 @@ def test_the_graph_answers_as_the_head_does(trained: Trained, tmp_path: Path, ki
     """Every kind of head, with a scale whose ends single precision does not hold."""
     import onnxruntime
 
-    from heartfelt.training.fitting import SETTINGS, View, fit
+    from heartfelt.training.heads.fitting import SETTINGS, View, fit
 
     target = trained.material.targets[0]
     at = np.arange(len(trained.material.stimuli))

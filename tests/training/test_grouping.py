@@ -11,13 +11,13 @@ import pytest
 from PIL import Image, ImageEnhance, ImageFilter
 
 from heartfelt.errors import InputError
-from heartfelt.report.training import write_evaluation
+from heartfelt.report.pages.training import write_evaluation
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.stimulus_groups import stem_of
 from heartfelt.streams import stream
 from heartfelt.training import TrainOptions, train
-from heartfelt.training.fitting import folds
-from heartfelt.training.grouping import Grouping, grouping_of, near_duplicates, picture_hash
+from heartfelt.training.heads.fitting import folds
+from heartfelt.scoring.grouping import Grouping, grouping_of, near_duplicates, picture_hash
 from tests.training.studies import WIDTH, planted, value_of
 
 

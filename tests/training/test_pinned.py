@@ -15,11 +15,11 @@ from heartfelt.predictors.trained.feature_cache import FeatureCache
 from heartfelt.serialization import to_json
 from heartfelt.stats.estimate import Estimate
 from heartfelt.training import RECIPES, Material, Score, Trained, TrainOptions, evaluate, gather, train
-from heartfelt.training import fitting as fitting_module
-from heartfelt.training.calibrating import Domains, Places, conformal, width_of
-from heartfelt.training.fitting import choose, folds
-from heartfelt.training.grouping import Grouping, near_duplicates
-from heartfelt.training.training import error_parts
+from heartfelt.training.heads import fitting as fitting_module
+from heartfelt.training.heads.calibrating import Domains, Places, conformal, width_of
+from heartfelt.training.heads.fitting import choose, folds
+from heartfelt.scoring.grouping import Grouping, near_duplicates
+from heartfelt.training.heads.training import error_parts
 from tests.training.studies import planted
 
 GOLDEN = Path(__file__).parent / "golden.json"

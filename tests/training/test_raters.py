@@ -7,7 +7,7 @@ import pytest
 
 from heartfelt.predictors.trained.answers import AnswerSpread, crps, crps_expected, shares
 from heartfelt.streams import stream
-from heartfelt.training.raters import Answers, RaterModel, can_model, model_raters
+from heartfelt.training.heads.raters import Answers, RaterModel, can_model, model_raters
 
 RATERS, STIMULI, EACH = 40, 200, 8
 POINTS = np.arange(1.0, 10.0)

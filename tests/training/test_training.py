@@ -14,7 +14,7 @@ from heartfelt.predictors import cases, predictor_from, run
 from heartfelt.predictors.trained.feature_cache import FeatureCache
 from heartfelt.predictors.trained.folder import CARD, MODEL, ONNX, TRAINING_STIMULI, WEIGHTS
 from heartfelt.predictors.trained.model import load_trained
-from heartfelt.report.training import write_evaluation
+from heartfelt.report.pages.training import write_evaluation
 from heartfelt.training import RECIPES, Score, Trained, TrainOptions, gather, train
 from tests.training.studies import Digits, planted, value_of
 

@@ -13,9 +13,9 @@ from heartfelt.snapshot import Snapshot
 if TYPE_CHECKING:
     import polars as pl
 
-    from heartfelt.benchmark import Bench
-    from heartfelt.benchmark.bench import Models
-    from heartfelt.predictors.calls import Budget
+    from heartfelt.scoring.bench import Bench
+    from heartfelt.scoring.bench.run import Models
+    from heartfelt.predictors.execution.calls import Budget
     from heartfelt.predictors.spec import PredictorLike
     from heartfelt.progress import Progress
     from heartfelt.training import Trained
@@ -71,10 +71,10 @@ def bench(
     >>> sorted(bench.scores.models)
     ['constant', 'system-mean']
     """
-    from heartfelt.benchmark import BenchOptions, bench
+    from heartfelt.scoring.bench import BenchOptions, bench
     from heartfelt.labels import Benchmark
     from heartfelt.predictors import RunOptions, user_cache
-    from heartfelt.predictors.budgets import read_budget
+    from heartfelt.predictors.execution.budgets import read_budget
     from heartfelt.scoring import ScoreOptions, Selection
 
     only = None if questions is None else tuple(questions)
@@ -151,7 +151,7 @@ def predict(
     import polars as pl
 
     from heartfelt.predictors import RunOptions
-    from heartfelt.predictors.budgets import read_budget
+    from heartfelt.predictors.execution.budgets import read_budget
     from heartfelt.screening import Panel
 
     limit = None if budget is None else read_budget(budget)
@@ -170,7 +170,7 @@ def predict(
             asked = cases(snapshot, items=items, compares=predictor.compares)
             return run(predictor, asked, folder, asking, progress).table
 
-    from heartfelt.predictors.media_files import FileOptions, predict_files
+    from heartfelt.predictors.files.media_files import FileOptions, predict_files
 
     options = FileOptions(
         questions=tuple(questions or ()),

@@ -69,7 +69,7 @@ def plan(
 
     Examples
     --------
-    >>> from heartfelt.make.starter import StarterOptions, start_study
+    >>> from heartfelt.stimuli.starter import StarterOptions, start_study
     >>> started = start_study("aimoclips", "planned", StarterOptions(media=False))
     >>> plan = heartfelt.plan("planned", ratings=[6], effect=2.0, studies=20, policy="flag-only")
     >>> print(plan.answers.raters)

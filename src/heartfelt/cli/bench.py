@@ -29,7 +29,7 @@ from heartfelt.errors import InputError
 from heartfelt.wording import money, plural
 
 if TYPE_CHECKING:
-    from heartfelt.benchmark import Bench
+    from heartfelt.scoring.bench import Bench
     from heartfelt.labels import Benchmark
     from heartfelt.scoring import Scores
     from heartfelt.snapshot import Snapshot
@@ -111,11 +111,11 @@ def bench(
     ] = 0.9,
 ) -> None:
     """Ask predictors about everything that was rated, and score them against the labels and their ceiling."""
-    from heartfelt.benchmark import BenchOptions
-    from heartfelt.benchmark.earlier import RUNS
+    from heartfelt.scoring.bench import BenchOptions
+    from heartfelt.scoring.bench.earlier import RUNS
     from heartfelt.formats.format import system_scores
     from heartfelt.predictors import RunOptions, user_cache
-    from heartfelt.predictors.budgets import read_budget, with_other_runs
+    from heartfelt.predictors.execution.budgets import read_budget, with_other_runs
     from heartfelt.predictors.spec import check_extras
     from heartfelt.report.bench.write import run_bench
     from heartfelt.scoring import ScoreOptions, Selection

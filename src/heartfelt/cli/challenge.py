@@ -14,7 +14,7 @@ from heartfelt.serialization import dumps
 from heartfelt.wording import plural
 
 if TYPE_CHECKING:
-    from heartfelt.benchmark.pinned import Verification
+    from heartfelt.scoring.bench.pinned import Verification
 
 _SHOWN = 8
 """Differences that are listed one by one."""
@@ -57,8 +57,8 @@ def score(
     ] = 0.9,
 ) -> None:
     """Score a file of predictions against a frozen benchmark, with the same numbers on every machine."""
-    from heartfelt.benchmark.pinned import read_manifest, score_pinned
-    from heartfelt.benchmark.pinned import verify as compare
+    from heartfelt.scoring.bench.pinned import read_manifest, score_pinned
+    from heartfelt.scoring.bench.pinned import verify as compare
     from heartfelt.scoring import ScoreOptions
 
     options = ScoreOptions(
@@ -148,10 +148,10 @@ def serve_benchmark(
     ] = None,
 ) -> None:
     """Score submissions over HTTP against hidden labels, without giving the labels away."""
-    from heartfelt.challenge.challenge import Challenge, ChallengeOptions
-    from heartfelt.challenge.guard import HostOptions
-    from heartfelt.challenge.ledger import Limits
-    from heartfelt.challenge.server import serve_challenge
+    from heartfelt.web.challenge.challenge import Challenge, ChallengeOptions
+    from heartfelt.web.challenge.guard import HostOptions
+    from heartfelt.publishing.submissions.ledger import Limits
+    from heartfelt.web.challenge.server import serve_challenge
 
     options = ChallengeOptions(part, step, Limits(per_day, in_all), megabytes, public_share=public_share)
     challenge = Challenge(_inner(folder), options, ledger=ledger)
@@ -202,8 +202,8 @@ def team(
     ledger: _Ledger = None,
 ) -> None:
     """List teams and their members, give out tokens, or make them invalid. Limits and scores are per team."""
-    from heartfelt.challenge.challenge import LEDGER
-    from heartfelt.challenge.ledger import Ledger
+    from heartfelt.web.challenge.challenge import LEDGER
+    from heartfelt.publishing.submissions.ledger import Ledger
     from heartfelt.errors import InputError
 
     inner = _inner(folder)
@@ -238,9 +238,9 @@ def close(
     ledger: _Ledger = None,
 ) -> None:
     """End a challenge: no more submissions, and every team scored once, exactly, on the final part."""
-    from heartfelt.challenge.final import close as closed
-    from heartfelt.challenge.final import reopened, write_final
-    from heartfelt.challenge.pages import final_page
+    from heartfelt.web.challenge.final import close as closed
+    from heartfelt.web.challenge.final import reopened, write_final
+    from heartfelt.web.challenge.pages import final_page
 
     inner = _inner(folder)
     made = reopened(inner, ledger)
@@ -272,7 +272,7 @@ def submissions(
     as_json: AsJson = False,
 ) -> None:
     """List your team's submissions to a challenge, or choose the one that counts in the end."""
-    from heartfelt.challenge.client import choose_final, own_submissions
+    from heartfelt.web.challenge.client import choose_final, own_submissions
 
     if choose is not None:
         choose_final(url, token, choose)

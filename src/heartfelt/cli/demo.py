@@ -23,7 +23,7 @@ from heartfelt.progress import Progress
 
 if TYPE_CHECKING:
     from heartfelt.analysis import Analysis
-    from heartfelt.make.prompts import Prompt
+    from heartfelt.stimuli.prompts.prompt import Prompt
     from heartfelt.report.page import Section
     from heartfelt.snapshot import Snapshot
     from heartfelt.study import Study
@@ -60,10 +60,10 @@ class Demo:
 
 def plan(demo: Demo, progress: Progress) -> str:
     """A small study of what clips convey, without its clips yet, and what it will show: simulated before anybody rates."""
-    from heartfelt.make.starter import StarterOptions, start_study
+    from heartfelt.stimuli.starter import StarterOptions, start_study
     from heartfelt.planning import PlanOptions, plan_study
     from heartfelt.report import write_plan
-    from heartfelt.report.planning import plan_section
+    from heartfelt.report.pages.planning import plan_section
     from heartfelt.study.recipes import reference_recipe
 
     started = StarterOptions(per_cell=1, media=False, seed=demo.seed, design=DESIGN)
@@ -78,7 +78,7 @@ def plan(demo: Demo, progress: Progress) -> str:
 def make(demo: Demo, progress: Progress) -> str:
     """The clips, by the built-in synthesiser in the place of four systems, as make.yaml says."""
     from heartfelt.files import write_text
-    from heartfelt.generation import MakeOptions, make_study
+    from heartfelt.stimuli import MakeOptions, make_study
     from heartfelt.study import load_study
 
     folder = demo.folder / "study"
@@ -93,9 +93,9 @@ def make(demo: Demo, progress: Progress) -> str:
 
 def prepare(demo: Demo, progress: Progress) -> str:
     """Every clip cropped and brought to the same loudness; how systems differed before and after."""
-    from heartfelt.make.prepared import PrepareOptions
-    from heartfelt.make.preparing import prepare as run
-    from heartfelt.report.preparation import preparation_section, write_preparation
+    from heartfelt.stimuli.preparation.prepared import PrepareOptions
+    from heartfelt.stimuli.preparation.preparing import prepare as run
+    from heartfelt.report.pages.preparation import preparation_section, write_preparation
 
     options = PrepareOptions(seconds=CROP_SECONDS, between=(0.0, 1.0), rate=None, format=".flac")
     done = run(demo.folder / "study", options, progress)
@@ -107,7 +107,7 @@ def prepare(demo: Demo, progress: Progress) -> str:
 
 def collect(demo: Demo, progress: Progress) -> str:
     """Simulated raters, some of them careless, who come in by the study's own web pages."""
-    from heartfelt.make.generators.music import MUSIC_SYSTEMS
+    from heartfelt.stimuli.synthesis.music import MUSIC_SYSTEMS
     from heartfelt.simulate import RaterMix, TruthOptions
     from heartfelt.web.rehearsal import RehearsalOptions, rehearse
 
@@ -132,7 +132,7 @@ def freeze(demo: Demo, _: Progress) -> str:
 def compare(demo: Demo, progress: Progress) -> str:
     """A small arena of the same systems: people compare two clips at a time, the next pair where it tells most."""
     from heartfelt.analysis import AnalyzeOptions, analyze
-    from heartfelt.make.starter import StarterOptions, start_study
+    from heartfelt.stimuli.starter import StarterOptions, start_study
     from heartfelt.report import write_analysis
     from heartfelt.simulate import RaterMix
     from heartfelt.web.rehearsal import RehearsalOptions, rehearse
@@ -152,8 +152,8 @@ def verify(demo: Demo, progress: Progress) -> str:
     """A small study of images: machines draft fields, simulated people judge the images and verify the drafts."""
     from heartfelt.analysis import AnalyzeOptions, analyze
     from heartfelt.collect import CollectOptions
-    from heartfelt.drafts import draft_from_pixels
-    from heartfelt.make.starter import STARTERS, StarterOptions, start_study
+    from heartfelt.predictors.drafts import draft_from_pixels
+    from heartfelt.stimuli.starter import STARTERS, StarterOptions, start_study
     from heartfelt.report import write_analysis
     from heartfelt.simulate import RaterMix, VerifierMix
     from heartfelt.study.recipes import drafted_recipe
@@ -217,8 +217,8 @@ def analyse(demo: Demo, progress: Progress) -> str:
 
 def predict(demo: Demo, progress: Progress) -> str:
     """What a model trained on real ratings hears in the same clips, next to what the raters answered."""
-    from heartfelt.conveyance import convey
-    from heartfelt.report.conveyance import write_conveyance
+    from heartfelt.scoring.conveyance import convey
+    from heartfelt.report.pages.conveyance import write_conveyance
 
     try:
         conveyed = convey(demo.folder / "snapshot", progress=progress)
@@ -232,7 +232,7 @@ def predict(demo: Demo, progress: Progress) -> str:
 
 def score(demo: Demo, progress: Progress) -> str:
     """What knowing only the system, only the cell, or one more person gives, under the ceiling."""
-    from heartfelt.benchmark import BenchOptions
+    from heartfelt.scoring.bench import BenchOptions
     from heartfelt.report.bench.write import run_bench
     from heartfelt.scoring import ScoreOptions
 
@@ -270,7 +270,7 @@ def publish(demo: Demo, progress: Progress) -> str:
 
 def show(demo: Demo, progress: Progress) -> str:
     """The benchmark as a static site: leaderboards, a page per model and per clip, how to submit."""
-    from heartfelt.site import SiteOptions, write_site
+    from heartfelt.report.site import SiteOptions, write_site
 
     options = SiteOptions(title="The demo's benchmark", release=demo.folder / "published")
     site = write_site(demo.folder / "bench", demo.folder / "site", options, progress)

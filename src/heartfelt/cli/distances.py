@@ -12,7 +12,7 @@ from heartfelt.cli.command import out as screen
 from heartfelt.files import must_be_free
 
 if TYPE_CHECKING:
-    from heartfelt.scoring.distances import Distances
+    from heartfelt.scoring.set_distances.systems import Distances
 
 
 @app.command()
@@ -64,10 +64,10 @@ def distances(
     seed: Annotated[int, typer.Option(help="Seed of all resampling.")] = 0,
 ) -> None:
     """Measure how far each system's stimuli lie from a reference set, and whether people's means follow."""
-    from heartfelt.report.distances import write_distances
-    from heartfelt.scoring.distances import DistanceOptions
-    from heartfelt.scoring.distances import distances as run
-    from heartfelt.scoring.stimulus_sets import is_data
+    from heartfelt.report.pages.distances import write_distances
+    from heartfelt.scoring.set_distances.systems import DistanceOptions
+    from heartfelt.scoring.set_distances.systems import distances as run
+    from heartfelt.scoring.set_distances.stimulus_sets import is_data
     from heartfelt.screening import screen as screened
     from heartfelt.snapshot import Snapshot
 

@@ -25,7 +25,7 @@ from heartfelt.serialization import dumps
 from heartfelt.wording import money, number, percent, plural, share
 
 if TYPE_CHECKING:
-    from heartfelt.drafts import Drafting, DraftPlan
+    from heartfelt.predictors.drafts import Drafting, DraftPlan
 
 
 @app.command()
@@ -67,11 +67,11 @@ def draft(
     as_json: AsJson = False,
 ) -> None:
     """Let machines fill in the questions that people verify: pixels, built-in models, a language model, or a file."""
-    from heartfelt.drafts import DraftOptions, plan_drafts
-    from heartfelt.drafts import draft as run
-    from heartfelt.drafts.drafting import GIVE_UP_AFTER
+    from heartfelt.predictors.drafts import DraftOptions, plan_drafts
+    from heartfelt.predictors.drafts import draft as run
+    from heartfelt.predictors.drafts.drafting import GIVE_UP_AFTER
     from heartfelt.predictors import RunOptions, user_cache
-    from heartfelt.predictors.budgets import read_budget
+    from heartfelt.predictors.execution.budgets import read_budget
 
     options = DraftOptions(
         tuple(field or ()),

@@ -16,7 +16,7 @@ from heartfelt.errors import InputError, suggestion
 from heartfelt.wording import number, plural
 
 if TYPE_CHECKING:
-    from heartfelt.experiments.running import Plan, PlannedCell
+    from heartfelt.training.experiments.running import Plan, PlannedCell
     from heartfelt.progress import Progress
     from heartfelt.snapshot import Snapshot
 
@@ -112,7 +112,7 @@ def experiment(
     gpus: Gpus = None,
 ) -> None:
     """Run what is missing of an experiment and write its table, results, figures and page."""
-    from heartfelt.experiments import (
+    from heartfelt.training.experiments import (
         KINDS,
         ExperimentOptions,
         expected_seconds,
@@ -126,11 +126,11 @@ def experiment(
         run_plan,
         run_sweep,
     )
-    from heartfelt.experiments.cells import CellStore
-    from heartfelt.experiments.comparing import SHARES
-    from heartfelt.experiments.sweeping import SweepPlan
+    from heartfelt.training.experiments.cells import CellStore
+    from heartfelt.training.experiments.comparing import SHARES
+    from heartfelt.training.experiments.sweeping import SweepPlan
     from heartfelt.predictors import ENGINES
-    from heartfelt.report.experiments import PAGE, markdown_table, write_experiment
+    from heartfelt.report.pages.experiments import PAGE, markdown_table, write_experiment
 
     if kind not in KINDS:
         raise InputError(f"No experiment is called '{kind}'.", suggestion(kind, KINDS, "Experiments"))

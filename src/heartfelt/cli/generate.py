@@ -17,8 +17,8 @@ from heartfelt.wording import listed, money, number, plural
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from heartfelt.generation import Forecast, Making
-    from heartfelt.generation.licences import LicenceNotice
+    from heartfelt.stimuli import Forecast, Making
+    from heartfelt.stimuli.generation.licences import LicenceNotice
 
 _SHOWN = 8
 
@@ -58,8 +58,8 @@ def make(
 ) -> None:
     """Make a study's stimuli with the generators that its make.yaml names; run again to continue."""
     from heartfelt.collect.stored import has_collected
-    from heartfelt.generation import MakeOptions, forecast_make, make_study
-    from heartfelt.generation.devices import parse_devices
+    from heartfelt.stimuli import MakeOptions, forecast_make, make_study
+    from heartfelt.stimuli.generation.devices import parse_devices
 
     parse_devices(device)
     options = MakeOptions(
@@ -93,7 +93,7 @@ def make(
 
 def _accept(needed: tuple[LicenceNotice, ...], accepted: bool) -> None:
     """Show licences that were not accepted yet, and ask."""
-    from heartfelt.generation.licences import accept, unaccepted
+    from heartfelt.stimuli.generation.licences import accept, unaccepted
 
     new = unaccepted(needed)
     if not new:
@@ -123,7 +123,7 @@ def _grid(title: str, *numbers: str) -> Table:
 
 
 def _cost_limit(text: str) -> float:
-    from heartfelt.predictors.budgets import read_budget
+    from heartfelt.predictors.execution.budgets import read_budget
 
     budget = read_budget(text)
     if budget.unit == "tokens":

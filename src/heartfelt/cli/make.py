@@ -13,8 +13,8 @@ from heartfelt.serialization import dumps
 from heartfelt.wording import interval, listed, number, plural
 
 if TYPE_CHECKING:
-    from heartfelt.make.prepared import PrepareOptions, VocalCheck
-    from heartfelt.make.prompt_sets import PromptCoverage, PromptSet
+    from heartfelt.stimuli.preparation.prepared import PrepareOptions, VocalCheck
+    from heartfelt.stimuli.prompts.prompt_sets import PromptCoverage, PromptSet
 
 N = TypeVar("N", int, float)
 
@@ -45,7 +45,7 @@ def intents(
 ) -> None:
     """Choose emotion words by their valence and arousal, as many in every quadrant."""
     from heartfelt.files import write_text
-    from heartfelt.make.intents import choose_intents, intents_yaml, published_norms, read_norms
+    from heartfelt.stimuli.prompts.intents import choose_intents, intents_yaml, published_norms, read_norms
 
     known = published_norms() if norms is None else read_norms(norms, _limits(limits))
     chosen = choose_intents(known, _lines(words), per_quadrant=per_quadrant, margin=margin, by=by, seed=seed)
@@ -127,7 +127,7 @@ def prompts(
     """Look over the prompts: lengths, what they cover, duplicates; and deal them to systems."""
     from heartfelt.files import write_text
     from heartfelt.formats.delimited import csv_text
-    from heartfelt.make.prompt_sets import ASPECTS, coverage, dealt, read_aspects, read_prompts
+    from heartfelt.stimuli.prompts.prompt_sets import ASPECTS, coverage, dealt, read_aspects, read_prompts
 
     read = read_prompts(source)
     covered = coverage(read, ASPECTS if aspects is None else read_aspects(aspects))
@@ -213,9 +213,9 @@ def prepare(
     """Crop, level and convert every stimulus, check it, and test whether systems differ in loudness, length, brightness."""
     from heartfelt.collect.stored import has_collected
     from heartfelt.files import must_be_free
-    from heartfelt.make.prepared import PrepareOptions
-    from heartfelt.make.preparing import prepare as run
-    from heartfelt.report.preparation import difference_words, write_preparation
+    from heartfelt.stimuli.preparation.prepared import PrepareOptions
+    from heartfelt.stimuli.preparation.preparing import prepare as run
+    from heartfelt.report.pages.preparation import difference_words, write_preparation
 
     if report_to is not None:
         must_be_free(report_to)
@@ -258,7 +258,7 @@ def _vocal_check(options: PrepareOptions) -> VocalCheck | None:
     """What listens for voices, its weights fetched before the first clip is touched."""
     if options.content != "instrumental":
         return None
-    from heartfelt.models.vocals import vocal_check
+    from heartfelt.stimuli.preparation.vocals import vocal_check
 
     return vocal_check()
 

@@ -46,7 +46,7 @@ def site(
     ] = None,
 ) -> None:
     """Build a static site of benches: leaderboards, a page per model and per stimulus, how to submit."""
-    from heartfelt.site import SiteOptions, write_site
+    from heartfelt.report.site import SiteOptions, write_site
 
     options = SiteOptions(title, release, hold_out, submit_to, copy_media, stimuli)
     with progress_bar(f"reading {source}") as report:
@@ -88,7 +88,7 @@ def view(
     ] = None,
 ) -> None:
     """Look at what models answered: media, what was sent, raw and parsed answers, retries and labels, offline."""
-    from heartfelt.site.viewer import ViewOptions, write_view
+    from heartfelt.report.site.viewer import ViewOptions, write_view
 
     options = ViewOptions(release, site)
     with progress_bar(f"reading {run}") as report:

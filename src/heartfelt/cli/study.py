@@ -28,8 +28,8 @@ def new(
     seed: Annotated[int | None, typer.Option(help="Seed of the study; the recipe's own if left out.")] = None,
 ) -> None:
     """Start a study from a published design: a folder that is valid and ready to run."""
-    from heartfelt.drafts import draft_from_pixels
-    from heartfelt.make.starter import StarterOptions, start_study
+    from heartfelt.predictors.drafts import draft_from_pixels
+    from heartfelt.stimuli.starter import StarterOptions, start_study
 
     with progress_bar(f"starting {folder}") as report:
         made = start_study(recipe, folder, StarterOptions(per_cell=per_cell, media=media, seed=seed), report)
@@ -131,8 +131,8 @@ def _instruments(opened: OpenStudy) -> Iterator[str]:
 
 def _to_make(folder: Path) -> tuple[int, list[str]]:
     """How many stimuli a make.yaml asks for that are not made yet, and what is in the way; its mistakes are errors."""
-    from heartfelt.generation import forecast_make, load_make
-    from heartfelt.generation.make_file import MAKE_FILE
+    from heartfelt.stimuli import forecast_make, load_make
+    from heartfelt.stimuli.generation.make_file import MAKE_FILE
 
     if not (folder / MAKE_FILE).is_file():
         return 0, []

@@ -23,7 +23,7 @@ from heartfelt.errors import InputError
 from heartfelt.extras import require_extra
 
 if TYPE_CHECKING:
-    from heartfelt.finetuning import FineTuneOptions
+    from heartfelt.training.finetuning import FineTuneOptions
 
 _Sources = Annotated[
     list[Path],
@@ -106,7 +106,7 @@ def train(
 ) -> None:
     """Train a model, or only evaluate its recipe."""
     from heartfelt.files import must_be_free
-    from heartfelt.finetuning import FineTuneOptions, is_fine_tuning
+    from heartfelt.training.finetuning import FineTuneOptions, is_fine_tuning
 
     must_be_free(out)
     with_model = context.info_name == "train"
@@ -143,10 +143,10 @@ def train(
             "Give one, or use a fine-tuning recipe.",
         )
     from heartfelt.files import whole_folder
-    from heartfelt.report.training import write_evaluation
+    from heartfelt.report.pages.training import write_evaluation
     from heartfelt.training import TrainOptions
     from heartfelt.training import train as run
-    from heartfelt.training.card import evaluation_table
+    from heartfelt.training.heads.card import evaluation_table
 
     kinds = tuple(part.strip() for part in heads.split(",") if part.strip())
     chosen = TrainOptions(recipe, policy, kinds, seed, group=group, split=split, embedding=embedding)
@@ -200,7 +200,7 @@ def _export(
     sources: list[Path], options: FineTuneOptions, out: Path, format: str | None, mapped: dict[str, str]
 ) -> None:
     from heartfelt.files import whole_folder
-    from heartfelt.finetuning.chat.export import export_chat_training
+    from heartfelt.training.finetuning.chat.export import export_chat_training
 
     with progress_bar(f"reading {sources[0]}") as report:
         snapshots = [read_source(source, format, mapped, report) for source in sources]
@@ -222,9 +222,9 @@ def _fine_tune(
     resume: bool,
 ) -> None:
     from heartfelt.files import whole_folder
-    from heartfelt.finetuning import fine_tune
-    from heartfelt.finetuning.card import score_table
-    from heartfelt.report.finetuning import write_training_report
+    from heartfelt.training.finetuning import fine_tune
+    from heartfelt.training.finetuning.card import score_table
+    from heartfelt.report.pages.finetuning import write_training_report
 
     checkpoints = checkpoints_of(out)
     if resume and not checkpoints.is_dir():

@@ -62,8 +62,8 @@ def words(
 ) -> None:
     """Count the words of texts and measure how varied they are, next to other texts."""
     from heartfelt.files import must_be_free
-    from heartfelt.report.words import WordStatistics, markdown, write_words
-    from heartfelt.scoring.captions import caption_scores
+    from heartfelt.report.pages.words import WordStatistics, markdown, write_words
+    from heartfelt.scoring.tasks.captions import caption_scores
     from heartfelt.stats.diversity import compared
 
     must_be_free(out)

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal, Self
 import polars as pl
 
 from heartfelt.errors import HeartfeltError, InputError
-from heartfelt.predictors.calls import Call
+from heartfelt.predictors.execution.calls import Call
 from heartfelt.registry import Registry
 from heartfelt.tables import LEDGER, Column, Contract
 

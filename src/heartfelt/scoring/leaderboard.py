@@ -10,7 +10,7 @@ import polars as pl
 from heartfelt import __version__
 from heartfelt.scoring.compare import Entrant, compare, ranks
 from heartfelt.scoring.details import TaskDetails
-from heartfelt.scoring.parts import Parts
+from heartfelt.scoring.calibration.parts import Parts
 from heartfelt.scoring.scores import UNTESTED, Comparison, Coverage, ModelInfo, Rank, Score, Scores, Task
 
 

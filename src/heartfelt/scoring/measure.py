@@ -15,7 +15,7 @@ from heartfelt.labels.labels import PUBLISHED
 from heartfelt.scoring.details import ModelDetails
 from heartfelt.scoring.metrics import METRICS, Chance, chance_of, converted
 from heartfelt.scoring.options import ScoreOptions
-from heartfelt.scoring.pair_ceilings import ceilings_of, mean_ceiling, one_rater, strength_ceilings
+from heartfelt.scoring.tasks.pair_ceilings import ceilings_of, mean_ceiling, one_rater, strength_ceilings
 from heartfelt.scoring.scores import Score, Task
 from heartfelt.scoring.sheet import Flags, Sheet, yes
 from heartfelt.scoring.truth import ITEM, NO_RATINGS, Truth

@@ -12,22 +12,22 @@ from heartfelt.errors import InputError
 from heartfelt.labels import Benchmark, Labels
 from heartfelt.predictors.predictor import PREDICTIONS
 from heartfelt.progress import Progress
-from heartfelt.scoring.binary import binary
-from heartfelt.scoring.by_part import ByPart, cells_of
-from heartfelt.scoring.categories import categories, ordinal
-from heartfelt.scoring.choices import answers_to, choices
+from heartfelt.scoring.tasks.binary import binary
+from heartfelt.scoring.calibration.by_part import ByPart, cells_of
+from heartfelt.scoring.tasks.categories import categories, ordinal
+from heartfelt.scoring.tasks.choices import answers_to, choices
 from heartfelt.scoring.compare import OTHER_LABELS, Entrant, compare, ranks
 from heartfelt.scoring.details import TaskDetails
 from heartfelt.scoring.measure import Marked, Measure
 from heartfelt.scoring.metrics import METRICS, Kind
-from heartfelt.scoring.numbers import numbers, strengths
+from heartfelt.scoring.tasks.numbers import numbers, strengths
 from heartfelt.scoring.options import ScoreOptions
-from heartfelt.scoring.pairs import pair_sheet, strength_sheet
-from heartfelt.scoring.parts import Calibration, PartError, Parts, Worth
+from heartfelt.scoring.tasks.pairs import pair_sheet, strength_sheet
+from heartfelt.scoring.calibration.parts import Calibration, PartError, Parts, Worth
 from heartfelt.scoring.scores import Comparison, Coverage, ModelInfo, Rank, Score, Scores, Slice, Task
 from heartfelt.scoring.sheet import Sheet, sheet_of
-from heartfelt.scoring.texts import texts
-from heartfelt.scoring.traces import trace_sheet, traces
+from heartfelt.scoring.tasks.texts import texts
+from heartfelt.scoring.tasks.traces import trace_sheet, traces
 from heartfelt.scoring.truth import ITEM, Truth, tasks_of, truth_of
 from heartfelt.snapshot import Snapshot
 from heartfelt.study.model import say

@@ -13,13 +13,13 @@ from typing import Literal, TypeAlias
 import polars as pl
 
 from heartfelt import __version__
-from heartfelt.predictors.calls import Usage
-from heartfelt.predictors.repeats import SelfConsistency
+from heartfelt.predictors.execution.calls import Usage
+from heartfelt.predictors.execution.repeats import SelfConsistency
 from heartfelt.representation import ShortRepr
 from heartfelt.scoring.details import TaskDetails
 from heartfelt.scoring.metrics import FAILURES, HEADLINES, Kind, MetricInfo
 from heartfelt.scoring.options import ScoreOptions
-from heartfelt.scoring.parts import Parts
+from heartfelt.scoring.calibration.parts import Parts
 from heartfelt.stats.estimate import Estimate
 from heartfelt.wording import spaced
 

@@ -12,9 +12,9 @@ from heartfelt.labels import Benchmark, Labels, first_answers, labels
 from heartfelt.labels.buckets import buckets, forced, has_sides
 from heartfelt.labels.strengths import Of
 from heartfelt.media.probe import AT_HAND, MADE_AT
-from heartfelt.predictors.sets import COMPARED
+from heartfelt.predictors.answers.sets import COMPARED
 from heartfelt.scoring.options import ScoreOptions, Selection
-from heartfelt.scoring.pair_truth import PairTruth, pair_truth
+from heartfelt.scoring.tasks.pair_truth import PairTruth, pair_truth
 from heartfelt.scoring.scores import Task
 from heartfelt.scoring.sound import with_sound
 from heartfelt.snapshot import Snapshot

@@ -18,7 +18,7 @@ from types import MappingProxyType
 import polars as pl
 
 from heartfelt.errors import require
-from heartfelt.make.conveyance import Conveyance
+from heartfelt.simulate.conveyed_emotion import Conveyance
 from heartfelt.streams import stream
 from heartfelt.tables import need_columns
 

@@ -13,12 +13,12 @@ if TYPE_CHECKING:
     import polars as pl
 
     from heartfelt.analysis import Analysis
-    from heartfelt.benchmark import Bench
-    from heartfelt.benchmark.bench import Models
+    from heartfelt.scoring.bench import Bench
+    from heartfelt.scoring.bench.run import Models
     from heartfelt.labels import Labels
     from heartfelt.predictors.spec import PredictorLike
     from heartfelt.publishing.publish import Published
-    from heartfelt.scoring.distances import Distances
+    from heartfelt.scoring.set_distances.systems import Distances
     from heartfelt.screening import Panel
     from heartfelt.training import Trained
 
@@ -52,7 +52,7 @@ class Shortcuts:
 
     def distances(self, embedding: str, **options: Any) -> Distances:
         """``heartfelt.distances`` of this snapshot's systems."""
-        from heartfelt.scoring.distance_function import distances
+        from heartfelt.scoring.set_distances.distance_function import distances
 
         return distances(self, embedding, **options)
 

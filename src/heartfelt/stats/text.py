@@ -1,7 +1,7 @@
 """Texts: how close captions are to what raters wrote, and how rich their words are.
 
 The words of a text are in lower case, without punctuation. BLEU, ROUGE-L and CIDEr-D follow the definitions of the COCO caption
-evaluation, on these words. METEOR and SPICE run through their authors' programs: :mod:`heartfelt.scoring.java_captions`.
+evaluation, on these words. METEOR and SPICE run through their authors' programs: :mod:`heartfelt.scoring.tasks.java_captions`.
 
 *BLEU* (Papineni et al. 2002): how many n-grams of the candidates occur in a reference, over the whole corpus. Matches are
 clipped at the most often the n-gram occurs in one reference; the reference nearest in length (the shorter of two equally near)

@@ -1,8 +1,8 @@
 """Training: heads on frozen embeddings, chosen on inner folds only, with an honest evaluation."""
 
-from heartfelt.training.evaluating import Evaluation, Score, evaluate
-from heartfelt.training.material import RECIPES, Material, Recipe, gather
-from heartfelt.training.training import Trained, TrainOptions, train
+from heartfelt.training.heads.evaluating import Evaluation, Score, evaluate
+from heartfelt.training.heads.material import RECIPES, Material, Recipe, gather
+from heartfelt.training.heads.training import Trained, TrainOptions, train
 
 __all__ = [
     "RECIPES",

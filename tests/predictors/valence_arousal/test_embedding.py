@@ -13,8 +13,8 @@ import pytest
 import scipy.fft
 import soundfile
 
-from heartfelt.models.mel import RATE
-from heartfelt.models.musicnn import log_mel, log_power, mel_power_of
+from heartfelt.predictors.networks.mel import RATE
+from heartfelt.predictors.networks.musicnn import log_mel, log_power, mel_power_of
 from heartfelt.predictors.trained import sound_features as features
 from heartfelt.predictors.trained.embeddings import (
     EMBEDDINGS,
@@ -26,7 +26,7 @@ from heartfelt.predictors.trained.embeddings import (
 )
 from heartfelt.predictors.trained.products import product
 from heartfelt.predictors.trained.sound_features import SIGNAL_NAMES, signal_features
-from heartfelt.predictors.valence_arousal import SHIPPED
+from heartfelt.predictors.trained.valence_arousal import SHIPPED
 from heartfelt.streams import stream
 
 Array = npt.NDArray[np.float32]

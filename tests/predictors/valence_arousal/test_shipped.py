@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from heartfelt.predictors import cases, predictor_from, run
-from heartfelt.predictors.valence_arousal import SHIPPED, shipped
+from heartfelt.predictors.trained.valence_arousal import SHIPPED, shipped
 from heartfelt.serialization import from_json
 from heartfelt.training import Score
-from heartfelt.training.card import evaluation_table
+from heartfelt.training.heads.card import evaluation_table
 from tests.docs.reference import settings_pages
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "valence-arousal.md"
@@ -86,7 +86,7 @@ def test_a_few_real_ratings_and_the_head_beat_the_ratings_alone(shared_data: Pat
     import polars as pl
 
     import heartfelt
-    from heartfelt.conveyance import Evidence, predicted_conveyance
+    from heartfelt.scoring.conveyance import Evidence, predicted_conveyance
     from heartfelt.labels import first_answers
     from heartfelt.screening import screen
     from heartfelt.serialization import to_json

@@ -11,15 +11,15 @@ import pytest
 import soundfile
 
 import heartfelt
-from heartfelt.make.generators.speech import VOICE_SYSTEMS, render_voice
+from heartfelt.stimuli.synthesis.speech import VOICE_SYSTEMS, render_voice
 from heartfelt.media.sound import CANCELS, SoundFile, decode, loudest_if_cancelling
 from heartfelt.predictors import Ask, Case, Media, predictor_from, run
 from heartfelt.predictors.trained.embeddings import Music, MusicLevelled
-from heartfelt.predictors.valence_arousal import shipped
+from heartfelt.predictors.trained.valence_arousal import shipped
 from heartfelt.serialization import from_json
 from heartfelt.streams import stream
 from heartfelt.study.scale import Points
-from heartfelt.training.evaluating import Score
+from heartfelt.training.heads.evaluating import Score
 from tests.predictors.file_answers import by_stem
 
 RATE = 22_050

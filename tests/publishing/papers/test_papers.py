@@ -22,8 +22,8 @@ from heartfelt.cli import main
 from heartfelt.clock import fixed_clock
 from heartfelt.collect.reading import freeze, tables
 from heartfelt.errors import DamagedError
-from heartfelt.generation.manifest import PROVENANCE
-from heartfelt.make.prepared import PreparedStimulus
+from heartfelt.stimuli.generation.manifest import PROVENANCE
+from heartfelt.stimuli.preparation.prepared import PreparedStimulus
 from heartfelt.publishing.anonymity.media import media_table
 from heartfelt.publishing.columns import UNDESCRIBED, about_column
 from heartfelt.publishing.layouts import LAYOUTS

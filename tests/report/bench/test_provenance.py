@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from heartfelt import __version__
-from heartfelt.benchmark import BenchOptions, model_info
+from heartfelt.scoring.bench import BenchOptions, model_info
 from heartfelt.labels import labels
 from heartfelt.predictors import PredictorInfo, Run, predictor_from
 from heartfelt.predictors.trained.predictor import TrainedPredictor

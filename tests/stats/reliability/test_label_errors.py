@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from heartfelt.scoring.parts import Compared, PartError, part_errors
+from heartfelt.scoring.calibration.parts import Compared, PartError, part_errors
 from heartfelt.stats.reliability.label_errors import LabelErrors
 from heartfelt.stats.triples import Floats, Ints
 

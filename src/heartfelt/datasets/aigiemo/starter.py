@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from heartfelt.make.generators import SynthImage
-from heartfelt.make.generators.image import look
-from heartfelt.make.prompts import Prompt, prompts_for
-from heartfelt.make.starter import STARTERS, Planned, Sketch
+from heartfelt.stimuli.synthesis import SynthImage
+from heartfelt.stimuli.synthesis.image import look
+from heartfelt.stimuli.prompts.prompt import Prompt, prompts_for
+from heartfelt.stimuli.starter import STARTERS, Planned, Sketch
 from heartfelt.study.recipes import recipe_study
 
 IMAGE_STYLES = {

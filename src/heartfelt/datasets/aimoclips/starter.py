@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from heartfelt.make.generators import SynthMusic
-from heartfelt.make.prompts import prompts_for
-from heartfelt.make.starter import MUSIC_STYLES, STARTERS, Planned, Sketch, SmallClips, comment, listed
+from heartfelt.stimuli.synthesis import SynthMusic
+from heartfelt.stimuli.prompts.prompt import prompts_for
+from heartfelt.stimuli.starter import MUSIC_STYLES, STARTERS, Planned, Sketch, SmallClips, comment, listed
 from heartfelt.study.recipes import recipe_study
 
 SECONDS = 6.0

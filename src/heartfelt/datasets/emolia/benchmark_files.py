@@ -20,7 +20,7 @@ from heartfelt.datasets.emolia.tables import spelt
 from heartfelt.files import file_names, write_text
 from heartfelt.formats.delimited import csv_text
 from heartfelt.predictors.task import ask_of
-from heartfelt.scoring.binary import HELD_OUT
+from heartfelt.scoring.tasks.binary import HELD_OUT
 from heartfelt.scoring.options import ScoreOptions
 from heartfelt.scoring.scores import Scores
 from heartfelt.scoring.truth import ITEM

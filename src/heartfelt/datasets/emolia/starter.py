@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
-from heartfelt.make.generators.speech import SynthVoice
-from heartfelt.make.prompts import Prompt, prompts_for
-from heartfelt.make.starter import STARTERS, Planned, Sketch, SmallClips
+from heartfelt.stimuli.synthesis.speech import SynthVoice
+from heartfelt.stimuli.prompts.prompt import Prompt, prompts_for
+from heartfelt.stimuli.starter import STARTERS, Planned, Sketch, SmallClips
 
 VOICE_STYLES = {"Cellar": "a low voice", "Parlour": "a middle voice", "Attic": "a high voice"}
 EMO_SECONDS = 4.0

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from heartfelt.datasets.musiceval.tunes import TunePlayer
-from heartfelt.make.generators import SynthMusic
-from heartfelt.make.prompts import Prompt
-from heartfelt.make.starter import MUSIC_STYLES, STARTERS, Planned, Sketch, SmallClips, listed
+from heartfelt.stimuli.synthesis import SynthMusic
+from heartfelt.stimuli.prompts.prompt import Prompt
+from heartfelt.stimuli.starter import MUSIC_STYLES, STARTERS, Planned, Sketch, SmallClips, listed
 
 SECONDS = 6.0
 RATE = 16_000

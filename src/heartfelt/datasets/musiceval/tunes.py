@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from heartfelt.errors import UnknownNameError, suggestion
-from heartfelt.make.generators.voices import Tone, Voice, Wave, plucked, room, warm
-from heartfelt.make.prompts import Prompt
+from heartfelt.stimuli.synthesis.voices import Tone, Voice, Wave, plucked, room, warm
+from heartfelt.stimuli.prompts.prompt import Prompt
 from heartfelt.media.audio import Audio
 from heartfelt.streams import stream
 

@@ -21,8 +21,11 @@ import numpy.typing as npt
 
 from heartfelt.errors import InputError
 from heartfelt.media.sound import CANCELS, SoundFile, resample
-from heartfelt.models import MODELS, efficientnet, load_model, minilm, musicnn
-from heartfelt.models.mel import RATE, no_sound
+from heartfelt.predictors.weights import MODELS, load_model
+from heartfelt.predictors.networks import efficientnet
+from heartfelt.predictors.networks import minilm
+from heartfelt.predictors.networks import musicnn
+from heartfelt.predictors.networks.mel import RATE, no_sound
 from heartfelt.predictors.trained import sound_features as sound
 from heartfelt.predictors.trained.folder import BaseModel
 from heartfelt.registry import Registry

@@ -15,7 +15,7 @@ import numpy as np
 
 from heartfelt.errors import DamagedError
 from heartfelt.files import write_bytes
-from heartfelt.models.conversion.graph import Graph
+from heartfelt.predictors.weights.conversion.graph import Graph
 from heartfelt.predictors.trained.folder import ONNX, WEIGHTS
 from heartfelt.streams import stream
 

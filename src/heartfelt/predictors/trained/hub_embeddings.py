@@ -20,7 +20,7 @@ import numpy as np
 
 from heartfelt.errors import InputError
 from heartfelt.media.sound import CANCELS, SoundFile, resample
-from heartfelt.models.checkpoint import checkpoint_path, filled, open_checkpoint
+from heartfelt.predictors.weights.checkpoint import checkpoint_path, filled, open_checkpoint
 from heartfelt.predictors.trained.embeddings import (
     EMBEDDINGS,
     Array,
@@ -133,13 +133,13 @@ class Clap(_SoundEmbedding):
     @classmethod
     def load(cls) -> Any:
         """The predictor of the same name."""
-        from heartfelt.predictors.contrastive import Clap as Matcher
+        from heartfelt.predictors.measures.contrastive import Clap as Matcher
 
         return Matcher.make(cls.argument)
 
     def row(self, samples: Array) -> Array:
         """The mean of the model's own windows, with a length of 1."""
-        from heartfelt.predictors.contrastive import unit
+        from heartfelt.predictors.measures.contrastive import unit
 
         return unit(self.model.embed_samples(samples))
 
@@ -160,13 +160,13 @@ class Clip(HubEmbedding):
     @classmethod
     def load(cls) -> Any:
         """The predictor of the same name."""
-        from heartfelt.predictors.contrastive import Clip as Matcher
+        from heartfelt.predictors.measures.contrastive import Clip as Matcher
 
         return Matcher.make(cls.argument)
 
     def of(self, path: Path | str, text: str | None = None) -> Features:
         """One row."""
-        from heartfelt.predictors.contrastive import unit
+        from heartfelt.predictors.measures.contrastive import unit
 
         del text
         row = unit(self.model.embed_media(Path(path).read_bytes()))
@@ -201,9 +201,9 @@ class _Hubert:
     """MERT's weights in the library's HuBERT model, and the preprocessing its configuration asks for."""
 
     def __init__(self, where: str) -> None:
-        from heartfelt.models.devices import checked_device
-        from heartfelt.models.hub import transformers_library
-        from heartfelt.predictors.hub_model import checkpoint_identity
+        from heartfelt.predictors.weights.devices import checked_device
+        from heartfelt.predictors.weights.hub import transformers_library
+        from heartfelt.predictors.measures.hub_model import checkpoint_identity
 
         library = transformers_library(where)
         files = ("model.safetensors", "pytorch_model.bin")

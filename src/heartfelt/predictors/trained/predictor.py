@@ -11,7 +11,7 @@ import numpy as np
 
 from heartfelt.errors import HeartfeltError, InputError
 from heartfelt.media.image import image_doubts
-from heartfelt.predictors.finetuned import FineTunedPredictor, is_fine_tuned, onto
+from heartfelt.predictors.trained.finetuned import FineTunedPredictor, is_fine_tuned, onto
 from heartfelt.predictors.predictor import PREDICTORS, Ask, Case, Prediction, Predictor, PredictorInfo
 from heartfelt.predictors.trained.domain import Place
 from heartfelt.predictors.trained.embeddings import SILENT, SPEECH, Features

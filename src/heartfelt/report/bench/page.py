@@ -9,7 +9,7 @@ from typing import TypeAlias
 import polars as pl
 from markupsafe import Markup
 
-from heartfelt.predictors.sets import SEPARATOR
+from heartfelt.predictors.answers.sets import SEPARATOR
 from heartfelt.report.bench.figures import NO_CHANCE, bench_charts, rank_text
 from heartfelt.report.bench.judges import judges
 from heartfelt.report.bench.parts import agreement_by_part, part_charts

@@ -25,7 +25,7 @@ from heartfelt.report.page import Section, bullets, figure_block, folded, joined
 from heartfelt.report.palette import COLOURS, SHAPES, distinct
 from heartfelt.report.tables import Columns, PValue, Verdict, table_of
 from heartfelt.scoring import Scores
-from heartfelt.scoring.parts import ON_LINE, PROBABILITIES, Calibration, PartError, Stack, SystemBias, Worth
+from heartfelt.scoring.calibration.parts import ON_LINE, PROBABILITIES, Calibration, PartError, Stack, SystemBias, Worth
 from heartfelt.scoring.scores import Task
 from heartfelt.stats.stacking import StackWeight
 from heartfelt.wording import interval, number, p_value, spaced

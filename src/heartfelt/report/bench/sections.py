@@ -7,8 +7,8 @@ from dataclasses import fields
 
 from markupsafe import Markup
 
-from heartfelt.predictors.calls import Usage
-from heartfelt.predictors.repeats import SelfConsistency
+from heartfelt.predictors.execution.calls import Usage
+from heartfelt.predictors.execution.repeats import SelfConsistency
 from heartfelt.report.page import Section, absent, bullets, folded, joined
 from heartfelt.report.tables import CellValue, Columns, PValue, Verdict, table, table_of
 from heartfelt.scoring import Scores

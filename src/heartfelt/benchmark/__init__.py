@@ -1,5 +1,0 @@
-"""A benchmark of predictors: ask every model about everything that was rated, and score the answers."""
-
-from heartfelt.benchmark.bench import Bench, BenchOptions, bench, model_info
-
-__all__ = ["Bench", "BenchOptions", "bench", "model_info"]

@@ -1,0 +1,32 @@
+"""Whether generated clips convey what they were meant to, predicted: deviations, slopes and quadrants by system.
+
+The predictor's own error is part of every interval.
+"""
+
+from __future__ import annotations
+
+from heartfelt.scoring.conveyance.clips import Conveyed, clips_of, convey
+from heartfelt.scoring.conveyance.predicted import (
+    CellDeviation,
+    Conveyance,
+    Evidence,
+    KnownError,
+    Quadrants,
+    SystemDeviation,
+    SystemSlope,
+    predicted_conveyance,
+)
+
+__all__ = [
+    "CellDeviation",
+    "Conveyance",
+    "Conveyed",
+    "Evidence",
+    "KnownError",
+    "Quadrants",
+    "SystemDeviation",
+    "SystemSlope",
+    "clips_of",
+    "convey",
+    "predicted_conveyance",
+]
