@@ -187,10 +187,10 @@ class Clock:
 
 def run_engine(work: Work, steps: int, workers: int) -> Clock:
     """heartfelt's own loop."""
-    from heartfelt.training.finetuning.engine import Engine
-    from heartfelt.training.finetuning.task import Batch, Task
+    from heartfelt.training.finetuning.engine import TrainingLoop
+    from heartfelt.training.finetuning.task import Batch, FineTuneTask
 
-    class Synthetic(Task):
+    class Synthetic(FineTuneTask):
         """Samples that are already in memory."""
 
         def __init__(self) -> None:
@@ -237,7 +237,7 @@ def run_engine(work: Work, steps: int, workers: int) -> Clock:
             if done == steps:
                 raise Finished
 
-    engine = Engine(Synthetic(), data, settings, progress=progress)
+    engine = TrainingLoop(Synthetic(), data, settings, progress=progress)
     with suppress(Finished):
         engine.fit()
     return clock

@@ -22,7 +22,15 @@ from typing import Any
 import numpy as np
 from scipy.stats import kendalltau
 
-from heartfelt.publishing.submissions.ladder import Rung, Tries, level, overstatement, resolution, step_for, variance_proxy
+from heartfelt.publishing.submissions.ladder import (
+    Rung,
+    Tries,
+    level,
+    overstatement,
+    resolution,
+    step_for,
+    variance_proxy,
+)
 from heartfelt.stats.triples import Floats
 
 FULL = os.environ.get("HEARTFELT_BENCH") == "full"

@@ -7,8 +7,8 @@ import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from heartfelt.stimuli.starter import StarterOptions, start_study
 from heartfelt.planning import PlanOptions, plan_study
+from heartfelt.stimuli.starter import StarterOptions, start_study
 
 LIMIT = 60.0
 

@@ -11,20 +11,20 @@ import numpy as np
 import polars as pl
 import pytest
 
-from heartfelt.scoring.bench import Bench, BenchOptions, bench
-from heartfelt.scoring.bench.earlier import PREDICTED, earlier_bench, run_folder
-from heartfelt.scoring.bench.prediction_file import Scorer, in_order
-from heartfelt.scoring.bench.stacking import NO_VARIANCE
 from heartfelt.errors import DamagedError, InputError, UnknownNameError
 from heartfelt.files import file_stem
 from heartfelt.predictors import Case
 from heartfelt.predictors.execution.store import JOURNAL
 from heartfelt.report.bench.write import run_bench
 from heartfelt.scoring import ScoreOptions
+from heartfelt.scoring.bench import Bench, BenchOptions, bench
+from heartfelt.scoring.bench.earlier import PREDICTED, earlier_bench, run_folder
+from heartfelt.scoring.bench.prediction_file import FileScorer, in_order
+from heartfelt.scoring.bench.stacking import NO_VARIANCE
 from heartfelt.snapshot import Snapshot
+from tests.scoring.made import numbers
 from tests.web.challenge.made import STUDY, benchmark, predictions
 from tests.web.challenge.made import snapshot as three_kinds
-from tests.scoring.made import numbers
 
 QUICK = ScoreOptions(resamples=100, ceilings=False, slices=())
 OPTIONS = BenchOptions(score=QUICK)
@@ -183,7 +183,7 @@ def test_a_model_keeps_the_folder_that_an_earlier_version_gave_it(tmp_path: Path
 
 
 def test_a_file_is_scored_whatever_the_order_of_its_rows(tmp_path: Path) -> None:
-    scorer = Scorer.of(benchmark(), replace(QUICK, part="test"))
+    scorer = FileScorer.of(benchmark(), replace(QUICK, part="test"))
     table = predictions()
     table.write_csv(tmp_path / "seer.csv")
     table.sample(fraction=1.0, shuffle=True, seed=3).write_csv(tmp_path / "other.csv")
@@ -198,7 +198,7 @@ def test_a_file_is_scored_whatever_the_order_of_its_rows(tmp_path: Path) -> None
 
 
 def test_what_a_file_has_beyond_the_benchmark_is_counted_once_per_reason(tmp_path: Path) -> None:
-    scorer = Scorer.of(benchmark(), replace(QUICK, part="test"))
+    scorer = FileScorer.of(benchmark(), replace(QUICK, part="test"))
     extra = pl.DataFrame({"stimulus": ["nobody", "noone"], "question": ["valence"] * 2, "value": [5.0, 6.0]})
     pl.concat([predictions(), extra], how="diagonal").write_csv(tmp_path / "m.csv")
     plain = scorer.score(scorer.read(tmp_path / "m.csv"))

@@ -14,10 +14,10 @@ from typer.testing import CliRunner
 from heartfelt.cli.app import app
 from heartfelt.cli.command import read_source
 from heartfelt.collect import Collection
-from heartfelt.scoring.conveyance import clips_of
 from heartfelt.errors import InputError
 from heartfelt.predictors.weights import load_model
 from heartfelt.predictors.weights.store import PullError
+from heartfelt.scoring.conveyance import clips_of
 from heartfelt.streams import stream
 from tests.collect.people import Person, write_study
 

@@ -14,10 +14,10 @@ import pytest
 import heartfelt
 from heartfelt.analysis.published import FIGURES
 from heartfelt.formats import FORMATS
-from heartfelt.stimuli.starter import STARTERS
 from heartfelt.registry import DuplicateNameError
 from heartfelt.scoring.layouts import LAYOUTS
 from heartfelt.screening.policy import POLICIES
+from heartfelt.stimuli.starter import STARTERS
 from heartfelt.study.recipes import RECIPES, drafted_recipe, recipe_study, reference_recipe
 
 ROOT = Path(heartfelt.__file__).parent

@@ -14,9 +14,9 @@ import pytest
 
 from heartfelt.errors import InputError
 from heartfelt.predictors import Case, Prediction, Retry, RunOptions, cases, predictor_from, run
-from heartfelt.predictors.hosted import chat_form
-from heartfelt.predictors.hosted import chat as chat_module
 from heartfelt.predictors.execution.calls import CALLS
+from heartfelt.predictors.hosted import chat as chat_module
+from heartfelt.predictors.hosted import chat_form
 from heartfelt.predictors.hosted.chat import Chat
 from heartfelt.predictors.hosted.chat_form import read_form, without_thoughts
 from tests.predictors.servers import Reply, Served, serving

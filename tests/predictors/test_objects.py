@@ -11,14 +11,14 @@ import pytest
 from PIL import Image
 
 from heartfelt.errors import InputError
-from heartfelt.predictors.weights.conversion import picture
-from heartfelt.predictors.networks.imagenet import broader_words, classify, imagenet_classes
 from heartfelt.predictors import Ask, Case, Media, predictor_from, run
 from heartfelt.predictors.measures.images import Networks
 from heartfelt.predictors.measures.objects import LEAST, Objects, calibrated, plain_labels
+from heartfelt.predictors.networks.imagenet import broader_words, classify, imagenet_classes
+from heartfelt.predictors.weights.conversion import picture
 from heartfelt.study.scale import Categories, FreeText, Tags, YesNo
-from tests.predictors.weights.conftest import Pulled, _cache, pulled  # noqa: F401  # fixtures
 from tests.predictors.hostile_images import HOSTILE, write_hostile
+from tests.predictors.weights.conftest import Pulled, _cache, pulled  # noqa: F401  # fixtures
 
 FREE = Tags(type="tags")
 ZEBRAS = Tags(type="tags", tags=["zebra", "horse"], open=False)

@@ -8,8 +8,8 @@ import pytest
 
 from heartfelt import simulate
 from heartfelt.errors import InputError
-from heartfelt.stimuli import Conveyance
 from heartfelt.simulate import TruthOptions
+from heartfelt.stimuli import Conveyance
 
 WIDE = TruthOptions(low=-1e6, high=1e6)
 

@@ -11,10 +11,10 @@ import pytest
 from heartfelt.collect import Collection
 from heartfelt.collect.simulation import Visit
 from heartfelt.formats.drafts import write_drafts
-from heartfelt.stimuli.starter import StarterOptions, start_study
 from heartfelt.simulate import RaterMix, StrengthOptions, VerifierMix
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.comparisons import pairs
+from heartfelt.stimuli.starter import StarterOptions, start_study
 from heartfelt.web.rehearsal import RehearsalOptions, rehearse
 from heartfelt.web.security.signing import load_keys
 from tests.web.rater.test_sets import write

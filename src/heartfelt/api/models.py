@@ -13,11 +13,11 @@ from heartfelt.snapshot import Snapshot
 if TYPE_CHECKING:
     import polars as pl
 
-    from heartfelt.scoring.bench import Bench
-    from heartfelt.scoring.bench.run import Models
     from heartfelt.predictors.execution.calls import Budget
     from heartfelt.predictors.spec import PredictorLike
     from heartfelt.progress import Progress
+    from heartfelt.scoring.bench import Bench
+    from heartfelt.scoring.bench.run import Models
     from heartfelt.training import Trained
 
 
@@ -71,16 +71,16 @@ def bench(
     >>> sorted(bench.scores.models)
     ['constant', 'system-mean']
     """
-    from heartfelt.scoring.bench import BenchOptions, bench
     from heartfelt.labels import Benchmark
     from heartfelt.predictors import RunOptions, user_cache
     from heartfelt.predictors.execution.budgets import read_budget
-    from heartfelt.scoring import ScoreOptions, Selection
+    from heartfelt.scoring import ItemSelection, ScoreOptions
+    from heartfelt.scoring.bench import BenchOptions, bench
 
     only = None if questions is None else tuple(questions)
     stored, limit = user_cache() if cache else None, None if budget is None else read_budget(budget)
     asking = RunOptions(at_once, timeout=timeout, cache=stored, budget=limit, repeats=repeats)
-    scoring = ScoreOptions(seed=seed, selection=Selection(questions=only))
+    scoring = ScoreOptions(seed=seed, selection=ItemSelection(questions=only))
     options = BenchOptions(score=scoring, run=asking, questions=only)
     asked = source if isinstance(source, Benchmark) else snapshot_of(source)
     if folder is None:

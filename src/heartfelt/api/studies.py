@@ -13,10 +13,10 @@ from heartfelt.snapshot import Snapshot
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from heartfelt.planning import Plan
+    from heartfelt.planning import StudyPlan
     from heartfelt.progress import Progress
     from heartfelt.publishing.papers.details import Details
-    from heartfelt.publishing.publish import Published
+    from heartfelt.publishing.publish import PublishedStudy
 
 
 @notebook_function
@@ -35,7 +35,7 @@ def plan(
     studies: int = 1000,
     seed: int = 0,
     progress: Progress | None = None,
-) -> Plan:
+) -> StudyPlan:
     """Say what a study will show, take and cost, by simulating its own design and a grid of others.
 
     Parameters
@@ -121,7 +121,7 @@ def publish(
     details: Details | Path | str | None = None,
     figures: bool = True,
     progress: Progress | None = None,
-) -> Published:
+) -> PublishedStudy:
     """Make a study anonymous and write it as a dataset with benchmark and papers.
 
     Parameters

@@ -29,9 +29,9 @@ from heartfelt.errors import InputError
 from heartfelt.wording import money, plural
 
 if TYPE_CHECKING:
-    from heartfelt.scoring.bench import Bench
     from heartfelt.labels import Benchmark
     from heartfelt.scoring import Scores
+    from heartfelt.scoring.bench import Bench
     from heartfelt.snapshot import Snapshot
 
 _items = partial(typer.Option, rich_help_panel="Which items")
@@ -111,14 +111,14 @@ def bench(
     ] = 0.9,
 ) -> None:
     """Ask predictors about everything that was rated, and score them against the labels and their ceiling."""
-    from heartfelt.scoring.bench import BenchOptions
-    from heartfelt.scoring.bench.earlier import RUNS
     from heartfelt.formats.format import system_scores
     from heartfelt.predictors import RunOptions, user_cache
     from heartfelt.predictors.execution.budgets import read_budget, with_other_runs
     from heartfelt.predictors.spec import check_extras
     from heartfelt.report.bench.write import run_bench
-    from heartfelt.scoring import ScoreOptions, Selection
+    from heartfelt.scoring import ItemSelection, ScoreOptions
+    from heartfelt.scoring.bench import BenchOptions
+    from heartfelt.scoring.bench.earlier import RUNS
 
     check_extras(model)
     questions = None if question is None else tuple(question)
@@ -127,7 +127,7 @@ def bench(
         seed=seed,
         resamples=resamples,
         slices=None if slice_ is None else tuple(slice_),
-        selection=Selection(full_coverage, unanimous, exclude_flagged, limit, seed, questions),
+        selection=ItemSelection(full_coverage, unanimous, exclude_flagged, limit, seed, questions),
         ties=ties,  # type: ignore[arg-type]  # checked by the options themselves
         part=part,
         systems=None if systems is None else system_scores(systems),

@@ -14,7 +14,7 @@ from heartfelt.serialization import dumps
 from heartfelt.wording import plural
 
 if TYPE_CHECKING:
-    from heartfelt.scoring.bench.pinned import Verification
+    from heartfelt.scoring.bench.pinned import ReproductionCheck
 
 _SHOWN = 8
 """Differences that are listed one by one."""
@@ -57,9 +57,9 @@ def score(
     ] = 0.9,
 ) -> None:
     """Score a file of predictions against a frozen benchmark, with the same numbers on every machine."""
+    from heartfelt.scoring import ScoreOptions
     from heartfelt.scoring.bench.pinned import read_manifest, score_pinned
     from heartfelt.scoring.bench.pinned import verify as compare
-    from heartfelt.scoring import ScoreOptions
 
     options = ScoreOptions(
         threshold=threshold,
@@ -81,7 +81,7 @@ def score(
         _show_verification(compare(result, verify))
 
 
-def _show_verification(result: Verification) -> None:
+def _show_verification(result: ReproductionCheck) -> None:
     """Say whether the numbers are the same, and what differs; status 1 where they are not."""
     if result.same:
         say("Verified: every number is the same to the last digit.")
@@ -148,12 +148,14 @@ def serve_benchmark(
     ] = None,
 ) -> None:
     """Score submissions over HTTP against hidden labels, without giving the labels away."""
+    from heartfelt.publishing.submissions.ledger import SubmissionLimits
     from heartfelt.web.challenge.challenge import Challenge, ChallengeOptions
     from heartfelt.web.challenge.guard import HostOptions
-    from heartfelt.publishing.submissions.ledger import Limits
     from heartfelt.web.challenge.server import serve_challenge
 
-    options = ChallengeOptions(part, step, Limits(per_day, in_all), megabytes, public_share=public_share)
+    options = ChallengeOptions(
+        part, step, SubmissionLimits(per_day, in_all), megabytes, public_share=public_share
+    )
     challenge = Challenge(_inner(folder), options, ledger=ledger)
     if add_submitter is not None:
         token = challenge.ledger.add_member(add_submitter)
@@ -202,14 +204,14 @@ def team(
     ledger: _Ledger = None,
 ) -> None:
     """List teams and their members, give out tokens, or make them invalid. Limits and scores are per team."""
-    from heartfelt.web.challenge.challenge import LEDGER
-    from heartfelt.publishing.submissions.ledger import Ledger
     from heartfelt.errors import InputError
+    from heartfelt.publishing.submissions.ledger import SubmissionLedger
+    from heartfelt.web.challenge.challenge import LEDGER
 
     inner = _inner(folder)
     if not (inner / "manifest.json").is_file():
         raise InputError(f"{folder} is not a benchmark.", "Point to the private folder that publish made.")
-    book = Ledger(ledger or inner.resolve().parent / LEDGER)
+    book = SubmissionLedger(ledger or inner.resolve().parent / LEDGER)
     if name is None and (add or remove or remove_all):
         raise InputError("Which team is not said.", "Name it after the folder.")
     if name is not None and add is not None:

@@ -23,9 +23,9 @@ from heartfelt.progress import Progress
 
 if TYPE_CHECKING:
     from heartfelt.analysis import Analysis
-    from heartfelt.stimuli.prompts.prompt import Prompt
     from heartfelt.report.page import Section
     from heartfelt.snapshot import Snapshot
+    from heartfelt.stimuli.prompts.prompt import StimulusPrompt
     from heartfelt.study import Study
 
 RATERS = 36
@@ -60,10 +60,10 @@ class Demo:
 
 def plan(demo: Demo, progress: Progress) -> str:
     """A small study of what clips convey, without its clips yet, and what it will show: simulated before anybody rates."""
-    from heartfelt.stimuli.starter import StarterOptions, start_study
     from heartfelt.planning import PlanOptions, plan_study
     from heartfelt.report import write_plan
     from heartfelt.report.pages.planning import plan_section
+    from heartfelt.stimuli.starter import StarterOptions, start_study
     from heartfelt.study.recipes import reference_recipe
 
     started = StarterOptions(per_cell=1, media=False, seed=demo.seed, design=DESIGN)
@@ -93,9 +93,9 @@ def make(demo: Demo, progress: Progress) -> str:
 
 def prepare(demo: Demo, progress: Progress) -> str:
     """Every clip cropped and brought to the same loudness; how systems differed before and after."""
+    from heartfelt.report.pages.preparation import preparation_section, write_preparation
     from heartfelt.stimuli.preparation.prepared import PrepareOptions
     from heartfelt.stimuli.preparation.preparing import prepare as run
-    from heartfelt.report.pages.preparation import preparation_section, write_preparation
 
     options = PrepareOptions(seconds=CROP_SECONDS, between=(0.0, 1.0), rate=None, format=".flac")
     done = run(demo.folder / "study", options, progress)
@@ -107,8 +107,8 @@ def prepare(demo: Demo, progress: Progress) -> str:
 
 def collect(demo: Demo, progress: Progress) -> str:
     """Simulated raters, some of them careless, who come in by the study's own web pages."""
-    from heartfelt.stimuli.synthesis.music import MUSIC_SYSTEMS
     from heartfelt.simulate import RaterMix, TruthOptions
+    from heartfelt.stimuli.synthesis.music import MUSIC_SYSTEMS
     from heartfelt.web.rehearsal import RehearsalOptions, rehearse
 
     options = RehearsalOptions(
@@ -132,9 +132,9 @@ def freeze(demo: Demo, _: Progress) -> str:
 def compare(demo: Demo, progress: Progress) -> str:
     """A small arena of the same systems: people compare two clips at a time, the next pair where it tells most."""
     from heartfelt.analysis import AnalyzeOptions, analyze
-    from heartfelt.stimuli.starter import StarterOptions, start_study
     from heartfelt.report import write_analysis
     from heartfelt.simulate import RaterMix
+    from heartfelt.stimuli.starter import StarterOptions, start_study
     from heartfelt.web.rehearsal import RehearsalOptions, rehearse
 
     folder = demo.folder / "arena"
@@ -153,9 +153,9 @@ def verify(demo: Demo, progress: Progress) -> str:
     from heartfelt.analysis import AnalyzeOptions, analyze
     from heartfelt.collect import CollectOptions
     from heartfelt.predictors.drafts import draft_from_pixels
-    from heartfelt.stimuli.starter import STARTERS, StarterOptions, start_study
     from heartfelt.report import write_analysis
     from heartfelt.simulate import RaterMix, VerifierMix
+    from heartfelt.stimuli.starter import STARTERS, StarterOptions, start_study
     from heartfelt.study.recipes import drafted_recipe
     from heartfelt.web.rehearsal import RehearsalOptions, rehearse
 
@@ -182,7 +182,7 @@ def verify(demo: Demo, progress: Progress) -> str:
     return f"{len(verdicts):,} drafts verified by {people}; {folder / 'report.html'}"
 
 
-def _intended(study: Study, asked: Sequence[Prompt]) -> dict[str, dict[str, float]]:
+def _intended(study: Study, asked: Sequence[StimulusPrompt]) -> dict[str, dict[str, float]]:
     """By question, what each intent is to convey: the synthesiser's coordinates on 1 to 9, moved onto the question's scale."""
     out: dict[str, dict[str, float]] = {}
     for question in study.asked:
@@ -217,8 +217,8 @@ def analyse(demo: Demo, progress: Progress) -> str:
 
 def predict(demo: Demo, progress: Progress) -> str:
     """What a model trained on real ratings hears in the same clips, next to what the raters answered."""
-    from heartfelt.scoring.conveyance import convey
     from heartfelt.report.pages.conveyance import write_conveyance
+    from heartfelt.scoring.conveyance import convey
 
     try:
         conveyed = convey(demo.folder / "snapshot", progress=progress)
@@ -232,9 +232,9 @@ def predict(demo: Demo, progress: Progress) -> str:
 
 def score(demo: Demo, progress: Progress) -> str:
     """What knowing only the system, only the cell, or one more person gives, under the ceiling."""
-    from heartfelt.scoring.bench import BenchOptions
     from heartfelt.report.bench.write import run_bench
     from heartfelt.scoring import ScoreOptions
+    from heartfelt.scoring.bench import BenchOptions
 
     options = BenchOptions(ScoreOptions(seed=demo.seed, resamples=2000))
     made = run_bench(demo.snapshot, demo.predictors, demo.folder / "bench", options, progress)

@@ -12,7 +12,7 @@ from heartfelt.cli.command import out as screen
 from heartfelt.files import must_be_free
 
 if TYPE_CHECKING:
-    from heartfelt.scoring.set_distances.systems import Distances
+    from heartfelt.scoring.set_distances.systems import SystemDistances
 
 
 @app.command()
@@ -65,9 +65,9 @@ def distances(
 ) -> None:
     """Measure how far each system's stimuli lie from a reference set, and whether people's means follow."""
     from heartfelt.report.pages.distances import write_distances
+    from heartfelt.scoring.set_distances.stimulus_sets import is_data
     from heartfelt.scoring.set_distances.systems import DistanceOptions
     from heartfelt.scoring.set_distances.systems import distances as run
-    from heartfelt.scoring.set_distances.stimulus_sets import is_data
     from heartfelt.screening import screen as screened
     from heartfelt.snapshot import Snapshot
 
@@ -93,7 +93,7 @@ def distances(
     say(f"Report: {out / 'report.html'}")
 
 
-def _show(result: Distances) -> None:
+def _show(result: SystemDistances) -> None:
     """The distances, their correlations and the notes."""
     from rich.table import Table
 

@@ -67,10 +67,10 @@ def draft(
     as_json: AsJson = False,
 ) -> None:
     """Let machines fill in the questions that people verify: pixels, built-in models, a language model, or a file."""
+    from heartfelt.predictors import RunOptions, user_cache
     from heartfelt.predictors.drafts import DraftOptions, plan_drafts
     from heartfelt.predictors.drafts import draft as run
     from heartfelt.predictors.drafts.drafting import GIVE_UP_AFTER
-    from heartfelt.predictors import RunOptions, user_cache
     from heartfelt.predictors.execution.budgets import read_budget
 
     options = DraftOptions(

@@ -16,9 +16,9 @@ from heartfelt.errors import InputError, suggestion
 from heartfelt.wording import number, plural
 
 if TYPE_CHECKING:
-    from heartfelt.training.experiments.running import Plan, PlannedCell
     from heartfelt.progress import Progress
     from heartfelt.snapshot import Snapshot
+    from heartfelt.training.experiments.running import ExperimentPlan, PlannedCell
 
 _ablate, _amounts, _sweep, _data = (
     partial(typer.Option, rich_help_panel=panel)
@@ -112,6 +112,8 @@ def experiment(
     gpus: Gpus = None,
 ) -> None:
     """Run what is missing of an experiment and write its table, results, figures and page."""
+    from heartfelt.predictors import ENGINES
+    from heartfelt.report.pages.experiments import PAGE, markdown_table, write_experiment
     from heartfelt.training.experiments import (
         KINDS,
         ExperimentOptions,
@@ -129,8 +131,6 @@ def experiment(
     from heartfelt.training.experiments.cells import CellStore
     from heartfelt.training.experiments.comparing import SHARES
     from heartfelt.training.experiments.sweeping import SweepPlan
-    from heartfelt.predictors import ENGINES
-    from heartfelt.report.pages.experiments import PAGE, markdown_table, write_experiment
 
     if kind not in KINDS:
         raise InputError(f"No experiment is called '{kind}'.", suggestion(kind, KINDS, "Experiments"))
@@ -156,7 +156,7 @@ def experiment(
     try:
         with progress_bar("reading the sources") as report:
             setup = prepare(_sources(source, format, map, report), options, report)
-            plan: Plan | SweepPlan
+            plan: ExperimentPlan | SweepPlan
             if kind == "ablate":
                 ways = [way for way, other in (("without", only), ("only", drop)) if not other]
                 plan = plan_ablation(setup, field or (), ways)

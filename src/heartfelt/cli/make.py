@@ -213,9 +213,9 @@ def prepare(
     """Crop, level and convert every stimulus, check it, and test whether systems differ in loudness, length, brightness."""
     from heartfelt.collect.stored import has_collected
     from heartfelt.files import must_be_free
+    from heartfelt.report.pages.preparation import difference_words, write_preparation
     from heartfelt.stimuli.preparation.prepared import PrepareOptions
     from heartfelt.stimuli.preparation.preparing import prepare as run
-    from heartfelt.report.pages.preparation import difference_words, write_preparation
 
     if report_to is not None:
         must_be_free(report_to)

@@ -68,8 +68,8 @@ def predict(
 ) -> None:
     """Predict what people would answer about sound files or images: any built-in, trained or fine-tuned model."""
     from heartfelt.predictors.execution.budgets import read_budget
-    from heartfelt.predictors.files.media_files import FileOptions, predict_files, read_prompts
     from heartfelt.predictors.execution.running import RunOptions
+    from heartfelt.predictors.files.media_files import FileOptions, predict_files, read_prompts
     from heartfelt.predictors.trained.valence_arousal.earlier import file_predictions
 
     options = FileOptions(
@@ -221,8 +221,8 @@ def conveyance(
     model: TrainedFolder = None,
 ) -> None:
     """Predict deviation, slopes and quadrants of generated clips, with the predictor's own error in every interval."""
-    from heartfelt.scoring.conveyance import convey
     from heartfelt.report.pages.conveyance import flagged_words, headline, write_conveyance
+    from heartfelt.scoring.conveyance import convey
 
     must_be_free(out)
     with progress_bar(f"reading {folder}") as report:

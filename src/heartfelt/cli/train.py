@@ -222,9 +222,9 @@ def _fine_tune(
     resume: bool,
 ) -> None:
     from heartfelt.files import whole_folder
+    from heartfelt.report.pages.finetuning import write_training_report
     from heartfelt.training.finetuning import fine_tune
     from heartfelt.training.finetuning.card import score_table
-    from heartfelt.report.pages.finetuning import write_training_report
 
     checkpoints = checkpoints_of(out)
     if resume and not checkpoints.is_dir():

@@ -14,14 +14,20 @@ from heartfelt.errors import InputError, suggestion
 from heartfelt.formats.manifest import OpenStudy, open_study
 from heartfelt.planning.builtin import built_in_pilot
 from heartfelt.planning.comparison import comparison_pilot
-from heartfelt.planning.design import Material, PlannedDesign, PlanOptions, grid, material_of
+from heartfelt.planning.design import PlannedDesign, PlanOptions, StudyContents, grid, material_of
 from heartfelt.planning.forecasts import question_forecast, share_estimate
 from heartfelt.planning.pilot import Pilot, QuestionPilot, estimate_pilot
-from heartfelt.planning.results import Answers, DesignForecast, PilotSummary, Plan, ScreeningForecast
+from heartfelt.planning.results import (
+    DesignForecast,
+    PilotSummary,
+    PlainAnswers,
+    ScreeningForecast,
+    StudyPlan,
+)
 from heartfelt.planning.search import affordable, first_reaching, price
-from heartfelt.planning.simulation import Simulated
+from heartfelt.planning.simulation import SimulatedDesign
 from heartfelt.planning.words import answers, open_words
-from heartfelt.planning.workers import Work, simulate_all
+from heartfelt.planning.workers import DesignWork, simulate_all
 from heartfelt.progress import Progress
 from heartfelt.snapshot import Snapshot
 
@@ -32,7 +38,7 @@ def plan_study(
     *,
     pilot: Snapshot | Pilot | None = None,
     progress: Progress | None = None,
-) -> Plan:
+) -> StudyPlan:
     """Plan a study: simulate its own design and a grid of others, and say what each would show, take and cost."""
     options = options or PlanOptions()
     opened = study if isinstance(study, OpenStudy) else open_study(study)
@@ -59,7 +65,7 @@ def plan_study(
         if progress is not None:
             progress("simulating designs", count, len(designs))
 
-    work = Work(material, known, dropout, options)
+    work = DesignWork(material, known, dropout, options)
     forecasts = [
         _forecast(design, simulated, options, seconds, known)
         for design, simulated in zip(designs, simulate_all(work, designs, done), strict=True)
@@ -82,8 +88,8 @@ def plan_study(
         any(each.freedom is not None for each in known.questions.values()),
         known.credit,
     )
-    nothing = Answers("", "", "")
-    made_plan = Plan(
+    nothing = PlainAnswers("", "", "")
+    made_plan = StudyPlan(
         __version__,
         opened.study.name,
         opened.study.hash,
@@ -149,7 +155,7 @@ def with_taste(known: QuestionPilot, taste: float) -> QuestionPilot:
     )
 
 
-def _check_systems(material: Material, options: PlanOptions) -> None:
+def _check_systems(material: StudyContents, options: PlanOptions) -> None:
     for name in options.effects:
         if name not in material.systems:
             raise InputError(
@@ -180,7 +186,7 @@ def _check_effects(pilot: Pilot, options: PlanOptions) -> None:
             )
 
 
-def _zero_effects(pilot: Pilot, material: Material, options: PlanOptions) -> list[str]:
+def _zero_effects(pilot: Pilot, material: StudyContents, options: PlanOptions) -> list[str]:
     if options.effect is not None or options.effects or len(material.systems) < 2 or material.compares:
         return []
     return [
@@ -192,7 +198,7 @@ def _zero_effects(pilot: Pilot, material: Material, options: PlanOptions) -> lis
 
 
 def _forecast(
-    design: PlannedDesign, simulated: Simulated, options: PlanOptions, seconds: float, pilot: Pilot
+    design: PlannedDesign, simulated: SimulatedDesign, options: PlanOptions, seconds: float, pilot: Pilot
 ) -> DesignForecast:
     given = float(simulated.collected.mean())
     taken = price(design, options, seconds, given)

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from heartfelt.errors import InputError
 from heartfelt.media.audio import loudness
 from heartfelt.media.sound import read_samples
-from heartfelt.predictors.predictor import PREDICTORS, Ask, Case, Prediction, Predictor
 from heartfelt.predictors.answers.sets import FIRST
+from heartfelt.predictors.predictor import PREDICTORS, Ask, Case, Prediction, Predictor
 from heartfelt.study.scale import Numeric
 
 MEASURES = {"duration": "length in seconds", "loudness": "loudness in LUFS"}
@@ -38,7 +38,7 @@ class First(Predictor):
 
 
 @PREDICTORS.register("measure")
-class Measured(Predictor):
+class SoundMeasure(Predictor):
     """How long or how loud a sound is, as a score."""
 
     name = "measure"

@@ -35,7 +35,7 @@ _BLOCK = 512
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Grouping:
+class StimulusGrouping:
     """What stays together, and why."""
 
     groups: Ints
@@ -96,7 +96,7 @@ def grouping_of(
     *,
     cosine: float | None = None,
     by: str = AUTO,
-) -> Grouping:
+) -> StimulusGrouping:
     """The grouping of stimuli, in their order.
 
     ``cosine`` is that of near-duplicates in the embedding; ``by`` is a column, ``auto``, or ``none`` for near-duplicates only.
@@ -109,7 +109,7 @@ def grouping_of(
     if duplicates:
         # Groups that share a near-duplicate are one: stimuli are tied to the first of their group and to their original.
         own = connected(own.size, [*enumerate(first_of_group(own).tolist()), *enumerate(alike.tolist())])
-    return Grouping(own, label, duplicates, by != AUTO, names)
+    return StimulusGrouping(own, label, duplicates, by != AUTO, names)
 
 
 def first_of_group(groups: Ints) -> Ints:

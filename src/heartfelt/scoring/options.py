@@ -14,7 +14,7 @@ from heartfelt.tables import LEDGER
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
+class ItemSelection:
     """Which items are scored; by default all that have a label.
 
     ``full_coverage`` requires at least that many raters per item, ``unanimous`` raters who all agree. ``limit`` draws that
@@ -98,7 +98,7 @@ class ScoreOptions:
     resamples: int = 10_000
     confidence: float = field(default=0.95, metadata={"key": "level"})
     slices: tuple[str, ...] | None = field(default=None, metadata={"skip": True})
-    selection: Selection = Selection()
+    selection: ItemSelection = ItemSelection()
     ties: Literal["missing", "lowest"] = "missing"
     part: str | None = None
     systems: Mapping[str, Mapping[str, float]] | None = field(default=None, metadata={"skip": True})

@@ -2,7 +2,7 @@
 
 from heartfelt.screening.panel import Panel, PanelCounts, RuleSummary, screen
 from heartfelt.screening.policy import POLICIES, Policy, parse_policy
-from heartfelt.screening.rule import FLAGS, Rule, RuleOptions, error_controlled_flags
+from heartfelt.screening.rule import FLAGS, RuleOptions, ScreeningRule, error_controlled_flags
 from heartfelt.screening.rules import RULES
 from heartfelt.screening.view import RatingsView
 
@@ -14,9 +14,9 @@ __all__ = [
     "PanelCounts",
     "Policy",
     "RatingsView",
-    "Rule",
     "RuleOptions",
     "RuleSummary",
+    "ScreeningRule",
     "error_controlled_flags",
     "parse_policy",
     "screen",

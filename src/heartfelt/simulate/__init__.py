@@ -4,7 +4,7 @@ A method that claims to detect careless raters, system effects or a ceiling is t
 answer is known. Everything is drawn from named streams: the same seed gives the same bytes.
 """
 
-from heartfelt.simulate.answers import Simulated, ratings, study_ratings
+from heartfelt.simulate.answers import SimulatedRatings, ratings, study_ratings
 from heartfelt.simulate.bulk import LongCsv, long_csv
 from heartfelt.simulate.confusion import (
     PRESENCE,
@@ -15,10 +15,10 @@ from heartfelt.simulate.confusion import (
     voters,
     votes,
 )
+from heartfelt.simulate.conveyed import INTENTS, SYSTEMS, TruthOptions, stimuli, truth
 from heartfelt.simulate.design import DesignOptions
 from heartfelt.simulate.judgements import Habits, StrengthOptions, judge, match, strengths, trace
 from heartfelt.simulate.people import KINDS, RaterMix, raters
-from heartfelt.simulate.truth import INTENTS, SYSTEMS, TruthOptions, stimuli, truth
 from heartfelt.simulate.verification import (
     VERIFIER_KINDS,
     Verification,
@@ -40,7 +40,7 @@ __all__ = [
     "Habits",
     "LongCsv",
     "RaterMix",
-    "Simulated",
+    "SimulatedRatings",
     "StrengthOptions",
     "TruthOptions",
     "Verification",

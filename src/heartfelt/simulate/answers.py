@@ -11,11 +11,11 @@ import numpy.typing as npt
 import polars as pl
 
 from heartfelt.errors import require
+from heartfelt.simulate.conveyed import TruthOptions
+from heartfelt.simulate.conveyed import truth as planted_truth
 from heartfelt.simulate.design import DesignOptions, Ints, Trials, schedule
 from heartfelt.simulate.people import KINDS, RaterMix, check_kinds
 from heartfelt.simulate.people import raters as planted_raters
-from heartfelt.simulate.truth import TruthOptions
-from heartfelt.simulate.truth import truth as planted_truth
 from heartfelt.streams import stream
 from heartfelt.tables import MOMENT, need_columns
 
@@ -262,7 +262,7 @@ def _check(truth: pl.DataFrame, raters: pl.DataFrame) -> None:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Simulated:
+class SimulatedRatings:
     """Ratings together with everything that was planted in them."""
 
     ratings: pl.DataFrame
@@ -278,9 +278,9 @@ def study_ratings(
     mix: RaterMix | None = None,
     design: DesignOptions | None = None,
     seed: int = 0,
-) -> Simulated:
+) -> SimulatedRatings:
     """Simulate a study of ``stimuli``: stimulus, system, intent, and an intended value per question."""
     planted = truth_options or TruthOptions()
     true = planted_truth(stimuli, planted, seed=seed)
     people = planted_raters(n_raters, mix, questions=planted.questions, seed=seed)
-    return Simulated(ratings(true, people, design, seed=seed), people, true)
+    return SimulatedRatings(ratings(true, people, design, seed=seed), people, true)

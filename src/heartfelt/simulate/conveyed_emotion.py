@@ -17,7 +17,7 @@ from heartfelt.streams import stream
 
 
 @dataclass(frozen=True, slots=True)
-class Conveyance:
+class ConveyanceProfile:
     """A system's profile: ``gain`` and ``shift`` by question, and the spread of its single stimuli."""
 
     gain: Mapping[str, float] = field(default_factory=dict)
@@ -37,17 +37,17 @@ class Conveyance:
 
 def profile(
     valence_gain: float, valence_shift: float, arousal_gain: float, arousal_shift: float, noise: float
-) -> Conveyance:
+) -> ConveyanceProfile:
     """A profile over valence and arousal."""
     gain = {"valence": valence_gain, "arousal": arousal_gain}
-    return Conveyance(gain, {"valence": valence_shift, "arousal": arousal_shift}, noise)
+    return ConveyanceProfile(gain, {"valence": valence_shift, "arousal": arousal_shift}, noise)
 
 
-class System(Protocol):
+class SystemWithProfile(Protocol):
     """One of a generator's systems: it conveys with its own faithfulness."""
 
     @property
-    def conveyance(self) -> Conveyance:
+    def conveyance(self) -> ConveyanceProfile:
         """Its profile."""
 
 
@@ -65,7 +65,7 @@ def system_of(generator: str, name: str, systems: Mapping[str, S]) -> S:
 
 def conveyed(
     generator: str,
-    systems: Mapping[str, System],
+    systems: Mapping[str, SystemWithProfile],
     valence: float,
     arousal: float,
     *,

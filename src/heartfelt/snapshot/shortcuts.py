@@ -13,12 +13,12 @@ if TYPE_CHECKING:
     import polars as pl
 
     from heartfelt.analysis import Analysis
-    from heartfelt.scoring.bench import Bench
-    from heartfelt.scoring.bench.run import Models
     from heartfelt.labels import Labels
     from heartfelt.predictors.spec import PredictorLike
-    from heartfelt.publishing.publish import Published
-    from heartfelt.scoring.set_distances.systems import Distances
+    from heartfelt.publishing.publish import PublishedStudy
+    from heartfelt.scoring.bench import Bench
+    from heartfelt.scoring.bench.run import Models
+    from heartfelt.scoring.set_distances.systems import SystemDistances
     from heartfelt.screening import Panel
     from heartfelt.training import Trained
 
@@ -50,7 +50,7 @@ class Shortcuts:
 
         return bench(self, models, **options)
 
-    def distances(self, embedding: str, **options: Any) -> Distances:
+    def distances(self, embedding: str, **options: Any) -> SystemDistances:
         """``heartfelt.distances`` of this snapshot's systems."""
         from heartfelt.scoring.set_distances.distance_function import distances
 
@@ -68,7 +68,7 @@ class Shortcuts:
 
         return train(self, recipe, **options)
 
-    def publish(self, out: Path | str, **options: Any) -> Published:
+    def publish(self, out: Path | str, **options: Any) -> PublishedStudy:
         """``heartfelt.publish`` of this snapshot."""
         from heartfelt.api import publish
 

@@ -25,10 +25,10 @@ from heartfelt.files import whole_folder, write_bytes, write_text
 from heartfelt.formats.delimited import csv_text
 from heartfelt.formats.drafts import write_drafts
 from heartfelt.formats.manifest import open_study
-from heartfelt.stimuli.prompts.prompt import Generator, Prompt
 from heartfelt.media.audio import Audio
 from heartfelt.progress import Progress
 from heartfelt.registry import Registry
+from heartfelt.stimuli.prompts.prompt import Generator, StimulusPrompt
 from heartfelt.study import Study, parse_study
 from heartfelt.study.load import STUDY_FILE
 from heartfelt.study.model import say
@@ -61,10 +61,10 @@ class StarterOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class Planned:
+class StarterStimulus:
     """One stimulus: what its maker is asked for, and its row in the manifest, less the path."""
 
-    ask: Prompt
+    ask: StimulusPrompt
     maker: Generator
     row: Mapping[str, str | None]
 
@@ -85,7 +85,7 @@ class Sketch:
     """
 
     systems: Mapping[str, str]
-    stimuli: tuple[Planned, ...]
+    stimuli: tuple[StarterStimulus, ...]
     notes: str
     items: tuple[tuple[str, str], ...] | None = None
     blocks: Mapping[str, str] = field(default_factory=dict)
@@ -106,12 +106,12 @@ STARTERS: Registry[Starter] = Registry(
 class ClipMaker(Protocol):
     """A generator that makes clips."""
 
-    def generate(self, prompt: Prompt, seed: int = 0) -> Audio:
+    def generate(self, prompt: StimulusPrompt, seed: int = 0) -> Audio:
         """Make the clip."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Clip:
+class UncompressedClip:
     """A clip on its way to a compressed file."""
 
     audio: Audio
@@ -149,9 +149,9 @@ class SmallClips:
 
         return ".mp3" if "MP3" in soundfile.available_formats() else ".flac"
 
-    def generate(self, prompt: Prompt, seed: int = 0) -> Clip:
+    def generate(self, prompt: StimulusPrompt, seed: int = 0) -> UncompressedClip:
         """Make the clip."""
-        return Clip(self.maker.generate(prompt, seed))
+        return UncompressedClip(self.maker.generate(prompt, seed))
 
 
 # --- the folder -------------------------------------------------------------------------------------------------------
@@ -214,7 +214,7 @@ def _write_drafts(target: Path, sketch: Sketch) -> None:
         write_drafts(target, pl.DataFrame(rows, schema=columns, orient="row"))
 
 
-def _render(planned: tuple[Planned, ...], media: Path, seed: int, progress: Progress | None) -> None:
+def _render(planned: tuple[StarterStimulus, ...], media: Path, seed: int, progress: Progress | None) -> None:
     """Render in threads; each stimulus has its own random streams, so their order does not matter."""
     with ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool:
         tasks = [pool.submit(_render_stimulus, stimulus, media, seed) for stimulus in planned]
@@ -228,7 +228,7 @@ def _render(planned: tuple[Planned, ...], media: Path, seed: int, progress: Prog
             raise
 
 
-def _render_stimulus(planned: Planned, media: Path, seed: int) -> None:
+def _render_stimulus(planned: StarterStimulus, media: Path, seed: int) -> None:
     planned.maker.generate(planned.ask, seed).save(media / planned.path)
 
 

@@ -28,10 +28,10 @@ from typing import TYPE_CHECKING, Any, Self
 
 from heartfelt.errors import HeartfeltError, InputError
 from heartfelt.media.probe import AUDIO, IMAGES
-from heartfelt.predictors.execution.work import Outcome, Retry, Work
-from heartfelt.predictors.predictor import Ask, Case, Media, Predictor
 from heartfelt.predictors.answers.sets import COMPARED, set_name
-from heartfelt.predictors.answers.texts import Names
+from heartfelt.predictors.answers.texts import StimulusNames
+from heartfelt.predictors.execution.work import CaseOutcome, PredictorWork, Retry
+from heartfelt.predictors.predictor import Ask, Case, Media, Predictor
 from heartfelt.study.answer import Scale
 from heartfelt.study.scale import AnyScale, YesNo
 from heartfelt.study.set_scale import TIE
@@ -79,11 +79,11 @@ class Batcher:
     """Puts cases that come at the same time to the predictor together."""
 
     def __init__(self, predictor: Predictor, options: ServerOptions) -> None:
-        self._work = Work(predictor, Retry(retries=0))
+        self._work = PredictorWork(predictor, Retry(retries=0))
         self._size = options.batch or predictor.batch
         self._wait = options.wait
         self._lanes = max(1, predictor.at_once)
-        self._queue: asyncio.Queue[tuple[Case, asyncio.Future[Outcome]]] = asyncio.Queue(options.waiting)
+        self._queue: asyncio.Queue[tuple[Case, asyncio.Future[CaseOutcome]]] = asyncio.Queue(options.waiting)
         self._pool = ThreadPoolExecutor(self._lanes, thread_name_prefix="predict")
         self._tasks: list[asyncio.Task[None]] = []
         self.batches = 0
@@ -100,9 +100,9 @@ class Batcher:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         self._pool.shutdown(wait=False, cancel_futures=True)
 
-    async def settle(self, case: Case) -> Outcome:
+    async def settle(self, case: Case) -> CaseOutcome:
         """The outcome of one case."""
-        answer: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
+        answer: asyncio.Future[CaseOutcome] = asyncio.get_running_loop().create_future()
         try:
             self._queue.put_nowait((case, answer))
         except asyncio.QueueFull:
@@ -334,11 +334,11 @@ def _media_in(folder: Path | None) -> Callable[[str], Path | None]:
     paths = {
         path.relative_to(folder).as_posix(): path for path in sorted(folder.rglob("*")) if path.is_file()
     }
-    names = Names(paths)
+    names = StimulusNames(paths)
     return lambda name: paths.get(names.find(name) or "")
 
 
-def _answer(query: Query, outcome: Outcome) -> dict[str, Any]:
+def _answer(query: Query, outcome: CaseOutcome) -> dict[str, Any]:
     first = outcome.predictions[0]
     numbers = [each.value if each.score is None else each.score for each in outcome.predictions]
     problems = [each.problem for each in outcome.predictions]

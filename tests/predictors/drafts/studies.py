@@ -13,8 +13,8 @@ from typing import Any
 import polars as pl
 from PIL import Image
 
-from heartfelt.predictors.drafts import DraftOptions
 from heartfelt.predictors import Retry, RunOptions
+from heartfelt.predictors.drafts import DraftOptions
 from tests.predictors.servers import Reply, Served, serving
 
 STUDY = """

@@ -11,10 +11,10 @@ from typing import Any
 import polars as pl
 import pytest
 
-from heartfelt.predictors.drafts import draft
 from heartfelt.errors import InputError
 from heartfelt.formats.drafts import read_drafts
 from heartfelt.predictors import predictor_from
+from heartfelt.predictors.drafts import draft
 from heartfelt.predictors.hosted.chat_drafts import DRAFT_SYSTEM
 from heartfelt.study import load_study
 from heartfelt.study.answer import NONE

@@ -51,18 +51,18 @@ def test_a_predictor_says_it_before_it_looks_for_weights(predictor: str, tmp_pat
 @without_gpu
 def test_fine_tuning_says_it() -> None:
     from heartfelt.training.finetuning.engine import accelerator_of
-    from heartfelt.training.finetuning.recipe import Settings
+    from heartfelt.training.finetuning.recipe import FineTuneSettings
 
     pytest.importorskip("accelerate")
     with pytest.raises(InputError, match="needs a GPU, and there is none"):
-        accelerator_of(Settings.model_validate({"device": "cuda"}))
+        accelerator_of(FineTuneSettings.model_validate({"device": "cuda"}))
 
 
 @without_gpu
 @pytest.mark.parametrize("where", ["device", "cpu"])
 def test_generation_says_it(where: str) -> None:
-    from heartfelt.stimuli.generators.generator import GENERATORS
     from heartfelt.stimuli.generation.work import resolved_device
+    from heartfelt.stimuli.generators.generator import GENERATORS
 
     kinds = [kind for _, kind in GENERATORS.items() if kind.where == where]
     assert kinds

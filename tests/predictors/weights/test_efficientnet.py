@@ -10,8 +10,8 @@ import pytest
 from PIL import Image
 
 from heartfelt.errors import InputError
-from heartfelt.predictors.weights.conversion import picture
 from heartfelt.predictors.networks.efficientnet import embed, look, prepared
+from heartfelt.predictors.weights.conversion import picture
 from tests.predictors.weights.conftest import Pulled
 
 

@@ -9,10 +9,10 @@ import pytest
 from PIL import Image
 
 from heartfelt.media.image import decode_image
-from heartfelt.predictors.weights.conversion import picture
 from heartfelt.predictors.networks.expressions import EXPRESSIONS, SIDE, recognise_expressions
 from heartfelt.predictors.networks.expressions import _square as square_of
 from heartfelt.predictors.networks.faces import LONGEST, Face, _order_apart, detect_faces
+from heartfelt.predictors.weights.conversion import picture
 from tests.predictors.weights.conftest import Pulled
 
 PACKAGE = {

@@ -18,10 +18,16 @@ from typing import Any, NoReturn
 import pytest
 
 import heartfelt
+from heartfelt.predictors import predictor_from
 from heartfelt.predictors.weights import MODELS, hub_folder, load_model, pull_model
 from heartfelt.predictors.weights import network as network_module
-from heartfelt.predictors.weights.network import PullError, hub_access, offline_switch, package_index, unreachable
-from heartfelt.predictors import predictor_from
+from heartfelt.predictors.weights.network import (
+    PullError,
+    hub_access,
+    offline_switch,
+    package_index,
+    unreachable,
+)
 from tests.predictors.servers import running
 from tests.predictors.tiny import write_tiny_clap
 
@@ -159,7 +165,9 @@ def test_no_other_module_fetches() -> None:
         nodes = list(ast.walk(ast.parse(text)))
         if fetching & {node.attr for node in nodes if isinstance(node, ast.Attribute)}:
             names = {node.id for node in nodes if isinstance(node, ast.Name)}
-            assert guards & names, f"{path} may ask the hub without asking heartfelt.predictors.weights.network"
+            assert guards & names, (
+                f"{path} may ask the hub without asking heartfelt.predictors.weights.network"
+            )
             seen.add(path.name)
     assert {"contrastive.py", "hub.py", "musicgen.py", "backbones.py"} <= seen
 

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 from heartfelt.errors import DamagedError, HeartfeltError, InputError, UnknownNameError
-from heartfelt.predictors.weights import MODELS, load_model, pull_model, resolve, verify_model
 from heartfelt.predictors.networks import musicnn
+from heartfelt.predictors.weights import MODELS, load_model, pull_model, resolve, verify_model
 from heartfelt.predictors.weights.conversion import sound
 from heartfelt.predictors.weights.store import MANIFEST, PullError, cache_folder, folder_of, is_stored
 from tests.predictors.weights.conftest import Pulled

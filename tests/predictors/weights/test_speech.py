@@ -7,8 +7,8 @@ import numpy.typing as npt
 import pytest
 
 from heartfelt.errors import InputError
-from heartfelt.stimuli.synthesis.speech import VOICE_SYSTEMS, render_voice
 from heartfelt.predictors.networks.speech import MOST_WINDOWS, Judge, distillmos, dnsmos, pdnsmos, plcmos
+from heartfelt.stimuli.synthesis.speech import VOICE_SYSTEMS, render_voice
 from heartfelt.streams import stream
 from tests.predictors.weights.conftest import Pulled
 

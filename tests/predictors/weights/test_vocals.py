@@ -9,10 +9,10 @@ import polars as pl
 import pytest
 
 from heartfelt.cli import main
-from heartfelt.stimuli.synthesis.music import render_clip
-from heartfelt.stimuli.synthesis.speech import render_voice
 from heartfelt.media.audio import write_audio
 from heartfelt.media.sound import resample
+from heartfelt.stimuli.synthesis.music import render_clip
+from heartfelt.stimuli.synthesis.speech import render_voice
 from tests.stimuli.preparation.test_preparing import STUDY
 
 RATE = 22_050

@@ -18,8 +18,8 @@ from heartfelt.predictors.execution.calls import Usage
 from heartfelt.predictors.predictor import PREDICTIONS
 from heartfelt.report.bench import write_bench
 from heartfelt.report.bench.page import score_sections, sentences
-from heartfelt.scoring import ModelInfo, Scores
 from heartfelt.report.site.runs import read_scores
+from heartfelt.scoring import ModelInfo, Scores
 from heartfelt.snapshot import Snapshot
 from tests.report.bench.conftest import told
 from tests.report.test_browser import Watched, until

@@ -10,12 +10,12 @@ import pytest
 
 from heartfelt.errors import InputError
 from heartfelt.predictors.answers.sets import SEPARATOR
-from heartfelt.scoring import ModelInfo
 from heartfelt.report.site.boards import display_names, file_names, files_of, members, unique
 from heartfelt.report.site.frame import must_be_ours
-from heartfelt.report.site.published import Published
+from heartfelt.report.site.published import PublicFacts
 from heartfelt.report.site.runs import find_runs, folder_of, read_run
 from heartfelt.report.site.secrets import shown_spec, without_secrets
+from heartfelt.scoring import ModelInfo
 from heartfelt.study import parse_study
 from tests.report.site.conftest import Made
 
@@ -73,7 +73,9 @@ def test_a_set_is_public_where_all_its_stimuli_are() -> None:
         "name: s\nscales:\n  nine: {type: points, points: 9}\nquestions:\n  - {id: q, text: Q, scale: nine}\n"
     )
     items = pl.DataFrame({"stimulus": ["a", "b", "c"], "question": ["q", "q", "q"]})
-    published = Published(study=study, stimuli=pl.DataFrame({"stimulus": ["a", "b", "c", "d"]}), items=items)
+    published = PublicFacts(
+        study=study, stimuli=pl.DataFrame({"stimulus": ["a", "b", "c", "d"]}), items=items
+    )
     rows = pl.DataFrame(
         {
             "stimulus": ["a", "d", f"a{SEPARATOR}b", f"a{SEPARATOR}d", "c"],
@@ -81,7 +83,7 @@ def test_a_set_is_public_where_all_its_stimuli_are() -> None:
         }
     )
     assert published.public(rows)["stimulus"].to_list() == ["a", f"a{SEPARATOR}b"]
-    assert Published().public(rows).equals(rows)
+    assert PublicFacts().public(rows).equals(rows)
 
 
 def test_a_folder_that_is_no_site_is_left_alone(tmp_path: Path) -> None:

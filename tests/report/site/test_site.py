@@ -18,8 +18,8 @@ from heartfelt.labels import first_answers, labels
 from heartfelt.report.site import SiteOptions, write_site
 from heartfelt.report.site.secrets import shown_spec, without_secrets
 from tests.report.pages import PageContent
-from tests.report.test_browser import Watched
 from tests.report.site.conftest import SECRET, Made, predicted
+from tests.report.test_browser import Watched
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser

@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 import pytest
 
-from heartfelt.scoring.bench import BenchOptions
 from heartfelt.errors import InputError
 from heartfelt.predictors import Retry, RunOptions
 from heartfelt.predictors.execution.store import Journal
 from heartfelt.report.bench.write import run_bench
+from heartfelt.report.site.viewer import RunView, ViewOptions, read_run_folder, write_view
 from heartfelt.scoring import ScoreOptions
-from heartfelt.report.site.viewer import View, ViewOptions, read_run_folder, write_view
+from heartfelt.scoring.bench import BenchOptions
 from tests.predictors.servers import Reply, good, serving
 from tests.predictors.studies import snapshot as small
-from tests.report.test_browser import Watched, until
 from tests.report.site.conftest import HOSTILE, SECRET, Made
+from tests.report.test_browser import Watched, until
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -60,7 +60,7 @@ def run(study: Made) -> Path:
 
 
 @pytest.fixture(scope="module")
-def view(run: Path) -> View:
+def view(run: Path) -> RunView:
     return read_run_folder(run)
 
 
@@ -69,7 +69,7 @@ def folder(run: Path, study: Made) -> Path:
     return write_view(run, options=ViewOptions(study.folder / "snapshot"))
 
 
-def test_everything_that_was_sent_and_answered_is_there(run: Path, view: View, study: Made) -> None:
+def test_everything_that_was_sent_and_answered_is_there(run: Path, view: RunView, study: Made) -> None:
     assert len(view.samples) == 2 * 2 * 36
     mine = [sample for sample in view.samples if sample.model == "tiny"]
     first = mine[0]
@@ -97,7 +97,7 @@ def test_everything_that_was_sent_and_answered_is_there(run: Path, view: View, s
     assert "usage" not in summary
 
 
-def test_a_run_that_is_continued_still_has_what_was_sent(run: Path, view: View, tmp_path: Path) -> None:
+def test_a_run_that_is_continued_still_has_what_was_sent(run: Path, view: RunView, tmp_path: Path) -> None:
     """The journal has each text once, though two questions were answered from one request."""
     (home,) = (run / "runs").glob("*chat*")
     shutil.copy(home / "journal.jsonl", tmp_path)

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 import scipy.stats
 
-from heartfelt.scoring.conveyance import Conveyance, Evidence, KnownError, predicted_conveyance
+from heartfelt.scoring.conveyance import Evidence, KnownError, PredictedConveyance, predicted_conveyance
 
 INTENTS = {"valence": {"happy": 8.0, "sad": 2.0}, "arousal": {"happy": 7.0, "sad": 3.0}}
 
@@ -52,7 +52,7 @@ VALENCES = {
 CLIPS = {name: {"valence": value} for name, value in VALENCES.items()}
 
 
-def deviations(result: Conveyance) -> dict[str, float | None]:
+def deviations(result: PredictedConveyance) -> dict[str, float | None]:
     return {row.system: row.deviation.value for row in result.deviation_by_system}
 
 
@@ -201,7 +201,7 @@ def test_ratings_of_several_clips_are_used_and_of_one_are_not() -> None:
     )
     asked = evidence(CLIPS)
 
-    def rated(table: pl.DataFrame) -> Conveyance:
+    def rated(table: pl.DataFrame) -> PredictedConveyance:
         return predicted_conveyance(
             Evidence(
                 stimuli=asked.stimuli,

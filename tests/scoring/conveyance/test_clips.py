@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import soundfile
 
-from heartfelt.scoring.conveyance import clips_of
 from heartfelt.errors import InputError
+from heartfelt.scoring.conveyance import clips_of
 from tests.collect.people import write_study
 
 

@@ -8,8 +8,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from heartfelt.scoring.conveyance import Evidence, KnownError, predicted_conveyance
 from heartfelt.errors import InputError
+from heartfelt.scoring.conveyance import Evidence, KnownError, predicted_conveyance
 from heartfelt.serialization import to_json
 from heartfelt.streams import stream
 

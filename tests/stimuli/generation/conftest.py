@@ -5,11 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.stimuli.generation import tones
 
 from heartfelt.stimuli import GENERATORS
-
 from heartfelt.stimuli.generation import licences
-from tests.stimuli.generation import tones
 
 
 @pytest.fixture(autouse=True)

@@ -9,14 +9,14 @@ from typing import Any
 
 import polars as pl
 import pytest
+from tests.stimuli.generation.tones import RATE, files_of, study_in, tone
 
 from heartfelt.errors import InputError
+from heartfelt.media.audio import Audio
 from heartfelt.stimuli import MakeOptions, forecast_make, make_study
 from heartfelt.stimuli.generation.ledger import read_ledger
 from heartfelt.stimuli.generation.result import Making
-from heartfelt.stimuli.prompts.prompt import Prompt
-from heartfelt.media.audio import Audio
-from tests.stimuli.generation.tones import RATE, files_of, study_in, tone
+from heartfelt.stimuli.prompts.prompt import StimulusPrompt
 
 
 def clip(path: Path, seed: int) -> None:
@@ -178,7 +178,7 @@ class Maker:
         assert device == "cpu"
         self.loud = loud
 
-    def generate(self, prompt: Prompt, seed: int) -> Audio:
+    def generate(self, prompt: StimulusPrompt, seed: int) -> Audio:
         assert prompt.system == "A"
         return Audio(tone(seed, self.loud), RATE)
 

@@ -11,18 +11,18 @@ import numpy as np
 import pytest
 import soundfile
 from PIL import Image
+from tests.stimuli.generation.tones import RATE, study_in, tone
 
 from heartfelt.errors import InputError
+from heartfelt.media.audio import Audio
 from heartfelt.stimuli import MakeOptions, forecast_make, load_make, make_study
 from heartfelt.stimuli.generation.devices import parse_devices
-from heartfelt.stimuli.generation.forecast import Forecast, SystemForecast
+from heartfelt.stimuli.generation.forecast import GenerationForecast, SystemForecast
 from heartfelt.stimuli.generation.known_licences import LICENCES, licence_of
-from heartfelt.stimuli.generation.ledger import LEDGER_FILE, Ledger, LedgerRow, read_ledger
+from heartfelt.stimuli.generation.ledger import LEDGER_FILE, GenerationLedger, LedgerRow, read_ledger
 from heartfelt.stimuli.generation.licences import notices, unaccepted
 from heartfelt.stimuli.generation.result import Making, SystemResult
 from heartfelt.stimuli.generation.results import Expectation, FileMedia, encoded, examine, suffix_of
-from heartfelt.media.audio import Audio
-from tests.stimuli.generation.tones import RATE, study_in, tone
 
 TONES: dict[str, Any] = {"generator": "tones"}
 
@@ -42,7 +42,7 @@ def test_time_is_the_median_of_what_these_settings_took(tmp_path: Path) -> None:
     assert (system.seconds, system.seconds_each, forecast.seconds) == (None, None, None)
     assert (system.cost, forecast.cost, forecast.spent, forecast.within_budget) == (1.5, 1.5, 0.0, True)
     settings = load_make(folder).systems[0].settings_hash
-    with Ledger(folder) as ledger:
+    with GenerationLedger(folder) as ledger:
         ledger.add([row("x", 2.0, settings=settings, cost=0.25), row("x", 9.0, settings=settings, cost=0.5)])
         ledger.add([row("x", 4.0, settings=settings), row("x", 99.0, settings="other")])
         ledger.add([row("x", 77.0, settings=settings, outcome="failed")])
@@ -77,8 +77,8 @@ def test_the_time_of_a_study_is_known_where_that_of_all_systems_with_work_is() -
             notes=(),
         )
 
-    def study(*systems: SystemForecast) -> Forecast:
-        return Forecast(
+    def study(*systems: SystemForecast) -> GenerationForecast:
+        return GenerationForecast(
             study="s", folder=Path(), systems=systems, spent=0.0, budget=None, licences=(), notes=()
         )
 
@@ -169,16 +169,16 @@ def test_systems_with_one_model_share_a_licence(tmp_path: Path) -> None:
 
 
 def test_a_ledger_takes_one_line_per_attempt_and_leaves_no_empty_file(tmp_path: Path) -> None:
-    with Ledger(tmp_path) as ledger:
+    with GenerationLedger(tmp_path) as ledger:
         ledger.add([])
     assert not (tmp_path / LEDGER_FILE).exists()
-    with Ledger(tmp_path) as ledger:
+    with GenerationLedger(tmp_path) as ledger:
         ledger.add([row("a", 0.5, problem="two\nlines,  and more")])
         assert [attempt.stimulus for attempt in ledger.rows] == ["a"]
     content = (tmp_path / LEDGER_FILE).read_bytes()
     (tmp_path / LEDGER_FILE).write_bytes(content + b"2026,A,b")
     assert [attempt.problem for attempt in read_ledger(tmp_path)] == ["two lines, and more"]
-    with Ledger(tmp_path) as ledger:
+    with GenerationLedger(tmp_path) as ledger:
         ledger.add([row("c", 1.0)])
     assert [attempt.stimulus for attempt in read_ledger(tmp_path)] == ["a", "c"]
     assert (tmp_path / LEDGER_FILE).read_bytes().startswith(content)

@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-from heartfelt.stimuli import forecast_make, make_study
-from heartfelt.stimuli.generation.result import SystemResult
-from heartfelt.media.audio import Audio
-from tests.stimuli.generation.services import Asked, Service, service
-from tests.stimuli.generation.tones import RATE, files_of, study_in, tone
 from tests.predictors.hostile import OK, Script, answer, drip, endless, hostile
 from tests.predictors.servers import Reply
+from tests.stimuli.generation.services import Asked, Service, service
+from tests.stimuli.generation.tones import RATE, files_of, study_in, tone
+
+from heartfelt.media.audio import Audio
+from heartfelt.stimuli import forecast_make, make_study
+from heartfelt.stimuli.generation.result import SystemResult
 
 KEY = "sk-very-secret-0123456789"
 

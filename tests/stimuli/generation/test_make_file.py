@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.stimuli.generation.tones import study_in
 
 from heartfelt.cli import main
 from heartfelt.errors import HeartfeltError
 from heartfelt.stimuli import GENERATORS, load_make
 from heartfelt.stimuli.generation.make_file import safe_name
-from tests.stimuli.generation.tones import study_in
 
 TONES = {"generator": "tones"}
 

@@ -8,15 +8,15 @@ from typing import Any
 
 import polars as pl
 import pytest
+from tests.stimuli.generation.tones import CALLS, RATE, files_of, study_in, tone
 
 from heartfelt.errors import HeartfeltError, InputError
 from heartfelt.formats.manifest import open_study
+from heartfelt.media.audio import Audio
 from heartfelt.stimuli import MakeOptions, forecast_make, load_make, make_study
 from heartfelt.stimuli.generation.ledger import LEDGER_FILE, read_ledger
 from heartfelt.stimuli.generation.result import Making
-from heartfelt.stimuli.prompts.prompt import Prompt
-from heartfelt.media.audio import Audio
-from tests.stimuli.generation.tones import CALLS, RATE, files_of, study_in, tone
+from heartfelt.stimuli.prompts.prompt import StimulusPrompt
 
 TONES: dict[str, Any] = {"generator": "tones"}
 
@@ -227,10 +227,10 @@ def test_a_budget_is_not_passed(tmp_path: Path) -> None:
 
 
 def test_two_runs_at_once_and_damaged_records_are_refused(tmp_path: Path) -> None:
-    from heartfelt.stimuli.generation.ledger import Ledger
+    from heartfelt.stimuli.generation.ledger import GenerationLedger
 
     folder = study_in(tmp_path / "s", {"systems": {"A": TONES}})
-    with Ledger(folder), pytest.raises(InputError, match="Another run is writing"):
+    with GenerationLedger(folder), pytest.raises(InputError, match="Another run is writing"):
         made(folder)
     made(folder)
     # A last line that was cut off is dropped, and its stimulus, whose file is there, is found again.
@@ -335,7 +335,7 @@ def test_a_failure_among_functions_does_not_make_the_others_again(
     asked: list[str] = []
 
     class Maker:
-        def generate(self, prompt: Prompt, seed: int) -> Audio:
+        def generate(self, prompt: StimulusPrompt, seed: int) -> Audio:
             asked.append(prompt.stimulus)
             if prompt.stimulus == "A_angry_1":
                 raise RuntimeError("out of credit")

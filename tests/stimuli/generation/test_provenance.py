@@ -11,21 +11,26 @@ import polars as pl
 import pytest
 import yaml
 from pydantic import ValidationError
+from tests.stimuli.generation.tones import RATE, study_in, tone
 
 from heartfelt.cli import main
 from heartfelt.errors import InputError, StudyError
 from heartfelt.formats.manifest import study_snapshot
-from heartfelt.stimuli import MakeOptions, forecast_make, make_study
-from heartfelt.stimuli.generators.command import CommandSettings
-from heartfelt.stimuli.generators.folder import FolderSettings
-from heartfelt.stimuli.generation.ledger import read_ledger
-from heartfelt.stimuli.generation.provenance import ClipProvenance, missing_words, read_clips_table, unused_rows
 from heartfelt.media.audio import Audio
 from heartfelt.publishing.anonymity.media_licences import forbids_adapting, forbids_sharing
 from heartfelt.publishing.options import PublishOptions
 from heartfelt.publishing.publish import publish
 from heartfelt.snapshot import Snapshot
-from tests.stimuli.generation.tones import RATE, study_in, tone
+from heartfelt.stimuli import MakeOptions, forecast_make, make_study
+from heartfelt.stimuli.generation.ledger import read_ledger
+from heartfelt.stimuli.generation.provenance import (
+    ClipProvenance,
+    missing_words,
+    read_clips_table,
+    unused_rows,
+)
+from heartfelt.stimuli.generators.command import CommandSettings
+from heartfelt.stimuli.generators.folder import FolderSettings
 
 STATED = ClipProvenance(
     model="chirp", licence="Pro terms", licence_url="https://example.org/terms", settings={"tags": "ambient"}

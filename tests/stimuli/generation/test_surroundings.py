@@ -15,14 +15,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.stimuli.generation.tones import RATE, files_of, study_in, tone
 
 from heartfelt.cli import main
 from heartfelt.formats.manifest import open_study
-from heartfelt.stimuli import MakeOptions, make_study
-from heartfelt.stimuli.generation.ledger import LEDGER_FILE, read_ledger
 from heartfelt.media.audio import Audio
 from heartfelt.serialization import read_json
-from tests.stimuli.generation.tones import RATE, files_of, study_in, tone
+from heartfelt.stimuli import MakeOptions, make_study
+from heartfelt.stimuli.generation.ledger import LEDGER_FILE, read_ledger
 
 COPY = {"generator": "command", "command": ["cp", "clips/{intent}_{index}.wav", "{file}"]}
 FOLDER = {"generator": "folder", "folder": "clips", "pattern": "{intent}_{index}.wav"}

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 import yaml
 
+from heartfelt.media.audio import Audio
 from heartfelt.stimuli import (
     CannotGenerate,
     GeneratorFacts,
@@ -21,8 +22,7 @@ from heartfelt.stimuli import (
     Licence,
 )
 from heartfelt.stimuli.generation.results import FileMedia
-from heartfelt.stimuli.prompts.prompt import Media, Prompt
-from heartfelt.media.audio import Audio
+from heartfelt.stimuli.prompts.prompt import GeneratedMedium, StimulusPrompt
 from heartfelt.streams import stream
 
 RATE = 8_000
@@ -67,16 +67,18 @@ class Tones:
     def batch(self) -> int:
         return self.settings.batch
 
-    def generate(self, prompt: Prompt, seed: int = 0) -> Media:
+    def generate(self, prompt: StimulusPrompt, seed: int = 0) -> GeneratedMedium:
         return self.generate_many([prompt], [seed])[0]
 
-    def generate_many(self, prompts: Sequence[Prompt], seeds: Sequence[int]) -> Sequence[Media]:
+    def generate_many(
+        self, prompts: Sequence[StimulusPrompt], seeds: Sequence[int]
+    ) -> Sequence[GeneratedMedium]:
         if len(prompts) > self.settings.fits:
             raise GeneratorOutOfMemory(f"{len(prompts)} clips do not fit")
         CALLS.update(prompt.stimulus for prompt in prompts)
         return [self._clip(prompt, seed) for prompt, seed in zip(prompts, seeds, strict=True)]
 
-    def _clip(self, prompt: Prompt, seed: int) -> Media:
+    def _clip(self, prompt: StimulusPrompt, seed: int) -> GeneratedMedium:
         trouble = self.settings.trouble.get(prompt.stimulus) or self.settings.trouble.get("*")
         if trouble is None or CALLS[prompt.stimulus] > self.settings.times:
             return Audio(tone(seed, self.settings.brightness), RATE)

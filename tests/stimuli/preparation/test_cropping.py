@@ -10,11 +10,11 @@ import pytest
 
 from heartfelt.cli import main
 from heartfelt.errors import InputError
-from heartfelt.stimuli.preparation.cropping import cropped
-from heartfelt.stimuli.preparation.prepared import PrepareOptions
 from heartfelt.media.audio import Audio, crop_start, write_audio
 from heartfelt.media.checks import StepLevels
 from heartfelt.media.sound import Samples
+from heartfelt.stimuli.preparation.cropping import cropped
+from heartfelt.stimuli.preparation.prepared import PrepareOptions
 
 RATE = 1_000
 

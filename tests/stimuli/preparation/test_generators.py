@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from heartfelt.errors import InputError
-from heartfelt.stimuli import Prompt, prompts_for
-from heartfelt.stimuli.synthesis import SynthImage, SynthMusic, SynthVoice
-from heartfelt.stimuli.prompts.prompt import Generator
 from heartfelt.media.audio import content_hash
+from heartfelt.stimuli import Prompt, prompts_for
+from heartfelt.stimuli.prompts.prompt import Generator
+from heartfelt.stimuli.synthesis import SynthImage, SynthMusic, SynthVoice
 
 INTENTS = {"joyful": {"valence": 8.0, "arousal": 7.0}, "weary": {"valence": 3.0, "arousal": 2.0}}
 

@@ -10,7 +10,14 @@ import yaml
 
 from heartfelt.cli import main
 from heartfelt.errors import InputError, UnknownNameError
-from heartfelt.stimuli.prompts.intents import QUADRANTS, Norms, choose_intents, intents_yaml, published_norms, read_norms
+from heartfelt.stimuli.prompts.intents import (
+    QUADRANTS,
+    Norms,
+    choose_intents,
+    intents_yaml,
+    published_norms,
+    read_norms,
+)
 from heartfelt.study.norms import NORMS, NormsTable, norms_of
 from heartfelt.study.study import Intent
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from tests.collect.people import add_media
 
 from heartfelt.cli import main
 from heartfelt.errors import UnknownNameError
@@ -16,7 +17,6 @@ from heartfelt.formats.set_plan import SetPlan, plan_sets
 from heartfelt.stimuli import Prompt
 from heartfelt.stimuli.methods.clips import VERSIONS, Moving, Versions, low_passed
 from heartfelt.stimuli.starter import StarterOptions, start_study
-from tests.collect.people import add_media
 
 NO_MEDIA = StarterOptions(media=False)
 

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from heartfelt.errors import InputError, UnknownNameError
+from heartfelt.media.sound import Samples
 from heartfelt.simulate.conveyed_emotion import conveyed
 from heartfelt.stimuli.synthesis.music import MUSIC_SYSTEMS, NAME, render_clip, score
 from heartfelt.stimuli.synthesis.score import MODES, compose, plan
 from heartfelt.stimuli.synthesis.voices import Tone, Voice, brass, chip, plucked, warm
-from heartfelt.media.sound import Samples
 from heartfelt.streams import stream
 
 RATE = 22_050

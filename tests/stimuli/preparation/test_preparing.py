@@ -10,16 +10,16 @@ import numpy as np
 import polars as pl
 import pytest
 from PIL import Image
+from tests.media.test_checks import RATE, faded, music
 
 from heartfelt.cli import main
 from heartfelt.errors import InputError, UnknownNameError
 from heartfelt.formats.manifest import open_study
-from heartfelt.stimuli.synthesis.speech import render_voice
-from heartfelt.stimuli.preparation.prepared import PrepareOptions, VocalsHeard
-from heartfelt.stimuli.preparation.preparing import prepare
 from heartfelt.media.audio import content_hash, loudness, read_audio, true_peak, write_audio
 from heartfelt.media.image import decode_image
-from tests.media.test_checks import RATE, faded, music
+from heartfelt.stimuli.preparation.prepared import PrepareOptions, VocalsHeard
+from heartfelt.stimuli.preparation.preparing import prepare
+from heartfelt.stimuli.synthesis.speech import render_voice
 
 STUDY = """
 heartfelt: 1

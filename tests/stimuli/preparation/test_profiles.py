@@ -9,13 +9,13 @@ import pytest
 import scipy.stats
 
 from heartfelt.errors import InputError
-from heartfelt.simulate.conveyed_emotion import Conveyance, conveyed, profile
+from heartfelt.simulate.conveyed_emotion import ConveyanceProfile, conveyed, profile
 from heartfelt.stimuli.preparation.differences import system_difference
 
 
 @dataclass(frozen=True)
 class Rendering:
-    conveyance: Conveyance
+    conveyance: ConveyanceProfile
 
 
 def test_a_gain_pulls_towards_neutral_and_a_shift_moves() -> None:
@@ -24,9 +24,9 @@ def test_a_gain_pulls_towards_neutral_and_a_shift_moves() -> None:
     assert faint.expected("arousal", 4.0) == 5.0 - 2.0 - 1.0
     assert faint.expected("arousal", 4.0, neutral=0.0) == 2.0 * 4.0 - 1.0
     assert faint.expected("tension", 3.0) == 3.0
-    assert Conveyance(noise=0.0).noise == 0.0
+    assert ConveyanceProfile(noise=0.0).noise == 0.0
     with pytest.raises(InputError):
-        Conveyance(noise=-0.1)
+        ConveyanceProfile(noise=-0.1)
 
 
 def test_what_is_conveyed_stays_on_the_scale_and_follows_seed_and_name() -> None:

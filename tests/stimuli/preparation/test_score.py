@@ -8,10 +8,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from heartfelt.stimuli.synthesis.score import Note, Plan, compose, pitch_of, plan
+from heartfelt.stimuli.synthesis.score import MusicalMeans, Note, compose, pitch_of, plan
 from heartfelt.streams import stream
 
-MEANS = Plan(
+MEANS = MusicalMeans(
     tempo=60.0,
     mode="ionian",
     tonic=60,

@@ -8,9 +8,10 @@ import pytest
 from scipy.signal import find_peaks
 
 from heartfelt.errors import InputError, UnknownNameError
-from heartfelt.stimuli import GENERATORS
-from heartfelt.stimuli import Prompt
+from heartfelt.media.audio import read_audio
+from heartfelt.media.sound import Samples
 from heartfelt.simulate.conveyed_emotion import conveyed
+from heartfelt.stimuli import GENERATORS, Prompt
 from heartfelt.stimuli.synthesis.speech import (
     NAME,
     VOICE_SYSTEMS,
@@ -20,8 +21,6 @@ from heartfelt.stimuli.synthesis.speech import (
 )
 from heartfelt.stimuli.synthesis.utterance import MEANS, VOWELS, Delivery, Sound, Utterance, babble, delivery
 from heartfelt.stimuli.synthesis.vocal_tract import Tract, sound_out
-from heartfelt.media.audio import read_audio
-from heartfelt.media.sound import Samples
 from heartfelt.streams import stream
 
 RATE = 22_050

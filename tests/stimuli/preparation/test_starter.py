@@ -19,20 +19,20 @@ from heartfelt.datasets.musiceval import starter as musiceval
 from heartfelt.datasets.musiceval.tunes import TUNES, TunePlayer
 from heartfelt.errors import InputError, UnknownNameError
 from heartfelt.formats.manifest import open_study
+from heartfelt.media.audio import Audio, read_audio
+from heartfelt.media.probe import CACHE_FILE
 from heartfelt.stimuli import Prompt
 from heartfelt.stimuli.methods import starters as methods
 from heartfelt.stimuli.starter import (
     STARTERS,
-    Clip,
     SmallClips,
     Started,
     StarterOptions,
+    UncompressedClip,
     replace_block,
     start_study,
     substitute,
 )
-from heartfelt.media.audio import Audio, read_audio
-from heartfelt.media.probe import CACHE_FILE
 from heartfelt.study.model import AnchorProbe
 from heartfelt.study.recipes import RECIPES, recipe_study, recipe_text
 
@@ -273,12 +273,12 @@ def test_a_rater_gets_the_published_number_where_there_is_enough(tmp_path: Path)
 
 def test_clips_are_mp3_and_keep_their_length(tmp_path: Path) -> None:
     sound = np.sin(np.linspace(0, 3000, 22_050 * 2 + 17)).astype(np.float32) * np.float32(0.5)
-    path = Clip(Audio(sound, 22_050)).save(tmp_path / "a" / "clip.mp3")
+    path = UncompressedClip(Audio(sound, 22_050)).save(tmp_path / "a" / "clip.mp3")
     back = read_audio(path)
     assert (back.frames, back.rate, back.channels) == (sound.size, 22_050, 1)
     assert np.corrcoef(back.samples[:, 0], sound)[0, 1] > 0.999
     assert path.stat().st_size < 0.3 * 2 * sound.size
-    assert Clip(Audio(sound, 22_050)).save(tmp_path / "clip.flac").read_bytes()[:4] == b"fLaC"
+    assert UncompressedClip(Audio(sound, 22_050)).save(tmp_path / "clip.flac").read_bytes()[:4] == b"fLaC"
 
 
 def test_clips_are_flac_where_mp3_cannot_be_written(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,14 +12,14 @@ from typing import ClassVar, TypeAlias
 import numpy as np
 import polars as pl
 
-from heartfelt.training.experiments import ExperimentOptions, plan_ablation, prepare, run_plan
-from heartfelt.training.experiments.running import Setup
-from heartfelt.predictors.trained.embeddings import EMBEDDINGS, Block
+from heartfelt.predictors.trained.embeddings import EMBEDDINGS, EmbeddingBlock
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.snapshot import Source
 from heartfelt.streams import stream
 from heartfelt.study import parse_study
-from heartfelt.training import RECIPES, Recipe
+from heartfelt.training import RECIPES, TrainingRecipe
+from heartfelt.training.experiments import ExperimentOptions, plan_ablation, prepare, run_plan
+from heartfelt.training.experiments.running import Setup
 from heartfelt.training.heads.fitting import Floats
 from tests.training.studies import STUDY, WIDTH, Digits
 
@@ -32,15 +32,17 @@ class Columns(Digits):
     """The same numbers, each a group of features of its own."""
 
     name: ClassVar[str] = "columns"
-    blocks: ClassVar[tuple[Block, ...]] = tuple(Block(f"c{place}", 1) for place in range(WIDTH))
+    blocks: ClassVar[tuple[EmbeddingBlock, ...]] = tuple(
+        EmbeddingBlock(f"c{place}", 1) for place in range(WIDTH)
+    )
 
 
 if "columns" not in EMBEDDINGS:
     EMBEDDINGS.add(Columns.name, Columns)
-    RECIPES.add("columns", Recipe("columns", "numbers", "columns", ("valence",)))
+    RECIPES.add("columns", TrainingRecipe("columns", "numbers", "columns", ("valence",)))
     RECIPES.add(
         "modelled",
-        Recipe(
+        TrainingRecipe(
             "modelled",
             "numbers",
             "digits",

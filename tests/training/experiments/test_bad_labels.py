@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from heartfelt.errors import InputError
-from heartfelt.training.experiments import ExperimentOptions, prepare
-from heartfelt.training.experiments.pool import Pool
 from heartfelt.snapshot import Snapshot
 from heartfelt.streams import stream
+from heartfelt.training.experiments import ExperimentOptions, prepare
+from heartfelt.training.experiments.pool import StimulusPool
 from tests.training.studies import labelled
 
 
@@ -18,7 +18,7 @@ def values(count: int, seed: int = 1) -> list[float]:
     return [round(float(value), 2) for value in stream(seed, "values").uniform(2, 8, count)]
 
 
-def pooled(folder: Path, *sources: Snapshot, by: str = "") -> Pool:
+def pooled(folder: Path, *sources: Snapshot, by: str = "") -> StimulusPool:
     options = ExperimentOptions("digits", policy="none", features=folder / "features", by=by)
     return prepare([(f"s{at}", source) for at, source in enumerate(sources)], options).pool
 

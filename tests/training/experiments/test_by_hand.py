@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from heartfelt.errors import HeartfeltError, InputError
+from heartfelt.serialization import to_json
 from heartfelt.training.experiments import (
     ExperimentOptions,
     listed_cells,
@@ -22,12 +23,19 @@ from heartfelt.training.experiments import (
     prepare,
     run_plan,
 )
-from heartfelt.training.experiments.cells import FULL, Cell, CellResult, CellStore, LabelSet, most_frequent, run_cells
-from heartfelt.training.experiments.design import Removed, Scorer, crossed, outer_folds
+from heartfelt.training.experiments.cells import (
+    FULL,
+    CellResult,
+    CellStore,
+    ExperimentCell,
+    LabelSet,
+    most_frequent,
+    run_cells,
+)
+from heartfelt.training.experiments.design import ConditionScorer, Removed, crossed, outer_folds
 from heartfelt.training.experiments.results import ALL_OTHERS, SHUFFLED
 from heartfelt.training.experiments.running import Setup, expected_seconds
 from heartfelt.training.experiments.sweeping import variants_of
-from heartfelt.serialization import to_json
 from heartfelt.training.heads.fitting import Floats
 from tests.training.experiments.studies import options, setup_of, study
 
@@ -58,7 +66,7 @@ class KnownFit:
     def with_labels(self, sets: Mapping[str, LabelSet]) -> KnownFit:
         return replace(self, labels={**self.labels, **sets})
 
-    def key(self, cell: Cell) -> str:
+    def key(self, cell: ExperimentCell) -> str:
         parts = (
             cell.train.tolist(),
             cell.test.tolist(),
@@ -69,7 +77,7 @@ class KnownFit:
         )
         return f"{abs(hash(str(parts))):x}"
 
-    def fit_and_predict(self, cell: Cell) -> CellResult:
+    def fit_and_predict(self, cell: ExperimentCell) -> CellResult:
         if self.breaks and self.breaks in cell.name:
             raise ZeroDivisionError("it broke")
         self.seen.append(cell.name)
@@ -99,8 +107,8 @@ def split(tmp_path_factory: pytest.TempPathFactory) -> Setup:
     return setup_of(folder, study(folder / "media", systems="ABC", each=20, raters=4), by="system")
 
 
-def cell(train: int, test: int, name: str = "cell", seed: int = 0) -> Cell:
-    return Cell(name, np.arange(train), np.arange(train, train + test), seed)
+def cell(train: int, test: int, name: str = "cell", seed: int = 0) -> ExperimentCell:
+    return ExperimentCell(name, np.arange(train), np.arange(train, train + test), seed)
 
 
 def test_a_condition_is_scored_by_the_correlation_over_all_folds_and_seeds(
@@ -384,10 +392,12 @@ def test_the_scorer_pairs_cells_with_results_in_their_order(one: Setup) -> None:
     cells = [cell(40, 20)]
     condition = plan_ablation(setup).conditions[0]
     entry = [item for cells in condition.cells.values() for item in cells]
-    scorer = Scorer.of(setup.pool, setup.options, entry, [fit.fit_and_predict(item) for item in entry])
+    scorer = ConditionScorer.of(
+        setup.pool, setup.options, entry, [fit.fit_and_predict(item) for item in entry]
+    )
     for column, seed in zip(scorer.predictions(condition, "valence"), (0, 3), strict=True):
         error = np.random.default_rng(seed).normal(0, 0.5, 200)[:60]
         assert column == pytest.approx(fit.truth["valence"] + error)
     with pytest.raises(ValueError, match="argument"):
-        Scorer.of(setup.pool, setup.options, entry, [fit.fit_and_predict(cells[0])])
+        ConditionScorer.of(setup.pool, setup.options, entry, [fit.fit_and_predict(cells[0])])
     assert set(one.fit.labels) == {FULL}

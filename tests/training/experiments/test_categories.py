@@ -10,6 +10,11 @@ import pytest
 
 from heartfelt.cli.experiment import _values
 from heartfelt.errors import InputError
+from heartfelt.report.pages.experiments import markdown_table, write_experiment
+from heartfelt.snapshot import Snapshot
+from heartfelt.snapshot.snapshot import Source
+from heartfelt.streams import stream
+from heartfelt.study import parse_study
 from heartfelt.training.experiments import (
     expected_seconds,
     plan_ablation,
@@ -19,11 +24,6 @@ from heartfelt.training.experiments import (
     run_plan,
     run_sweep,
 )
-from heartfelt.report.pages.experiments import markdown_table, write_experiment
-from heartfelt.snapshot import Snapshot
-from heartfelt.snapshot.snapshot import Source
-from heartfelt.streams import stream
-from heartfelt.study import parse_study
 from tests.training.experiments.studies import setup_of
 from tests.training.studies import STUDY, WIDTH, value_of
 

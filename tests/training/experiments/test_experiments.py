@@ -16,6 +16,10 @@ import pytest
 
 from heartfelt.cli import main
 from heartfelt.errors import HeartfeltError, InputError
+from heartfelt.report.pages.experiments import write_experiment
+from heartfelt.serialization import read_json, write_json
+from heartfelt.snapshot import Snapshot
+from heartfelt.training import evaluate
 from heartfelt.training.experiments import (
     ExperimentOptions,
     listed_cells,
@@ -28,15 +32,11 @@ from heartfelt.training.experiments import (
     run_plan,
     run_sweep,
 )
-from heartfelt.training.experiments.cells import TIMES, Cell, CellResult
+from heartfelt.training.experiments.cells import TIMES, CellResult, ExperimentCell
 from heartfelt.training.experiments.design import Removed, crossed
 from heartfelt.training.experiments.frozen import FrozenFit
 from heartfelt.training.experiments.results import MATRIX_ROWS, MEAN, SHUFFLED, Experiment
 from heartfelt.training.experiments.running import Setup
-from heartfelt.report.pages.experiments import write_experiment
-from heartfelt.serialization import read_json, write_json
-from heartfelt.snapshot import Snapshot
-from heartfelt.training import evaluate
 from tests.training.experiments.studies import linear, options, setup_of, study
 from tests.training.studies import value_of
 
@@ -232,7 +232,7 @@ def with_prompts(snapshot: Snapshot, prompts: int, start: int = 0) -> Snapshot:
     return Snapshot.build(snapshot.study, stimuli=stimuli, ratings=snapshot.ratings, source=snapshot.source)
 
 
-def assert_no_prompt_is_trained_on_and_tested(setup: Setup, cells: Iterable[Cell]) -> None:
+def assert_no_prompt_is_trained_on_and_tested(setup: Setup, cells: Iterable[ExperimentCell]) -> None:
     prompts = np.array(
         [value for each in setup.pool.materials for value in each.snapshot.stimuli["prompt"].to_list()]
     )
@@ -458,7 +458,7 @@ def test_a_fit_that_fails_is_named_and_the_others_stay(
     plan = plan_ablation(setup, ["first"], ["without"])
     fit = FrozenFit.fit_and_predict
 
-    def fails(self: FrozenFit, cell: Cell) -> CellResult:
+    def fails(self: FrozenFit, cell: ExperimentCell) -> CellResult:
         if cell.name.startswith("without first · seed 1"):
             raise ValueError("singular matrix")
         return fit(self, cell)

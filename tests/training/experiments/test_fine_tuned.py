@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from heartfelt.errors import InputError
+from heartfelt.serialization import dumps
 from heartfelt.training.experiments import (
     ExperimentOptions,
     listed_cells,
@@ -17,9 +18,8 @@ from heartfelt.training.experiments import (
     prepare,
     run_plan,
 )
-from heartfelt.training.experiments.cells import Cell
+from heartfelt.training.experiments.cells import ExperimentCell
 from heartfelt.training.experiments.finetuned import FineTuneFit
-from heartfelt.serialization import dumps
 from tests.training.finetuning.painted import painted
 from tests.training.finetuning.tiny_images import CONFIGS
 from tests.training.studies import value_of
@@ -125,7 +125,7 @@ def test_fields_that_can_be_ablated_are_the_inputs_of_the_recipe(tmp_path: Path)
     assert not fit.ablates("valence", [])
     assert fit_of("image-emotion").fields == []
     assert {"brightness", "scene"} <= set(fit_of("attributes", attributes="all").fields)
-    cell = Cell("one", np.arange(24), np.arange(24, 48), 0)
+    cell = ExperimentCell("one", np.arange(24), np.arange(24, 48), 0)
     changes = [
         replace(cell, seed=1),
         replace(cell, shuffled="fold 1"),

@@ -13,22 +13,34 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
-from heartfelt.scoring.bench import bench
 from heartfelt.cli.app import app
 from heartfelt.errors import HeartfeltError, InputError
 from heartfelt.files import whole_folder
-from heartfelt.training.finetuning import FineTuned, FineTuneOptions, fine_tune, gather_data, recipe_named, settings_of
-from heartfelt.training.finetuning.chat.conversations import chat_questions, labelled_answers
-from heartfelt.training.finetuning.running import data_hash
 from heartfelt.media.image import decode_image
 from heartfelt.predictors import cases, predictor_from
 from heartfelt.predictors.hosted.chat_form import SYSTEM, message, read_form
+from heartfelt.scoring.bench import bench
 from heartfelt.snapshot import Snapshot
-from tests.training.finetuning.painted import painted
-from tests.training.finetuning.studies import tones
-from tests.training.finetuning.tiny_chat import TEMPLATE, write_tiny_llama, write_tiny_llava, write_tiny_qwen_audio
+from heartfelt.training.finetuning import (
+    FineTuned,
+    FineTuneOptions,
+    fine_tune,
+    gather_data,
+    recipe_named,
+    settings_of,
+)
+from heartfelt.training.finetuning.chat.conversations import chat_questions, labelled_answers
+from heartfelt.training.finetuning.running import data_hash
 from tests.predictors.file_answers import answered_everywhere
 from tests.training.alone import code_without_heartfelt, run_alone
+from tests.training.finetuning.painted import painted
+from tests.training.finetuning.studies import tones
+from tests.training.finetuning.tiny_chat import (
+    TEMPLATE,
+    write_tiny_llama,
+    write_tiny_llava,
+    write_tiny_qwen_audio,
+)
 
 pytestmark = pytest.mark.slow
 ASKED = ("emotion", "arousal")

@@ -12,8 +12,11 @@ import polars as pl
 import pytest
 
 from heartfelt.errors import InputError, UnknownNameError
+from heartfelt.media.audio import read_audio, write_audio
+from heartfelt.scoring.grouping import StimulusGrouping
+from heartfelt.snapshot import Snapshot
 from heartfelt.training.finetuning import (
-    Settings,
+    FineTuneSettings,
     TrainingData,
     gather_data,
     is_fine_tuning,
@@ -22,9 +25,6 @@ from heartfelt.training.finetuning import (
 )
 from heartfelt.training.finetuning.parts import parts_of
 from heartfelt.training.finetuning.recipe import Level
-from heartfelt.media.audio import read_audio, write_audio
-from heartfelt.snapshot import Snapshot
-from heartfelt.scoring.grouping import Grouping
 from tests.training.finetuning.studies import tones
 
 pytestmark = pytest.mark.slow
@@ -39,7 +39,7 @@ class Plain:
     about: str = ""
     media: str = "audio"
     questions: tuple[str, ...] = ()
-    settings: type[Settings] = Settings
+    settings: type[FineTuneSettings] = FineTuneSettings
 
     def build(self, data: Any, settings: Any) -> Any:
         raise NotImplementedError
@@ -52,7 +52,9 @@ def gathered(
     *sources: Snapshot, recipe: Plain | None = None, published: bool = False, **settings: Any
 ) -> TrainingData:
     recipe = recipe or Plain()
-    return gather_data(list(sources), recipe, Settings(**settings), policy="none", published=published)
+    return gather_data(
+        list(sources), recipe, FineTuneSettings(**settings), policy="none", published=published
+    )
 
 
 def rebuilt(
@@ -136,7 +138,7 @@ def test_one_category_only_is_not_trained_and_a_single_stimulus_of_one_is_noted(
 def test_a_left_out_system_is_scored_and_the_parts_never_meet() -> None:
     groups = np.repeat(np.arange(20), 3)
     systems = [f"s{at % 4}" for at in range(60)]
-    grouping = Grouping(groups, "prompt")
+    grouping = StimulusGrouping(groups, "prompt")
     alone = np.arange(60)
     left = parts_of(grouping, alone, systems=systems, left_out_system="s2", seed=3)
     assert {systems[at] for at in left.test["test"]} == {"s2"}

@@ -17,12 +17,19 @@ import numpy as np
 import pytest
 
 from heartfelt.errors import DamagedError, InputError
-from heartfelt.training.finetuning import FineTuned, FineTuneOptions, Settings, Task, fine_tune, recipe_named
-from heartfelt.training.finetuning.batches import Plan
+from heartfelt.snapshot import Snapshot
+from heartfelt.training.finetuning import (
+    FineTuned,
+    FineTuneOptions,
+    FineTuneSettings,
+    FineTuneTask,
+    fine_tune,
+    recipe_named,
+)
+from heartfelt.training.finetuning.batches import BatchSchedule
 from heartfelt.training.finetuning.checkpoints import CHECKPOINT, Checkpoints, RunIdentity
 from heartfelt.training.finetuning.data import gather_data, gather_folds
-from heartfelt.training.finetuning.engine import Engine
-from heartfelt.snapshot import Snapshot
+from heartfelt.training.finetuning.engine import TrainingLoop
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("my_package")]
 SETTINGS: Mapping[str, object] = {
@@ -38,7 +45,7 @@ def options(**changed: object) -> FineTuneOptions:
     return FineTuneOptions("my_package:recipe", {**SETTINGS, **changed}, policy="none")
 
 
-def same_weights(first: Task, second: Task) -> bool:
+def same_weights(first: FineTuneTask, second: FineTuneTask) -> bool:
     ours, theirs = first.module.state_dict(), second.module.state_dict()
     return all(bool((ours[key] == theirs[key]).all()) for key in ours)
 
@@ -127,11 +134,11 @@ def test_checkpoints_of_another_recipe_or_version_and_damaged_ones_are_refused(t
         Checkpoints(tmp_path, own).read()
 
 
-def engine_for(study: Snapshot, **changed: object) -> Engine:
+def engine_for(study: Snapshot, **changed: object) -> TrainingLoop:
     recipe = recipe_named("my_package:recipe")
-    settings: Settings = recipe.settings.model_validate({**SETTINGS, **changed})
+    settings: FineTuneSettings = recipe.settings.model_validate({**SETTINGS, **changed})
     data = gather_data([study], recipe, settings, policy="none")
-    return Engine(recipe.build(data, settings), data, settings)
+    return TrainingLoop(recipe.build(data, settings), data, settings)
 
 
 def test_a_batch_that_does_not_fit_is_computed_in_pieces(study: Snapshot) -> None:
@@ -200,7 +207,7 @@ def test_every_stimulus_is_seen_once_an_epoch_whatever_the_pieces_and_processes(
         for pieces in (1, 2, 5):
             seen: dict[int, list[int]] = {}
             for rank in range(world):
-                for step in Plan(places, 5, 2, 7, rank, world).steps(0, pieces):
+                for step in BatchSchedule(places, 5, 2, 7, rank, world).steps(0, pieces):
                     assert len(step.pieces) <= pieces
                     seen.setdefault(step.epoch, []).extend(
                         place for piece in step.pieces for _, place in piece
@@ -209,12 +216,12 @@ def test_every_stimulus_is_seen_once_an_epoch_whatever_the_pieces_and_processes(
                 assert set(seen[epoch]) == set(places)
                 assert len(seen[epoch]) - places.size < 3 * world
     # Never a single stimulus, unless batches are that small.
-    assert [step.size for step in Plan(places[:11], 5, 1, 7).steps(0, 1)] == [5, 5, 2]
-    assert [step.size for step in Plan(places[:11], 5, 1, 7, 1, 2).steps(0, 1)] == [3, 3, 2]
-    assert [step.size for step in Plan(places[:3], 1, 1, 7).steps(0, 1)] == [1, 1, 1]
-    assert [step.size for step in Plan(places[:1], 5, 1, 7).steps(0, 1)] == [1]
-    first = [step.pieces for step in Plan(places, 5, 2, 7).steps(0, 1)]
-    assert [step.pieces for step in Plan(places, 5, 2, 7).steps(4, 1)] == first[4:]
+    assert [step.size for step in BatchSchedule(places[:11], 5, 1, 7).steps(0, 1)] == [5, 5, 2]
+    assert [step.size for step in BatchSchedule(places[:11], 5, 1, 7, 1, 2).steps(0, 1)] == [3, 3, 2]
+    assert [step.size for step in BatchSchedule(places[:3], 1, 1, 7).steps(0, 1)] == [1, 1, 1]
+    assert [step.size for step in BatchSchedule(places[:1], 5, 1, 7).steps(0, 1)] == [1]
+    first = [step.pieces for step in BatchSchedule(places, 5, 2, 7).steps(0, 1)]
+    assert [step.pieces for step in BatchSchedule(places, 5, 2, 7).steps(4, 1)] == first[4:]
     assert first[:3] != first[3:]
 
 

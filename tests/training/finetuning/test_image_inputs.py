@@ -10,16 +10,16 @@ import pytest
 from PIL import Image
 
 from heartfelt.errors import InputError
+from heartfelt.streams import stream
+from heartfelt.study import parse_study
 from heartfelt.training.finetuning.images.attributes import (
     Attribute,
     attribute_values,
     chosen_attributes,
     fitted_attribute,
 )
-from heartfelt.training.finetuning.images.pictures import Preparation, random_box
+from heartfelt.training.finetuning.images.pictures import ImagePreprocessing, random_box
 from heartfelt.training.finetuning.images.polarity import group_numbers, polarity_of
-from heartfelt.streams import stream
-from heartfelt.study import parse_study
 from heartfelt.training.heads.targets import vote_weights
 from tests.training.finetuning.painted import STUDY, painted
 
@@ -38,19 +38,19 @@ def test_the_evaluation_crop_is_the_central_square(tmp_path: Path) -> None:
     image = Image.new("RGB", (180, 90), "black")
     image.paste("white", (50, 5, 130, 85))
     image.save(tmp_path / "square.png")
-    seen = Preparation(side=40).evaluation(tmp_path / "square.png")
+    seen = ImagePreprocessing(side=40).evaluation(tmp_path / "square.png")
     assert seen.shape == (3, 40, 40)
     assert seen.dtype == np.uint8
     assert (seen[:, 1:-1, 1:-1] == 255).all()
     assert seen.min() > 180  # interpolation at the edge
-    whole = Preparation(side=40, crop=1).evaluation(tmp_path / "square.png")
+    whole = ImagePreprocessing(side=40, crop=1).evaluation(tmp_path / "square.png")
     assert whole[0, 20, 0] == 0
     assert whole[0, 20, 20] == 255
 
 
 def test_training_crops_follow_their_stream(tmp_path: Path) -> None:
     halves().save(tmp_path / "image.png")
-    ready = Preparation(side=24)
+    ready = ImagePreprocessing(side=24)
     first, again, other = (
         ready.training(tmp_path / "image.png", stream(1, "crop", name)) for name in ("a", "a", "b")
     )
@@ -99,17 +99,17 @@ def test_files_of_every_kind_are_seen_alike(
         exif[0x0112] = options["exif"]
         options, image = {**options, "exif": exif}, image.transpose(Image.Transpose.ROTATE_90)
     image.convert(mode).save(tmp_path / name, **options)
-    seen = Preparation(side=16).evaluation(tmp_path / name).astype(int)
+    seen = ImagePreprocessing(side=16).evaluation(tmp_path / name).astype(int)
     assert abs(seen[:, 2, 8] - RED).max() < 12
     assert abs(seen[:, 13, 8] - BLUE).max() < 12
 
 
 def test_grey_is_seen_in_three_channels_and_sixteen_bits_are_refused(tmp_path: Path) -> None:
     Image.new("L", (30, 30), 77).save(tmp_path / "grey.png")
-    assert set(Preparation(side=8).evaluation(tmp_path / "grey.png").ravel()) == {77}
+    assert set(ImagePreprocessing(side=8).evaluation(tmp_path / "grey.png").ravel()) == {77}
     Image.fromarray(np.full((30, 30), 9000, np.uint16)).save(tmp_path / "deep.png")
     with pytest.raises(InputError, match="single numbers of mode I;16"):
-        Preparation(side=8).evaluation(tmp_path / "deep.png")
+        ImagePreprocessing(side=8).evaluation(tmp_path / "deep.png")
 
 
 def test_attributes_are_the_final_values_of_fields(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import pytest
 import torch
 
 from heartfelt.errors import InputError
+from heartfelt.predictors.weights.hub import quiet, transformers_library
 from heartfelt.training.finetuning.images.architectures import ARCHITECTURES, NetworkSpec
 from heartfelt.training.finetuning.images.networks.backbones import (
     BACKBONES,
@@ -34,7 +35,6 @@ from heartfelt.training.finetuning.images.networks.losses import (
 )
 from heartfelt.training.finetuning.images.networks.network import build_network
 from heartfelt.training.finetuning.images.networks.vgg import VGG16
-from heartfelt.predictors.weights.hub import quiet, transformers_library
 from tests.training.finetuning.tiny_images import CONFIGS, batch_of
 
 pytestmark = pytest.mark.slow  # PyTorch alone takes seconds to import

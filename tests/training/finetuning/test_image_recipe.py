@@ -15,8 +15,14 @@ import torch
 from PIL import Image
 
 import heartfelt
-from heartfelt.scoring.bench import BenchOptions, bench
 from heartfelt.errors import InputError
+from heartfelt.predictors import cases, predictor_from
+from heartfelt.predictors.trained.feature_cache import FeatureCache
+from heartfelt.predictors.weights import load_model
+from heartfelt.predictors.weights.store import PullError
+from heartfelt.scoring import ScoreOptions
+from heartfelt.scoring.bench import BenchOptions, bench
+from heartfelt.snapshot import Snapshot
 from heartfelt.training.finetuning import FineTuned, FineTuneOptions, fine_tune, recipe_named, settings_of
 from heartfelt.training.finetuning.folder import LoadedModel
 from heartfelt.training.finetuning.folder import load_model as load_fine_tuned
@@ -25,18 +31,12 @@ from heartfelt.training.finetuning.images.networks.backbones import published_ba
 from heartfelt.training.finetuning.images.recipe import ImageRecipe
 from heartfelt.training.finetuning.images.stimuli import stimulus_inputs
 from heartfelt.training.finetuning.images.task import ImageConfig, ImageTask
-from heartfelt.predictors.weights import load_model
-from heartfelt.predictors.weights.store import PullError
-from heartfelt.predictors import cases, predictor_from
-from heartfelt.predictors.trained.feature_cache import FeatureCache
-from heartfelt.scoring import ScoreOptions
-from heartfelt.snapshot import Snapshot
 from heartfelt.training.model_card import METRICS
 from tests.docs.reference import settings_pages
-from tests.training.finetuning.painted import painted
-from tests.training.finetuning.tiny_images import CONFIGS, SIDE
 from tests.predictors.file_answers import answered_everywhere
 from tests.training.alone import code_without_heartfelt, run_alone
+from tests.training.finetuning.painted import painted
+from tests.training.finetuning.tiny_images import CONFIGS, SIDE
 
 
 class Interrupted(Exception):

@@ -13,19 +13,19 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
-from heartfelt.scoring.bench import bench
 from heartfelt.cli.app import app
 from heartfelt.errors import HeartfeltError, InputError
 from heartfelt.files import whole_folder
-from heartfelt.training.finetuning import FineTuned, FineTuneOptions, fine_tune
 from heartfelt.formats.format import read_with
 from heartfelt.media.audio import write_audio
 from heartfelt.predictors import cases, predictor_from
+from heartfelt.scoring.bench import bench
 from heartfelt.snapshot import Snapshot
-from tests.training.finetuning.studies import RATE, tones
-from tests.training.finetuning.tiny_encoders import write_tiny_audio_encoder, write_tiny_text_encoder
+from heartfelt.training.finetuning import FineTuned, FineTuneOptions, fine_tune
 from tests.predictors.file_answers import answered_everywhere
 from tests.predictors.tiny import write_tiny_clap
+from tests.training.finetuning.studies import RATE, tones
+from tests.training.finetuning.tiny_encoders import write_tiny_audio_encoder, write_tiny_text_encoder
 
 pytestmark = pytest.mark.slow
 SMALL = {"epochs": 2, "batch": 8, "learning_rate": 0.01, "checkpoint_every": 3}

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from heartfelt.predictors.weights.hub import quiet, transformers_library
 from heartfelt.predictors.hosted.chat_form import SYSTEM
+from heartfelt.predictors.weights.hub import quiet, transformers_library
 from tests.predictors.tiny import seeded
 
 TEMPLATE = (

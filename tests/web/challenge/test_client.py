@@ -7,8 +7,8 @@ import threading
 
 import pytest
 
-from heartfelt.web.challenge.client import own_submissions
 from heartfelt.errors import InputError
+from heartfelt.web.challenge.client import own_submissions
 
 HEAD = b"HTTP/1.1 200 OK\r\nconnection: close\r\n"
 

@@ -20,6 +20,13 @@ pytest.importorskip("fastapi", reason="the extra 'serve' is not installed")
 from starlette.testclient import TestClient
 from typer.testing import CliRunner
 
+from heartfelt.cli.app import app
+from heartfelt.errors import InputError
+from heartfelt.labels import Benchmark, SplitOptions, freeze
+from heartfelt.publishing.submissions.ledger import Closed, Member, Submission, SubmissionLedger
+from heartfelt.scoring import ScoreOptions, score
+from heartfelt.snapshot import Snapshot
+from heartfelt.study import parse_study
 from heartfelt.web.challenge.challenge import Challenge, ChallengeOptions
 from heartfelt.web.challenge.final import (
     BEST,
@@ -35,14 +42,7 @@ from heartfelt.web.challenge.final import (
     write_final,
 )
 from heartfelt.web.challenge.guard import HostOptions
-from heartfelt.publishing.submissions.ledger import Closed, Ledger, Member, Submission
 from heartfelt.web.challenge.server import challenge_app
-from heartfelt.cli.app import app
-from heartfelt.errors import InputError
-from heartfelt.labels import Benchmark, SplitOptions, freeze
-from heartfelt.scoring import ScoreOptions, score
-from heartfelt.snapshot import Snapshot
-from heartfelt.study import parse_study
 from tests.web.challenge.made import benchmark, predictions
 
 QUALITIES = {"good": 0.95, "fair": 0.6, "poor": 0.3}
@@ -225,7 +225,7 @@ def test_closing_that_is_killed_goes_on_where_it_stopped(tmp_path: Path) -> None
     first = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     path = folder / "challenge.sqlite"
     while first.poll() is None:
-        ledger = Ledger(path)
+        ledger = SubmissionLedger(path)
         closed, done = ledger.fact("closed"), ledger.scored()
         ledger.close()
         if closed is not None and len(done) >= 1:
@@ -263,7 +263,7 @@ def test_the_commands_of_a_challenge(tmp_path: Path) -> None:
     assert "Bob, token no longer valid" in run("team", str(folder), "Sound Lab")
     with pytest.raises(InputError, match="Which team"):
         run("team", str(folder), "--add", "Ann")
-    ledger = Ledger(folder / "challenge.sqlite")
+    ledger = SubmissionLedger(folder / "challenge.sqlite")
     assert ledger.member_of(token) == Member(team="Sound Lab", name="Ann")
     run("team", str(folder), "Sound Lab", "--remove-all")
     assert ledger.member_of(token) is None
@@ -296,7 +296,10 @@ def test_a_small_challenge_from_its_first_submission_to_its_end(tmp_path: Path) 
     with pytest.raises(InputError, match="holds no challenge"):
         reopened(folder)
     options = ChallengeOptions(step=0.125, public_share=0.25)
-    challenge, ledger = Challenge(folder, options), Ledger(tmp_path / "private" / "challenge.sqlite")
+    challenge, ledger = (
+        Challenge(folder, options),
+        SubmissionLedger(tmp_path / "private" / "challenge.sqlite"),
+    )
     labels = made.part("test").sort("stimulus").select("stimulus", "label")
 
     def send(team: str, noise: float, steps: int | None, model: str) -> str:
@@ -381,11 +384,11 @@ def test_a_challenge_nobody_took_part_in_closes(tmp_path: Path) -> None:
     again.ledger.close()
     with pytest.raises(InputError, match="holds no challenge"):
         reopened(tmp_path / "private" / "benchmark", tmp_path / "other.sqlite")
-    Ledger(tmp_path / "empty.sqlite").close()
+    SubmissionLedger(tmp_path / "empty.sqlite").close()
     with pytest.raises(InputError, match="holds no challenge"):
         reopened(tmp_path / "private" / "benchmark", tmp_path / "empty.sqlite")
     # A ledger of a version that had no public part.
-    old = Ledger(tmp_path / "old.sqlite")
+    old = SubmissionLedger(tmp_path / "old.sqlite")
     old.settle("part", "test")
     old.close()
     opened = reopened(tmp_path / "private" / "benchmark", tmp_path / "old.sqlite")

@@ -13,8 +13,8 @@ from starlette.responses import PlainTextResponse
 from starlette.testclient import TestClient
 from starlette.types import Receive, Scope, Send
 
-from heartfelt.web.challenge.guard import Guard, HostOptions
-from heartfelt.web.errors import Refused
+from heartfelt.web.challenge.guard import ChallengeGuard, HostOptions
+from heartfelt.web.errors import RequestRefused
 
 SITE = "https://board.example"
 
@@ -23,7 +23,7 @@ async def inside(scope: Scope, receive: Receive, send: Send) -> None:
     """Answers with the size of the body, or fails as the path says."""
     body = await Request(scope, receive).body() if scope["method"] == "POST" else b""
     failures: dict[str, Exception] = {
-        "/fault": ValueError("secret"), "/left": ClientDisconnect(), "/limit": Refused(429, "Too many.", "Wait."),
+        "/fault": ValueError("secret"), "/left": ClientDisconnect(), "/limit": RequestRefused(429, "Too many.", "Wait."),
     }  # fmt: skip
     if scope["path"] in failures:
         raise failures[scope["path"]]
@@ -31,12 +31,12 @@ async def inside(scope: Scope, receive: Receive, send: Send) -> None:
     if scope["path"] == "/after":
         raise ValueError("secret")
     if scope["path"] == "/refused-after":
-        raise Refused(429, "Too many.", "Wait.")
+        raise RequestRefused(429, "Too many.", "Wait.")
 
 
 @pytest.fixture
 def client() -> TestClient:
-    guarded = Guard(inside, HostOptions(url=f"{SITE}/under/"), most_bytes=10)
+    guarded = ChallengeGuard(inside, HostOptions(url=f"{SITE}/under/"), most_bytes=10)
     return TestClient(guarded, base_url=SITE)
 
 

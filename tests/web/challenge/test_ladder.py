@@ -12,6 +12,7 @@ import polars as pl
 import pytest
 from benchmarks.leaderboards import ATTACKS, IN_USE, Correlation, Task, attacked, rung_of
 
+from heartfelt.errors import InputError
 from heartfelt.publishing.submissions.ladder import (
     FEWEST_TRIES,
     STEPS,
@@ -27,10 +28,9 @@ from heartfelt.publishing.submissions.ladder import (
     step_for,
     variance_proxy,
 )
-from heartfelt.errors import InputError
 from heartfelt.scoring import ScoreOptions, Truth, tasks_of, truth_of
+from heartfelt.scoring.scores import ScoringTask as ScoredTask
 from heartfelt.scoring.tasks.pair_truth import PairTruth
-from heartfelt.scoring.scores import Task as ScoredTask
 from tests.web.challenge.made import STUDY, benchmark
 from tests.web.challenge.test_parts import hidden
 

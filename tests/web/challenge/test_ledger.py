@@ -11,12 +11,21 @@ from pathlib import Path
 
 import pytest
 
-from heartfelt.publishing.submissions.ladder import Tries
-from heartfelt.publishing.submissions.ledger import ATTEMPTS, DAY, Closed, Ledger, Limits, Member, OverLimit, Steps
-from heartfelt.publishing.submissions.ledger_file import new_key  # before the fixture that fixes keys
 from heartfelt.errors import DamagedError, InputError
+from heartfelt.publishing.submissions.ladder import Tries
+from heartfelt.publishing.submissions.ledger import (
+    ATTEMPTS,
+    DAY,
+    Closed,
+    Member,
+    OverLimit,
+    Steps,
+    SubmissionLedger,
+    SubmissionLimits,
+)
+from heartfelt.publishing.submissions.ledger_file import new_key  # before the fixture that fixes keys
 
-LIMITS = Limits(per_day=2, in_all=3)
+LIMITS = SubmissionLimits(per_day=2, in_all=3)
 ANN, BOB = Member(team="lab", name="Ann"), Member(team="lab", name="Bob")
 LAYOUT_1 = """
 CREATE TABLE challenge (name TEXT PRIMARY KEY, value TEXT NOT NULL);
@@ -31,11 +40,11 @@ CREATE INDEX of_submitter ON submissions (submitter, at);
 
 
 @pytest.fixture
-def ledger(tmp_path: Path) -> Ledger:
-    return Ledger(tmp_path / "l.sqlite", lambda: 1_000.0)
+def ledger(tmp_path: Path) -> SubmissionLedger:
+    return SubmissionLedger(tmp_path / "l.sqlite", lambda: 1_000.0)
 
 
-def scored(ledger: Ledger, id: str, after: dict[str, int]) -> list[tuple[Steps, Tries]]:
+def scored(ledger: SubmissionLedger, id: str, after: dict[str, int]) -> list[tuple[Steps, Tries]]:
     """Publish a submission's steps; what the ladder was told."""
     told: list[tuple[Steps, Tries]] = []
 
@@ -48,7 +57,7 @@ def scored(ledger: Ledger, id: str, after: dict[str, int]) -> list[tuple[Steps, 
     return told
 
 
-def test_members_have_tokens_of_their_own_and_the_team_has_the_limits(ledger: Ledger) -> None:
+def test_members_have_tokens_of_their_own_and_the_team_has_the_limits(ledger: SubmissionLedger) -> None:
     tokens = {name: ledger.add_member("lab", name) for name in ("Ann", "Bob")}
     alone = ledger.add_member("solo")
     assert ledger.member_of(tokens["Ann"]) == ANN
@@ -86,7 +95,7 @@ def test_members_have_tokens_of_their_own_and_the_team_has_the_limits(ledger: Le
     assert not (Path(ledger.path).stat().st_mode & 0o077)
 
 
-def test_the_same_file_is_the_same_submission_unless_it_was_refused(ledger: Ledger) -> None:
+def test_the_same_file_is_the_same_submission_unless_it_was_refused(ledger: SubmissionLedger) -> None:
     first = ledger.receive(ANN, "m", b"1", LIMITS)
     assert ledger.receive(BOB, "other", b"1", LIMITS) == first
     assert ledger.left("lab", LIMITS) == (1, 2)
@@ -101,9 +110,13 @@ def test_the_same_file_is_the_same_submission_unless_it_was_refused(ledger: Ledg
     assert ledger.left("lab", LIMITS) == (1, 2)
 
 
-def test_scores_are_published_against_the_teams_bests_and_the_tries_are_counted(ledger: Ledger) -> None:
-    first, second, third = (ledger.receive(ANN, "m", content, Limits()).id for content in (b"1", b"2", b"3"))
-    rival = ledger.receive(Member(team="rival", name="x"), "m", b"1", Limits()).id
+def test_scores_are_published_against_the_teams_bests_and_the_tries_are_counted(
+    ledger: SubmissionLedger,
+) -> None:
+    first, second, third = (
+        ledger.receive(ANN, "m", content, SubmissionLimits()).id for content in (b"1", b"2", b"3")
+    )
+    rival = ledger.receive(Member(team="rival", name="x"), "m", b"1", SubmissionLimits()).id
     assert scored(ledger, first, {"t": 3, "u": 1}) == [({}, Tries(of_all=1, of_team=1))]
     assert ledger.publish(rival, {}, {}, lambda *_: {})
     assert scored(ledger, second, {"t": 4, "u": 1}) == [({"t": 3, "u": 1}, Tries(of_all=3, of_team=2))]
@@ -118,8 +131,8 @@ def test_scores_are_published_against_the_teams_bests_and_the_tries_are_counted(
     assert [entry.id for entry in ledger.scored()] == [first, second, rival]
 
 
-def test_a_team_chooses_what_counts_until_the_end(ledger: Ledger) -> None:
-    first, second = (ledger.receive(ANN, "m", content, Limits()) for content in (b"1", b"2"))
+def test_a_team_chooses_what_counts_until_the_end(ledger: SubmissionLedger) -> None:
+    first, second = (ledger.receive(ANN, "m", content, SubmissionLimits()) for content in (b"1", b"2"))
     assert ledger.choose("lab", first.id).chosen == 1_000.0
     ledger.choose("lab", second.id)
     assert [each.chosen for each in ledger.of_team("lab")] == [None, 1_000.0]
@@ -133,14 +146,14 @@ def test_a_team_chooses_what_counts_until_the_end(ledger: Ledger) -> None:
     with pytest.raises(Closed):
         ledger.choose("lab", second.id)
     with pytest.raises(Closed):
-        ledger.receive(ANN, "m", b"3", Limits())
+        ledger.receive(ANN, "m", b"3", SubmissionLimits())
     # What was sent before is still there for whoever asks again.
-    assert ledger.receive(ANN, "m", b"2", Limits()).id == second.id
+    assert ledger.receive(ANN, "m", b"2", SubmissionLimits()).id == second.id
 
 
 def test_a_ledger_of_an_earlier_version_opens_and_nothing_is_lost(tmp_path: Path) -> None:
     path = tmp_path / "challenge.sqlite"
-    token = Ledger(tmp_path / "other.sqlite").add_member("x")
+    token = SubmissionLedger(tmp_path / "other.sqlite").add_member("x")
     db = sqlite3.connect(path)
     db.executescript(LAYOUT_1)
     digest = hashlib.sha256(token.encode()).hexdigest()
@@ -173,14 +186,14 @@ def test_a_ledger_of_an_earlier_version_opens_and_nothing_is_lost(tmp_path: Path
     db.commit()
     db.close()
     for _ in range(2):  # opening it again changes nothing
-        ledger = Ledger(path)
+        ledger = SubmissionLedger(path)
         assert ledger.member_of(token) == Member(team="lab", name="lab")
         assert [(each.team, each.revoked) for each in ledger.members()] == [("gone", 7.0), ("lab", None)]
         # What was scored by other rules waits to be scored again, in the order it came; the old result is still there.
         assert ledger.waiting() == ["a", "c"]
         assert ledger.content("a") == b"1"
         assert ledger.submission("b").problem == "why"
-        assert ledger.left("lab", Limits()) == (5, 99)
+        assert ledger.left("lab", SubmissionLimits()) == (5, 99)
         assert ledger.fact("earlier step") == "t 0.25"
         ledger.bind({"benchmark": "abc", "part": "test", "step": "automatic"})
         ledger.close()
@@ -202,26 +215,26 @@ def test_a_ledger_of_an_earlier_version_opens_and_nothing_is_lost(tmp_path: Path
 
 
 def test_a_ledger_of_a_later_version_and_other_files_are_refused(tmp_path: Path) -> None:
-    ledger = Ledger(tmp_path / "l.sqlite")
+    ledger = SubmissionLedger(tmp_path / "l.sqlite")
     ledger._db.execute("UPDATE challenge SET value = '3' WHERE name = 'layout'")
     ledger.close()
     with pytest.raises(InputError, match="later version"):
-        Ledger(tmp_path / "l.sqlite")
+        SubmissionLedger(tmp_path / "l.sqlite")
     (tmp_path / "text").write_text("x" * 5000)
     with pytest.raises(DamagedError, match="cannot be used as the ledger"):
-        Ledger(tmp_path / "text")
+        SubmissionLedger(tmp_path / "text")
 
 
 def test_every_ledger_has_an_id_and_a_key_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.undo()
-    first, second = Ledger(tmp_path / "a.sqlite"), Ledger(tmp_path / "b.sqlite")
+    first, second = SubmissionLedger(tmp_path / "a.sqlite"), SubmissionLedger(tmp_path / "b.sqlite")
     assert first.fact("id") != second.fact("id")
     assert len(first.fact("id") or "") == 16
     assert len(bytes.fromhex(first.fact("key") or "")) == 32
     assert len(bytes.fromhex(new_key())) == 32
     assert new_key() != new_key()
     assert first.fact("nothing") is None
-    again = Ledger(tmp_path / "a.sqlite")
+    again = SubmissionLedger(tmp_path / "a.sqlite")
     assert again.fact("key") == first.fact("key")
 
 
@@ -236,8 +249,8 @@ class Clock:
 
 
 def test_submissions_count_for_24_hours_and_the_wait_is_said(tmp_path: Path) -> None:
-    clock, limits = Clock(), Limits(per_day=2, in_all=4)
-    ledger = Ledger(tmp_path / "l.sqlite", clock)
+    clock, limits = Clock(), SubmissionLimits(per_day=2, in_all=4)
+    ledger = SubmissionLedger(tmp_path / "l.sqlite", clock)
     assert ledger.left("lab", limits) == (2, 4)
     begun = clock.now
     for at, content in ((0, b"1"), (3600, b"2")):
@@ -265,14 +278,14 @@ def test_submissions_count_for_24_hours_and_the_wait_is_said(tmp_path: Path) -> 
         ledger.receive(ANN, "m", b"5", limits)
     assert over.value.retry_after is None
     # Limits that became stricter leave nothing, and not less than nothing.
-    assert ledger.left("lab", Limits(per_day=1, in_all=1)) == (0, 0)
+    assert ledger.left("lab", SubmissionLimits(per_day=1, in_all=1)) == (0, 0)
 
 
 def test_refusals_are_limited_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert ATTEMPTS == 20
     monkeypatch.setattr("heartfelt.publishing.submissions.ledger.ATTEMPTS", 3)
-    clock, limits = Clock(), Limits(per_day=2, in_all=4)
-    ledger = Ledger(tmp_path / "l.sqlite", clock)
+    clock, limits = Clock(), SubmissionLimits(per_day=2, in_all=4)
+    ledger = SubmissionLedger(tmp_path / "l.sqlite", clock)
     wrong = InputError("Not a table.", "Send a table.")
     for _ in range(5):
         ledger.note_refused(ANN, "m" * 99, 7, wrong)
@@ -285,7 +298,7 @@ def test_refusals_are_limited_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     with pytest.raises(OverLimit, match="6 submissions of 'lab' were refused within 24 hours") as over:
         ledger.receive(ANN, "m", b"1", limits)
     assert over.value.retry_after == DAY
-    assert ledger.receive(ANN, "m", b"1", Limits(per_day=3)).status == "received"
+    assert ledger.receive(ANN, "m", b"1", SubmissionLimits(per_day=3)).status == "received"
     # Recorded refusals have an end, for each team and day.
     monkeypatch.setattr("heartfelt.publishing.submissions.ledger._MOST_REFUSED", 8)
     for _ in range(4):
@@ -299,29 +312,29 @@ def test_refusals_are_limited_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_team_may_send_one_at_least() -> None:
-    assert Limits(per_day=1, in_all=1).in_all == 1
+    assert SubmissionLimits(per_day=1, in_all=1).in_all == 1
     for limits in ({"per_day": 0}, {"in_all": 0}):
         with pytest.raises(InputError, match="must be at least 1"):
-            Limits(**limits)
+            SubmissionLimits(**limits)
 
 
-def test_only_what_waits_is_refused_or_scored(ledger: Ledger) -> None:
-    first = ledger.receive(ANN, "m", b"1", Limits())
+def test_only_what_waits_is_refused_or_scored(ledger: SubmissionLedger) -> None:
+    first = ledger.receive(ANN, "m", b"1", SubmissionLimits())
     scored(ledger, first.id, {"t": 3})
     ledger.refuse(first.id, "too late", "f")
     assert (ledger.submission(first.id).status, ledger.submission(first.id).problem) == ("scored", None)
     with pytest.raises(InputError, match="no such submission"):
         ledger.submission("nothing")
     # A score that stays as it was is no change: the submission behind it is still the first.
-    second = ledger.receive(ANN, "m", b"2", Limits())
+    second = ledger.receive(ANN, "m", b"2", SubmissionLimits())
     scored(ledger, second.id, {"t": 3})
     assert ledger.bests("lab")["t"].id == first.id
 
 
 def test_many_threads_and_openings_share_a_ledger_in_a_private_folder(tmp_path: Path) -> None:
     path = tmp_path / "new" / "folder" / "l.sqlite"
-    ledger, other = Ledger(path), Ledger(path)
-    limits, taken = Limits(per_day=5, in_all=5), list[str]()
+    ledger, other = SubmissionLedger(path), SubmissionLedger(path)
+    limits, taken = SubmissionLimits(per_day=5, in_all=5), list[str]()
 
     def send(at: int) -> None:
         with contextlib.suppress(OverLimit):
@@ -342,7 +355,7 @@ def test_many_threads_and_openings_share_a_ledger_in_a_private_folder(tmp_path: 
     assert other.publish(taken[0], {}, {}, lambda *_: {"t": 1})
 
 
-def test_a_ledger_belongs_to_one_challenge(ledger: Ledger) -> None:
+def test_a_ledger_belongs_to_one_challenge(ledger: SubmissionLedger) -> None:
     ledger.bind({"benchmark": "a", "part": "test"})
     ledger.bind({"benchmark": "a", "part": "test"})
     with pytest.raises(InputError, match=r"another part \(test, not other\)"):

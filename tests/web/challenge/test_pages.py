@@ -16,14 +16,14 @@ pytest.importorskip("fastapi", reason="the extra 'serve' is not installed")
 import uvicorn
 from typer.testing import CliRunner
 
+from heartfelt.cli.app import app
+from heartfelt.errors import InputError
+from heartfelt.publishing.submissions.ledger import Member
 from heartfelt.web.challenge.challenge import Challenge, ChallengeOptions
 from heartfelt.web.challenge.client import choose_final, own_submissions
 from heartfelt.web.challenge.final import close
 from heartfelt.web.challenge.guard import HostOptions
-from heartfelt.publishing.submissions.ledger import Member
 from heartfelt.web.challenge.server import challenge_app
-from heartfelt.cli.app import app
-from heartfelt.errors import InputError
 from tests.web.challenge.made import benchmark, predictions
 
 if TYPE_CHECKING:

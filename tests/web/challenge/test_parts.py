@@ -9,12 +9,12 @@ import numpy as np
 import polars as pl
 import pytest
 
-from heartfelt.web.challenge.parts import FEWEST_GROUPS, _drawn, _features, _groups, _joined, divided
 from heartfelt.errors import InputError
 from heartfelt.labels import Benchmark, SplitOptions
 from heartfelt.labels.benchmark import BENCHMARK_COURSES, BENCHMARK_ITEMS, CHOICES
 from heartfelt.study import parse_study
 from heartfelt.tables import LEDGER, STIMULI
+from heartfelt.web.challenge.parts import FEWEST_GROUPS, _drawn, _features, _groups, _joined, divided
 
 STUDY = parse_study(
     "name: s\nscales: {nine: {type: points, points: 9}}\nquestions:\n  - {id: q, text: Q, scale: nine}\n"

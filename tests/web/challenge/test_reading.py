@@ -10,8 +10,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from heartfelt.web.challenge.reading import SizeLimits, _parquet_rows, not_usable, readable_file
 from heartfelt.errors import InputError
+from heartfelt.web.challenge.reading import SizeLimits, _parquet_rows, not_usable, readable_file
 
 SMALL = SizeLimits(megabytes=1 / 1024, rows=3)
 """1,024 bytes."""

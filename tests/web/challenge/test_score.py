@@ -16,11 +16,11 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
-from heartfelt.scoring.bench.pinned import Request, score_pinned, verify
-from heartfelt.scoring.bench.prediction_file import Scorer
 from heartfelt.cli.app import app
 from heartfelt.errors import InputError
 from heartfelt.scoring import ScoreOptions
+from heartfelt.scoring.bench.pinned import ScoringRequest, score_pinned, verify
+from heartfelt.scoring.bench.prediction_file import FileScorer
 from heartfelt.scoring.manifest import LIBRARIES, differences, fixed_settings, rounded
 from heartfelt.serialization import dumps
 from tests.web.challenge.made import benchmark, predictions
@@ -61,7 +61,7 @@ def test_the_same_bytes_everywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         "scored.file_sha256",
     ]
     # Without the fixed settings the digits that are written are still the same.
-    asked = dumps(Request(str(folder), str(tmp_path / "model.csv"), options), indent=None)
+    asked = dumps(ScoringRequest(str(folder), str(tmp_path / "model.csv"), options), indent=None)
     plain = {name: value for name, value in os.environ.items() if name not in fixed_settings()}
     command = [sys.executable, "-m", "heartfelt.scoring.bench.pinned"]
     done = subprocess.run(
@@ -107,7 +107,7 @@ def test_the_command_writes_and_verifies(tmp_path: Path) -> None:
     assert manifest["options"]["part"] == "test"
     assert str(tmp_path) not in (out / "manifest.json").read_text() + (out / "scores.json").read_text()
     # Against the same computation without a second process: the same numbers, before rounding.
-    here = Scorer.of(benchmark(), ScoreOptions(part="test", resamples=500)).score_file(file)
+    here = FileScorer.of(benchmark(), ScoreOptions(part="test", resamples=500)).score_file(file)
     written = {
         (row["task"], row["metric"], row["level"], row["at"] or ""): row["with_failures_value"]
         for row in pl.read_csv(out / "scores.csv").to_dicts()
@@ -130,7 +130,7 @@ def test_the_command_writes_and_verifies(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_labels_come_from_the_benchmark_and_rows_of_other_items_are_counted(tmp_path: Path) -> None:
     file, options = tmp_path / "m.csv", ScoreOptions(part="test", resamples=100, ceilings=False, slices=())
-    table, scorer = predictions(right=0.2), Scorer.of(benchmark(), options)
+    table, scorer = predictions(right=0.2), FileScorer.of(benchmark(), options)
     table.write_csv(file)
     honest = scorer.score_file(file).scores
     table.with_columns(pl.col("value").alias("against")).write_csv(file)
@@ -141,10 +141,10 @@ def test_labels_come_from_the_benchmark_and_rows_of_other_items_are_counted(tmp_
     everything = scorer.score_file(file)
     assert everything.answers[0].unused.height == (benchmark().items["split"] == "train").sum()
     with pytest.raises(InputError, match="no part 'tset'"):
-        Scorer.of(benchmark(), ScoreOptions(part="tset"))
+        FileScorer.of(benchmark(), ScoreOptions(part="tset"))
     public = replace(benchmark(), items=benchmark().part("train"))
     with pytest.raises(InputError, match="has no labels") as error:
-        Scorer.of(public, ScoreOptions(part="test"))
+        FileScorer.of(public, ScoreOptions(part="test"))
     assert "held out" in error.value.fix
 
 

@@ -30,20 +30,27 @@ pytest.importorskip("fastapi", reason="the extra 'serve' is not installed")
 from starlette.testclient import TestClient
 from typer.testing import CliRunner
 
-from heartfelt.web.challenge.challenge import Challenge, ChallengeOptions
-from heartfelt.web.challenge.guard import HostOptions
-from heartfelt.publishing.submissions.ladder import effective_items, overstatement, variance_proxy
-from heartfelt.publishing.submissions.ledger import ATTEMPTS, DAY, Ledger, Limits, Member, OverLimit
-from heartfelt.web.challenge.reading import SizeLimits
-from heartfelt.web.challenge.server import _seconds, challenge_app
 from heartfelt.cli.app import app
 from heartfelt.errors import HeartfeltError, InputError
 from heartfelt.labels import SplitOptions
 from heartfelt.publishing.hold_out import hold_out
+from heartfelt.publishing.submissions.ladder import effective_items, overstatement, variance_proxy
+from heartfelt.publishing.submissions.ledger import (
+    ATTEMPTS,
+    DAY,
+    Member,
+    OverLimit,
+    SubmissionLedger,
+    SubmissionLimits,
+)
 from heartfelt.scoring import ScoreOptions, score
-from tests.web.challenge.made import benchmark, predictions
+from heartfelt.web.challenge.challenge import Challenge, ChallengeOptions
+from heartfelt.web.challenge.guard import HostOptions
+from heartfelt.web.challenge.reading import SizeLimits
+from heartfelt.web.challenge.server import _seconds, challenge_app
 from tests.publishing.test_hold_out import compared
 from tests.scoring.compared import courses
+from tests.web.challenge.made import benchmark, predictions
 
 LAB = Member(team="lab", name="lab")
 FEW = ScoreOptions(resamples=100, ceilings=False, slices=())
@@ -72,7 +79,7 @@ class Site:
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     folder = tmp_path_factory.mktemp("challenge")
     options = ChallengeOptions(
-        step=0.05, limits=Limits(per_day=50, in_all=60), megabytes=1.0, public_share=0.8
+        step=0.05, limits=SubmissionLimits(per_day=50, in_all=60), megabytes=1.0, public_share=0.8
     )
     challenge = Challenge(benchmark().write(folder / "private" / "benchmark"), options)
     with TestClient(challenge_app(challenge, HostOptions(url="http://testserver"))) as client:
@@ -251,7 +258,7 @@ def test_a_request_waits_for_at_most_half_a_minute() -> None:
 
 
 def test_a_token_counts_only_as_a_bearer(tmp_path: Path) -> None:
-    ledger = Ledger(tmp_path / "l.sqlite")
+    ledger = SubmissionLedger(tmp_path / "l.sqlite")
     token = ledger.add_member("lab")
 
     class Known:
@@ -382,7 +389,10 @@ def test_requests_that_are_refused(site: Site) -> None:
 @pytest.mark.slow
 def test_limits_hold_for_submissions_at_the_same_time(tmp_path: Path) -> None:
     now = [1_000_000.0]
-    ledger, limits = Ledger(tmp_path / "l.sqlite", lambda: now[0]), Limits(per_day=3, in_all=5)
+    ledger, limits = (
+        SubmissionLedger(tmp_path / "l.sqlite", lambda: now[0]),
+        SubmissionLimits(per_day=3, in_all=5),
+    )
     ledger.add_member("lab")
     refused: list[OverLimit] = []
     files = (str(number).encode() for number in count())

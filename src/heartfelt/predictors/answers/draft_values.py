@@ -16,9 +16,9 @@ import unicodedata
 from dataclasses import dataclass
 
 from heartfelt.errors import InputError
+from heartfelt.predictors.answers.scales import normalised, vocabulary
 from heartfelt.predictors.execution.work import shortened
 from heartfelt.predictors.predictor import Ask, Prediction
-from heartfelt.predictors.answers.scales import normalised, vocabulary
 from heartfelt.study.answer import NONE, Scale, read_number
 from heartfelt.study.scale import Categories, FreeText, Numeric, Ordered, Points, Tags, YesNo
 

@@ -98,7 +98,7 @@ def _split(name: str) -> tuple[str, str]:
     return (name[: -len(suffix)], suffix) if suffix.lower() in AUDIO | IMAGES else (name, "")
 
 
-class Names:
+class StimulusNames:
     """Stimuli by any unambiguous form of their name: with or without extension, with all, some or none of its folders.
 
     A name may have more folders than the stimulus (``/data/A/1.wav`` is ``A/1.wav``) or others, but not the folder of other

@@ -15,6 +15,8 @@ from pathlib import Path
 
 import polars as pl
 
+from heartfelt.errors import HeartfeltError
+from heartfelt.formats.manifest import OpenStudy, open_study
 from heartfelt.predictors.drafts.cases import draft_ask, draft_cases, pending_items
 from heartfelt.predictors.drafts.choosing import Assignment, assign
 from heartfelt.predictors.drafts.drafting import (
@@ -25,8 +27,6 @@ from heartfelt.predictors.drafts.drafting import (
     provenance,
     run_folder,
 )
-from heartfelt.errors import HeartfeltError
-from heartfelt.formats.manifest import OpenStudy, open_study
 from heartfelt.predictors.execution.budgets import calls_in
 from heartfelt.predictors.hosted.chat_drafts import DRAFT_SYSTEM, draft_questions, draft_schema
 from heartfelt.predictors.predictor import Ask

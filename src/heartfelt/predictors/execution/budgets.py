@@ -10,8 +10,8 @@ from pathlib import Path
 
 from heartfelt.errors import InputError
 from heartfelt.predictors.execution.calls import Budget, Call
-from heartfelt.predictors.predictor import Predictor
 from heartfelt.predictors.execution.store import JOURNAL, Journal
+from heartfelt.predictors.predictor import Predictor
 
 _AMOUNT = re.compile(
     r"(?P<limit>(?:\d{1,3}(?:,\d{3})+|\d+(?:_\d+)*)(?:\.\d*)?(?:e[+-]?\d+)?)\s*(?P<unit>tokens?)?",

@@ -1,6 +1,6 @@
 """Where work is done: an engine gives batches to a job and returns the outcomes.
 
-The job of a predictor (:class:`~heartfelt.predictors.execution.work.Work`) settles every failure of a case itself; an engine only has to
+The job of a predictor (:class:`~heartfelt.predictors.execution.work.PredictorWork`) settles every failure of a case itself; an engine only has to
 see that a batch whose worker is lost is given to another. Batches and jobs travel by pickling: cases carry the paths of their
 media, never the bytes. The engine of this machine uses threads for predictors that wait for a network, and the calling thread
 for those that compute here.
@@ -26,7 +26,7 @@ _Given = TypeVar("_Given", contravariant=True)
 _Result = TypeVar("_Result", covariant=True)
 
 
-class Job(Protocol[_Given, _Result]):
+class BatchJob(Protocol[_Given, _Result]):
     """What is done with each batch, wherever that is; it travels to workers by pickling."""
 
     def __call__(self, batch: Sequence[_Given], /) -> Sequence[_Result]:
@@ -61,7 +61,7 @@ class Engine(ABC):
 
     @abstractmethod
     def map(
-        self, work: Job[Given, Result], batches: Iterable[Sequence[Given]], at_once: int
+        self, work: BatchJob[Given, Result], batches: Iterable[Sequence[Given]], at_once: int
     ) -> Iterator[Sequence[Result]]:
         """Yield the outcomes of every batch, in any order; take batches only as fast as they can be worked on."""
 
@@ -80,7 +80,7 @@ class Local(Engine):
     about = "this machine, in threads"
 
     def map(
-        self, work: Job[Given, Result], batches: Iterable[Sequence[Given]], at_once: int
+        self, work: BatchJob[Given, Result], batches: Iterable[Sequence[Given]], at_once: int
     ) -> Iterator[Sequence[Result]]:
         """In the calling thread if one batch is to run at a time, else in as many threads."""
         if at_once > 1:
@@ -105,7 +105,7 @@ def _under_way(
 
 
 def _threads(
-    work: Job[Given, Result], batches: Iterable[Sequence[Given]], at_once: int
+    work: BatchJob[Given, Result], batches: Iterable[Sequence[Given]], at_once: int
 ) -> Iterator[Sequence[Result]]:
     """The threads are daemons: an interrupted run does not wait for a server that never answers.
 

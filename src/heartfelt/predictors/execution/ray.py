@@ -23,8 +23,8 @@ from typing import Any, ClassVar
 
 from heartfelt.errors import HeartfeltError, InputError, MissingPartError
 from heartfelt.extras import install_command
+from heartfelt.predictors.execution.engines import ENGINES, BatchJob, Engine, Given, Result
 from heartfelt.predictors.execution.work import error_line
-from heartfelt.predictors.execution.engines import ENGINES, Engine, Given, Job, Result
 from heartfelt.predictors.predictor import Case, Media
 from heartfelt.predictors.spec import number_option
 
@@ -70,7 +70,7 @@ class Ray(Engine):
         self._started = False
 
     def map(
-        self, work: Job[Given, Result], batches: Iterable[Sequence[Given]], at_once: int
+        self, work: BatchJob[Given, Result], batches: Iterable[Sequence[Given]], at_once: int
     ) -> Iterator[Sequence[Result]]:
         """Yield the outcomes of every batch as they come."""
         packed = _packed(work)
@@ -190,7 +190,7 @@ def _unusable(address: str | None, why: str) -> InputError:
     )
 
 
-def _packed(work: Job[Any, Any]) -> bytes:
+def _packed(work: BatchJob[Any, Any]) -> bytes:
     """The work as it travels to other processes."""
     try:
         return pickle.dumps(work)
@@ -220,7 +220,7 @@ class Worker:
     def __init__(self, work: bytes) -> None:
         self._problem: str | None = None
         try:
-            self._work: Job[Any, Any] = pickle.loads(work)
+            self._work: BatchJob[Any, Any] = pickle.loads(work)
         except Exception as error:  # noqa: BLE001  # the edge: the message goes to the one who started the run
             self._problem = error_line(error)
 

@@ -20,20 +20,20 @@ import polars as pl
 from heartfelt import clock
 from heartfelt.errors import InputError, Interrupted
 from heartfelt.files import write_bytes, write_text
-from heartfelt.predictors.execution.work import Outcome, Retry, Work
 from heartfelt.predictors.execution.budgets import applies_to, with_calls
 from heartfelt.predictors.execution.calls import Budget, Call, Spending, Usage, calls_table, usage_of
 from heartfelt.predictors.execution.engines import ENGINES, Engine
-from heartfelt.predictors.predictor import Case, Media, Prediction, Predictor, PredictorInfo
 from heartfelt.predictors.execution.repeats import NOT_ASKED, combined
 from heartfelt.predictors.execution.store import (
     Cache,
-    Entry,
     Journal,
+    StoredPrediction,
     predictions_table,
     question_digest,
     repeats_table,
 )
+from heartfelt.predictors.execution.work import CaseOutcome, PredictorWork, Retry
+from heartfelt.predictors.predictor import Case, Media, Prediction, Predictor, PredictorInfo
 from heartfelt.progress import Progress
 from heartfelt.representation import ShortRepr
 from heartfelt.serialization import write_json
@@ -163,7 +163,7 @@ class _State:
         self.model = predictor.label or predictor.spec or predictor.name
         self.journal = journal
         self.last_problem = ""
-        self.entries: dict[_Item, Entry] = {}
+        self.entries: dict[_Item, StoredPrediction] = {}
         self.keys: dict[_Item, str] = {}
         self.cached = self.asked = 0
         self.calls: dict[str, tuple[str, Call]] = {} if journal is None else journal.calls
@@ -208,14 +208,16 @@ class _State:
         failed = (entry.prediction for entry in self.entries.values() if entry.prediction.problem is not None)
         return [call for prediction in failed for call in prediction.lost_calls if call.lost is None]
 
-    def add(self, case: Case, outcome: Outcome) -> None:
+    def add(self, case: Case, outcome: CaseOutcome) -> None:
         """Take in the outcome of a case."""
-        new: dict[str, Entry] = {}
+        new: dict[str, StoredPrediction] = {}
         seconds = round(outcome.seconds, 6)
         for ask, prediction, attempts in zip(case.asks, outcome.predictions, outcome.attempts, strict=True):
             item = (case.stimulus, ask.question, case.repeat)
             before = self.entries[item].attempts if item in self.entries else 0
-            self.entries[item] = new[self.keys[item]] = Entry(prediction, before + attempts, seconds)
+            self.entries[item] = new[self.keys[item]] = StoredPrediction(
+                prediction, before + attempts, seconds
+            )
             self.asked += attempts
             self.last_problem = prediction.problem or self.last_problem
             for call in prediction.calls:
@@ -229,7 +231,7 @@ class _State:
         for ask in case.asks:
             item = (case.stimulus, ask.question, case.repeat)
             attempts = self.entries[item].attempts if item in self.entries else 0
-            self.entries[item] = Entry(Prediction.failed(reason), attempts)
+            self.entries[item] = StoredPrediction(Prediction.failed(reason), attempts)
 
     def result(self, predictor: Predictor, seconds: float, folder: Path | None) -> Run:
         """Everything in the order of the cases."""
@@ -260,7 +262,7 @@ class _State:
             folder,
         )
 
-    def _items(self) -> Iterator[tuple[str, str, Entry]]:
+    def _items(self) -> Iterator[tuple[str, str, StoredPrediction]]:
         """Every item with its answer, made of its repeats."""
         for case in self.cases:
             for ask in case.asks:
@@ -271,7 +273,7 @@ class _State:
                 prediction = combined([entry.prediction for entry in held], ask)
                 seconds = [entry.seconds for entry in held if entry.seconds is not None]
                 attempts = sum(entry.attempts for entry in held)
-                entry = Entry(prediction, attempts, round(sum(seconds), 6) if seconds else None)
+                entry = StoredPrediction(prediction, attempts, round(sum(seconds), 6) if seconds else None)
                 yield case.stimulus, ask.question, entry
 
 
@@ -303,7 +305,7 @@ def _ask(predictor: Predictor, state: _State, options: RunOptions, progress: Pro
     cache = None if options.cache is None else Cache(options.cache)
     if cache is not None:
         cache.check()
-    work = Work(predictor, options.retry, timeout, cache)
+    work = PredictorWork(predictor, options.retry, timeout, cache)
     cases = {(case.stimulus, case.repeat): case for case in state.todo}
     # A model that computes here is not asked from several threads because a server may be.
     at_once = options.at_once if options.at_once and network else predictor.at_once
@@ -330,7 +332,7 @@ def _ask(predictor: Predictor, state: _State, options: RunOptions, progress: Pro
                 spending.send(len(batch))
             yield batch
 
-    def outcomes() -> Iterator[Sequence[Outcome]]:
+    def outcomes() -> Iterator[Sequence[CaseOutcome]]:
         yield cached
         while batches and not giving_up and (spending is None or spending.allows(len(batches[0]))):
             if spending is not None and spending.dearest is None:
@@ -367,7 +369,7 @@ def _ask(predictor: Predictor, state: _State, options: RunOptions, progress: Pro
         state.skip(case, reason)
 
 
-def _calls(outcome: Outcome) -> list[Call]:
+def _calls(outcome: CaseOutcome) -> list[Call]:
     """The requests a case was answered from, each once."""
     calls = [call for prediction in outcome.predictions for call in prediction.calls]
     return list({call.id: call for call in calls if call.metered}.values())

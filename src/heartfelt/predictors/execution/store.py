@@ -48,7 +48,7 @@ _FIELDS = tuple(
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class StoredPrediction:
     """One item's prediction, how often it was asked, and how long its case took."""
 
     prediction: Prediction
@@ -78,13 +78,13 @@ def _prediction(row: Mapping[str, Any]) -> Prediction:
     return Prediction(**{**row, **parts})
 
 
-def predictions_table(model: str, rows: Iterable[tuple[str, str, Entry]]) -> pl.DataFrame:
+def predictions_table(model: str, rows: Iterable[tuple[str, str, StoredPrediction]]) -> pl.DataFrame:
     """A table under the contract ``PREDICTIONS`` of (stimulus, question, entry)."""
     table = PREDICTIONS.check(_table(model, rows), f"predictions of {model}")
     return table.drop([name for name in _SELDOM if table[name].null_count() == table.height])
 
 
-def repeats_table(model: str, rows: Iterable[tuple[str, str, int, Entry]]) -> pl.DataFrame:
+def repeats_table(model: str, rows: Iterable[tuple[str, str, int, StoredPrediction]]) -> pl.DataFrame:
     """A row for every repeat of a question, counted from 0, of (stimulus, question, repeat, entry)."""
     held = list(rows)
     table = _table(model, ((stimulus, question, entry) for stimulus, question, _, entry in held))
@@ -92,7 +92,7 @@ def repeats_table(model: str, rows: Iterable[tuple[str, str, int, Entry]]) -> pl
     return table.insert_column(table.columns.index("question") + 1, numbers)
 
 
-def _table(model: str, rows: Iterable[tuple[str, str, Entry]]) -> pl.DataFrame:
+def _table(model: str, rows: Iterable[tuple[str, str, StoredPrediction]]) -> pl.DataFrame:
     columns: dict[str, list[Any]] = {name: [] for name in PREDICTIONS.names}
     for stimulus, question, entry in rows:
         made = entry.prediction
@@ -151,7 +151,7 @@ class Journal:
         self.entries = self._read()
         self._synced = time.monotonic()
 
-    def _read(self) -> dict[str, Entry]:
+    def _read(self) -> dict[str, StoredPrediction]:
         """Every finished item by its key; an incomplete last line is removed."""
         self._file.seek(0)
         content = self._file.read()
@@ -159,12 +159,12 @@ class Journal:
         if end < len(content):
             self.dropped += 1
             self._file.truncate(end)
-        entries: dict[str, Entry] = {}
+        entries: dict[str, StoredPrediction] = {}
         for line in content[:end].split(b"\n")[:-1]:
             try:
                 row = _row(line)
                 new = {
-                    key: Entry(_prediction(plain), attempts, row["seconds"])
+                    key: StoredPrediction(_prediction(plain), attempts, row["seconds"])
                     for key, attempts, plain in row["answers"]
                 }
                 self._note_calls(row["stimulus"], new.values())
@@ -174,7 +174,7 @@ class Journal:
         self._file.seek(0, os.SEEK_END)
         return entries
 
-    def add(self, stimulus: str, entries: Mapping[str, Entry], seconds: float) -> None:
+    def add(self, stimulus: str, entries: Mapping[str, StoredPrediction], seconds: float) -> None:
         """Write one finished case: its entries by key."""
         self._note_calls(stimulus, entries.values())
         answers = [(key, entry.attempts, _plain(entry.prediction)) for key, entry in entries.items()]
@@ -195,7 +195,7 @@ class Journal:
             os.fsync(self._file.fileno())
             self._synced = now
 
-    def _note_calls(self, stimulus: str, entries: Iterable[Entry]) -> None:
+    def _note_calls(self, stimulus: str, entries: Iterable[StoredPrediction]) -> None:
         for entry in entries:
             for call in entry.prediction.calls:
                 if call.prompt is not None or call.id not in self.calls:

@@ -1,6 +1,6 @@
 """Asking a predictor about a batch of cases, wherever that is done: look in the cache, ask, ask again, check.
 
-:class:`Work` never raises for a case: what goes wrong is the prediction's problem. It travels to other processes by pickling.
+:class:`PredictorWork` never raises for a case: what goes wrong is the prediction's problem. It travels to other processes by pickling.
 A transient error is asked again after an exponential back-off with jitter from a named stream, or after as long as the other
 side asks for.
 """
@@ -18,10 +18,10 @@ from typing import Any, TypeVar
 
 from heartfelt import clock
 from heartfelt.errors import HeartfeltError, InputError, nearest
-from heartfelt.predictors.weights.network import PullError
 from heartfelt.predictors.execution.calls import Call
-from heartfelt.predictors.predictor import NO_MEDIA, Ask, Case, Prediction, Predictor, TransientError
 from heartfelt.predictors.execution.store import Cache, cache_key, question_digest
+from heartfelt.predictors.predictor import NO_MEDIA, Ask, Case, Prediction, Predictor, TransientError
+from heartfelt.predictors.weights.network import PullError
 from heartfelt.streams import stream
 from heartfelt.study.answer import NONE, Scale
 from heartfelt.study.set_scale import TIE
@@ -62,7 +62,7 @@ class Retry:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class CaseOutcome:
     """The result of one case: a prediction for every question, in order, and how often each was asked."""
 
     stimulus: str
@@ -108,7 +108,7 @@ class _Open:
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class PredictorWork:
     """A predictor with how patiently to ask it. Call it with a batch of cases."""
 
     predictor: Predictor
@@ -122,7 +122,7 @@ class Work:
         """Seconds that requests which may be paid for are given to end when a run is interrupted."""
         return GRACE if self.predictor.reach == "network" and self.predictor.metered else 0.0
 
-    def __call__(self, cases: Sequence[Case]) -> list[Outcome]:
+    def __call__(self, cases: Sequence[Case]) -> list[CaseOutcome]:
         """Settle every question of every case."""
         begun = clock.timer()
         started = [self._start(case) for case in cases]
@@ -136,17 +136,17 @@ class Work:
         share = (clock.timer() - begun) / max(1, len(cases))
         return [self._outcome(case, share) for case in started]
 
-    def lost(self, cases: Sequence[Case], times: int) -> list[Outcome]:
+    def lost(self, cases: Sequence[Case], times: int) -> list[CaseOutcome]:
         """The outcomes of cases whose worker was lost ``times`` times."""
         problem = Prediction.failed(f"its worker was lost {times} times while it was worked on")
         return [
-            Outcome(
+            CaseOutcome(
                 case.stimulus, (problem,) * len(case.asks), (times,) * len(case.asks), 0.0, repeat=case.repeat
             )
             for case in cases
         ]
 
-    def from_cache(self, case: Case) -> Outcome | None:
+    def from_cache(self, case: Case) -> CaseOutcome | None:
         """The outcome of a case that needs no asking; None for any other."""
         started = self._start(case)
         return None if started.places else self._outcome(started, 0.0)
@@ -267,7 +267,7 @@ class Work:
                 open_case.settled[place] = Prediction.failed("the predictor kept postponing the question")
         return wait
 
-    def _outcome(self, open_case: _Open, seconds: float) -> Outcome:
+    def _outcome(self, open_case: _Open, seconds: float) -> CaseOutcome:
         case, attempts = open_case.case, tuple(open_case.attempts)
         predictions = tuple(
             replace(
@@ -288,7 +288,9 @@ class Work:
         for file in case.files:
             file.release()
         lost = open_case.transient_error and all(each.problem is not None for each in predictions)
-        return Outcome(case.stimulus, predictions, attempts, seconds, open_case.from_cache, lost, case.repeat)
+        return CaseOutcome(
+            case.stimulus, predictions, attempts, seconds, open_case.from_cache, lost, case.repeat
+        )
 
 
 def _numbered(call: Call | None, repeat: int) -> Call | None:

@@ -25,6 +25,17 @@ from heartfelt.errors import InputError, suggestion
 from heartfelt.formats.columns import MISSING
 from heartfelt.formats.format import FORMATS
 from heartfelt.formats.source_table import SYNONYMS, folded
+from heartfelt.predictors.answers.texts import StimulusNames
+from heartfelt.predictors.files.inspect_answers import log_entries, together
+from heartfelt.predictors.files.inspect_logs import is_log
+from heartfelt.predictors.files.metric_files import (
+    LOWER,
+    STIMULUS,
+    ColumnMetric,
+    as_number,
+    metrics_in,
+    named_metrics,
+)
 from heartfelt.predictors.files.rows import no_predictions, number_in, read_predictions, row_prediction
 from heartfelt.predictors.files.sets import (
     OF_SETS,
@@ -34,18 +45,7 @@ from heartfelt.predictors.files.sets import (
     set_entries,
     trace_entries,
 )
-from heartfelt.predictors.files.inspect_answers import log_entries, together
-from heartfelt.predictors.files.inspect_logs import is_log
-from heartfelt.predictors.files.metric_files import (
-    LOWER,
-    STIMULUS,
-    Metric,
-    as_number,
-    metrics_in,
-    named_metrics,
-)
 from heartfelt.predictors.predictor import PREDICTORS, Ask, Case, Prediction, Predictor, PredictorInfo
-from heartfelt.predictors.answers.texts import Names
 from heartfelt.study.scale import YesNo
 from heartfelt.tables import LEDGER
 
@@ -101,7 +101,7 @@ class File(Predictor):
         self._rows, self._content = content.rows, content.hash
         self._header = list(dict.fromkeys(name for row in self._rows for name in row))
         self._unused = list(content.unused)
-        self._metric: Metric | None = None
+        self._metric: ColumnMetric | None = None
         self._is_one_model = False
         self._answers: dict[tuple[str, str], Row] | None = None
         self._ledger = LEDGER.empty()
@@ -151,7 +151,7 @@ class File(Predictor):
         parts: list[Predictor] = []
         for name in metrics:
             part = copy(self)
-            part._metric = Metric.named(name)  # a copy of itself
+            part._metric = ColumnMetric.named(name)  # a copy of itself
             if parts:
                 part._unused = []  # the first part says it
             negate = {"negate": name} if part._negated else {}
@@ -202,7 +202,7 @@ class File(Predictor):
     def expect(self, cases: Sequence[Case]) -> None:
         """Match the file's rows with what will be asked."""
         asked = {(case.stimulus, name) for case in cases for ask in case.asks for name in ask.names}
-        names = Names(case.stimulus for case in cases)
+        names = StimulusNames(case.stimulus for case in cases)
         seen: dict[tuple[str, str], Row] = {}
         unmatched: list[Row] = []
         listed_reasons: set[tuple[int, str]] = set()
@@ -309,7 +309,7 @@ class File(Predictor):
         usual = [by_name[name] for name in _NAMES["stimulus"] if name in by_name]
         if len(usual) < 2:
             return next(iter(usual), None)
-        names = Names(case.stimulus for case in cases)
+        names = StimulusNames(case.stimulus for case in cases)
         return max(
             usual, key=lambda name: sum(names.find(str(row.get(name))) is not None for row in self._rows)
         )
@@ -376,7 +376,7 @@ class File(Predictor):
                     f"{self._path} holds {len(metrics)} metrics: {', '.join(metrics[:8])}{' …' if metrics[8:] else ''}.",
                     f"Say which: file[metrics={metrics[0]}]:{self._path}.",
                 )
-            self._metric = Metric.named(metrics[0])
+            self._metric = ColumnMetric.named(metrics[0])
         fitting = [ask.question for ask in asks if _takes_numbers(ask)]
         for place, row in enumerate(self._rows, 1):
             for about in fitting if question is None else [_name_in(row, [question])]:
@@ -415,7 +415,7 @@ def _name_in(row: Row, columns: Sequence[str]) -> str:
     return "/".join(cells) if len(cells) == len(columns) else ""
 
 
-def _why_unmatched(names: Names, name: str, stimulus: str | None, question: str, place: int) -> str:
+def _why_unmatched(names: StimulusNames, name: str, stimulus: str | None, question: str, place: int) -> str:
     if not name or not question:
         return f"row {place} names no {'question' if name else 'stimulus'}"
     if stimulus is not None:

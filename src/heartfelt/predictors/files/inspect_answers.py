@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from heartfelt.errors import InputError, suggestion
-from heartfelt.predictors.files.sets import UNUSED
 from heartfelt.predictors.files.inspect_logs import part_of
+from heartfelt.predictors.files.sets import UNUSED
 from heartfelt.predictors.predictor import Ask, Prediction
 from heartfelt.study.answer import read_number
 from heartfelt.wording import listed, plural

@@ -15,9 +15,9 @@ from pathlib import Path
 import polars as pl
 
 from heartfelt.errors import InputError, UnknownNameError, suggestion
+from heartfelt.predictors.execution.running import Run, RunOptions, run
 from heartfelt.predictors.files.folders import SUFFIXES, FoundFile, find_files
 from heartfelt.predictors.predictor import Ask, Case, Media, Predictor
-from heartfelt.predictors.execution.running import Run, RunOptions, run
 from heartfelt.predictors.spec import PredictorLike, predictor_from
 from heartfelt.progress import Progress
 from heartfelt.tables import Column, Contract

@@ -63,7 +63,7 @@ _TEXT = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Metric:
+class ColumnMetric:
     """What is known of a metric by its name."""
 
     name: str
@@ -73,7 +73,7 @@ class Metric:
     """The ends of its scale; None where it has none that questions could be compared with."""
 
     @classmethod
-    def named(cls, name: str) -> Metric:
+    def named(cls, name: str) -> ColumnMetric:
         """The metric of that name; one that is not in the table has no direction and no ends."""
         bare = (
             name.strip().casefold().removeprefix("universa_").removeprefix("arecho_")

@@ -17,9 +17,9 @@ from heartfelt.formats.columns import MISSING, PARQUET, read_table
 from heartfelt.formats.delimited import first_row, read_delimited
 from heartfelt.formats.format import FORMATS
 from heartfelt.formats.workbooks import WORKBOOKS
-from heartfelt.predictors.files.sets import holds_pairs, read_records
 from heartfelt.predictors.files.inspect_logs import is_log, read_log
 from heartfelt.predictors.files.metric_files import is_compressed, is_lines, read_lines, result_files
+from heartfelt.predictors.files.sets import holds_pairs, read_records
 from heartfelt.predictors.predictor import Ask, Prediction
 from heartfelt.study.answer import NONE
 from heartfelt.study.set_scale import Trace

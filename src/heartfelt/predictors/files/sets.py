@@ -20,9 +20,9 @@ from typing import Any, TypeAlias
 
 from heartfelt.errors import InputError
 from heartfelt.formats.json_files import RepeatedNameError, distinct_names, text_of
-from heartfelt.predictors.predictor import Ask, Case
 from heartfelt.predictors.answers.sets import FIRST, SECOND, set_name
-from heartfelt.predictors.answers.texts import Names
+from heartfelt.predictors.answers.texts import StimulusNames
+from heartfelt.predictors.predictor import Ask, Case
 from heartfelt.study.answer import read_number
 from heartfelt.study.set_scale import TIE, Trace
 
@@ -117,13 +117,13 @@ def set_entries(
     about = next(iter(asks), "")
     if {"first", "second"} <= set(columns):
         return _pairs(
-            rows, columns, Names(part.stimulus for case in cases for part in case.parts), about, path
+            rows, columns, StimulusNames(part.stimulus for case in cases for part in case.parts), about, path
         )
     return _sets(rows, columns, cases, about, path)
 
 
 def _pairs(
-    rows: Sequence[Row], columns: Mapping[str, str], names: Names, about: str, path: Path
+    rows: Sequence[Row], columns: Mapping[str, str], names: StimulusNames, about: str, path: Path
 ) -> Iterator[Entry]:
     if not {"probability", "winner", "value"} & set(columns):
         raise InputError(
@@ -237,7 +237,7 @@ def _sets(
         if case is None:
             yield place, name, question, {}
             continue
-        names = Names(member.stimulus for member in case.members)
+        names = StimulusNames(member.stimulus for member in case.members)
         members = {name: names.find(name) for name in values}
         known = {member: values[name] for name, member in members.items() if member is not None}
         for stranger in (name for name, member in members.items() if member is None):

@@ -17,8 +17,8 @@ from typing import Any, ClassVar
 
 from heartfelt import clock
 from heartfelt.errors import InputError
-from heartfelt.predictors.execution.work import shortened
 from heartfelt.predictors.execution.calls import Call
+from heartfelt.predictors.execution.work import shortened
 from heartfelt.predictors.hosted.chat_drafts import (
     DRAFT_MEDIA,
     DRAFT_SYSTEM,

@@ -16,6 +16,7 @@ from typing import Any
 
 from heartfelt.errors import InputError
 from heartfelt.media.image import decode_image
+from heartfelt.predictors.answers.draft_values import MOST_TAGS, category_of, draft_value, split_tags
 from heartfelt.predictors.execution.work import shortened
 from heartfelt.predictors.hosted.chat_form import (
     allowed,
@@ -27,7 +28,6 @@ from heartfelt.predictors.hosted.chat_form import (
     media_part,
     object_schema,
 )
-from heartfelt.predictors.answers.draft_values import MOST_TAGS, category_of, draft_value, split_tags
 from heartfelt.predictors.predictor import Ask, Case, Media, Prediction
 from heartfelt.study.answer import NONE, Scale
 from heartfelt.study.scale import FreeText, Points, Tags

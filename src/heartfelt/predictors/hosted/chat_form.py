@@ -28,11 +28,11 @@ from typing import Any
 from heartfelt.errors import InputError
 from heartfelt.media.image import decode_image
 from heartfelt.media.sound import read_samples
-from heartfelt.predictors.execution.work import shortened
+from heartfelt.predictors.answers.texts import answer_names
 from heartfelt.predictors.execution.calls import Call
+from heartfelt.predictors.execution.work import shortened
 from heartfelt.predictors.hosted.chat_sets import LETTERS, of_members, set_allowed, set_answer, set_values
 from heartfelt.predictors.predictor import Ask, Case, Media, Prediction
-from heartfelt.predictors.answers.texts import answer_names
 from heartfelt.study.answer import Scale
 from heartfelt.study.model import say
 from heartfelt.study.scale import FreeText, Points, Tags

@@ -17,7 +17,7 @@ from heartfelt.predictors.predictor import Case, Prediction
 from heartfelt.streams import stream
 from heartfelt.study.answer import Scale
 from heartfelt.study.model import say
-from heartfelt.study.set_scale import TIE, BestWorst, Choice, Preference, Rank, SetScale
+from heartfelt.study.set_scale import TIE, BestWorst, Choice, Preference, Ranking, SetScale
 
 LETTERS = string.ascii_uppercase
 IN_ORDER = "shown in the order {}: "
@@ -46,7 +46,7 @@ def set_allowed(scale: SetScale, members: int) -> str:
                 f"a whole number from {-scale.steps} to {scale.steps}: negative if A is better, positive if B is, 0 if"
                 f" neither{where}"
             )
-        case Rank():
+        case Ranking():
             return f"a list of all {members} letters, from {say(scale.best)} to {say(scale.worst)}"
         case BestWorst():
             return f'{{"best": the letter of {say(scale.best)}, "worst": the letter of {say(scale.worst)}}}'
@@ -62,7 +62,7 @@ def set_answer(scale: SetScale, members: int) -> dict[str, Any]:
             return {"type": "string", "enum": [*LETTERS[:members], *([TIE] if scale.ties else [])]}
         case Preference():
             return {"type": "integer", "minimum": -scale.steps, "maximum": scale.steps}
-        case Rank():
+        case Ranking():
             return {"type": "array", "items": letter, "minItems": members, "maxItems": members}
         case _:
             ends = {"best": letter, "worst": letter}
@@ -84,7 +84,7 @@ def set_values(answer: Any, scale: SetScale, members: int) -> list[float]:
     if isinstance(scale, Choice):
         tied = isinstance(answer, str) and answer.strip().casefold() == TIE
         return scale.read_set(TIE if tied else _letter(place(answer), answer), members)
-    if isinstance(scale, Rank) and isinstance(answer, list):
+    if isinstance(scale, Ranking) and isinstance(answer, list):
         return scale.read_set([_letter(place(each), each) for each in answer], members)
     if isinstance(scale, BestWorst) and isinstance(answer, Mapping):
         return scale.read_set({str(end): _letter(place(each), each) for end, each in answer.items()}, members)
@@ -132,7 +132,7 @@ def combined(made: Sequence[Prediction], shown: Sequence[Sequence[Case]], scale:
 
 def _verdict(value: float, scale: Scale) -> float:
     """The value of the first as a choice: 1 chosen, 0 not, 0.5 for a tie."""
-    if isinstance(scale, Rank):
+    if isinstance(scale, Ranking):
         value = 1.5 - value
     elif isinstance(scale, Choice):
         value -= 0.5

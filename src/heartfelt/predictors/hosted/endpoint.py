@@ -28,8 +28,9 @@ from urllib.parse import urlsplit
 
 from heartfelt import clock
 from heartfelt.errors import HeartfeltError, InputError
-from heartfelt.predictors.execution.work import LARGEST, shortened
+from heartfelt.predictors.answers.texts import best_match, file_name_of, stem_of, texts_to_match
 from heartfelt.predictors.execution.calls import SIMILARITY, Call
+from heartfelt.predictors.execution.work import LARGEST, shortened
 from heartfelt.predictors.hosted.http import (
     Connections,
     RemotePredictor,
@@ -40,7 +41,6 @@ from heartfelt.predictors.hosted.http import (
 )
 from heartfelt.predictors.predictor import PREDICTORS, Ask, Case, Prediction, PredictorInfo, TransientError
 from heartfelt.predictors.spec import number_option
-from heartfelt.predictors.answers.texts import best_match, file_name_of, stem_of, texts_to_match
 from heartfelt.study.set_scale import TIE, Trace
 
 KEYS = ("similarity", "score", "logit")

@@ -31,8 +31,8 @@ from urllib.parse import urlsplit
 import httpcore
 
 from heartfelt.errors import HeartfeltError, InputError
-from heartfelt.predictors.execution.work import shortened
 from heartfelt.predictors.execution.calls import Call
+from heartfelt.predictors.execution.work import shortened
 from heartfelt.predictors.predictor import Case, Predictor, TransientError
 
 LONGEST_ANSWER = 16 * 1024 * 1024

@@ -17,8 +17,8 @@ from heartfelt.errors import InputError
 from heartfelt.media.intelligibility import RATE as STOI_RATE
 from heartfelt.media.intelligibility import stoi
 from heartfelt.media.sound import decode_with_doubts
+from heartfelt.predictors.measures.metrics import MeasuredFile, MetricPredictor, MetricScore
 from heartfelt.predictors.networks.mel import is_silent
-from heartfelt.predictors.measures.metrics import Measured, MetricPredictor, Score
 from heartfelt.predictors.predictor import PREDICTORS, Case, Media
 
 Array = npt.NDArray[np.float32]
@@ -43,10 +43,10 @@ class ReferenceMetric(MetricPredictor):
     def __init__(self, argument: str, options: Mapping[str, str]) -> None:
         super().__init__(argument, options)
 
-    def measure(self, case: Case, score: str) -> Measured:
+    def measure(self, case: Case, score: str) -> MeasuredFile:
         """The score of a copy against the reference."""
         if case.reference is None:
-            return Measured({}, (NO_REFERENCE,))
+            return MeasuredFile({}, (NO_REFERENCE,))
         rate = self.rate(score)
         copy, doubts = decode_with_doubts(case.media_file.content, rate, min(rate, _LOWEST_RATE))
         original, its_doubts = self._original(case.reference, rate)
@@ -55,9 +55,9 @@ class ReferenceMetric(MetricPredictor):
         with np.errstate(invalid="ignore", divide="ignore"):
             value = self.compared(original, copy, score)
         if not np.isfinite(value):
-            return Measured({score: None}, silent)
+            return MeasuredFile({score: None}, silent)
         notes = (*doubts, *silent, *(f"the reference: {doubt}" for doubt in its_doubts), *warnings)
-        return Measured({score: value}, notes)
+        return MeasuredFile({score: value}, notes)
 
     def _original(self, reference: Media, rate: int) -> tuple[Array, tuple[str, ...]]:
         """The reference, and what is doubtful about it; an error that says so where it cannot be used."""
@@ -132,9 +132,9 @@ class Stoi(ReferenceMetric):
     about = "intelligibility of processed speech against the clean speech, by STOI or extended STOI"
     argument = "which score: stoi (default) or estoi"
     limits = "It needs the clean speech, and judges intelligibility, not quality."
-    scores: ClassVar[Mapping[str, Score]] = {
-        "stoi": Score("STOI: intelligibility, 0 to 1", 0, 1),
-        "estoi": Score("extended STOI: intelligibility, 0 to 1", 0, 1),
+    scores: ClassVar[Mapping[str, MetricScore]] = {
+        "stoi": MetricScore("STOI: intelligibility, 0 to 1", 0, 1),
+        "estoi": MetricScore("extended STOI: intelligibility, 0 to 1", 0, 1),
     }
 
     def rate(self, score: str) -> int:
@@ -156,9 +156,9 @@ class Visqol(ReferenceMetric):
     about = "quality of coded or processed sound against the original, by ViSQOL"
     argument = "which score: audio (default; music and anything else) or speech"
     limits = "It needs the original, and knows the faults of codecs and networks."
-    scores: ClassVar[Mapping[str, Score]] = {
-        "audio": Score("ViSQOL, audio mode: quality, 1 to 5", 1, 5),
-        "speech": Score("ViSQOL, speech mode: quality, 1 to 5", 1, 5),
+    scores: ClassVar[Mapping[str, MetricScore]] = {
+        "audio": MetricScore("ViSQOL, audio mode: quality, 1 to 5", 1, 5),
+        "speech": MetricScore("ViSQOL, speech mode: quality, 1 to 5", 1, 5),
     }
     _rates: ClassVar[Mapping[str, int]] = {"audio": 48_000, "speech": 16_000}
 

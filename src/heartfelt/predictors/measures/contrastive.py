@@ -31,13 +31,13 @@ import numpy.typing as npt
 from heartfelt.errors import InputError
 from heartfelt.media.image import decode_image, image_doubts
 from heartfelt.media.sound import decode, decode_with_doubts
-from heartfelt.predictors.weights.hub import identity_of, loaded_from, model_of
-from heartfelt.predictors.networks.mel import RATE, silence_doubts
+from heartfelt.predictors.answers.texts import answer_texts, general_text
+from heartfelt.predictors.execution.store import Recent
 from heartfelt.predictors.measures.hub_model import HubModel
+from heartfelt.predictors.networks.mel import RATE, silence_doubts
 from heartfelt.predictors.predictor import PREDICTORS, Ask, Case, Prediction
 from heartfelt.predictors.spec import number_option
-from heartfelt.predictors.execution.store import Recent
-from heartfelt.predictors.answers.texts import answer_texts, general_text
+from heartfelt.predictors.weights.hub import identity_of, loaded_from, model_of
 from heartfelt.study.scale import Categories, FreeText, Points, Tags
 
 Vector: TypeAlias = npt.NDArray[np.float32]
@@ -135,7 +135,7 @@ class Matcher(HubModel):
 
 
 @PREDICTORS.register("clap")
-class Clap(Matcher):
+class ClapMatch(Matcher):
     """Text and sound in one space."""
 
     name = "clap"
@@ -194,7 +194,7 @@ class Clap(Matcher):
 
 
 @PREDICTORS.register("clip")
-class Clip(Matcher):
+class ClipMatch(Matcher):
     """Text and image in one space."""
 
     name = "clip"

@@ -14,11 +14,11 @@ import numpy as np
 import numpy.typing as npt
 from PIL.Image import Image
 
+from heartfelt.predictors.answers.scales import Label, answer_labels, tags_ask
+from heartfelt.predictors.measures.images import NetworkPredictor, Networks
 from heartfelt.predictors.networks.expressions import EXPRESSIONS, recognise_expressions
 from heartfelt.predictors.networks.faces import Face, detect_faces
-from heartfelt.predictors.measures.images import NetworkPredictor, Networks
 from heartfelt.predictors.predictor import PREDICTORS, Ask, Prediction
-from heartfelt.predictors.answers.scales import Label, answer_labels, tags_ask
 from heartfelt.predictors.spec import number_option
 from heartfelt.study.answer import NONE
 from heartfelt.study.scale import Categories, FreeText, Numeric, Ordered, Points, Tags, YesNo

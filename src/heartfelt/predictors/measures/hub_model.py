@@ -16,12 +16,12 @@ from typing import Any, ClassVar
 
 from heartfelt.errors import InputError, suggestion
 from heartfelt.media.image import image_doubts
+from heartfelt.predictors.execution.store import Recent
+from heartfelt.predictors.measures.metrics import MeasuredFile, MetricScore, on_scale
+from heartfelt.predictors.predictor import Ask, Case, Prediction, Predictor, PredictorInfo
 from heartfelt.predictors.weights.checkpoint import Checkpoint
 from heartfelt.predictors.weights.devices import checked_device
 from heartfelt.predictors.weights.hub import transformers_library
-from heartfelt.predictors.measures.metrics import Measured, Score, on_scale
-from heartfelt.predictors.predictor import Ask, Case, Prediction, Predictor, PredictorInfo
-from heartfelt.predictors.execution.store import Recent
 from heartfelt.study.scale import Categories, FreeText, Tags
 
 
@@ -94,10 +94,10 @@ class HubScores(HubModel):
                 f"{self.name} has no score '{self.score}'.", suggestion(self.score, self.scores, "Scores")
             )
         super().__init__(where, options)
-        self._cached: Recent[Measured] = Recent()
+        self._cached: Recent[MeasuredFile] = Recent()
 
     @abstractmethod
-    def measure(self, content: bytes, prompt: str) -> Measured:
+    def measure(self, content: bytes, prompt: str) -> MeasuredFile:
         """The scores of a media file; ``prompt`` is empty where none is needed."""
 
     def file_asks(self) -> Sequence[Ask]:
@@ -121,21 +121,23 @@ class HubScores(HubModel):
             answers.append(self._answer(ask, self._cached.get(key, partial(self._measured, case, prompt))))
         return answers
 
-    def _measured(self, case: Case, prompt: str) -> Measured:
+    def _measured(self, case: Case, prompt: str) -> MeasuredFile:
         content = case.media_file.content
         measured = self.measure(content, prompt)
         if self.media_kinds != ("image",):
             return measured
         return replace(measured, warnings=(*measured.warnings, *image_doubts(content)[1]))
 
-    def _answer(self, ask: Ask, measured: Measured) -> Prediction:
+    def _answer(self, ask: Ask, measured: MeasuredFile) -> Prediction:
         if isinstance(ask.scale, FreeText | Tags | Categories):
             return Prediction.failed(f"{self.name} gives a number, and this question is answered with words")
         names = {name.casefold(): name for name in self.scores}
         score = next((names[name.casefold()] for name in ask.names if name.casefold() in names), self.score)
         value = measured.scores[score]
         if self.ends is not None:
-            return on_scale(value, Score(self.scores[score], *self.ends), ask, self.name, measured.warnings)
+            return on_scale(
+                value, MetricScore(self.scores[score], *self.ends), ask, self.name, measured.warnings
+            )
         return Prediction(score=value, note="; ".join(measured.warnings) or None)
 
 

@@ -18,8 +18,12 @@ from typing import Any, ClassVar
 
 from heartfelt.errors import InputError
 from heartfelt.media.image import decode_image
+from heartfelt.predictors.measures.contrastive import image_vector, text_vector, unit
+from heartfelt.predictors.measures.hub_model import HubModel, HubScores, checkpoint_identity
+from heartfelt.predictors.measures.metrics import MeasuredFile
+from heartfelt.predictors.predictor import PREDICTORS
 from heartfelt.predictors.weights.checkpoint import (
-    Weights,
+    NamedTensors,
     blip_of_salesforce,
     clip_of_open_clip,
     filled,
@@ -27,10 +31,6 @@ from heartfelt.predictors.weights.checkpoint import (
     open_checkpoint,
 )
 from heartfelt.predictors.weights.hub import identity_of, loaded_from, model_of
-from heartfelt.predictors.measures.contrastive import image_vector, text_vector, unit
-from heartfelt.predictors.measures.hub_model import HubModel, HubScores, checkpoint_identity
-from heartfelt.predictors.measures.metrics import Measured
-from heartfelt.predictors.predictor import PREDICTORS
 
 _TOKENIZERS = ("tokenizer.json", "vocab.json", "vocab.txt", "tokenizer_config.json")
 _FITS = "how much people prefer the image, given the text it was made from"
@@ -79,12 +79,12 @@ class _Preference(_ImageScores):
     _tokenize: Any
     _scale: float
 
-    def measure(self, content: bytes, prompt: str) -> Measured:
+    def measure(self, content: bytes, prompt: str) -> MeasuredFile:
         """The cosine of image and prompt, times the model's scale."""
         longest = int(self._model.config.text_config.max_position_embeddings)
         words, remark = text_vector(self._model, self._tokenize, prompt, longest)
         cosine = float(unit(words) @ unit(image_vector(self._model, self._prepare, content)))
-        return Measured({self.name: self._scale * cosine}, (remark,) if remark else ())
+        return MeasuredFile({self.name: self._scale * cosine}, (remark,) if remark else ())
 
 
 @PREDICTORS.register("pickscore")
@@ -166,7 +166,7 @@ class ImageReward(_ImageScores):
         self._prepare = _prepared(library, image.config.image_size)
         self._identity = self._with_processor(where, checkpoint_identity(where, checkpoint))
 
-    def measure(self, content: bytes, prompt: str) -> Measured:
+    def measure(self, content: bytes, prompt: str) -> MeasuredFile:
         """The reward, standardised as published."""
         import torch
 
@@ -186,7 +186,7 @@ class ImageReward(_ImageScores):
                 encoder_attention_mask=torch.ones(seen.shape[:-1], dtype=torch.long, device=self.device),
             ).last_hidden_state
             reward = float(self._head(read[:, 0, :]))
-        return Measured({self.name: (reward - self._MEAN) / self._SD}, notes)
+        return MeasuredFile({self.name: (reward - self._MEAN) / self._SD}, notes)
 
 
 @PREDICTORS.register("aesthetic")
@@ -221,14 +221,14 @@ class Aesthetic(_ImageScores):
         names = [
             name for name in checkpoint.state if name.startswith(("vision_model.", "visual_projection."))
         ]
-        encoder = Weights({name: checkpoint.state[name] for name in names}, checkpoint.path.name)
+        encoder = NamedTensors({name: checkpoint.state[name] for name in names}, checkpoint.path.name)
         encoder.pop("vision_model.embeddings.position_ids", None)
         model = filled(library.CLIPVisionModelWithProjection(config), encoder)
         self._model = model.to(self.device)
         self._prepare = _prepared(library, config.image_size)
         self._identity = checkpoint_identity(where, checkpoint)
 
-    def measure(self, content: bytes, prompt: str) -> Measured:
+    def measure(self, content: bytes, prompt: str) -> MeasuredFile:
         """What the linear layers make of the unit vector."""
         import torch
 
@@ -237,7 +237,7 @@ class Aesthetic(_ImageScores):
         with torch.inference_mode():
             vector = self._model(pixel_values=pixels.to(self.device)).image_embeds
             value = float(self._head(vector / vector.norm(dim=-1, keepdim=True)))
-        return Measured({self.name: value})
+        return MeasuredFile({self.name: value})
 
 
 def _prepared(library: Any, size: int) -> Any:

@@ -13,17 +13,17 @@ from dataclasses import dataclass
 from typing import ClassVar, Generic, TypeVar
 
 from heartfelt.errors import InputError, suggestion
-from heartfelt.predictors.weights import MODELS, Model
+from heartfelt.predictors.execution.store import Recent
 from heartfelt.predictors.measures.images import Networks
 from heartfelt.predictors.predictor import PREDICTORS, Ask, Case, Prediction, Predictor, PredictorInfo
-from heartfelt.predictors.execution.store import Recent
+from heartfelt.predictors.weights import MODELS, Model
 from heartfelt.study.scale import Numeric
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Score:
+class MetricScore:
     """A number that a metric gives."""
 
     about: str
@@ -37,7 +37,7 @@ class Score:
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class MeasuredFile:
     """The scores of one file by name; None for a score it does not have."""
 
     scores: Mapping[str, float | None]
@@ -83,10 +83,10 @@ class MeasuringPredictor(Predictor, Generic[T]):
         )
 
 
-class MetricPredictor(MeasuringPredictor[Measured]):
+class MetricPredictor(MeasuringPredictor[MeasuredFile]):
     """Scores of a file, one of which answers a study's questions."""
 
-    scores: ClassVar[Mapping[str, Score]]
+    scores: ClassVar[Mapping[str, MetricScore]]
     groups: ClassVar[Mapping[str, tuple[str, ...]]] = {}
     """Arguments that stand for several scores."""
 
@@ -109,7 +109,7 @@ class MetricPredictor(MeasuringPredictor[Measured]):
         return [self.scores[name].ask(name, self.media_kinds[0]) for name in self.answers]
 
     @abstractmethod
-    def measure(self, case: Case, score: str) -> Measured:
+    def measure(self, case: Case, score: str) -> MeasuredFile:
         """The scores of a case, this one among them."""
 
     def key(self, case: Case, score: str) -> str:
@@ -129,7 +129,7 @@ class MetricPredictor(MeasuringPredictor[Measured]):
 
 
 def on_scale(
-    value: float | None, score: Score, ask: Ask, name: str, warnings: Sequence[str] = ()
+    value: float | None, score: MetricScore, ask: Ask, name: str, warnings: Sequence[str] = ()
 ) -> Prediction:
     """A score as an answer to a question."""
     if value is None:
@@ -179,12 +179,14 @@ class Brisque(MetricPredictor):
     about = "distortion of images (noise, blur, compression) without a reference, by BRISQUE"
     limits = "It knows photographs: style, drawing and content count as distortion or go unseen."
     media_kinds = ("image",)
-    scores: ClassVar[Mapping[str, Score]] = {"brisque": Score("BRISQUE: 0 natural, 100 distorted", 100, 0)}
+    scores: ClassVar[Mapping[str, MetricScore]] = {
+        "brisque": MetricScore("BRISQUE: 0 natural, 100 distorted", 100, 0)
+    }
 
     def __init__(self, argument: str, options: Mapping[str, str]) -> None:
         super().__init__(argument, options, "brisque")
 
-    def measure(self, case: Case, score: str) -> Measured:
+    def measure(self, case: Case, score: str) -> MeasuredFile:
         """The score of the image."""
         from heartfelt.media.image import decode_image, image_doubts
         from heartfelt.predictors.networks.brisque import brisque
@@ -192,4 +194,4 @@ class Brisque(MetricPredictor):
         del score
         content = case.media_file.content
         image = decode_image(content, name=case.media_file.path.name)
-        return Measured({"brisque": brisque(image, model=self.network())}, image_doubts(content)[1])
+        return MeasuredFile({"brisque": brisque(image, model=self.network())}, image_doubts(content)[1])

@@ -25,10 +25,10 @@ import numpy.typing as npt
 from PIL.Image import Image, Transpose
 
 from heartfelt.errors import InputError, suggestion
-from heartfelt.predictors.networks.imagenet import broader_words, classify, imagenet_classes
-from heartfelt.predictors.measures.images import NetworkPredictor, Networks
-from heartfelt.predictors.predictor import PREDICTORS, Ask, Prediction
 from heartfelt.predictors.answers.scales import Label, answer_labels, tags_ask
+from heartfelt.predictors.measures.images import NetworkPredictor, Networks
+from heartfelt.predictors.networks.imagenet import broader_words, classify, imagenet_classes
+from heartfelt.predictors.predictor import PREDICTORS, Ask, Prediction
 from heartfelt.predictors.spec import number_option
 from heartfelt.study.scale import FreeText, Tags
 

@@ -16,8 +16,6 @@ from PIL.Image import Image
 from heartfelt import __version__
 from heartfelt.errors import InputError, suggestion
 from heartfelt.media.pixels import PixelMeasures, measure_image
-from heartfelt.predictors.measures.images import ImagePredictor
-from heartfelt.predictors.predictor import PREDICTORS, Ask, Prediction, PredictorInfo
 from heartfelt.predictors.answers.scales import (
     Label,
     Measurement,
@@ -26,6 +24,8 @@ from heartfelt.predictors.answers.scales import (
     normalised,
     tags_ask,
 )
+from heartfelt.predictors.measures.images import ImagePredictor
+from heartfelt.predictors.predictor import PREDICTORS, Ask, Prediction, PredictorInfo
 from heartfelt.predictors.spec import number_option
 
 _REVISION = 2

@@ -32,19 +32,19 @@ from heartfelt.media.sound import (
     read_samples,
     to_one_channel,
 )
+from heartfelt.predictors.measures.hub_model import HubModel, HubScores, checkpoint_identity
+from heartfelt.predictors.measures.metrics import MeasuredFile
+from heartfelt.predictors.networks.mel import RATE, need_length, silence_doubts
+from heartfelt.predictors.predictor import PREDICTORS
 from heartfelt.predictors.weights import load_model
 from heartfelt.predictors.weights.checkpoint import (
     Checkpoint,
-    Weights,
+    NamedTensors,
     filled,
     linear_stack,
     open_checkpoint,
     speech_of_fairseq,
 )
-from heartfelt.predictors.networks.mel import RATE, need_length, silence_doubts
-from heartfelt.predictors.measures.hub_model import HubModel, HubScores, checkpoint_identity
-from heartfelt.predictors.measures.metrics import Measured
-from heartfelt.predictors.predictor import PREDICTORS
 
 Samples = npt.NDArray[np.float32]
 _HOP = 320
@@ -70,7 +70,7 @@ class _SoundScores(HubScores):
         samples, doubts = decode_with_doubts(content, RATE, RATE)
         return samples, RATE, doubts
 
-    def measure(self, content: bytes, prompt: str) -> Measured:
+    def measure(self, content: bytes, prompt: str) -> MeasuredFile:
         """The mean over the windows of a clip, weighted by their length."""
         del prompt
         samples, rate, doubts = self.samples_of(content)
@@ -79,7 +79,7 @@ class _SoundScores(HubScores):
         total = sum(size for size, _ in parts)
         mean = {name: sum(size * values[name] for size, values in parts) / total for name in self.scores}
         notes = (f"the mean of {len(parts)} windows",) if len(parts) > 1 else ()
-        return Measured(mean, (*doubts, *silence_doubts(samples), *notes))
+        return MeasuredFile(mean, (*doubts, *silence_doubts(samples), *notes))
 
     def _windows(self, samples: Samples, rate: int) -> Iterator[Samples]:
         """One after the other; a rest that is too short to judge is left out."""
@@ -134,7 +134,7 @@ class Utmos(_SoundScores):
             return {self.name: float(frames.mean()) * 2 + 3}
 
 
-def _one_layout(checkpoint: Checkpoint, listener: int) -> Weights:
+def _one_layout(checkpoint: Checkpoint, listener: int) -> NamedTensors:
     """The weights under the same names, whether they come from UTMOS22's own code or from SpeechMOS."""
     state = checkpoint.state
     from_own_code = "output_layers.0.judge_embedding.weight" in state
@@ -153,7 +153,7 @@ def _one_layout(checkpoint: Checkpoint, listener: int) -> Weights:
         domain, judge = state["domain_emb"][0], state["judge_emb"][0]
     else:
         raise InputError(f"{checkpoint.path} is no checkpoint of UTMOS.", Utmos.weights)
-    return Weights({**out, "domain": domain, "listener": judge}, state.file)
+    return NamedTensors({**out, "domain": domain, "listener": judge}, state.file)
 
 
 @PREDICTORS.register("audiobox-aesthetics")

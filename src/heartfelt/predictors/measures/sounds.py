@@ -11,13 +11,17 @@ from heartfelt.errors import InputError, suggestion
 from heartfelt.media.pitch import SHORTEST_SECONDS as PITCH_SECONDS
 from heartfelt.media.pitch import pitch_track
 from heartfelt.media.sound import decode_with_doubts
-from heartfelt.predictors.networks import musicnn
-from heartfelt.predictors.networks import notes
+from heartfelt.predictors.answers.scales import Label, answer_labels, tags_ask
+from heartfelt.predictors.measures.metrics import (
+    MeasuredFile,
+    MeasuringPredictor,
+    MetricPredictor,
+    MetricScore,
+)
+from heartfelt.predictors.networks import musicnn, notes
 from heartfelt.predictors.networks.mel import RATE, need_length
 from heartfelt.predictors.networks.speech_activity import SHORTEST_SECONDS, speech_activity
-from heartfelt.predictors.measures.metrics import Measured, MeasuringPredictor, MetricPredictor, Score
 from heartfelt.predictors.predictor import PREDICTORS, Ask, Case, Prediction
-from heartfelt.predictors.answers.scales import Label, answer_labels, tags_ask
 from heartfelt.predictors.spec import number_option
 
 _SPEECH_RATE = 8_000
@@ -45,18 +49,18 @@ class SpeechActivity(SoundMetric):
     argument = "which score: share (default) or seconds"
     limits = "It hears speech in some singing too, and does not hear who speaks."
     uses = ("silero-vad",)
-    scores: ClassVar[Mapping[str, Score]] = {
-        "share": Score("the share of the sound that is speech", 0, 1),
-        "seconds": Score("seconds of speech"),
+    scores: ClassVar[Mapping[str, MetricScore]] = {
+        "share": MetricScore("the share of the sound that is speech", 0, 1),
+        "seconds": MetricScore("seconds of speech"),
     }
 
-    def measure(self, case: Case, score: str) -> Measured:
+    def measure(self, case: Case, score: str) -> MeasuredFile:
         """The stretches of speech, added up."""
         del score
         samples, doubts = decode_with_doubts(case.media_file.content, RATE, _SPEECH_RATE)
         need_length(samples, RATE, SHORTEST_SECONDS, "speech that counts")
         speech = speech_activity(samples, model=self.network())
-        return Measured({"share": speech.share, "seconds": speech.spoken}, doubts)
+        return MeasuredFile({"share": speech.share, "seconds": speech.spoken}, doubts)
 
 
 @PREDICTORS.register("notes")
@@ -68,9 +72,11 @@ class Notes(SoundMetric):
     argument = f"which score: {', '.join(notes.MEASURES)}; by default the first"
     limits = "Drums and noise count as notes too; of dense music it hears only the clearest."
     uses = ("basic-pitch",)
-    scores: ClassVar[Mapping[str, Score]] = {name: Score(about) for name, about in notes.MEASURES.items()}
+    scores: ClassVar[Mapping[str, MetricScore]] = {
+        name: MetricScore(about) for name, about in notes.MEASURES.items()
+    }
 
-    def measure(self, case: Case, score: str) -> Measured:
+    def measure(self, case: Case, score: str) -> MeasuredFile:
         """Every measure of the notes."""
         from heartfelt.predictors.trained.sound_features import key_fits
 
@@ -78,7 +84,7 @@ class Notes(SoundMetric):
         samples, doubts = decode_with_doubts(case.media_file.content, notes.RATE, RATE)
         measures = notes.keys(samples, model=self.network()).measures(key_fits)
         silent = () if measures["polyphony"] is not None else ("no note sounds",)
-        return Measured(measures, doubts + silent)
+        return MeasuredFile(measures, doubts + silent)
 
 
 @PREDICTORS.register("pitch")
@@ -90,13 +96,13 @@ class Pitch(SoundMetric):
     argument = "which score: median (default), range or voiced"
     extra = ""
     limits = "It follows one voice at a time, from 60 to 800 Hz."
-    scores: ClassVar[Mapping[str, Score]] = {
-        "median": Score("median pitch in hertz"),
-        "range": Score("range of pitch in semitones (5th to 95th percentile)"),
-        "voiced": Score("share of the time with a pitch", 0, 1),
+    scores: ClassVar[Mapping[str, MetricScore]] = {
+        "median": MetricScore("median pitch in hertz"),
+        "range": MetricScore("range of pitch in semitones (5th to 95th percentile)"),
+        "voiced": MetricScore("share of the time with a pitch", 0, 1),
     }
 
-    def measure(self, case: Case, score: str) -> Measured:
+    def measure(self, case: Case, score: str) -> MeasuredFile:
         """The statistics of the pitch every 10 ms."""
         del score
         samples, doubts = decode_with_doubts(case.media_file.content, RATE)
@@ -105,12 +111,12 @@ class Pitch(SoundMetric):
         voiced = track[np.isfinite(track)]
         share = len(voiced) / len(track)
         if not len(voiced):
-            return Measured(
+            return MeasuredFile(
                 {"median": None, "range": None, "voiced": share}, (*doubts, "nothing has a pitch")
             )
         low, high = np.percentile(voiced, [5, 95])
         semitones = 12 * float(np.log2(high / low))
-        return Measured({"median": float(np.median(voiced)), "range": semitones, "voiced": share}, doubts)
+        return MeasuredFile({"median": float(np.median(voiced)), "range": semitones, "voiced": share}, doubts)
 
 
 @PREDICTORS.register("music-tags")

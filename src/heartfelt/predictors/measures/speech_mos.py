@@ -14,9 +14,9 @@ from typing import ClassVar
 
 from heartfelt.errors import InputError
 from heartfelt.media.sound import decode_with_doubts
+from heartfelt.predictors.measures.metrics import MeasuredFile, MetricPredictor, MetricScore
 from heartfelt.predictors.networks.mel import RATE
 from heartfelt.predictors.networks.speech import TALKS, aecmos, distillmos, dnsmos, pdnsmos, plcmos
-from heartfelt.predictors.measures.metrics import Measured, MetricPredictor, Score
 from heartfelt.predictors.predictor import PREDICTORS, Ask, Case, Media, Predictor
 
 LOWEST, HIGHEST = 1.0, 5.0
@@ -43,8 +43,8 @@ class SpeechMos(MetricPredictor):
     media_kinds = ("audio",)
     revision = 2
     options: ClassVar[Mapping[str, str]] = _OPTIONS
-    scores: ClassVar[Mapping[str, Score]] = {
-        name: Score(judge.scales[name], LOWEST, HIGHEST) for name, judge in JUDGES.items()
+    scores: ClassVar[Mapping[str, MetricScore]] = {
+        name: MetricScore(judge.scales[name], LOWEST, HIGHEST) for name, judge in JUDGES.items()
     }
     groups: ClassVar[Mapping[str, tuple[str, ...]]] = {
         "": (*distillmos.scales, *dnsmos.scales),
@@ -71,12 +71,12 @@ class SpeechMos(MetricPredictor):
         """A network gives all its scores at once."""
         return f"{case.media_file.hash} {JUDGES[score].model}"
 
-    def measure(self, case: Case, score: str) -> Measured:
+    def measure(self, case: Case, score: str) -> MeasuredFile:
         """Every score of the network behind this one."""
         judge = JUDGES[score]
         samples, doubts = decode_with_doubts(case.media_file.content, RATE, RATE)
         quality = judge(samples, model=self.network(judge.model))
-        return Measured(quality.scores, doubts + quality.warnings)
+        return MeasuredFile(quality.scores, doubts + quality.warnings)
 
 
 class EchoMos(MetricPredictor):
@@ -87,9 +87,9 @@ class EchoMos(MetricPredictor):
     media_kinds = ("audio",)
     options: ClassVar[Mapping[str, str]] = _OPTIONS
     limits = SpeechMos.limits
-    scores: ClassVar[Mapping[str, Score]] = {
-        "aecmos-echo": Score("AECMOS: echo", LOWEST, HIGHEST),
-        "aecmos-other": Score("AECMOS: degradations other than echo", LOWEST, HIGHEST),
+    scores: ClassVar[Mapping[str, MetricScore]] = {
+        "aecmos-echo": MetricScore("AECMOS: echo", LOWEST, HIGHEST),
+        "aecmos-other": MetricScore("AECMOS: degradations other than echo", LOWEST, HIGHEST),
     }
     groups: ClassVar[Mapping[str, tuple[str, ...]]] = {"aecmos": tuple(scores)}
 
@@ -125,7 +125,7 @@ class EchoMos(MetricPredictor):
         del score
         return " ".join(media.hash for media in (case.media_file, *self._others(case)))
 
-    def measure(self, case: Case, score: str) -> Measured:
+    def measure(self, case: Case, score: str) -> MeasuredFile:
         """Both scores."""
         del score
         files = (case.media_file, *self._others(case))
@@ -133,7 +133,7 @@ class EchoMos(MetricPredictor):
             *(decode_with_doubts(file.content, RATE, RATE) for file in files), strict=True
         )
         quality = aecmos(processed, *others, talk=self.talk, model=self.network())
-        return Measured(quality.scores, (*dict.fromkeys(sum(doubts, ())), *quality.warnings))
+        return MeasuredFile(quality.scores, (*dict.fromkeys(sum(doubts, ())), *quality.warnings))
 
     def _others(self, case: Case) -> tuple[Media, Media]:
         """What the loudspeaker played, and what the microphone recorded."""

@@ -17,10 +17,10 @@ from typing import Any, ClassVar
 
 from heartfelt.errors import InputError
 from heartfelt.media.image import decode_image
+from heartfelt.predictors.answers.scales import Label, answer_labels
 from heartfelt.predictors.execution.work import shortened
 from heartfelt.predictors.function import Function
 from heartfelt.predictors.predictor import PREDICTORS, Ask, Case, Prediction, PredictorInfo
-from heartfelt.predictors.answers.scales import Label, answer_labels
 from heartfelt.predictors.spec import number_option
 from heartfelt.study.answer import NONE
 from heartfelt.wording import listed

@@ -15,9 +15,9 @@ import numpy.typing as npt
 from heartfelt.errors import InputError
 from heartfelt.media.sound import SoundFile, decode, file_doubts
 from heartfelt.predictors.networks import musicnn
-from heartfelt.predictors.weights.loading import load_model
 from heartfelt.predictors.networks.mel import RATE
 from heartfelt.predictors.networks.speech import JUDGES
+from heartfelt.predictors.weights.loading import load_model
 from heartfelt.progress import Progress
 from heartfelt.stats.estimate import Estimate
 

@@ -20,9 +20,9 @@ import numpy as np
 import numpy.typing as npt
 
 from heartfelt.errors import InputError, suggestion
-from heartfelt.predictors.weights.loading import load_model
 from heartfelt.predictors.networks.mel import RATE as RATE
 from heartfelt.predictors.networks.mel import framed_mel_power, is_silent, mono, no_sound
+from heartfelt.predictors.weights.loading import load_model
 from heartfelt.predictors.weights.model import Model
 
 Array = npt.NDArray[np.float32]

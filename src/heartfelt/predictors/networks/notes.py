@@ -24,8 +24,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from heartfelt.predictors.weights.loading import load_model
 from heartfelt.predictors.networks.mel import mono, need_length
+from heartfelt.predictors.weights.loading import load_model
 from heartfelt.predictors.weights.model import Model
 
 Array = npt.NDArray[np.float32]
@@ -49,7 +49,7 @@ MEASURES = {
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Keys:
+class KeyProbabilities:
     """The probabilities that the 88 keys sound and begin, ``(frames, 88)``."""
 
     sounding: Array
@@ -89,7 +89,7 @@ class Keys:
         )
 
 
-def keys(samples: Array, *, model: Model | None = None) -> Keys:
+def keys(samples: Array, *, model: Model | None = None) -> KeyProbabilities:
     """Which keys sound and begin in a mono clip at 22.05 kHz."""
     samples, loaded = mono(samples), model or load_model("basic-pitch")
     need_length(samples, RATE, _SHORTEST_SECONDS, "Basic Pitch")
@@ -104,4 +104,4 @@ def keys(samples: Array, *, model: Model | None = None) -> Keys:
         sounding.append(result["StatefulPartitionedCall:1"][0, cut:-cut])
         beginning.append(result["StatefulPartitionedCall:2"][0, cut:-cut])
     count = int(len(samples) * (FRAME_RATE / RATE))
-    return Keys(np.concatenate(sounding)[:count], np.concatenate(beginning)[:count])
+    return KeyProbabilities(np.concatenate(sounding)[:count], np.concatenate(beginning)[:count])

@@ -30,8 +30,8 @@ import numpy as np
 import numpy.typing as npt
 
 from heartfelt.errors import InputError
-from heartfelt.predictors.weights.loading import load_model
 from heartfelt.predictors.networks.mel import RATE, mel_power, mono, need_length, silence_doubts
+from heartfelt.predictors.weights.loading import load_model
 from heartfelt.predictors.weights.model import Model
 from heartfelt.streams import stream
 

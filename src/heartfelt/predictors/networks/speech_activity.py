@@ -16,8 +16,8 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from heartfelt.predictors.weights.loading import load_model
 from heartfelt.predictors.networks.mel import RATE, mono, no_sound
+from heartfelt.predictors.weights.loading import load_model
 from heartfelt.predictors.weights.model import Model
 
 Array = npt.NDArray[np.float32]

@@ -29,7 +29,7 @@ _HEAD_SIZE = 64
 """The width of an attention head of every text and sound model here; the published checkpoints do not say it."""
 
 
-class Weights(dict[str, Any]):
+class NamedTensors(dict[str, Any]):
     """Tensors by name; one that is missing is an error that names the file."""
 
     def __init__(self, tensors: Mapping[str, Any], file: str) -> None:
@@ -39,19 +39,19 @@ class Weights(dict[str, Any]):
     def __missing__(self, name: str) -> Any:
         raise InputError(f"{self.file} has no weights '{name}'.", _PUBLISHED)
 
-    def under(self, prefix: str) -> Weights:
+    def under(self, prefix: str) -> NamedTensors:
         """The weights whose names begin with ``prefix``, without it."""
         start = len(prefix)
-        return Weights({name[start:]: self[name] for name in self if name.startswith(prefix)}, self.file)
+        return NamedTensors({name[start:]: self[name] for name in self if name.startswith(prefix)}, self.file)
 
-    def renamed(self, pairs: Sequence[tuple[str, str]]) -> Weights:
+    def renamed(self, pairs: Sequence[tuple[str, str]]) -> NamedTensors:
         """Names changed by regular expressions, in order."""
         tensors = {}
         for name, value in self.items():
             for pattern, replacement in pairs:
                 name = re.sub(pattern, replacement, name)
             tensors[name] = value
-        return Weights(tensors, self.file)
+        return NamedTensors(tensors, self.file)
 
     def count(self, pattern: str) -> int:
         """How many layers there are: one more than the largest number that ``pattern`` finds."""
@@ -62,7 +62,7 @@ class Weights(dict[str, Any]):
 class Checkpoint:
     """Weights with what identifies them."""
 
-    state: Weights
+    state: NamedTensors
     hash: str
     """SHA-256 of the file."""
     path: Path
@@ -141,10 +141,10 @@ def open_checkpoint(where: str, files: Sequence[str], extra_files: Sequence[str]
         if not isinstance(value, torch.Tensor) and value is not wrapped
     }
     tensors = {name: value.float() for name, value in wrapped.items() if isinstance(value, torch.Tensor)}
-    return Checkpoint(Weights(tensors, path.name), sha256_of(path), path, revision, facts)
+    return Checkpoint(NamedTensors(tensors, path.name), sha256_of(path), path, revision, facts)
 
 
-def filled(model: Any, state: Weights) -> Any:
+def filled(model: Any, state: NamedTensors) -> Any:
     """The model with these weights, ready to answer; weights that are missing or of another size are an error."""
     try:
         left = model.load_state_dict(state, strict=False)
@@ -160,7 +160,7 @@ def filled(model: Any, state: Weights) -> Any:
     return model.eval().requires_grad_(False)
 
 
-def linear_stack(state: Weights, between: Callable[[], Any] | None = None) -> Any:
+def linear_stack(state: NamedTensors, between: Callable[[], Any] | None = None) -> Any:
     """Linear layers from their weights, in the order of their numbers, with ``between`` after all but the last."""
     from torch import nn
 
@@ -194,7 +194,7 @@ _CLIP_NAMES = (
 )
 
 
-def clip_of_open_clip(library: Any, state: Weights) -> Any:
+def clip_of_open_clip(library: Any, state: NamedTensors) -> Any:
     """A CLIP model from a checkpoint of OpenCLIP's ViT models; heads are 64 wide in text, 80 in ViT-H and 64 in others."""
     patch = state["visual.conv1.weight"]
     vision, text = patch.shape[0], state["ln_final.weight"].shape[0]
@@ -225,7 +225,7 @@ def clip_of_open_clip(library: Any, state: Weights) -> Any:
         },
         projection_dim=state["text_projection"].shape[1],
     )
-    translated = Weights({}, state.file)
+    translated = NamedTensors({}, state.file)
     for name, value in state.renamed(_CLIP_NAMES).items():
         if name.endswith(("in_proj_weight", "in_proj_bias")):
             stem, kind = name.rsplit("in_proj_", 1)
@@ -250,7 +250,7 @@ _BLIP_NAMES = (
 )
 
 
-def blip_of_salesforce(library: Any, state: Weights, pad: int) -> tuple[Any, Any]:
+def blip_of_salesforce(library: Any, state: NamedTensors, pad: int) -> tuple[Any, Any]:
     """The encoder of images, and that of text which attends to it, from a checkpoint of BLIP's own code; heads are 64 wide."""
     from transformers.models.blip.modeling_blip_text import BlipTextModel
 
@@ -304,7 +304,7 @@ _SPEECH_NAMES = (
 _STRIDES = (5, 2, 2, 2, 2, 2, 2)
 
 
-def speech_of_fairseq(library: Any, state: Weights) -> Any:
+def speech_of_fairseq(library: Any, state: NamedTensors) -> Any:
     """wav2vec 2.0 or WavLM of the base layout from a checkpoint of fairseq's code; heads are 64 wide where no weight says it."""
     bias = state.get("encoder.layers.0.self_attn.relative_attention_bias.weight")
     width = state["encoder.layer_norm.weight"].shape[0]
@@ -322,7 +322,7 @@ def speech_of_fairseq(library: Any, state: Weights) -> Any:
         "num_conv_pos_embedding_groups": width // position.shape[1],
     }
     unused = ("quantizer.", "project_q.", "final_proj.", "label_embs_concat")
-    encoder = Weights({name: state[name] for name in state if not name.startswith(unused)}, state.file)
+    encoder = NamedTensors({name: state[name] for name in state if not name.startswith(unused)}, state.file)
     if bias is None:
         model = library.Wav2Vec2Model(library.Wav2Vec2Config(**facts))
     else:

@@ -15,7 +15,13 @@ from typing import Any, TypeVar
 from heartfelt.errors import HeartfeltError, InputError, MissingPartError
 from heartfelt.extras import install_command
 from heartfelt.files import sha256_of
-from heartfelt.predictors.weights.network import PullError, hub_access, hub_copy_hint, hub_library, require_stored_offline
+from heartfelt.predictors.weights.network import (
+    PullError,
+    hub_access,
+    hub_copy_hint,
+    hub_library,
+    require_stored_offline,
+)
 
 T = TypeVar("T")
 

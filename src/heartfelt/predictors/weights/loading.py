@@ -38,7 +38,7 @@ _LOADING = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ModelSource:
     """What a name refers to."""
 
     name: str
@@ -46,17 +46,17 @@ class Place:
     pretrained: Pretrained | None = None
 
 
-def resolve(name: str) -> Place:
+def resolve(name: str) -> ModelSource:
     """What ``name`` means: a registered model first, then a path, then an ``owner/name`` on a hub."""
     if name in MODELS:
-        return Place(name, "registered", MODELS[name])
+        return ModelSource(name, "registered", MODELS[name])
     path = Path(name).expanduser()
     if path.exists():
-        return Place(name, "folder" if path.is_dir() else "file")
+        return ModelSource(name, "folder" if path.is_dir() else "file")
     if name.startswith((".", "/", "~")) or name.count("/") > 1 or path.suffix.lower() == ".onnx":
         raise InputError(f"No model is at {name}.", "Check the path.")
     if _HUB_NAME.fullmatch(name):
-        return Place(name, "hub")
+        return ModelSource(name, "hub")
     raise UnknownNameError(
         f"No model is called '{name}'.",
         suggestion(name, MODELS, "Known models") + " A path or an owner/name on the hub works too.",

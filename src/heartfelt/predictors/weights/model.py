@@ -61,7 +61,9 @@ class Pretrained:
 
 
 MODELS: Registry[Pretrained] = Registry("model")
-for _name, _facts in tomllib.loads((files("heartfelt.predictors.weights") / "catalogue.toml").read_text("utf-8")).items():
+for _name, _facts in tomllib.loads(
+    (files("heartfelt.predictors.weights") / "catalogue.toml").read_text("utf-8")
+).items():
     MODELS.add(_name, Pretrained(_name, **_facts))
 
 

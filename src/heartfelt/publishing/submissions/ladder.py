@@ -33,7 +33,7 @@ import polars as pl
 from heartfelt.errors import InputError
 from heartfelt.scoring import METRICS, Truth
 from heartfelt.scoring.metrics import chance_of
-from heartfelt.scoring.scores import Task
+from heartfelt.scoring.scores import ScoringTask
 from heartfelt.stats.triples import Floats
 
 STEPS = (0.005, 0.01, 0.02, 0.025, 0.03, 0.04, 0.05, 0.06, 0.08, 0.1, 0.125, 0.15, 0.2, 0.25)
@@ -183,7 +183,7 @@ def step_for(metric: str, effective: float, chance: float, ceiling: float = 1.0)
     return max((step for step in STEPS if step <= error / 2), default=STEPS[0])
 
 
-def rungs_of(truth: Truth, tasks: Sequence[Task], step: float | None = None) -> tuple[Rung, ...]:
+def rungs_of(truth: Truth, tasks: Sequence[ScoringTask], step: float | None = None) -> tuple[Rung, ...]:
     """A rung for every task that can be scored; ``step`` follows from items and noise if it is left out."""
     if step is not None and not 0 < step <= 0.5:
         raise InputError(f"The step must lie above 0 and at most at 0.5; got {step:g}.", "Use 0.05, say.")
@@ -213,7 +213,7 @@ def rounded_down(value: float) -> float:
     return round(math.floor(value / unit + _NEXT_TO) * unit, 10)
 
 
-def _ceiling(truth: Truth, task: Task) -> float:
+def _ceiling(truth: Truth, task: ScoringTask) -> float:
     """The correlation with labels without error, from the labels' standard errors; 1 where it is not known."""
     if task.kind != "numbers":
         return 1.0
@@ -224,7 +224,7 @@ def _ceiling(truth: Truth, task: Task) -> float:
     return math.sqrt(max(1 - float(np.mean(errors**2) / labels.var()), 0.1))
 
 
-def _labels(truth: Truth, task: Task) -> tuple[Floats, Floats, list[set[str]]]:
+def _labels(truth: Truth, task: ScoringTask) -> tuple[Floats, Floats, list[set[str]]]:
     """Of every item of a task: its label, how many answers it stands for, and the stimuli it is about."""
     if task.kind == "strengths" and truth.contestants(task) == "system":
         systems = truth.pairs.systems[task.questions[0]]

@@ -15,9 +15,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
+from heartfelt.errors import HeartfeltError, InputError
 from heartfelt.publishing.submissions.ladder import Tries
 from heartfelt.publishing.submissions.ledger_file import LedgerFile
-from heartfelt.errors import HeartfeltError, InputError
 
 Status: TypeAlias = Literal["received", "scored", "refused"]
 Steps: TypeAlias = Mapping[str, int]
@@ -46,7 +46,7 @@ class Closed(HeartfeltError):
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class SubmissionLimits:
     """How much each team may send."""
 
     per_day: int = 5
@@ -96,7 +96,7 @@ def _hashed(token: str) -> str:
     return hashlib.sha256(token.encode()).hexdigest()
 
 
-class Ledger(LedgerFile):
+class SubmissionLedger(LedgerFile):
     """Teams and submissions of one challenge; safe to use from several threads."""
 
     # --- teams ---
@@ -145,7 +145,7 @@ class Ledger(LedgerFile):
 
     # --- submissions ---
 
-    def receive(self, member: Member, model: str, content: bytes, limits: Limits) -> Submission:
+    def receive(self, member: Member, model: str, content: bytes, limits: SubmissionLimits) -> Submission:
         """Store a submission, unless its team has none left; the same file again is the submission it was."""
         now, new, team = self._clock(), secrets.token_hex(16), member.team
         digest = hashlib.sha256(content).hexdigest()
@@ -165,7 +165,7 @@ class Ledger(LedgerFile):
             )
         return self.submission(new)
 
-    def _check_limits(self, team: str, now: float, limits: Limits) -> None:
+    def _check_limits(self, team: str, now: float, limits: SubmissionLimits) -> None:
         today, in_all = self._used(team, now)
         if in_all >= limits.in_all:
             problem = f"All {limits.in_all} submissions of '{team}' are used."
@@ -201,7 +201,7 @@ class Ledger(LedgerFile):
         query = f"SELECT {what} FROM submissions WHERE submitter = ? AND at > ? AND {which}"
         return float(self._db.execute(query, (team, now - DAY)).fetchone()[0] or 0.0)
 
-    def left(self, team: str, limits: Limits) -> tuple[int, int]:
+    def left(self, team: str, limits: SubmissionLimits) -> tuple[int, int]:
         """How many submissions are left within 24 hours, and in all."""
         with self._lock:
             today, in_all = self._used(team, self._clock())

@@ -15,10 +15,6 @@ from pathlib import Path
 
 import polars as pl
 
-from heartfelt.scoring.bench import Bench, BenchOptions, bench
-from heartfelt.scoring.bench.run import Models
-from heartfelt.scoring.bench.earlier import PREDICTED, RUNS
-from heartfelt.scoring.bench.earlier import SCORES as FILE
 from heartfelt.errors import InputError
 from heartfelt.files import whole_folder, write_bytes, write_text
 from heartfelt.formats.delimited import csv_text
@@ -28,6 +24,10 @@ from heartfelt.report.bench.page import bench_page, stimuli_of
 from heartfelt.report.media import media_beside
 from heartfelt.report.page import render
 from heartfelt.scoring import Scores
+from heartfelt.scoring.bench import Bench, BenchOptions, bench
+from heartfelt.scoring.bench.earlier import PREDICTED, RUNS
+from heartfelt.scoring.bench.earlier import SCORES as FILE
+from heartfelt.scoring.bench.run import Models
 from heartfelt.scoring.layouts import LAYOUTS
 from heartfelt.serialization import to_json
 from heartfelt.snapshot import Snapshot

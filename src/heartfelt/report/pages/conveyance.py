@@ -9,16 +9,23 @@ from pathlib import Path
 import polars as pl
 from markupsafe import Markup
 
-from heartfelt.scoring.conveyance import CellDeviation, Conveyance, Conveyed, Quadrants, SystemDeviation, SystemSlope
 from heartfelt.files import whole_folder, write_text
 from heartfelt.formats.delimited import csv_text
 from heartfelt.labels import LabelOptions, labels
 from heartfelt.report.charts import Absent, Chart, IntervalPanels, Item, Line
 from heartfelt.report.figures.maps import intent_maps
 from heartfelt.report.media import media_sources
-from heartfelt.report.page import Page, Section, figure_block, folded, joined, paragraph, render
+from heartfelt.report.page import ReportPage, Section, figure_block, folded, joined, paragraph, render
 from heartfelt.report.palette import INK, colour
 from heartfelt.report.tables import CellValue, Columns, table, table_of
+from heartfelt.scoring.conveyance import (
+    CellDeviation,
+    Conveyed,
+    PredictedConveyance,
+    PredictedQuadrants,
+    SystemDeviation,
+    SystemSlope,
+)
 from heartfelt.serialization import write_json
 from heartfelt.stats.estimate import Estimate
 
@@ -27,7 +34,7 @@ PREDICTED = (
 )
 
 
-def headline(result: Conveyance) -> str:
+def headline(result: PredictedConveyance) -> str:
     """What these numbers are, in one sentence."""
     if not result.rated:
         return PREDICTED
@@ -85,7 +92,7 @@ def _chart(
     return made.chart(title, f"{title} by system with 95% intervals. {words}", "nothing could be computed")
 
 
-def _page(conveyed: Conveyed, charts: dict[str, Chart | Absent], target: Path) -> Page:
+def _page(conveyed: Conveyed, charts: dict[str, Chart | Absent], target: Path) -> ReportPage:
     result = conveyed.result
     how = headline(result)
     if not result.rated:
@@ -121,7 +128,7 @@ def _page(conveyed: Conveyed, charts: dict[str, Chart | Absent], target: Path) -
     ]
     media = media_sources(conveyed.snapshot, target / "report.html")
     title = f"Predicted conveyance: {conveyed.snapshot.source.name}"
-    return Page(title, headline(result), sections, charts, media, facts)
+    return ReportPage(title, headline(result), sections, charts, media, facts)
 
 
 def _estimate(row: SystemDeviation | SystemSlope) -> Estimate:
@@ -160,7 +167,7 @@ def _maps(conveyed: Conveyed, charts: dict[str, Chart | Absent]) -> list[Section
     return [Section("map", title, lead, html, "Map")]
 
 
-def _quadrants(quadrants: Quadrants) -> Section:
+def _quadrants(quadrants: PredictedQuadrants) -> Section:
     counts: list[list[CellValue]] = [
         [name, *line] for name, line in zip(quadrants.rows, quadrants.counts, strict=True)
     ]

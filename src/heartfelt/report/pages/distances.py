@@ -14,24 +14,24 @@ from heartfelt.report.charts import (
     IntervalPanels,
     Item,
     Panels,
-    Plane,
+    PlaneChart,
     Point,
     axis,
     bounds,
     numbers,
 )
-from heartfelt.report.page import Page, Section, bullets, figure_block, joined, render
+from heartfelt.report.page import ReportPage, Section, bullets, figure_block, joined, render
 from heartfelt.report.palette import COLOURS, SHAPES, colour
 from heartfelt.report.tables import Columns, PValue, table_of
 from heartfelt.scoring.set_distances.closeness import Closeness
-from heartfelt.scoring.set_distances.systems import METRICS, Distances, SystemDistance
+from heartfelt.scoring.set_distances.systems import METRICS, SystemDistance, SystemDistances
 from heartfelt.serialization import write_json
 from heartfelt.wording import interval, number
 
 ABOUT = "Distance from the reference set; lower is closer. Intervals (95%) are over stimuli."
 
 
-def write_distances(result: Distances, folder: Path | str, *, replace: bool = False) -> Path:
+def write_distances(result: SystemDistances, folder: Path | str, *, replace: bool = False) -> Path:
     """Write distances.json, distances.csv, correlations.csv, ledger.csv, figures/ and report.html; return the folder."""
     from heartfelt.report.drawing.processes import drawing
 
@@ -46,7 +46,7 @@ def write_distances(result: Distances, folder: Path | str, *, replace: bool = Fa
     return target
 
 
-def correlations(result: Distances) -> pl.DataFrame:
+def correlations(result: SystemDistances) -> pl.DataFrame:
     """A row per metric, question and coefficient."""
     rows = [
         {
@@ -64,7 +64,7 @@ def correlations(result: Distances) -> pl.DataFrame:
     return pl.DataFrame(rows, infer_schema_length=None)
 
 
-def _distances_chart(result: Distances) -> Chart | Absent:
+def _distances_chart(result: SystemDistances) -> Chart | Absent:
     panels = IntervalPanels("distance")
     for metric in dict.fromkeys(row.metric for row in result.systems):
         items = [
@@ -78,7 +78,7 @@ def _distances_chart(result: Distances) -> Chart | Absent:
     return panels.chart("Distance by system", ABOUT, "no distance could be computed")
 
 
-def _plane(result: Distances) -> Chart | Absent:
+def _plane(result: SystemDistances) -> Chart | Absent:
     """People's mean against distance, a panel per metric and question."""
     panels = Panels()
     means = {(row.question, row.system): row.mean for row in result.means}
@@ -116,14 +116,14 @@ def _plane(result: Distances) -> Chart | Absent:
         if points:
             across = axis(metric, [end for point in points for end in (point.x, point.xl, point.xh)])
             up = axis(f"mean {question}", [end for point in points for end in (point.y, point.yl, point.yh)])
-            panels.panels.append(Plane(f"{metric}, {question}", across, up, tuple(points), named=True))
+            panels.panels.append(PlaneChart(f"{metric}, {question}", across, up, tuple(points), named=True))
     caption = "Each point is a system: its distance across, people's mean up. Bars are 95% intervals."
     return panels.chart(
         "Distance and people's means", caption, "People's means of the systems are not known."
     )
 
 
-def _page(result: Distances, charts: dict[str, Chart | Absent]) -> Page:
+def _page(result: SystemDistances, charts: dict[str, Chart | Absent]) -> ReportPage:
     of_systems: Columns[SystemDistance] = {
         "metric": lambda row: row.metric,
         "system": lambda row: row.system,
@@ -176,4 +176,4 @@ def _page(result: Distances, charts: dict[str, Chart | Absent]) -> Page:
         ("reference", result.reference),
         ("files left out", number(result.ledger.height)),
     ]
-    return Page(f"Distances: {result.source}", ABOUT, sections, charts, facts=facts)
+    return ReportPage(f"Distances: {result.source}", ABOUT, sections, charts, facts=facts)

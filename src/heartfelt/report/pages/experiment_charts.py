@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from heartfelt.training.experiments.results import Ahead, Curve, Experiment, ScoreRow
 from heartfelt.report.charts import (
     Absent,
     Chart,
@@ -23,6 +22,7 @@ from heartfelt.report.charts import (
     numbers,
 )
 from heartfelt.report.palette import COLOURS, SOFT
+from heartfelt.training.experiments.results import Ahead, Curve, Experiment, ScoreRow
 from heartfelt.wording import interval, number, plural, share
 
 FIGURE, MATRIX, LAW = "experiment", "matrix", "learning-curve"

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 
 import polars as pl
 
-from heartfelt.training.experiments.results import CEILING, MEAN, MODE, Experiment, ScoreRow
 from heartfelt.report.charts import numbers
-from heartfelt.report.pages.experiment_charts import SCORES, TITLES
 from heartfelt.report.markup import Grid
+from heartfelt.report.pages.experiment_charts import SCORES, TITLES
 from heartfelt.stats.estimate import Estimate
+from heartfelt.training.experiments.results import CEILING, MEAN, MODE, Experiment, ScoreRow
 from heartfelt.wording import MISSING, interval, listed, number, plural, share
 
 TRAINED, TESTED = "trained on", "tested on"

@@ -7,11 +7,11 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-from heartfelt.training.experiments.learning import curve_words
-from heartfelt.training.experiments.results import Experiment, ScoreRow, Selection, SourceFacts, Variant
 from heartfelt.files import whole_folder, write_text
 from heartfelt.formats.delimited import csv_text
 from heartfelt.report.charts import Absent, Chart
+from heartfelt.report.markup import grid_latex, grid_markdown
+from heartfelt.report.page import ReportPage, Section, bullets, figure_block, joined, paragraph, render
 from heartfelt.report.pages.experiment_charts import TITLES, experiment_charts
 from heartfelt.report.pages.experiment_tables import (
     condition_name,
@@ -20,10 +20,10 @@ from heartfelt.report.pages.experiment_tables import (
     metric_names,
     score_table,
 )
-from heartfelt.report.markup import grid_latex, grid_markdown
-from heartfelt.report.page import Page, Section, bullets, figure_block, joined, paragraph, render
 from heartfelt.report.tables import Columns, table_of
 from heartfelt.serialization import write_json
+from heartfelt.training.experiments.learning import curve_words
+from heartfelt.training.experiments.results import Experiment, ScoreRow, SourceFacts, SweepSelection, Variant
 from heartfelt.training.heads.evaluating import PANELS
 from heartfelt.wording import interval, listed, number, share
 
@@ -69,7 +69,7 @@ def _curve_lines(experiment: Experiment) -> list[str]:
     ]
 
 
-def _selection_lines(selections: Sequence[Selection]) -> list[str]:
+def _selection_lines(selections: Sequence[SweepSelection]) -> list[str]:
     return [
         f"{each.question}: the best of {each.variants} variants reaches {share(each.inner_best.value)} on the folds it was chosen"
         f" on, and {interval(each.outer, bare=True)} on stimuli that had no part in the choice."
@@ -77,7 +77,7 @@ def _selection_lines(selections: Sequence[Selection]) -> list[str]:
     ]
 
 
-def _page(experiment: Experiment, charts: dict[str, Chart | Absent]) -> Page:
+def _page(experiment: Experiment, charts: dict[str, Chart | Absent]) -> ReportPage:
     first, second = metric_names(experiment)
     scores: Columns[ScoreRow] = {
         "question": lambda row: row.question,
@@ -136,4 +136,4 @@ def _page(experiment: Experiment, charts: dict[str, Chart | Absent]) -> Page:
         ("heartfelt", experiment.heartfelt),
     ]
     title = f"{TITLES[experiment.kind]}: {listed([source.name for source in experiment.sources])}"
-    return Page(title, "Predictions, not ratings.", sections, charts, facts=facts)
+    return ReportPage(title, "Predictions, not ratings.", sections, charts, facts=facts)

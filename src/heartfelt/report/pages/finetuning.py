@@ -6,9 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from heartfelt.files import write_text
-from heartfelt.training.finetuning.engine import Epoch
-from heartfelt.training.finetuning.folder import PartScore
-from heartfelt.training.finetuning.running import FineTuned
 from heartfelt.formats.delimited import csv_text
 from heartfelt.report.charts import (
     Absent,
@@ -22,10 +19,13 @@ from heartfelt.report.charts import (
     Series,
     axis,
 )
-from heartfelt.report.page import Page, Section, bullets, figure_block, joined, paragraph, render
+from heartfelt.report.page import ReportPage, Section, bullets, figure_block, joined, paragraph, render
 from heartfelt.report.palette import COLOURS, SOFT
 from heartfelt.report.tables import Columns, table_of
 from heartfelt.serialization import write_json
+from heartfelt.training.finetuning.engine import Epoch
+from heartfelt.training.finetuning.folder import PartScore
+from heartfelt.training.finetuning.running import FineTuned
 from heartfelt.wording import number
 
 CURVES, SCORES = "curves", "scores"
@@ -135,7 +135,7 @@ def scores_chart(scores: Sequence[PartScore]) -> Chart | Absent:
     return made.chart("How well the model predicts", caption, "no score could be computed")
 
 
-def _page(result: FineTuned, charts: dict[str, Chart | Absent]) -> Page:
+def _page(result: FineTuned, charts: dict[str, Chart | Absent]) -> ReportPage:
     facts = result.facts
     columns: Columns[PartScore] = {
         "part": lambda score: f"{score.part} {score.source}".strip(),
@@ -172,4 +172,6 @@ def _page(result: FineTuned, charts: dict[str, Chart | Absent]) -> Page:
         ("recipe", facts.core.recipe),
         ("seed", str(facts.seed)),
     ]
-    return Page(f"Fine-tuning: {facts.core.name}", "Predictions, not ratings.", sections, charts, facts=shown)
+    return ReportPage(
+        f"Fine-tuning: {facts.core.name}", "Predictions, not ratings.", sections, charts, facts=shown
+    )

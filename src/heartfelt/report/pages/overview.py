@@ -8,7 +8,7 @@ from heartfelt.files import write_text
 from heartfelt.labels import LabelOptions, labels
 from heartfelt.report.figures.maps import intent_maps, mapped_questions
 from heartfelt.report.media import media_sources
-from heartfelt.report.page import Page, Section, figure_block, render
+from heartfelt.report.page import ReportPage, Section, figure_block, render
 from heartfelt.snapshot import Snapshot
 from heartfelt.study.model import say
 
@@ -21,7 +21,7 @@ def write_overview(snapshot: Snapshot, path: Path | str) -> Path:
     return target
 
 
-def overview_page(snapshot: Snapshot, target: Path) -> Page:
+def overview_page(snapshot: Snapshot, target: Path) -> ReportPage:
     """The page of a snapshot, for a file at ``target``."""
     pair = mapped_questions(snapshot.study)
     chart = intent_maps(snapshot, labels(snapshot, LabelOptions(minimum_ratings=1)).table)
@@ -46,4 +46,4 @@ def overview_page(snapshot: Snapshot, target: Path) -> Page:
         ("snapshot", snapshot.hash[:12]),
     ]
     title, media = say(study.title) or study.name, media_sources(snapshot, target)
-    return Page(title, say(study.description), sections, charts, media, facts)
+    return ReportPage(title, say(study.description), sections, charts, media, facts)

@@ -8,10 +8,19 @@ from pathlib import Path
 from markupsafe import Markup
 
 from heartfelt.files import whole_folder, write_text
-from heartfelt.planning import DesignForecast, Plan, QuestionForecast
-from heartfelt.planning.results import ContrastPower, Forecast
+from heartfelt.planning import DesignForecast, QuestionForecast, StudyPlan
+from heartfelt.planning.results import ContrastPower, StudyForecast
 from heartfelt.report.charts import Absent, Axis, Chart, CurvePoint, Curves, Line, Series, TableRow, axis
-from heartfelt.report.page import Page, Section, bullets, figure_block, folded, joined, paragraph, render
+from heartfelt.report.page import (
+    ReportPage,
+    Section,
+    bullets,
+    figure_block,
+    folded,
+    joined,
+    paragraph,
+    render,
+)
 from heartfelt.report.palette import colour
 from heartfelt.report.tables import Columns, table_of
 from heartfelt.serialization import write_json
@@ -25,7 +34,7 @@ HOW = (
 )
 
 
-def write_plan(plan: Plan, folder: Path | str, *, replace: bool = False) -> Path:
+def write_plan(plan: StudyPlan, folder: Path | str, *, replace: bool = False) -> Path:
     """Write plan.html, plan.json and figures/; return the folder."""
     from heartfelt.report.drawing.processes import drawing
 
@@ -36,7 +45,7 @@ def write_plan(plan: Plan, folder: Path | str, *, replace: bool = False) -> Path
     return target
 
 
-def plan_section(plan: Plan, link: str) -> Section:
+def plan_section(plan: StudyPlan, link: str) -> Section:
     """The plan on another page: its answers, and the way to the whole."""
     html = joined(
         bullets([*plan.answers.sentences, *plan.notes]),
@@ -46,7 +55,7 @@ def plan_section(plan: Plan, link: str) -> Section:
     return Section("plan", "What the plan said", f"{about}, before anybody rated.", html, "Plan", about)
 
 
-def plan_charts(plan: Plan) -> dict[str, Chart | Absent]:
+def plan_charts(plan: StudyPlan) -> dict[str, Chart | Absent]:
     """Power, and the width of intervals, over the ratings that designs take."""
     return {
         "plan-power": _chart(
@@ -78,7 +87,7 @@ def plan_charts(plan: Plan) -> dict[str, Chart | Absent]:
 
 
 def _chart(
-    plan: Plan,
+    plan: StudyPlan,
     title: str,
     caption: str,
     figure: Callable[[QuestionForecast], Estimate],
@@ -127,7 +136,7 @@ def _chart(
     return Chart(title, caption, panels, rows)
 
 
-def _page(plan: Plan, charts: dict[str, Chart | Absent]) -> Page:
+def _page(plan: StudyPlan, charts: dict[str, Chart | Absent]) -> ReportPage:
     best = plan.best
     head = (
         "Recommended"
@@ -177,11 +186,11 @@ def _page(plan: Plan, charts: dict[str, Chart | Absent]) -> Page:
         ("seed", str(plan.options.seed)),
     ]
     lead = "What the study will show, take and cost, simulated before collecting."
-    return Page(f"Plan: {plan.study}", lead, sections, charts, {}, facts)
+    return ReportPage(f"Plan: {plan.study}", lead, sections, charts, {}, facts)
 
 
-def _question_table(plan: Plan, question: str) -> Markup:
-    def shown(forecast: Forecast) -> Estimate:
+def _question_table(plan: StudyPlan, question: str) -> Markup:
+    def shown(forecast: StudyForecast) -> Estimate:
         return forecast.estimate
 
     columns: Columns[DesignForecast] = {
@@ -199,7 +208,7 @@ def _question_table(plan: Plan, question: str) -> Markup:
     )
 
 
-def _assumptions(plan: Plan) -> Markup:
+def _assumptions(plan: StudyPlan) -> Markup:
     pilot = plan.pilot
     lines = [
         f"Careless raters: {percent(pilot.careless)}; raters who leave early: {percent(pilot.dropout)}; seconds per trial:"

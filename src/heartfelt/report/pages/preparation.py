@@ -9,13 +9,13 @@ from markupsafe import Markup
 
 from heartfelt.files import whole_folder, write_text
 from heartfelt.formats.delimited import csv_text
-from heartfelt.stimuli.preparation.differences import SystemDifference
-from heartfelt.stimuli.preparation.prepared import Preparation
 from heartfelt.report.charts import Absent, Chart, IntervalPanels, Item
-from heartfelt.report.page import Page, Section, bullets, figure_block, joined, render
+from heartfelt.report.page import ReportPage, Section, bullets, figure_block, joined, render
 from heartfelt.report.palette import colour
 from heartfelt.report.tables import table
 from heartfelt.serialization import write_json
+from heartfelt.stimuli.preparation.differences import SystemDifference
+from heartfelt.stimuli.preparation.prepared import PreparationResult
 from heartfelt.wording import interval, number, p_value, plural
 
 FIGURE = "systems"
@@ -34,7 +34,7 @@ def difference_words(each: SystemDifference) -> str:
     return f"{each.measure}: eta squared {shares} between systems, {p_value(each.test.p)} ({count})."
 
 
-def systems_chart(result: Preparation) -> Chart | Absent:
+def systems_chart(result: PreparationResult) -> Chart | Absent:
     """A panel per measure, a row per system."""
     made = IntervalPanels()
     for each in result.differences:
@@ -52,7 +52,7 @@ def systems_chart(result: Preparation) -> Chart | Absent:
     )
 
 
-def preparation_section(result: Preparation, link: str) -> Section:
+def preparation_section(result: PreparationResult, link: str) -> Section:
     """The preparation on another page: how systems differed, and the way to the whole."""
     remarks = sum(bool(each.problem or each.checks) for each in result.stimuli)
     html = joined(
@@ -70,12 +70,12 @@ def preparation_section(result: Preparation, link: str) -> Section:
     )
 
 
-def stimuli_table(result: Preparation) -> pl.DataFrame:
+def stimuli_table(result: PreparationResult) -> pl.DataFrame:
     """Every stimulus with its numbers, checks and problem."""
     return pl.DataFrame(list(result.stimuli), infer_schema_length=None)
 
 
-def write_preparation(result: Preparation, folder: Path) -> Path:
+def write_preparation(result: PreparationResult, folder: Path) -> Path:
     """Write report.html, stimuli.csv, prepare.json and figures/ into a new ``folder``."""
     from heartfelt.report.drawing.processes import drawing
 
@@ -108,5 +108,5 @@ def write_preparation(result: Preparation, folder: Path) -> Path:
     with whole_folder(folder) as made, drawing(charts, made / "figures"):
         write_text(made / "stimuli.csv", csv_text(stimuli_table(result)))
         write_json(made / "prepare.json", result)
-        write_text(made / "report.html", render(Page("Preparation", result.study, sections, charts)))
+        write_text(made / "report.html", render(ReportPage("Preparation", result.study, sections, charts)))
     return folder

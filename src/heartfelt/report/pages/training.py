@@ -8,11 +8,11 @@ from pathlib import Path
 from heartfelt.files import write_text
 from heartfelt.formats.delimited import csv_text
 from heartfelt.report.charts import Absent, Chart, Charts, IntervalPanels, Item
-from heartfelt.report.page import Page, Section, bullets, figure_block, joined, paragraph, render
+from heartfelt.report.page import ReportPage, Section, bullets, figure_block, joined, paragraph, render
 from heartfelt.report.palette import COLOURS, SOFT
 from heartfelt.report.tables import Columns, table, table_of
 from heartfelt.serialization import write_json
-from heartfelt.training.heads.evaluating import PANELS, Score
+from heartfelt.training.heads.evaluating import PANELS, ProtocolScore
 from heartfelt.training.heads.training import Trained
 
 FIGURE = "evaluation"
@@ -38,7 +38,7 @@ def write_evaluation(trained: Trained, folder: Path) -> Path:
     return folder
 
 
-def evaluation_chart(scores: Sequence[Score]) -> Chart | Absent:
+def evaluation_chart(scores: Sequence[ProtocolScore]) -> Chart | Absent:
     """Correlations with their ceilings, one panel per question and panel of raters."""
     made = IntervalPanels()
     for question, side in dict.fromkeys((score.question, score.raters) for score in scores):
@@ -61,9 +61,9 @@ def evaluation_chart(scores: Sequence[Score]) -> Chart | Absent:
     return made.chart("How well the model predicts", caption, "no correlation could be computed")
 
 
-def _page(trained: Trained, charts: Charts) -> Page:
+def _page(trained: Trained, charts: Charts) -> ReportPage:
     facts = trained.model.facts
-    columns: Columns[Score] = {
+    columns: Columns[ProtocolScore] = {
         "question": lambda score: score.question,
         "labels of": lambda score: PANELS[score.raters],
         "reading": lambda score: score.reading,
@@ -93,4 +93,4 @@ def _page(trained: Trained, charts: Charts) -> Page:
     raters = f"{facts.panel['kept']} of {facts.panel['raters']}" if facts.panel["raters"] else "not stated"
     shown = [("study", facts.study), ("raters kept", raters)]
     title = f"Evaluation: {trained.model.name}"
-    return Page(title, "Predictions, not ratings.", sections, charts, facts=shown)
+    return ReportPage(title, "Predictions, not ratings.", sections, charts, facts=shown)

@@ -11,7 +11,7 @@ import polars as pl
 from heartfelt.files import whole_folder, write_text
 from heartfelt.formats.delimited import csv_text
 from heartfelt.report.charts import Absent, Chart, IntervalPanels, Item
-from heartfelt.report.page import Page, Section, bullets, figure_block, joined, render
+from heartfelt.report.page import ReportPage, Section, bullets, figure_block, joined, render
 from heartfelt.report.palette import colour
 from heartfelt.report.tables import table
 from heartfelt.scoring.tasks.captions import NAMES, CaptionScores
@@ -132,7 +132,9 @@ def write_words(result: WordStatistics, folder: Path) -> Path:
         write_text(made / "words.csv", csv_text(statistics_table(result)))
         write_text(made / "words.md", markdown(result))
         write_json(made / "words.json", result)
-        write_text(made / "report.html", render(Page("Words", ", ".join(result.corpora), sections, charts)))
+        write_text(
+            made / "report.html", render(ReportPage("Words", ", ".join(result.corpora), sections, charts))
+        )
     return folder
 
 

@@ -12,14 +12,14 @@ import polars as pl
 
 from heartfelt.predictors.answers.sets import SEPARATOR
 from heartfelt.report.palette import distinct
+from heartfelt.report.site.published import PublicFacts
+from heartfelt.report.site.secrets import shown_spec, without_secrets
 from heartfelt.scoring import Scores
-from heartfelt.scoring.leaderboard import Board, ScoredRun, boards_of
+from heartfelt.scoring.calibration.parts import PartAgreement
+from heartfelt.scoring.leaderboard import Leaderboard, ScoredRun, boards_of
 from heartfelt.scoring.manifest import rounded
-from heartfelt.scoring.calibration.parts import Parts
 from heartfelt.scoring.scores import ModelInfo
 from heartfelt.serialization import from_json, to_json
-from heartfelt.report.site.published import Published
-from heartfelt.report.site.secrets import shown_spec, without_secrets
 
 K = TypeVar("K")
 LEAST_ITEMS = 10
@@ -71,7 +71,7 @@ class Site:
     title: str
     boards: tuple[SiteBoard, ...]
     runs: tuple[ScoredRun, ...]
-    published: Published
+    published: PublicFacts
     models: Mapping[str, str]
     """The address of each model's page, by display name, in the order of the boards."""
     colours: Mapping[str, str]
@@ -83,7 +83,7 @@ class Site:
 
 
 def site_of(
-    runs: Sequence[ScoredRun], published: Published, title: str = "", submit_to: str | None = None
+    runs: Sequence[ScoredRun], published: PublicFacts, title: str = "", submit_to: str | None = None
 ) -> Site:
     """Compare the models of all runs, and leave only what is public of their items."""
     boards = tuple(_site_board(board, runs, published) for board in boards_of(runs))
@@ -95,7 +95,7 @@ def site_of(
     return Site(title or only, boards, tuple(runs), published, file_names(names), colours, submit_to)
 
 
-def _site_board(board: Board, runs: Sequence[ScoredRun], published: Published) -> SiteBoard:
+def _site_board(board: Leaderboard, runs: Sequence[ScoredRun], published: PublicFacts) -> SiteBoard:
     names = display_names(board.scores.models, board.scores.about)
     by_run = {run.name: run for run in runs}
     items, slices, every_score = [pl.DataFrame(schema=_ITEMS)], [], []
@@ -128,7 +128,7 @@ def _without_oracles(scores: Scores) -> Scores:
     all labels.
     """
     plain = from_json(Scores, rounded(to_json(scores), SHOWN_DIGITS))
-    bare = replace(plain, hash=HIDDEN_SOURCE, parts=Parts(), options=scores.options)
+    bare = replace(plain, hash=HIDDEN_SOURCE, parts=PartAgreement(), options=scores.options)
     return replace(bare, ledger=scores.ledger, rows=scores.rows)
 
 

@@ -11,11 +11,11 @@ from urllib.parse import quote
 import polars as pl
 
 from heartfelt.predictors.answers.sets import SEPARATOR
-from heartfelt.scoring.metrics import Kind
-from heartfelt.scoring.scores import Scores
 from heartfelt.report.site.boards import Site, SiteBoard
 from heartfelt.report.site.published import ITEM
 from heartfelt.report.site.secrets import without_secrets
+from heartfelt.scoring.metrics import Kind
+from heartfelt.scoring.scores import Scores
 from heartfelt.study import Study
 from heartfelt.study.model import say
 from heartfelt.wording import number, percent, plural, spaced
@@ -25,7 +25,7 @@ MOST_BARS = 12
 
 
 @dataclass(frozen=True, slots=True)
-class Bar:
+class AnswerBar:
     """How many people gave an answer; ``width`` in percent of the most frequent."""
 
     label: str
@@ -34,7 +34,7 @@ class Bar:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ModelAnswer:
     """What a model answered; ``at`` is its place on the scale in percent, ``sort`` and ``off`` numbers to sort by."""
 
     model: str
@@ -56,8 +56,8 @@ class QuestionShown:
     words: str
     label: str
     note: str
-    bars: tuple[Bar, ...]
-    rows: tuple[Answer, ...]
+    bars: tuple[AnswerBar, ...]
+    rows: tuple[ModelAnswer, ...]
     ends: tuple[str, str] | None
     at: float | None
     band: tuple[float, float] | None
@@ -225,7 +225,7 @@ class Contents:
         level = self.site.published.confidence
         return counted + (f", {percent(level)} interval" if level else ", interval") * bounded
 
-    def _bars(self, name: str, question: str, names: Mapping[float, str]) -> tuple[Bar, ...]:
+    def _bars(self, name: str, question: str, names: Mapping[float, str]) -> tuple[AnswerBar, ...]:
         """How many people gave each answer; numbers are put into bins where there are many."""
         votes = self._votes.get((name, question), [])
         if not votes:
@@ -240,11 +240,11 @@ class Contents:
         else:
             lines = _binned(votes, self._ends.get(question))
         most = max(count for _, count in lines)
-        return tuple(Bar(label, count, round(100 * count / most, 1)) for label, count in lines)
+        return tuple(AnswerBar(label, count, round(100 * count / most, 1)) for label, count in lines)
 
     def _answer(
         self, row: _Row, ends: tuple[float, float] | None, off: float | None, words: str | None = None
-    ) -> Answer:
+    ) -> ModelAnswer:
         given = row.code if row.code is not None else row.score
         text = words or row.answer or (number(given, 2) if given is not None else "")
         if row.kind == "binary" and row.answer is None and row.predicted is not None:
@@ -256,7 +256,7 @@ class Contents:
         # Numbers that are not on the scale can only be ordered: they are off by ranks, not by points.
         by_rank = row.code is None and row.kind in ("numbers", "ordinal", "strengths")
         text = text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
-        return Answer(
+        return ModelAnswer(
             row.model,
             self._answers[row.model],
             self.site.colours[row.model],

@@ -13,7 +13,7 @@ from markupsafe import Markup
 
 from heartfelt import __version__
 from heartfelt.errors import InputError
-from heartfelt.report.page import SCRIPTS, Page, asset, script_json
+from heartfelt.report.page import SCRIPTS, ReportPage, asset, script_json
 
 ASSETS = "assets"
 _OWN = "heartfelt.report.site"
@@ -70,6 +70,6 @@ class Frame:
         return {"site": self.site, "places": self.places, "here": self.here, "root": self.root}
 
 
-def render_page(page: Page, frame: Frame, name: str = "site.html") -> str:
+def render_page(page: ReportPage, frame: Frame, name: str = "site.html") -> str:
     """A page with figures and tables as HTML."""
     return template(name).render(page=page, data=Markup(script_json(page.data)), **frame.parts)

@@ -13,13 +13,22 @@ from heartfelt.predictors.answers.sets import SEPARATOR
 from heartfelt.report.bench.figures import rank_text
 from heartfelt.report.bench.page import SHARE
 from heartfelt.report.charts import Absent, Chart, IntervalPanels, Item, Line
-from heartfelt.report.page import Page, Section, absent, bullets, figure_block, folded, joined, side_by_side
-from heartfelt.report.tables import CellValue, Columns, table, table_of
-from heartfelt.scoring import Scores
-from heartfelt.scoring.scores import Comparison, Score, Task
+from heartfelt.report.page import (
+    ReportPage,
+    Section,
+    absent,
+    bullets,
+    figure_block,
+    folded,
+    joined,
+    side_by_side,
+)
 from heartfelt.report.site.boards import Site, SiteBoard
 from heartfelt.report.site.secrets import without_secrets
 from heartfelt.report.site.stimuli import Key
+from heartfelt.report.tables import CellValue, Columns, table, table_of
+from heartfelt.scoring import Scores
+from heartfelt.scoring.scores import ModelComparison, ModelScore, ScoringTask
 from heartfelt.stats.estimate import Estimate
 from heartfelt.wording import interval, plural, spaced
 
@@ -29,7 +38,7 @@ MOST_SLICES = 30
 SLICED_BY = ("system", "intent", "question")
 
 
-def model_page(site: Site, model: str, addresses: Mapping[Key, str]) -> Page:
+def model_page(site: Site, model: str, addresses: Mapping[Key, str]) -> ReportPage:
     """The page of one model, over all boards it is on."""
     boards = site.boards_with(model)
     charts: dict[str, Chart | Absent] = {}
@@ -54,14 +63,14 @@ def model_page(site: Site, model: str, addresses: Mapping[Key, str]) -> Page:
         if worth is not None and worth.ratings.value is not None:
             facts.append((f"worth, {spaced(task.id)}", worth.words))
     shown = [section for section in sections if section.html]
-    return Page(model, "", shown, charts, facts=facts)
+    return ReportPage(model, "", shown, charts, facts=facts)
 
 
 def _task(
     site: Site,
     board: SiteBoard,
     place: int,
-    task: Task,
+    task: ScoringTask,
     model: str,
     charts: dict[str, Chart | Absent],
     addresses: Mapping[Key, str],
@@ -83,7 +92,7 @@ def _task(
     lines += ["It does not beat chance."] if below else []
     lines += [f"{capital('; '.join(levels))}."] if levels else []
     lines += [f"{capital(SHARE)}: {interval(share)}."] if share.value is not None and not below else []
-    columns: Columns[Score] = {
+    columns: Columns[ModelScore] = {
         "metric": lambda row: scores.metric_title(row.metric),
         "level": lambda row: row.aggregation,
         "score, failures counted": lambda row: row.with_failures,
@@ -121,7 +130,7 @@ def capital(words: str) -> str:
     return words[:1].upper() + words[1:]
 
 
-def _slice_chart(scores: Scores, task: Task, model: str, column: str, colour: str) -> Chart | None:
+def _slice_chart(scores: Scores, task: ScoringTask, model: str, column: str, colour: str) -> Chart | None:
     """The headline in every slice of a column; None where there are none, or only one."""
     wanted = (task.id, task.headline, model, column)
     mine = [row for row in scores.slices if (row.task, row.metric, row.model, row.column) == wanted]
@@ -163,7 +172,9 @@ def stimulus_link(name: str, place: int, addresses: Mapping[Key, str]) -> Markup
     )
 
 
-def _extremes(board: SiteBoard, place: int, task: Task, model: str, addresses: Mapping[Key, str]) -> Markup:
+def _extremes(
+    board: SiteBoard, place: int, task: ScoringTask, model: str, addresses: Mapping[Key, str]
+) -> Markup:
     """The items on which the model was furthest off, and those it got best."""
     scores = board.scores
     if task.kind == "text" or not scores.rows.height:
@@ -196,7 +207,11 @@ def _extremes(board: SiteBoard, place: int, task: Task, model: str, addresses: M
 
 
 def _line(
-    row: Mapping[str, float | str | None], place: int, task: Task, several: bool, addresses: Mapping[Key, str]
+    row: Mapping[str, float | str | None],
+    place: int,
+    task: ScoringTask,
+    several: bool,
+    addresses: Mapping[Key, str],
 ) -> list[CellValue]:
     given = row["code"] if row["code"] is not None else row["score"]
     label: CellValue = row["truth"]
@@ -246,7 +261,7 @@ def _comparisons(board: SiteBoard, place: int, model: str, several: bool) -> Sec
         pairs = [
             pair for pair in scores.comparisons if pair.task == task.id and model in (pair.first, pair.second)
         ]
-        columns: Columns[Comparison] = {
+        columns: Columns[ModelComparison] = {
             "other model": lambda pair: pair.second if pair.first == model else pair.first,
             f"difference in {scores.metric_title(task.headline)}": lambda pair: _towards(pair, model),
             "significant (Holm)": lambda pair: "yes" if pair.apart else "no",
@@ -261,7 +276,7 @@ def _comparisons(board: SiteBoard, place: int, model: str, several: bool) -> Sec
     return Section(f"others-{place}", title, lead, joined(*parts), "Comparison")
 
 
-def _towards(pair: Comparison, model: str) -> Estimate:
+def _towards(pair: ModelComparison, model: str) -> Estimate:
     """The difference of a pair, this model first."""
     own = pair.difference
     if pair.first == model or own.value is None:

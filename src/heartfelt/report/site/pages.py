@@ -14,19 +14,19 @@ from heartfelt.report.bench.parts import agreement_by_part, part_charts
 from heartfelt.report.bench.write import PAGE
 from heartfelt.report.charts import Absent, Chart
 from heartfelt.report.media import relative_address
-from heartfelt.report.page import Page, Section, bullets, figure_block, joined, paragraph
-from heartfelt.report.tables import CellValue, Columns, table, table_of
-from heartfelt.scoring.leaderboard import ScoredRun
+from heartfelt.report.page import ReportPage, Section, bullets, figure_block, joined, paragraph
 from heartfelt.report.site.boards import Site, SiteBoard, display_names, renamed
 from heartfelt.report.site.models import capital
 from heartfelt.report.site.runs import folder_of
 from heartfelt.report.site.secrets import shown_spec
+from heartfelt.report.tables import CellValue, Columns, table, table_of
+from heartfelt.scoring.leaderboard import ScoredRun
 from heartfelt.wording import interval, number, plural, spaced
 
 MODEL = Markup('<span class="swatch" style="background:{}"></span><a href="{}">{}</a>')
 
 
-def index_page(site: Site, pages: Mapping[str, str], stimuli: int) -> Page:
+def index_page(site: Site, pages: Mapping[str, str], stimuli: int) -> ReportPage:
     """Leaderboards of every task of every source, and the benches behind them."""
     charts: dict[str, Chart | Absent] = {}
     sections: list[Section] = []
@@ -57,7 +57,7 @@ def index_page(site: Site, pages: Mapping[str, str], stimuli: int) -> Page:
         "Predictors against people, between chance and the ceiling set by their labels. Ranked with failures counted: a"
         " failed or missing prediction counts as the task's fallback. A model that does not beat chance has no rank."
     )
-    return Page(site.title, lead, sections, charts, facts=facts)
+    return ReportPage(site.title, lead, sections, charts, facts=facts)
 
 
 def _hidden_note(board: SiteBoard) -> list[str]:
@@ -79,7 +79,7 @@ def _runs_section(site: Site, pages: Mapping[str, str]) -> Section:
     return Section("benches", "Benches", lead, table_of("Every bench", site.runs, columns))
 
 
-def models_page(site: Site) -> Page:
+def models_page(site: Site) -> ReportPage:
     """Every model: what it is and its headlines."""
     rows: list[list[CellValue]] = []
     headlines = [(board, task) for board in site.boards for task in board.scores.tasks]
@@ -113,10 +113,10 @@ def models_page(site: Site) -> Page:
     ]
     grid = table("Every model", ["model", *names, "answered", "asked for as", "version", "hash"], rows)
     lead = "Headline scores with failures counted and 95% intervals. A model's page has everything else."
-    return Page("Models", "", [Section("models", "All models", lead, grid)])
+    return ReportPage("Models", "", [Section("models", "All models", lead, grid)])
 
 
-def run_page(run: ScoredRun, site: Site, home: Path, target: Path) -> Page:
+def run_page(run: ScoredRun, site: Site, home: Path, target: Path) -> ReportPage:
     """A bench's page: everything but what plays, which is in the bench's own report."""
     scores = renamed(run.scores, display_names(run.scores.models, run.scores.about))
     charts = bench_charts(scores, ["leaderboard", "shares"])
@@ -138,10 +138,10 @@ def run_page(run: ScoredRun, site: Site, home: Path, target: Path) -> Page:
         sections.insert(2, agreement_by_part(scores, charts))
     facts = [("models", number(len(scores.models))), ("source", scores.hash[:12])]
     shown = [section for section in sections if section.html]
-    return Page(f"{scores.title}: {run.name}", "", shown, charts, facts=facts)
+    return ReportPage(f"{scores.title}: {run.name}", "", shown, charts, facts=facts)
 
 
-def submit_page(site: Site) -> Page:
+def submit_page(site: Site) -> ReportPage:
     """How to get a model onto the leaderboard, with the file it takes."""
     sections = []
     for place, board in enumerate(site.boards):
@@ -150,7 +150,7 @@ def submit_page(site: Site) -> Page:
     sections.append(
         Section("send", "Where to send it" if site.submit_to else "How to score it", html=_sending(site))
     )
-    return Page(
+    return ReportPage(
         "Submit predictions", "Any system can take part: what counts is a table of predictions.", sections
     )
 

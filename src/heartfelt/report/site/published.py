@@ -39,7 +39,7 @@ COUNTS = {"stimulus": pl.String, "question": pl.String, "value": pl.Float64, "vo
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Published:
+class PublicFacts:
     """What is public. ``study`` is None where only benches are known: labels then are those that models were scored against."""
 
     study: Study | None = None
@@ -71,7 +71,7 @@ class Published:
         return pl.concat([single, together])
 
 
-def read_published(folder: Path, hold_out: str | None = None) -> Published:
+def read_published(folder: Path, hold_out: str | None = None) -> PublicFacts:
     """What a published folder, a snapshot or a benchmark has; without the part that is held out."""
     snapshot, benchmark = _sources(folder)
     if benchmark is not None:
@@ -99,7 +99,7 @@ def read_published(folder: Path, hold_out: str | None = None) -> Published:
             for side in ("first", "second")
         ]
         items.append(pl.concat(sides).filter(visible))
-    return Published(
+    return PublicFacts(
         study,
         _with_parts(stimuli, benchmark),
         table.cast(LABELS),  # type: ignore[arg-type]  # polars' own alias is narrower

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import polars as pl
 
-from heartfelt.scoring.bench.earlier import SCORES as FILE
 from heartfelt.errors import InputError
 from heartfelt.report.bench.write import ITEMS
 from heartfelt.scoring import Scores
+from heartfelt.scoring.bench.earlier import SCORES as FILE
 from heartfelt.scoring.leaderboard import ScoredRun
 from heartfelt.scoring.scores import LAYOUT
 from heartfelt.serialization import read_json

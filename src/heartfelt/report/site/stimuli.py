@@ -13,12 +13,12 @@ from markupsafe import Markup
 from heartfelt.predictors.answers.sets import SEPARATOR
 from heartfelt.progress import Progress
 from heartfelt.report.media import relative_address
-from heartfelt.report.page import Page, Section
-from heartfelt.scoring.scores import Scores
+from heartfelt.report.page import ReportPage, Section
 from heartfelt.report.site.boards import Site, file_names, files_of
 from heartfelt.report.site.contents import Contents
 from heartfelt.report.site.frame import Frame, render_page, template
-from heartfelt.report.site.published import Published
+from heartfelt.report.site.published import PublicFacts
+from heartfelt.scoring.scores import Scores
 
 FOLDER = "stimuli"
 MEDIA = "media"
@@ -90,7 +90,7 @@ def write_stimuli(
     (home / "index.html").write_text(listed, encoding="utf-8")
 
 
-def _media(published: Published, folder: Path, target: Path, copied: bool) -> dict[str, str]:
+def _media(published: PublicFacts, folder: Path, target: Path, copied: bool) -> dict[str, str]:
     """The address of every stimulus's media for its page: where they are, or a copy below the site."""
     if not copied:
         home = (target / FOLDER).resolve()
@@ -106,7 +106,7 @@ def _media(published: Published, folder: Path, target: Path, copied: bool) -> di
     return out
 
 
-def _list(site: Site, addresses: Mapping[Key, str], contents: Sequence[Contents]) -> Page:
+def _list(site: Site, addresses: Mapping[Key, str], contents: Sequence[Contents]) -> ReportPage:
     """The page that lists all stimuli, with search and filters."""
     several = len(site.boards) > 1
     rows, links = [], []
@@ -162,4 +162,6 @@ def _list(site: Site, addresses: Mapping[Key, str], contents: Sequence[Contents]
         "What people and models said about each. The error is the mean distance of the models' answers from the label, in"
         " percent of the scale."
     )
-    return Page("Stimuli", "", [Section("stimuli", "All stimuli", lead, html)], more={"stimuli": listed})
+    return ReportPage(
+        "Stimuli", "", [Section("stimuli", "All stimuli", lead, html)], more={"stimuli": listed}
+    )

@@ -8,14 +8,14 @@ from pathlib import Path
 from heartfelt.errors import InputError
 from heartfelt.files import whole_folder
 from heartfelt.progress import Progress
-from heartfelt.serialization import write_json
 from heartfelt.report.site.boards import Site, file_names, members, site_of
 from heartfelt.report.site.frame import Frame, must_be_ours, render_page, write_assets
 from heartfelt.report.site.models import model_page
 from heartfelt.report.site.pages import index_page, models_page, run_page, submit_page
-from heartfelt.report.site.published import Published, read_published
+from heartfelt.report.site.published import PublicFacts, read_published
 from heartfelt.report.site.runs import find_runs
 from heartfelt.report.site.stimuli import stimulus_addresses, write_stimuli
+from heartfelt.serialization import write_json
 
 FOLDER = "leaderboard"
 
@@ -58,7 +58,9 @@ def write_site(
     home, target = Path(source), Path(out)
     must_be_ours(target, "leaderboard.json", "a leaderboard or a site")
     runs = find_runs(home, target)
-    published = Published() if options.release is None else read_published(options.release, options.hold_out)
+    published = (
+        PublicFacts() if options.release is None else read_published(options.release, options.hold_out)
+    )
     site = site_of(runs, published, options.title, options.submit_to)
     known = set(published.stimuli["stimulus"])
     if options.release is not None and known.isdisjoint(name for run in runs for name in members(run.items)):

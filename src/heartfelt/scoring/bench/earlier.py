@@ -16,8 +16,8 @@ import polars as pl
 
 from heartfelt.errors import DamagedError, InputError
 from heartfelt.files import file_stem
-from heartfelt.predictors.predictor import PREDICTIONS
 from heartfelt.predictors.execution.store import JOURNAL
+from heartfelt.predictors.predictor import PREDICTIONS
 from heartfelt.scoring import ModelInfo, ScoreOptions, Scores
 from heartfelt.serialization import read_json, to_json
 from heartfelt.tables import LEDGER

@@ -22,7 +22,7 @@ from heartfelt.errors import HeartfeltError, InputError
 from heartfelt.files import whole_folder, write_text
 from heartfelt.formats.delimited import csv_text
 from heartfelt.scoring.manifest import (
-    Difference,
+    ManifestDifference,
     Scored,
     ScoringManifest,
     differences,
@@ -39,7 +39,7 @@ SCORES, TABLE, MANIFEST = "scores.json", "scores.csv", "manifest.json"
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class ScoringRequest:
     """What the second process is to score."""
 
     benchmark: str
@@ -80,7 +80,9 @@ def score_pinned(
     timeout: float | None = None,
 ) -> PinnedScores:
     """Score a file of predictions against a benchmark's folder; the same versions give the same text anywhere."""
-    asked = Request(str(benchmark.resolve()), str(predictions.resolve()), options or ScoreOptions(), name)
+    asked = ScoringRequest(
+        str(benchmark.resolve()), str(predictions.resolve()), options or ScoreOptions(), name
+    )
     done = subprocess.run(
         [sys.executable, "-m", __name__],
         input=dumps(asked, indent=None).encode(),
@@ -109,13 +111,13 @@ def second_process(settings: Mapping[str, str]) -> dict[str, str]:
     return {**os.environ, **settings, "PYTHONPATH": os.pathsep.join(paths)}
 
 
-def answer_to(asked: Request) -> PinnedScores:
+def answer_to(asked: ScoringRequest) -> PinnedScores:
     """Score under the settings of this process."""
-    from heartfelt.scoring.bench.prediction_file import Scorer
     from heartfelt.labels import load_benchmark
+    from heartfelt.scoring.bench.prediction_file import FileScorer
 
     source, path = load_benchmark(asked.benchmark), Path(asked.predictions)
-    result = Scorer.of(source, asked.options).score_file(path, asked.name)
+    result = FileScorer.of(source, asked.options).score_file(path, asked.name)
     text = json.dumps(rounded(to_json(result.scores)), ensure_ascii=False, indent=2, allow_nan=False) + "\n"
     read, options = result.answers, result.scores.options
     hashes = [answers.content_hash for answers in read]
@@ -136,27 +138,27 @@ def answer_to(asked: Request) -> PinnedScores:
 
 
 @dataclass(frozen=True, slots=True)
-class Verification:
+class ReproductionCheck:
     """Whether scores could be reproduced; if not, what differs."""
 
     same: bool
     """Whether every number is the same."""
-    facts: tuple[Difference, ...]
+    facts: tuple[ManifestDifference, ...]
     """What differs in versions, settings, platform and inputs."""
-    numbers: tuple[Difference, ...]
+    numbers: tuple[ManifestDifference, ...]
     """The values in ``scores.json`` that differ; empty where the earlier file is not next to its manifest."""
 
 
-def verify(now: PinnedScores, manifest: Path) -> Verification:
+def verify(now: PinnedScores, manifest: Path) -> ReproductionCheck:
     """Compare scores with the manifest of an earlier run and, where it is next to the manifest, its ``scores.json``."""
     before, folder = read_manifest(manifest), manifest if manifest.is_dir() else manifest.parent
     same = before.scores_sha256 == now.manifest.scores_sha256
     facts = [each for each in differences(before, now.manifest) if each.where != "scores_sha256"]
-    numbers: list[Difference] = []
+    numbers: list[ManifestDifference] = []
     earlier = folder / SCORES
     if not same and earlier.is_file():
         numbers = differences(json.loads(earlier.read_text("utf-8")), json.loads(now.text))
-    return Verification(same, tuple(facts), tuple(numbers))
+    return ReproductionCheck(same, tuple(facts), tuple(numbers))
 
 
 def read_manifest(path: Path) -> ScoringManifest:
@@ -170,7 +172,7 @@ def read_manifest(path: Path) -> ScoringManifest:
 def main() -> None:
     """The second process: a request on standard input, the answer on standard output."""
     try:
-        result = answer_to(from_json(Request, json.loads(sys.stdin.read())))
+        result = answer_to(from_json(ScoringRequest, json.loads(sys.stdin.read())))
         answer: object = {"scores": result.text, "manifest": result.manifest}
     except HeartfeltError as error:
         answer = {"problem": error.problem, "fix": error.fix}

@@ -28,7 +28,7 @@ from heartfelt.wording import listed, plural
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Answers:
+class FileAnswers:
     """What a file says about every item that is scored."""
 
     name: str
@@ -47,14 +47,14 @@ class ScoredFile:
     """The scores of a file, with what was read from it."""
 
     scores: Scores
-    answers: tuple[Answers, ...]
+    answers: tuple[FileAnswers, ...]
     """Of each model that the file holds."""
     file_hash: str
     """SHA-256 of the file, or of the files of a folder one after the other."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Scorer:
+class FileScorer:
     """Scores files against a part of a benchmark; what depends on the benchmark alone is prepared once."""
 
     benchmark: Benchmark
@@ -64,7 +64,7 @@ class Scorer:
     """What is asked, of predictions for each stimulus and of predictions for sets."""
 
     @classmethod
-    def of(cls, benchmark: Benchmark, options: ScoreOptions | None = None) -> Scorer:
+    def of(cls, benchmark: Benchmark, options: ScoreOptions | None = None) -> FileScorer:
         """Prepare a benchmark, its rows in the order of their names."""
         options = options or ScoreOptions()
         ordered = in_order(benchmark)
@@ -83,7 +83,7 @@ class Scorer:
         asked = {compares: cases(ordered, items=items, compares=compares) for compares in (False, True)}
         return cls(ordered, options, truth, asked)
 
-    def read(self, path: Path, name: str | None = None) -> Answers:
+    def read(self, path: Path, name: str | None = None) -> FileAnswers:
         """Read a file of one model; ``name`` is what it is called, by default the file's own name."""
         predictors = self._predictors(path)
         if len(predictors) > 1:
@@ -99,7 +99,7 @@ class Scorer:
         study = self.benchmark.study
         return File(str(path), {}).separate([ask_of(study, question) for question in study.asked])
 
-    def _read(self, predictor: Predictor, name: str, path: Path) -> Answers:
+    def _read(self, predictor: Predictor, name: str, path: Path) -> FileAnswers:
         predictor.spec = predictor.spec or f"file:{name}"
         predictor.label = name
         answered = run(predictor, self.asked[predictor.compares])
@@ -111,9 +111,9 @@ class Scorer:
         notes += _unused(answered.ledger, path)
         if isinstance(predictor, File) and predictor.lower_is_better:
             notes.append(LOWER_IS_BETTER.format(name))
-        return Answers(name, table, answered.ledger, content, tuple(notes))
+        return FileAnswers(name, table, answered.ledger, content, tuple(notes))
 
-    def score(self, *read: Answers, file_hash: str = "") -> ScoredFile:
+    def score(self, *read: FileAnswers, file_hash: str = "") -> ScoredFile:
         """Score what was read from a file, of one model or several."""
         predictions = pl.concat([answers.predictions for answers in read], how="diagonal")
         about = {

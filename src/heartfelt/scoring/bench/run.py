@@ -14,20 +14,20 @@ from typing import TypeAlias
 
 import polars as pl
 
-from heartfelt.scoring.bench.earlier import RUNS, earlier_bench, run_folder
-from heartfelt.scoring.bench.stacking import with_stacks
 from heartfelt.errors import HeartfeltError, InputError
 from heartfelt.labels import Benchmark, labels
 from heartfelt.media.decoded import keep_decoded
 from heartfelt.predictors import Predictor, Run, RunOptions, cases, predictor_from, run
 from heartfelt.predictors.execution.budgets import applies_to, with_other_runs
-from heartfelt.predictors.files.metric_files import LOWER, LOWER_IS_BETTER
 from heartfelt.predictors.execution.repeats import NOT_ASKED, self_consistency
+from heartfelt.predictors.files.metric_files import LOWER, LOWER_IS_BETTER
 from heartfelt.predictors.spec import PredictorLike
 from heartfelt.predictors.task import ask_of
 from heartfelt.progress import Progress
 from heartfelt.representation import ShortRepr
 from heartfelt.scoring import ModelInfo, ScoreOptions, Scores, Truth, score, truth_of
+from heartfelt.scoring.bench.earlier import RUNS, earlier_bench, run_folder
+from heartfelt.scoring.bench.stacking import with_stacks
 from heartfelt.scoring.layouts import LAYOUTS
 from heartfelt.scoring.truth import ITEM
 from heartfelt.snapshot import Snapshot

@@ -17,7 +17,7 @@ import polars as pl
 from heartfelt.media.probe import AT_HAND
 from heartfelt.scoring import Scores, Truth
 from heartfelt.scoring.calibration.parts import Stack
-from heartfelt.scoring.scores import Task
+from heartfelt.scoring.scores import ScoringTask
 from heartfelt.snapshot import Snapshot
 from heartfelt.stats.stacking import stacked
 from heartfelt.stats.triples import Ints
@@ -39,7 +39,7 @@ def with_stacks(scores: Scores, truth: Truth) -> Scores:
     return replace(scores, parts=replace(scores.parts, stacks=tuple(stacks)))
 
 
-def stacks_of(scores: Scores, task: Task, stimuli: pl.DataFrame | None = None) -> Iterator[Stack]:
+def stacks_of(scores: Scores, task: ScoringTask, stimuli: pl.DataFrame | None = None) -> Iterator[Stack]:
     """The stack of one task for other stimuli, and for other systems and intents where there are three or more."""
     rows = scores.rows.filter(pl.col("task") == task.id)
     wide = rows.pivot(

@@ -10,28 +10,28 @@ import numpy as np
 import polars as pl
 
 from heartfelt.analysis.two_way import LEAST_RATERS
-from heartfelt.labels.labels import PUBLISHED
-from heartfelt.scoring.tasks.binary import probabilities
+from heartfelt.labels.labelling import PUBLISHED
 from heartfelt.scoring.calibration.label_raters import LabelRaters
-from heartfelt.scoring.measure import Marked
-from heartfelt.scoring.options import ScoreOptions
 from heartfelt.scoring.calibration.parts import (
     NUMBERS,
     ON_LINE,
     PROBABILITIES,
     STIMULI,
-    Calibration,
-    Compared,
     Gaps,
+    ModelCalibration,
+    ModelErrors,
     PartError,
     SystemBias,
     Worth,
     part_errors,
     system_biases,
 )
-from heartfelt.scoring.scores import Task
-from heartfelt.scoring.sheet import Flags, Sheet, yes
+from heartfelt.scoring.measure import Marked
+from heartfelt.scoring.options import ScoreOptions
+from heartfelt.scoring.scores import ScoringTask
+from heartfelt.scoring.sheet import Flags, PredictionSheet, yes
 from heartfelt.scoring.sound import LEAST_SPREAD, unavailable
+from heartfelt.scoring.tasks.binary import probabilities
 from heartfelt.scoring.truth import ITEM, NO_RATINGS, Truth
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.stimulus_groups import COLUMNS, detected_groups
@@ -50,7 +50,7 @@ _OTHER_LABELS = "it is scored against other labels; compare with one rater inste
 _ONE_RATER = "the worth is known for numbers and for yes or no; compare with one rater instead"
 
 
-def cells_of(sheet: Sheet, column: str) -> pl.Series:
+def cells_of(sheet: PredictionSheet, column: str) -> pl.Series:
     """A column of the items as words; a numeric one with many values in three parts of equal size."""
     values = sheet.rows[column if column in sheet.rows.columns else f"own_{column}"]
     return thirds(values) if values.dtype.is_numeric() else values.cast(pl.String)
@@ -119,7 +119,7 @@ class ByPart:
         """For a truth, with the groups of its stimuli."""
         return cls(truth, options, stimulus_groups(truth))
 
-    def columns(self, task: Task) -> list[str]:
+    def columns(self, task: ScoringTask) -> list[str]:
         """The columns errors are given by: system, intent, loudness, length, and what slices were asked for."""
         rows, asked = self.truth.items_of(task), self.options.slices or ()
         names = [name for name in dict.fromkeys((*BY_DEFAULT, *asked)) if name in rows.columns]
@@ -128,7 +128,7 @@ class ByPart:
             name for name in names if name in asked or name not in LEAST_SPREAD or not unavailable(name, rows)
         ]
 
-    def notes(self, tasks: Sequence[Task]) -> tuple[str, ...]:
+    def notes(self, tasks: Sequence[ScoringTask]) -> tuple[str, ...]:
         """Which of the usual columns errors are not given by, and why."""
         by = {name for task in tasks for name in self.columns(task)}
         reason = {name: unavailable(name, self.truth.items) for name in LEAST_SPREAD}
@@ -157,23 +157,23 @@ class ByPart:
             )
         return tuple(out)
 
-    def _noise_unknown(self, task: Task) -> bool:
+    def _noise_unknown(self, task: ScoringTask) -> bool:
         """Whether labels of numbers come without their noise."""
         return _noise_of(self.truth.items_of(task).filter(pl.col("label").is_not_null())) is None
 
-    def _raters_known(self, task: Task) -> bool:
+    def _raters_known(self, task: ScoringTask) -> bool:
         """Whether single ratings say who gave them, by three raters or more."""
         given = self.truth.answers.filter(pl.col("question").is_in(task.questions))
         return bool(given.height and given["known"].all()) and given["rater"].n_unique() >= LEAST_RATERS
 
-    def _groups_of(self, sheet: Sheet) -> Ints:
+    def _groups_of(self, sheet: PredictionSheet) -> Ints:
         """The group of each row; the stimulus itself where nothing is known."""
         if self.grouping is None:
             return stimuli_of(sheet)
         numbers = self.grouping.of_stimulus
         return np.array([numbers[name] for name in sheet.rows["stimulus"].cast(pl.String)], np.int64)
 
-    def calibration(self, sheet: Sheet) -> Calibration | None:
+    def calibration(self, sheet: PredictionSheet) -> ModelCalibration | None:
         """Calibration of numbers, or of probabilities; None where a model gives neither."""
         shown = None if sheet.against_other_labels else _calibrated(sheet)
         if shown is None:
@@ -204,7 +204,7 @@ class ByPart:
             over_systems = _over_systems(
                 label, predicted, np.where(rows, sheet.system, -1), confidence, raters
             )
-        return Calibration(
+        return ModelCalibration(
             model=sheet.model,
             task=sheet.task.id,
             of=of,
@@ -213,7 +213,7 @@ class ByPart:
             systems=biases,
         )
 
-    def errors(self, sheet: Sheet, marked: Marked, columns: Sequence[str]) -> Sequence[PartError]:
+    def errors(self, sheet: PredictionSheet, marked: Marked, columns: Sequence[str]) -> Sequence[PartError]:
         """Errors by every column, over answered items; of predictions made of labels none."""
         if sheet.from_labels or sheet.against_other_labels:
             return ()
@@ -226,7 +226,7 @@ class ByPart:
         cells = {column: cells_of(sheet, column).filter(pl.Series(rows)).to_list() for column in columns}
         return part_errors(held, cells, self.options.confidence)
 
-    def worth(self, sheet: Sheet) -> Worth | None:
+    def worth(self, sheet: PredictionSheet) -> Worth | None:
         """How many ratings the model's answer is worth, failures counted as an answer that says nothing."""
         if sheet.task.kind not in ("numbers", "binary", "categories", "ordinal"):
             return None
@@ -239,7 +239,7 @@ class ByPart:
             correlation=result.correlation,
         )
 
-    def _worth(self, sheet: Sheet) -> RatersWorth:
+    def _worth(self, sheet: PredictionSheet) -> RatersWorth:
         missing = None
         answers = _ordered(sheet)
         methods = [str(name) for name in sheet.rows["method"].drop_nulls().unique()]
@@ -269,14 +269,14 @@ class ByPart:
             sheet.truth, _floats(sheet, "standard_error"), n, filled, group=group, confidence=confidence
         )
 
-    def _raters_of(self, sheet: Sheet) -> LabelRaters | None:
+    def _raters_of(self, sheet: PredictionSheet) -> LabelRaters | None:
         """The single ratings behind the labels of a sheet, where it is known who gave them."""
         key = sheet.task.questions
         if key not in self._raters:
             self._raters[key] = LabelRaters.of(sheet.rows, self.truth.answers)
         return self._raters[key]
 
-    def _ratings_of(self, sheet: Sheet) -> Ratings:
+    def _ratings_of(self, sheet: PredictionSheet) -> Ratings:
         """The single ratings of the items of a sheet; of yes or no as 1 and 0."""
         if sheet.task.questions not in self._ratings:
             held = self.truth.answers.join(
@@ -296,16 +296,16 @@ def _names(rows: pl.DataFrame) -> pl.Series:
     return rows.select(pl.concat_str(ITEM, separator="\x1f")).to_series()
 
 
-def stimuli_of(sheet: Sheet) -> Ints:
+def stimuli_of(sheet: PredictionSheet) -> Ints:
     """The stimulus of each row as a number."""
     return np.arange(sheet.rows.height) if sheet.stimulus is None else sheet.stimulus
 
 
-def _floats(sheet: Sheet, column: str) -> Floats:
+def _floats(sheet: PredictionSheet, column: str) -> Floats:
     return sheet.rows[column].cast(pl.Float64).fill_null(float("nan")).to_numpy()
 
 
-def _ordered(sheet: Sheet) -> Floats | None:
+def _ordered(sheet: PredictionSheet) -> Floats | None:
     """What the model orders items by, NaN where it did not answer; None for tasks without an order of two ends."""
     if sheet.task.kind == "numbers":
         answers = sheet.code if sheet.on_scale else sheet.score
@@ -318,7 +318,7 @@ def _ordered(sheet: Sheet) -> Floats | None:
     return np.where(sheet.answered, answers, np.nan)
 
 
-def _calibrated(sheet: Sheet) -> tuple[str, Flags, Floats, Floats] | None:
+def _calibrated(sheet: PredictionSheet) -> tuple[str, Flags, Floats, Floats] | None:
     """What is calibrated, the rows that have it, and the labels and predictions of all rows."""
     if sheet.task.kind == "numbers":
         of, label = (NUMBERS if sheet.on_scale else ON_LINE), sheet.truth
@@ -361,7 +361,7 @@ def _over_systems(
     )
 
 
-def _compared(sheet: Sheet, marked: Marked, truth: Truth) -> tuple[Flags, Compared] | None:
+def _compared(sheet: PredictionSheet, marked: Marked, truth: Truth) -> tuple[Flags, ModelErrors] | None:
     """The rows that were answered, and what their errors are made of."""
     noise: Floats | None = None
     kind = sheet.task.kind
@@ -383,7 +383,7 @@ def _compared(sheet: Sheet, marked: Marked, truth: Truth) -> tuple[Flags, Compar
         ratings = sheet.rows["n"].cast(pl.Float64).fill_null(0.0).to_numpy()[rows]
     squares = kind in ("numbers", "ordinal")
     wrong = (predicted - label) ** 2 if squares else (predicted != label).astype(np.float64)
-    return rows, Compared(
+    return rows, ModelErrors(
         model=sheet.model,
         task=sheet.task.id,
         wrong=wrong,
@@ -413,7 +413,7 @@ def _noise_of(rows: pl.DataFrame) -> Floats | None:
     return squared if np.isfinite(squared).all() else None
 
 
-def _label_errors(sheet: Sheet, rows: Flags, truth: Truth) -> LabelErrors | None:
+def _label_errors(sheet: PredictionSheet, rows: Flags, truth: Truth) -> LabelErrors | None:
     """What the votes say of the labels of these rows; None where some have no votes."""
     if not truth.votes.height:
         return None

@@ -63,7 +63,7 @@ class SystemBias:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Calibration:
+class ModelCalibration:
     """The calibration of a model on a task.
 
     ``of`` is what was predicted: ``numbers``, ``numbers on the line`` (put on the scale by the line) or ``probabilities``.
@@ -140,10 +140,10 @@ class Stack:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Parts:
+class PartAgreement:
     """Agreement by part, of all models and tasks; ``notes`` say what could not be had, and why."""
 
-    calibrations: tuple[Calibration, ...] = field(default=(), metadata=OMIT)
+    calibrations: tuple[ModelCalibration, ...] = field(default=(), metadata=OMIT)
     errors: tuple[PartError, ...] = field(default=(), metadata=OMIT)
     worth: tuple[Worth, ...] = field(default=(), metadata=OMIT)
     stacks: tuple[Stack, ...] = field(default=(), metadata=OMIT)
@@ -151,9 +151,9 @@ class Parts:
     """Models whose predictions are made of labels: of other stimuli, or of other raters."""
     notes: tuple[str, ...] = field(default=(), metadata=OMIT)
 
-    def renamed(self, names: Mapping[str, str]) -> Parts:
+    def renamed(self, names: Mapping[str, str]) -> PartAgreement:
         """The same with models under other names."""
-        return Parts(
+        return PartAgreement(
             calibrations=tuple(replace(row, model=names[row.model]) for row in self.calibrations),
             errors=tuple(replace(row, model=names[row.model]) for row in self.errors),
             worth=tuple(replace(row, model=names[row.model]) for row in self.worth),
@@ -213,7 +213,7 @@ def stack_words(row: Stack) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Compared:
+class ModelErrors:
     """What one model's errors are made of: labels and predictions of the answered rows, in one unit.
 
     ``noise`` is the squared standard error of labels, None where it is not known; of categories ``label_errors`` gives the chance
@@ -276,7 +276,7 @@ def system_biases(gaps: Gaps, system: Sequence[str | None], confidence: float) -
 
 
 def part_errors(
-    compared: Compared, columns: Mapping[str, Sequence[str | None]], confidence: float
+    compared: ModelErrors, columns: Mapping[str, Sequence[str | None]], confidence: float
 ) -> list[PartError]:
     """The errors of every value of every column that has two or more, each tested against the other items."""
     rows = []
@@ -298,7 +298,7 @@ def part_errors(
     ]
 
 
-def _units(compared: Compared, codes: Ints) -> Compared:
+def _units(compared: ModelErrors, codes: Ints) -> ModelErrors:
     """What is a sample: groups of stimuli, or the stimuli where the column's parts are the groups themselves."""
     group = compared.group
     if group is None or _same_parts(codes, group):
@@ -312,7 +312,7 @@ def _same_parts(codes: Ints, group: Ints) -> bool:
 
 
 def _part_error(
-    compared: Compared,
+    compared: ModelErrors,
     column: str,
     value: str,
     inside: Flags,
@@ -342,7 +342,7 @@ def _part_error(
     )
 
 
-def _error(compared: Compared, inside_rows: Ints, mean: float, confidence: float) -> Estimate:
+def _error(compared: ModelErrors, inside_rows: Ints, mean: float, confidence: float) -> Estimate:
     """The error of a part: a root mean square with an interval on the log scale, or a share with a score interval."""
     name = "root mean squared error" if compared.squared else "share of wrong answers"
     codes = np.unique(_group(compared)[inside_rows], return_inverse=True)[1]
@@ -379,7 +379,7 @@ def _counted(number: int, unit: str) -> str:
     return "1 stimulus" if unit == STIMULI else f"1 group{unit.removeprefix('groups')}"
 
 
-def _group(compared: Compared) -> Ints:
+def _group(compared: ModelErrors) -> Ints:
     return compared.stimulus if compared.group is None else compared.group
 
 
@@ -392,7 +392,7 @@ class _Beyond:
     shown: Floats
 
 
-def _beyond(compared: Compared, inside: Flags, present: Flags) -> _Beyond:
+def _beyond(compared: ModelErrors, inside: Flags, present: Flags) -> _Beyond:
     """Squared errors less the noise of labels; of categories the wrong answers that are not the label's fault.
 
     Where a label is wrong with chance q, a model that errs in r of cases disagrees with it in q + r (1 - q k / (k - 1)) of them, k
@@ -413,7 +413,7 @@ def _beyond(compared: Compared, inside: Flags, present: Flags) -> _Beyond:
 
 
 def _excess(
-    compared: Compared, known: _Beyond, inside: Flags, rows: Ints, confidence: float
+    compared: ModelErrors, known: _Beyond, inside: Flags, rows: Ints, confidence: float
 ) -> tuple[Estimate, float | None]:
     """The mean of a part less that of the rest, with its p-value; ``inside`` says which of ``rows`` are in the part."""
     name = EXCESS if compared.squared else EXCESS_SHARE
@@ -454,7 +454,7 @@ def _excess(
     ), p
 
 
-def _noise_by_side(compared: Compared, rows: Ints, inside: Flags) -> Floats:
+def _noise_by_side(compared: ModelErrors, rows: Ints, inside: Flags) -> Floats:
     """The noise to expect of every label: the mean noise of a rating in the part, or in the rest, over its ratings.
 
     The squared standard error of one label of two or three ratings says little by itself.

@@ -8,10 +8,10 @@ from __future__ import annotations
 from heartfelt.scoring.conveyance.clips import Conveyed, clips_of, convey
 from heartfelt.scoring.conveyance.predicted import (
     CellDeviation,
-    Conveyance,
     Evidence,
     KnownError,
-    Quadrants,
+    PredictedConveyance,
+    PredictedQuadrants,
     SystemDeviation,
     SystemSlope,
     predicted_conveyance,
@@ -19,11 +19,11 @@ from heartfelt.scoring.conveyance.predicted import (
 
 __all__ = [
     "CellDeviation",
-    "Conveyance",
     "Conveyed",
     "Evidence",
     "KnownError",
-    "Quadrants",
+    "PredictedConveyance",
+    "PredictedQuadrants",
     "SystemDeviation",
     "SystemSlope",
     "clips_of",

@@ -15,20 +15,25 @@ from typing import Any, TypeAlias
 
 import polars as pl
 
-from heartfelt.scoring.conveyance.predicted import Conveyance, Evidence, KnownError, predicted_conveyance
 from heartfelt.errors import InputError, suggestion
 from heartfelt.formats.columns import number_expr, read_table
 from heartfelt.formats.format import candidates, read_with
 from heartfelt.formats.manifest import is_study
 from heartfelt.labels import first_answers
-from heartfelt.predictors.files.folders import FoundFile, files_below
 from heartfelt.predictors.execution.running import Run, RunOptions, run
+from heartfelt.predictors.files.folders import FoundFile, files_below
 from heartfelt.predictors.task import cases
 from heartfelt.predictors.trained.model import TrainedModel
 from heartfelt.predictors.trained.predictor import TrainedPredictor
 from heartfelt.predictors.trained.valence_arousal import ValenceArousal
 from heartfelt.progress import Progress
 from heartfelt.representation import ShortRepr
+from heartfelt.scoring.conveyance.predicted import (
+    Evidence,
+    KnownError,
+    PredictedConveyance,
+    predicted_conveyance,
+)
 from heartfelt.screening import screen
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.folder import is_snapshot
@@ -48,7 +53,7 @@ class Conveyed(ShortRepr):
 
     snapshot: Snapshot
     run: Run
-    result: Conveyance
+    result: PredictedConveyance
 
 
 def convey(

@@ -99,7 +99,7 @@ class SystemSlope:
 
 
 @dataclass(frozen=True, slots=True)
-class Quadrants:
+class PredictedQuadrants:
     """Intended against predicted quadrants of the first two questions; counts of predictions, not of ratings."""
 
     rows: tuple[str, ...]
@@ -110,7 +110,7 @@ class Quadrants:
 
 
 @dataclass(frozen=True, slots=True)
-class Conveyance:
+class PredictedConveyance:
     """Predicted conveyance."""
 
     marked: str
@@ -119,10 +119,10 @@ class Conveyance:
     deviation_by_system: tuple[SystemDeviation, ...]
     deviation_by_cell: tuple[CellDeviation, ...]
     slopes: tuple[SystemSlope, ...]
-    quadrants: Quadrants | None
+    quadrants: PredictedQuadrants | None
 
 
-def predicted_conveyance(evidence: Evidence) -> Conveyance:
+def predicted_conveyance(evidence: Evidence) -> PredictedConveyance:
     """Deviations, slopes and quadrants by system, each an estimate with the predictor's error in its interval."""
     table = _table(evidence)
     names = [name for name in evidence.references if name in set(table["question"])]
@@ -138,7 +138,7 @@ def predicted_conveyance(evidence: Evidence) -> Conveyance:
             for intent in intents:
                 cell = part.filter(pl.col("intent") == intent)
                 cells.append(CellDeviation(system, name, *_deviation(cell, evidence, name), intent=intent))
-    return Conveyance(
+    return PredictedConveyance(
         "predicted",
         table["stimulus"].n_unique(),
         0 if evidence.ratings is None else evidence.ratings["stimulus"].n_unique(),
@@ -280,7 +280,7 @@ def _known_slope(part: pl.DataFrame, evidence: Evidence, name: str) -> Estimate:
 
 def _quadrants(
     table: pl.DataFrame, evidence: Evidence, names: list[str], systems: list[str]
-) -> Quadrants | None:
+) -> PredictedQuadrants | None:
     if len(names) < 2:
         return None
     across, up = names[:2]
@@ -313,7 +313,7 @@ def _quadrants(
             for group in {ALL, system} - {None}:
                 hits[group].append(row == column)
     rates = {system: _share(each) for system, each in hits.items() if each}
-    return Quadrants(rows, (*rows, MIDLINE), tuple(map(tuple, counts.tolist())), rates)
+    return PredictedQuadrants(rows, (*rows, MIDLINE), tuple(map(tuple, counts.tolist())), rates)
 
 
 def _share(hits: list[bool]) -> Estimate:

@@ -1,7 +1,7 @@
 """How the closeness of systems to a reference set goes with people's means, beside the ceiling over systems.
 
 Closeness is minus a distance. Means are of the stimuli whose distance was measured. Correlations are over systems, with a jackknife
-interval over systems and a p-value by rearranging them; the ceiling is that of :mod:`heartfelt.stats.system_ceiling`.
+interval over systems and a p-value by rearranging them; the ceiling is that of :mod:`heartfelt.stats.ceiling_over_systems`.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from heartfelt.analysis.two_way import Changes
 from heartfelt.errors import require, suggestion
 from heartfelt.snapshot import Snapshot
 from heartfelt.stats.association import Correlation
+from heartfelt.stats.ceiling_over_systems import FEWEST_SYSTEMS, system_ceiling
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.inference.permutation import permutation_correlation
 from heartfelt.stats.jackknife import jackknife_metric
-from heartfelt.stats.system_ceiling import FEWEST_SYSTEMS, system_ceiling
 from heartfelt.stats.triples import Floats
 
 COEFFICIENTS: tuple[Correlation, ...] = ("spearman", "kendall", "pearson")
 
 
 @dataclass(frozen=True, slots=True)
-class SystemMean:
+class RatedSystemMean:
     """People's mean rating of one system's stimuli under one question."""
 
     question: str
@@ -56,7 +56,7 @@ def with_people(
     questions: Sequence[str] | None,
     confidence: float,
     seed: int,
-) -> tuple[tuple[SystemMean, ...], tuple[Closeness, ...]]:
+) -> tuple[tuple[RatedSystemMean, ...], tuple[Closeness, ...]]:
     """People's means by system, and how closeness correlates with them; ``distances`` are by metric and system."""
     answered = [
         question for question in prepare(snapshot).questions if question.numbers and question.items.height
@@ -70,7 +70,7 @@ def with_people(
                 suggestion(name, asked, "Questions"),
             )
         answered = [question for question in answered if question.id in questions]
-    means: list[SystemMean] = []
+    means: list[RatedSystemMean] = []
     closeness: list[Closeness] = []
     for question in answered:
         scores, rated = stimulus_scores(question), question.items["stimulus"]
@@ -80,7 +80,7 @@ def with_people(
             change = scores.changes(chosen, "value")
             if not isinstance(change, str):
                 changes[system] = change
-                means.append(SystemMean(question.id, system, scores.estimate(chosen, "value")))
+                means.append(RatedSystemMean(question.id, system, scores.estimate(chosen, "value")))
         for metric, values in distances.items():
             near = {
                 system: -value for system, value in values.items() if system in changes and value is not None

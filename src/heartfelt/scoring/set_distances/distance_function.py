@@ -10,7 +10,7 @@ from heartfelt.arguments import notebook_function
 
 if TYPE_CHECKING:
     from heartfelt.progress import Progress
-    from heartfelt.scoring.set_distances.systems import Distances
+    from heartfelt.scoring.set_distances.systems import SystemDistances
 
 
 @notebook_function
@@ -27,7 +27,7 @@ def distances(
     policy: str = "flag-only",
     seed: int = 0,
     progress: Progress | None = None,
-) -> Distances:
+) -> SystemDistances:
     """Measure how far each system's stimuli lie from a reference set, and whether people's system means follow.
 
     Parameters
@@ -62,8 +62,8 @@ def distances(
         beside the ceiling; ``heartfelt.report.pages.distances.write_distances(distances, folder)`` writes the report.
     """
     from heartfelt.formats import read
-    from heartfelt.scoring.set_distances.systems import DistanceOptions, distances
     from heartfelt.scoring.set_distances.stimulus_sets import is_data
+    from heartfelt.scoring.set_distances.systems import DistanceOptions, distances
     from heartfelt.screening import Panel, screen
     from heartfelt.snapshot import Snapshot
 

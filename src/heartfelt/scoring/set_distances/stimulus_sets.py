@@ -60,7 +60,7 @@ class Embedded:
 
 
 @dataclass(slots=True)
-class Ledger:
+class ExcludedFiles:
     """Files that are left out, and why."""
 
     rows: list[dict[str, str | None]] = field(default_factory=list)
@@ -191,7 +191,7 @@ def check_media(embedding: Embedding, files: Files, what: str) -> None:
 def embed_files(
     files: Files,
     embedding: Embedding,
-    ledger: Ledger,
+    ledger: ExcludedFiles,
     progress: Progress | None,
     cache: FeatureCache | None = None,
 ) -> Embedded:

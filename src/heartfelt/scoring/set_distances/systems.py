@@ -3,7 +3,7 @@
 ``fad`` and ``fid`` are the Fréchet distance, ``kad`` and ``kid`` kernel distances (:mod:`heartfelt.stats.set_distance`). The
 reference is a folder or data, a system (``system=NAME``), or for each system the stimuli of all others (``leave-one-out``).
 *Closeness*, minus the distance, is correlated over systems with people's means, next to the ceiling over systems
-(:mod:`heartfelt.stats.system_ceiling`).
+(:mod:`heartfelt.stats.ceiling_over_systems`).
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from heartfelt.formats.format import read_with
 from heartfelt.predictors.trained.feature_cache import FeatureCache
 from heartfelt.progress import Progress, no_progress
 from heartfelt.representation import ShortRepr
-from heartfelt.scoring.set_distances.closeness import Closeness, SystemMean, with_people
+from heartfelt.scoring.set_distances.closeness import Closeness, RatedSystemMean, with_people
 from heartfelt.scoring.set_distances.stimulus_sets import (
     AUTO,
     Embedded,
-    Ledger,
+    ExcludedFiles,
     Reader,
     check_media,
     embed_files,
@@ -109,7 +109,7 @@ class SystemDistance:
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False, kw_only=True)
-class Distances(ShortRepr):
+class SystemDistances(ShortRepr):
     """Distances by system, people's means, their correlations, and what was left out."""
 
     source: str
@@ -117,7 +117,7 @@ class Distances(ShortRepr):
     dimensions: int
     reference: str
     systems: tuple[SystemDistance, ...]
-    means: tuple[SystemMean, ...]
+    means: tuple[RatedSystemMean, ...]
     closeness: tuple[Closeness, ...]
     notes: tuple[str, ...] = ()
     ledger: pl.DataFrame = field(metadata={"skip": True})
@@ -149,7 +149,7 @@ def distances(
     *,
     read: Reader = read_with,
     cache: FeatureCache | None = None,
-) -> Distances:
+) -> SystemDistances:
     """The distances of every system's stimuli from the reference set, and their correlation with people's means.
 
     ``source`` is a snapshot, or a folder with a subfolder per system; ``read`` makes a snapshot of what a path names.
@@ -168,7 +168,7 @@ def distances(
     check_media(embedding, {k: v for part in files.values() for k, v in part.items()}, "the source")
     if outside is not None:
         check_media(embedding, outside, f"the reference set {options.reference}")
-    ledger = Ledger()
+    ledger = ExcludedFiles()
     for name, reason in outside_systems(source, files).items() if isinstance(source, Path) else ():
         ledger.add(name, reason)
     if isinstance(source, Snapshot):
@@ -199,7 +199,7 @@ def distances(
     grouped = [f"Stimuli of one {group} belong together and are left out together."] if group else []
     missing = [f"{name} has no file to embed." for name in empty]
     notes = [*grouped, *_notes(rows, dimensions, len(ledger.rows)), *missing]
-    means: tuple[SystemMean, ...] = ()
+    means: tuple[RatedSystemMean, ...] = ()
     closeness: tuple[Closeness, ...] = ()
     if isinstance(source, Snapshot):
         values = {
@@ -215,7 +215,7 @@ def distances(
                 f"{len(evaluated)} systems: a correlation over so few is uncertain, whatever its value."
             )
     where = source.name if isinstance(source, Path) else source.source.name
-    return Distances(
+    return SystemDistances(
         source=where,
         embedding=options.embedding,
         dimensions=dimensions,
@@ -247,7 +247,7 @@ def _reference(spec: str, systems: Sequence[str]) -> tuple[str, Path | None]:
 
 
 def _pairs(
-    evaluated: Mapping[str, Embedded], reference: Embedded | None, ledger: Ledger
+    evaluated: Mapping[str, Embedded], reference: Embedded | None, ledger: ExcludedFiles
 ) -> dict[str, tuple[Embedded, Embedded]]:
     """Every system's set with its reference set; files in both are left out of the reference."""
     if reference is not None:

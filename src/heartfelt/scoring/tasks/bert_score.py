@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from heartfelt.errors import require
-from heartfelt.predictors.weights.hub import loaded_from, transformers_library
 from heartfelt.predictors.networks.minilm import matched_f1
+from heartfelt.predictors.weights.hub import loaded_from, transformers_library
 from heartfelt.stats.triples import Floats
 
 BATCH = 32

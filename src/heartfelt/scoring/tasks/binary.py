@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from heartfelt.scoring.details import BinaryDetails, NoCalibration
-from heartfelt.scoring.measure import Marked, Measure, Pairing
-from heartfelt.scoring.sheet import Sheet
+from heartfelt.scoring.measure import LabelsAndPredictions, Marked, MetricMeasurer
+from heartfelt.scoring.sheet import PredictionSheet
 from heartfelt.stats.association import confusion
 from heartfelt.stats.probability import Calibration, calibration
 from heartfelt.stats.triples import Floats, Ints
@@ -25,7 +25,7 @@ OWN_ANSWER = "its own answer"
 _NO_SCORES = "the model gives decisions, not scores"
 
 
-def decisions(sheet: Sheet, threshold: float) -> tuple[Floats, str]:
+def decisions(sheet: PredictionSheet, threshold: float) -> tuple[Floats, str]:
     """The model's decisions (1, 0 or NaN) and how they were made: its own answer, else its score at the threshold."""
     own = sheet.decision
     if np.isfinite(own[sheet.answered]).all() and sheet.answered.any():
@@ -34,14 +34,14 @@ def decisions(sheet: Sheet, threshold: float) -> tuple[Floats, str]:
     return np.where(np.isfinite(own), own, cut), f"threshold {threshold:g}"
 
 
-def ordering(sheet: Sheet) -> Floats:
+def ordering(sheet: PredictionSheet) -> Floats:
     """What the model orders items by: its score, else its share of yes, else its number on the scale."""
     if np.isfinite(sheet.score).any():
         return sheet.score
     return sheet.chance if sheet.shares is not None else sheet.code
 
 
-def probabilities(sheet: Sheet) -> Floats:
+def probabilities(sheet: PredictionSheet) -> Floats:
     """The probability of yes: its share, else its score where all scores are between 0 and 1; else NaN."""
     score = sheet.score[sheet.answered]
     if not np.isfinite(sheet.chance).any() and score.size and np.all((score >= 0) & (score <= 1)):
@@ -49,7 +49,7 @@ def probabilities(sheet: Sheet) -> Floats:
     return sheet.chance
 
 
-def binary(sheet: Sheet, measure: Measure) -> Marked:
+def binary(sheet: PredictionSheet, measure: MetricMeasurer) -> Marked:
     """All scores of a task with two sides, with confusion, thresholds and calibration."""
     options, x = measure.options, sheet.truth
     answers, at = decisions(sheet, options.threshold)
@@ -62,13 +62,18 @@ def binary(sheet: Sheet, measure: Measure) -> Marked:
     why_not = None if np.isfinite(probability).any() else "the model gives no probabilities"
     wrong, worst = 1.0 - x, _worst(order, x)
     pairings = [
-        *(Pairing(name, x, answers, _filled(answers, wrong), at=at) for name in DECISIONS),
+        *(LabelsAndPredictions(name, x, answers, _filled(answers, wrong), at=at) for name in DECISIONS),
         *(
-            Pairing(name, x, held.answers, _filled(held.answers, wrong), at=HELD_OUT, why_none=why_not_held)
+            LabelsAndPredictions(
+                name, x, held.answers, _filled(held.answers, wrong), at=HELD_OUT, why_none=why_not_held
+            )
             for name in DECISIONS
         ),
-        *(Pairing(name, x, order, _filled(order, worst)) for name in ("auroc", "average_precision")),
-        Pairing("brier", x, probability, _filled(probability, wrong), why_none=why_not),
+        *(
+            LabelsAndPredictions(name, x, order, _filled(order, worst))
+            for name in ("auroc", "average_precision")
+        ),
+        LabelsAndPredictions("brier", x, probability, _filled(probability, wrong), why_none=why_not),
     ]
     rows = sheet.answered & np.isfinite(answers)
     words = np.array(["absent", "present"], dtype=object)
@@ -109,7 +114,7 @@ def _worst(order: Floats, x: Floats) -> Floats:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class HeldOut:
+class CrossValidatedDecisions:
     """Each row's answer by its fold (1, 0, NaN where there is no score), and the threshold of each fold."""
 
     answers: Floats
@@ -117,13 +122,13 @@ class HeldOut:
     why_none: str | None = None
 
 
-def held_out(label: Floats, score: Floats, unit: Ints, folds: int, seed: int) -> HeldOut:
+def held_out(label: Floats, score: Floats, unit: Ints, folds: int, seed: int) -> CrossValidatedDecisions:
     """Cut scores at thresholds chosen on other folds; ``unit`` keeps rows of one stimulus together."""
     known = np.isfinite(score)
     unknown = np.full(score.size, np.nan)
     names = np.unique(unit[known])
     if names.size < 2 * folds:
-        return HeldOut(unknown, (), f"{names.size} stimuli are too few for {folds} folds")
+        return CrossValidatedDecisions(unknown, (), f"{names.size} stimuli are too few for {folds} folds")
     fold_of = np.full(int(unit.max()) + 1, -1, np.int64)
     fold_of[stream(seed, "threshold", "folds").permutation(names)] = np.arange(names.size) % folds
     fold = fold_of[unit]
@@ -132,10 +137,10 @@ def held_out(label: Floats, score: Floats, unit: Ints, folds: int, seed: int) ->
         rest, mine = known & (fold != k), known & (fold == k)
         cut = best_threshold(label[rest], score[rest])
         if cut is None:
-            return HeldOut(unknown, (), "the other folds hold labels of one side only")
+            return CrossValidatedDecisions(unknown, (), "the other folds hold labels of one side only")
         answers[mine] = score[mine] > cut
         thresholds.append(cut)
-    return HeldOut(answers, tuple(thresholds))
+    return CrossValidatedDecisions(answers, tuple(thresholds))
 
 
 def best_threshold(label: Floats, score: Floats) -> float | None:

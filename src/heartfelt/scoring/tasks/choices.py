@@ -18,11 +18,11 @@ import polars as pl
 
 from heartfelt.labels.strengths import rater_of
 from heartfelt.scoring.details import ChoiceDetails, NoCalibration
-from heartfelt.scoring.measure import Marked, Measure, from_chance, of_ceiling
-from heartfelt.scoring.metrics import METRICS, Chance
+from heartfelt.scoring.measure import Marked, MetricMeasurer, from_chance, of_ceiling
+from heartfelt.scoring.metrics import METRICS, ChanceLevel
+from heartfelt.scoring.scores import ModelScore
+from heartfelt.scoring.sheet import Flags, PredictionSheet
 from heartfelt.scoring.tasks.pairs import NO_ORDER
-from heartfelt.scoring.scores import Score
-from heartfelt.scoring.sheet import Flags, Sheet
 from heartfelt.stats.comparison.hits import hits, mean_hits
 from heartfelt.stats.comparison.position import PositionBias, position_bias
 from heartfelt.stats.comparison.prediction import ChoiceScores, choice_scores
@@ -51,12 +51,12 @@ _Columns: TypeAlias = Mapping[str, Any]
 
 
 @dataclass(frozen=True, eq=False)
-class Answers:
+class PairAnswers:
     """Every answer to the pairs of a sheet, in the order presented, next to what was predicted of the pair."""
 
     table: pl.DataFrame
     """rater, first, second, value, pair, and the place of the pair's row in the sheet."""
-    sheet: Sheet
+    sheet: PredictionSheet
     confidence: float
     seed: int
 
@@ -123,16 +123,16 @@ class Answers:
         return rater, table["first"], table["second"], table["value"]
 
 
-def answers_to(sheet: Sheet, measure: Measure) -> Answers:
+def answers_to(sheet: PredictionSheet, measure: MetricMeasurer) -> PairAnswers:
     """The answers to the pairs of a sheet."""
     rows = sheet.rows.select(pl.col("stimulus").alias("pair")).with_row_index("_row")
     table = measure.truth.pairs.of(sheet.task.questions[0]).join(
         rows, on="pair", how="inner", maintain_order="left"
     )
-    return Answers(table, sheet, measure.options.confidence, measure.options.seed)
+    return PairAnswers(table, sheet, measure.options.confidence, measure.options.seed)
 
 
-def choices(sheet: Sheet, measure: Measure) -> Marked:
+def choices(sheet: PredictionSheet, measure: MetricMeasurer) -> Marked:
     """Every score of predicted choices."""
     answers = answers_to(sheet, measure)
     if not sheet.answered.any():
@@ -167,14 +167,14 @@ def choices(sheet: Sheet, measure: Measure) -> Marked:
     return Marked(scores, details, own_hits, all_hits, {}, (), right, lambda inside: _slice(answers, inside))
 
 
-def _always_first(answers: Answers) -> Estimate:
+def _always_first(answers: PairAnswers) -> Estimate:
     """How often raters chose what was presented first."""
     if not answers.table["ordered"].all():
         return Estimate.missing(NO_ORDER, "accuracy")
     return answers.scores(np.ones(answers.value.size)).accuracy
 
 
-def _left_out_rater(sheet: Sheet, measure: Measure, answers: Answers) -> Marked:
+def _left_out_rater(sheet: PredictionSheet, measure: MetricMeasurer, answers: PairAnswers) -> Marked:
     """One rater's choice of each pair against those of the others: the share of them who chose the same, a tie being half right."""
     chosen = 0.5 + np.sign(sheet.code) / 2.0
     others = _floats(sheet.rows["against"])
@@ -187,7 +187,11 @@ def _left_out_rater(sheet: Sheet, measure: Measure, answers: Answers) -> Marked:
 
 
 def _without_answers(
-    sheet: Sheet, measure: Measure, answers: Answers, accuracy: Estimate, right: Floats | None = None
+    sheet: PredictionSheet,
+    measure: MetricMeasurer,
+    answers: PairAnswers,
+    accuracy: Estimate,
+    right: Floats | None = None,
 ) -> Marked:
     """The scores of a model of which no answer is compared with those of all raters: an accuracy at most."""
     missing = Estimate.missing(accuracy.why_missing or OTHER_RATERS, "choices")
@@ -205,7 +209,7 @@ def _without_answers(
     )
 
 
-def _by_probability(answers: Answers, complete: bool) -> tuple[ChoiceScores, ChoiceScores]:
+def _by_probability(answers: PairAnswers, complete: bool) -> tuple[ChoiceScores, ChoiceScores]:
     both = []
     for failures in (True, False):
         first, tie = answers.outcome(failures=failures)
@@ -218,8 +222,12 @@ def _by_probability(answers: Answers, complete: bool) -> tuple[ChoiceScores, Cho
 
 
 def _score(
-    sheet: Sheet, metric: str, forms: tuple[Estimate, Estimate], measure: Measure, answers: Answers
-) -> Score:
+    sheet: PredictionSheet,
+    metric: str,
+    forms: tuple[Estimate, Estimate],
+    measure: MetricMeasurer,
+    answers: PairAnswers,
+) -> ModelScore:
     own, full = forms
     part, tops = OF_SIDES.get(metric) or OF_PROBABILITIES[metric], measure.choice_ceilings(sheet.task)
     top = Estimate.missing(tops, f"ceiling, {metric}") if isinstance(tops, str) else getattr(tops, part)
@@ -243,16 +251,16 @@ def _score(
     share = of_ceiling(metric, full, top, chance, beyond)
     over_p = Estimate.missing(OVER_SYSTEMS, "p-value, systems rearranged")
     head = (sheet.model, sheet.task.id, "item", metric, "")
-    return Score(*head, own, full, over, top, share, chance, beyond, p, over_p)
+    return ModelScore(*head, own, full, over, top, share, chance, beyond, p, over_p)
 
 
-def chance_of_choices(metric: str, value: Floats) -> Chance:
+def chance_of_choices(metric: str, value: Floats) -> ChanceLevel:
     """The score of even odds on answers, with ties as often as they occur where they are an outcome."""
     info = METRICS[metric]
     if info.chance is not None:
-        return Chance(info.chance, info.chance_rule)
+        return ChanceLevel(info.chance, info.chance_rule)
     if not value.size:
-        return Chance(None, "there are no comparisons")
+        return ChanceLevel(None, "there are no comparisons")
     tie = float(np.mean(value == 0.5))
     rest = (1.0 - tie) / 2
     parts = [share for share in (rest, rest, tie) if share > 0]
@@ -265,17 +273,17 @@ def chance_of_choices(metric: str, value: Floats) -> Chance:
             level = -sum(share * math.log(share) for share in parts)
         case _:
             level = (1.0 - sum(share**2 for share in parts)) / 2
-    return Chance(level, info.chance_rule)
+    return ChanceLevel(level, info.chance_rule)
 
 
-def _decided_by(sheet: Sheet) -> str:
+def _decided_by(sheet: PredictionSheet) -> str:
     if _floats(sheet.rows["place"]).any():
         return "the order of presentation"
     notes = sheet.rows["note"].drop_nulls()
     return str(notes.mode().sort()[0]) if notes.len() else "its own verdicts"
 
 
-def _calibrated(answers: Answers, why: str | None) -> ChoiceCalibration | NoCalibration:
+def _calibrated(answers: PairAnswers, why: str | None) -> ChoiceCalibration | NoCalibration:
     if why is not None:
         return NoCalibration(why_missing=why)
     first, tie = answers.outcome(failures=False)
@@ -284,7 +292,7 @@ def _calibrated(answers: Answers, why: str | None) -> ChoiceCalibration | NoCali
     return choice_calibration(rater, left, right, value, first, **options)
 
 
-def _bias(sheet: Sheet, confidence: float) -> PositionBias | None:
+def _bias(sheet: PredictionSheet, confidence: float) -> PositionBias | None:
     """The position bias of a judge that compared pairs in both orders; None of one that did not."""
     rows = sheet.rows.filter(pl.col("orders").is_not_null())
     if not rows.height:
@@ -295,7 +303,7 @@ def _bias(sheet: Sheet, confidence: float) -> PositionBias | None:
     return position_bias(first, second, pl.concat([ahead, behind]), confidence=confidence)
 
 
-def _slice(answers: Answers, inside: Flags) -> Estimate:
+def _slice(answers: PairAnswers, inside: Flags) -> Estimate:
     """The headline on the answered pairs among some rows of the sheet."""
     rows = inside[answers.row] & np.isfinite(answers.lean)
     if not rows.any():
@@ -303,7 +311,7 @@ def _slice(answers: Answers, inside: Flags) -> Estimate:
     return answers.scores(answers.lean, rows).accuracy
 
 
-def _by_pair(values: Floats, answers: Answers) -> Floats:
+def _by_pair(values: Floats, answers: PairAnswers) -> Floats:
     """The mean of a value over the answers to each pair."""
     size = answers.sheet.rows.height
     counts = np.maximum(np.bincount(answers.row, minlength=size), 1)

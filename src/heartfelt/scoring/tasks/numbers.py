@@ -21,13 +21,13 @@ from typing import Any
 import numpy as np
 
 from heartfelt.scoring.details import IntervalFacts, NumberDetails
-from heartfelt.scoring.measure import WITHIN, Forms, Marked, Measure, Pairing, mean_of
-from heartfelt.scoring.metrics import Chance
-from heartfelt.scoring.scores import Score
-from heartfelt.scoring.sheet import Flags, Sheet
+from heartfelt.scoring.measure import WITHIN, Forms, LabelsAndPredictions, Marked, MetricMeasurer, mean_of
+from heartfelt.scoring.metrics import ChanceLevel
+from heartfelt.scoring.scores import ModelScore
+from heartfelt.scoring.sheet import Flags, PredictionSheet
 from heartfelt.stats._bounds import normal_quantile
 from heartfelt.stats.estimate import Estimate
-from heartfelt.stats.jackknife import Spread
+from heartfelt.stats.jackknife import JackknifeError
 from heartfelt.stats.triples import Floats
 
 RANKS = ("spearman", "kendall", "pearson")
@@ -39,7 +39,7 @@ _OFF_SCALE = "the model gives scores that are not on the scale"
 _ALL_LABELS = "the interval, or normal distribution, of all labels"
 
 
-def numbers(sheet: Sheet, measure: Measure) -> Marked:
+def numbers(sheet: PredictionSheet, measure: MetricMeasurer) -> Marked:
     """Every score of a question answered with numbers: on the scale where the model gives any, else its scores."""
     given = sheet.code if sheet.on_scale else sheet.score
     x, y = sheet.truth, np.where(sheet.answered, given, np.nan)
@@ -53,7 +53,7 @@ def numbers(sheet: Sheet, measure: Measure) -> Marked:
         furthest = np.where(x - low > high - x, low, high)
     filled = {name: np.where(sheet.answered, y, furthest if name in ERRORS else nothing) for name in NUMBERS}
     scores = [
-        measure.score(sheet, Pairing(name, x, y, filled[name], why_none=_why_none(sheet, name)))
+        measure.score(sheet, LabelsAndPredictions(name, x, y, filled[name], why_none=_why_none(sheet, name)))
         for name in NUMBERS
     ]
     scores += _by_system(sheet, measure, y, filled)
@@ -65,7 +65,7 @@ def numbers(sheet: Sheet, measure: Measure) -> Marked:
     return Marked(scores + of_intervals, details, given, nothing if known.size else off_scale, sliced)
 
 
-def strengths(sheet: Sheet, measure: Measure) -> Marked:
+def strengths(sheet: PredictionSheet, measure: MetricMeasurer) -> Marked:
     """Correlations with the strengths of stimuli, and of their systems; the unit of a prediction does not matter."""
     x, y = sheet.truth, np.where(sheet.answered, sheet.code, np.nan)
     known = y[sheet.answered]
@@ -73,7 +73,8 @@ def strengths(sheet: Sheet, measure: Measure) -> Marked:
     nothing = np.full(x.size, middle)
     filled = np.where(sheet.answered, y, nothing)
     scores = [
-        measure.score(sheet, Pairing(name, x, y, filled, why_none=_why_none(sheet, name))) for name in RANKS
+        measure.score(sheet, LabelsAndPredictions(name, x, y, filled, why_none=_why_none(sheet, name)))
+        for name in RANKS
     ]
     if measure.truth.contestants(sheet.task) == "stimulus":
         scores += _by_system(sheet, measure, y, dict.fromkeys(RANKS, filled))
@@ -81,13 +82,15 @@ def strengths(sheet: Sheet, measure: Measure) -> Marked:
     return Marked(scores, details, sheet.code, nothing if known.size else np.full(x.size, np.nan), {})
 
 
-def _why_none(sheet: Sheet, metric: str) -> str | None:
+def _why_none(sheet: PredictionSheet, metric: str) -> str | None:
     if not sheet.answered.any():
         return "no item was answered"
     return _OFF_SCALE if metric in ("ccc", *ERRORS) and not sheet.on_scale else None
 
 
-def _by_system(sheet: Sheet, measure: Measure, y: Floats, filled: Mapping[str, Floats]) -> list[Score]:
+def _by_system(
+    sheet: PredictionSheet, measure: MetricMeasurer, y: Floats, filled: Mapping[str, Floats]
+) -> list[ModelScore]:
     """The same metrics on system means; the interval is over systems."""
     given = (measure.options.systems or {}).get(sheet.task.id)
     if sheet.task.kind == "strengths":
@@ -102,13 +105,13 @@ def _by_system(sheet: Sheet, measure: Measure, y: Floats, filled: Mapping[str, F
         means = answered if complete else system_means(sheet, filled[name], every_row, given)
         full, spread = _over_systems(measure, name, means, why)
         own = full if complete else _over_systems(measure, name, answered, why)[0]
-        pairing = Pairing(name, means[0], means[1], means[1], SYSTEM)
+        pairing = LabelsAndPredictions(name, means[0], means[1], means[1], SYSTEM)
         scores.append(measure.score(sheet, pairing, Forms(own, full, full, spread)))
     return scores
 
 
 def system_means(
-    sheet: Sheet, y: Floats, rows: Flags, given: Mapping[str, float] | None = None
+    sheet: PredictionSheet, y: Floats, rows: Flags, given: Mapping[str, float] | None = None
 ) -> tuple[Floats, Floats]:
     """Label and prediction of each system: means over its clips, or the label ``given`` for it."""
     rows = rows & (sheet.system >= 0)
@@ -127,8 +130,8 @@ def system_means(
 
 
 def _over_systems(
-    measure: Measure, metric: str, means: tuple[Floats, Floats], why: str | None
-) -> tuple[Estimate, Spread | None]:
+    measure: MetricMeasurer, metric: str, means: tuple[Floats, Floats], why: str | None
+) -> tuple[Estimate, JackknifeError | None]:
     truth, predicted = means
     if why is None and truth.size < 3:
         why = f"{truth.size} systems; at least 3 are needed" if truth.size else "no systems"
@@ -139,7 +142,9 @@ def _over_systems(
     return replace(result, counts=counts), spread
 
 
-def _within_cells(sheet: Sheet, measure: Measure, y: Floats, filled: Floats) -> list[Score]:
+def _within_cells(
+    sheet: PredictionSheet, measure: MetricMeasurer, y: Floats, filled: Floats
+) -> list[ModelScore]:
     """Correlation of the residuals of label and prediction after subtracting the means of their cell from both."""
     answered = _residuals(sheet, y, sheet.answered)
     complete = sheet.answered.all() or not sheet.answered.any()
@@ -153,12 +158,12 @@ def _within_cells(sheet: Sheet, measure: Measure, y: Floats, filled: Floats) -> 
             estimate, spread = _in_cells(measure, name, full)
             own = estimate if full is answered else _in_cells(measure, name, answered)[0]
         missing = Estimate.missing("cells lie inside systems; see the interval over cells", name)
-        pairing = Pairing(name, full[0], full[1], full[1], WITHIN)
+        pairing = LabelsAndPredictions(name, full[0], full[1], full[1], WITHIN)
         scores.append(measure.score(sheet, pairing, Forms(own, estimate, missing, spread), full[2]))
     return scores
 
 
-def _residuals(sheet: Sheet, y: Floats, rows: Flags) -> tuple[Floats, Floats, Any]:
+def _residuals(sheet: PredictionSheet, y: Floats, rows: Flags) -> tuple[Floats, Floats, Any]:
     rows = rows & (sheet.cell >= 0)
     codes = sheet.cell[rows]
     if not codes.size:
@@ -173,8 +178,8 @@ def _residuals(sheet: Sheet, y: Floats, rows: Flags) -> tuple[Floats, Floats, An
 
 
 def _in_cells(
-    measure: Measure, metric: str, columns: tuple[Floats, Floats, Any]
-) -> tuple[Estimate, Spread | None]:
+    measure: MetricMeasurer, metric: str, columns: tuple[Floats, Floats, Any]
+) -> tuple[Estimate, JackknifeError | None]:
     x, y, codes = columns
     cells = np.unique(codes).size
     if cells < 2:
@@ -185,7 +190,9 @@ def _in_cells(
     return measure.numbers(metric, x, y, [codes])[0]
 
 
-def interval_scores(sheet: Sheet, measure: Measure) -> tuple[list[Score], IntervalFacts | None]:
+def interval_scores(
+    sheet: PredictionSheet, measure: MetricMeasurer
+) -> tuple[list[ModelScore], IntervalFacts | None]:
     """The scores of a model's own intervals, and what was assumed; nothing where it gives none."""
     low, high = (
         np.where(sheet.answered, sheet.rows[name].cast(float).fill_null(np.nan).to_numpy(), np.nan)
@@ -205,8 +212,8 @@ def interval_scores(sheet: Sheet, measure: Measure) -> tuple[list[Score], Interv
     blind = interval_score(x, np.full(x.size, ends[0]), np.full(x.size, ends[1]), confidence)
     cloud = crps_normal(x, np.full(x.size, x.mean()), np.full(x.size, x.std()))
     sd = width / (2 * normal_quantile(confidence))
-    claim = Chance(None, f"to be compared with the {confidence:.0%} that the intervals claim")
-    width_alone = Chance(None, "a width alone is neither good nor bad")
+    claim = ChanceLevel(None, f"to be compared with the {confidence:.0%} that the intervals claim")
+    width_alone = ChanceLevel(None, "a width alone is neither good nor bad")
     parts = (
         ("interval_coverage", inside, np.zeros(x.size), claim),
         ("interval_width", width, np.full(x.size, widest), width_alone),
@@ -222,8 +229,8 @@ def interval_scores(sheet: Sheet, measure: Measure) -> tuple[list[Score], Interv
     return scores, IntervalFacts(confidence, origin, int(known.sum()))
 
 
-def _blind_chance(values: Floats) -> Chance:
-    return Chance(float(values.mean()), _ALL_LABELS, values)
+def _blind_chance(values: Floats) -> ChanceLevel:
+    return ChanceLevel(float(values.mean()), _ALL_LABELS, values)
 
 
 def interval_score(x: Floats, low: Floats, high: Floats, confidence: float) -> Floats:

@@ -10,7 +10,7 @@ import polars as pl
 
 from heartfelt.labels.strengths import contest, rater_of
 from heartfelt.scoring.options import ScoreOptions
-from heartfelt.scoring.scores import Task
+from heartfelt.scoring.scores import ScoringTask
 from heartfelt.scoring.truth import NO_RATINGS, Truth
 from heartfelt.stats.comparison.ceilings import RankMetric, choice_ceilings, strength_ceiling
 from heartfelt.stats.comparison.hits import mean_hits
@@ -19,7 +19,7 @@ from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.trace_scores import mean_over_stimuli
 
 
-def ceilings_of(task: Task, truth: Truth, confidence: float, seed: int) -> ChoiceScores | str:
+def ceilings_of(task: ScoringTask, truth: Truth, confidence: float, seed: int) -> ChoiceScores | str:
     """The best scores that can be expected on the pairs of a task, or why they are not known."""
     items = truth.items_of(task).select(pl.col("stimulus").alias("pair"))
     table = truth.pairs.of(task.questions[0]).join(items, on="pair", how="semi", maintain_order="left")
@@ -33,7 +33,7 @@ def ceilings_of(task: Task, truth: Truth, confidence: float, seed: int) -> Choic
     )
 
 
-def one_rater(task: Task, truth: Truth, confidence: float) -> Estimate:
+def one_rater(task: ScoringTask, truth: Truth, confidence: float) -> Estimate:
     """How well one person's choice predicts another's: the mean agreement of two raters on a pair, a tie being half right."""
     name = "one rater's choice as a prediction of another's"
     table = truth.pairs.of(task.questions[0])
@@ -58,7 +58,7 @@ def one_rater(task: Task, truth: Truth, confidence: float) -> Estimate:
     return replace(difference.estimate, method=name)
 
 
-def strength_ceilings(task: Task, truth: Truth, options: ScoreOptions) -> dict[str, Estimate]:
+def strength_ceilings(task: ScoringTask, truth: Truth, options: ScoreOptions) -> dict[str, Estimate]:
     """The correlations that the true strengths of these contestants can be expected to have with the estimated ones."""
     names = get_args(RankMetric)
     result, why = None, NO_RATINGS

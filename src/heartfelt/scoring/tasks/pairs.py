@@ -21,11 +21,11 @@ import polars as pl
 
 from heartfelt.labels.strengths import Of
 from heartfelt.predictors.answers.sets import FIRST, SECOND, SEPARATOR, set_name
-from heartfelt.scoring.scores import Task
-from heartfelt.scoring.sheet import NOT_GIVEN, NOTHING_TO_SCORE, Sheet, sheet_of
+from heartfelt.scoring.scores import ScoringTask
+from heartfelt.scoring.sheet import NOT_GIVEN, NOTHING_TO_SCORE, PredictionSheet, sheet_of
 from heartfelt.scoring.truth import Truth
 from heartfelt.study.answer import Scale
-from heartfelt.study.set_scale import TIE, Rank
+from heartfelt.study.set_scale import TIE, Ranking
 
 FITTED = "strengths fitted to its predicted choices"
 MEAN_OF_SYSTEM = "the mean over the system's stimuli"
@@ -35,7 +35,7 @@ _PLACES = {FIRST: 1.0, SECOND: -1.0}
 
 
 @dataclass(slots=True)
-class Verdict:
+class PredictedPair:
     """What is predicted of a pair: ``lean`` is above 0 where ``one``, whose name comes first, is to be chosen.
 
     ``place`` is 1 or -1 where always the first or the second is predicted, whichever it is.
@@ -52,7 +52,7 @@ class Verdict:
     """The share for ``one`` that it is scored against, where that is not the share of all raters."""
 
 
-def pair_sheet(truth: Truth, predictions: pl.DataFrame, task: Task, model: str) -> Sheet:
+def pair_sheet(truth: Truth, predictions: pl.DataFrame, task: ScoringTask, model: str) -> PredictionSheet:
     """A model's predictions of the pairs of a task, next to the share of people who chose each stimulus."""
     question = task.questions[0]
     scale = truth.study.scale_of(question)
@@ -65,7 +65,7 @@ def pair_sheet(truth: Truth, predictions: pl.DataFrame, task: Task, model: str) 
         known[name] if name in known else _by_difference(alone, left, right) for name, left, right in ends
     ]
     if not truth.pairs.of(question)["ordered"].all():
-        made = [Verdict(problem=NO_ORDER) if verdict.place else verdict for verdict in made]
+        made = [PredictedPair(problem=NO_ORDER) if verdict.place else verdict for verdict in made]
     columns: dict[str, list[float | None]] = {
         "code": [each.lean if not each.place else None for each in made],
         "chance": [each.chance for each in made],
@@ -84,10 +84,10 @@ def pair_sheet(truth: Truth, predictions: pl.DataFrame, task: Task, model: str) 
         pl.lit(None, pl.String).alias("answer"),
         pl.lit(None, pl.String).alias("shares"),
     )
-    return Sheet(model, task, scale, rows, 0)
+    return PredictionSheet(model, task, scale, rows, 0)
 
 
-def _of_sets(mine: pl.DataFrame, scale: Scale) -> Iterator[tuple[str, Verdict]]:
+def _of_sets(mine: pl.DataFrame, scale: Scale) -> Iterator[tuple[str, PredictedPair]]:
     """The verdicts on pairs that follow from predictions about sets; a pair in several sets has the mean of them."""
     if "members" not in mine.columns:
         mine = mine.with_columns(pl.lit(None, pl.String).alias("members"))
@@ -99,7 +99,7 @@ def _of_sets(mine: pl.DataFrame, scale: Scale) -> Iterator[tuple[str, Verdict]]:
         | pl.col("answer").is_in(list(_PLACES))
     )
     failed = ~pl.col("ok")
-    by_pair: dict[str, list[Verdict]] = {}
+    by_pair: dict[str, list[PredictedPair]] = {}
     columns = ("stimulus", "members", "shares", "answer", "orders", "note", "problem", "ok", "against")
     for name, members, shares, answer, orders, note, problem, ok, against in (
         mine.filter(together | failed).select(columns).iter_rows()
@@ -108,9 +108,9 @@ def _of_sets(mine: pl.DataFrame, scale: Scale) -> Iterator[tuple[str, Verdict]]:
             # A set is named by its stimuli: why it failed is why each of its pairs did, and so for a place.
             for two in combinations(name.split(SEPARATOR), 2):
                 verdict = (
-                    Verdict(lean=0.0, place=_PLACES[answer], note=note)
+                    PredictedPair(lean=0.0, place=_PLACES[answer], note=note)
                     if ok
-                    else Verdict(problem=problem or NOT_GIVEN)
+                    else PredictedPair(problem=problem or NOT_GIVEN)
                 )
                 by_pair.setdefault(set_name(two), []).append(verdict)
             continue
@@ -127,24 +127,24 @@ def _of_sets(mine: pl.DataFrame, scale: Scale) -> Iterator[tuple[str, Verdict]]:
 
 def _verdict(
     values: Mapping[str, float], chances: Mapping[str, float], pair: tuple[str, str], scale: Scale
-) -> Verdict:
+) -> PredictedPair:
     left, right = pair
     if values:
         lean = values[left] - values[right]
-        return Verdict(lean=-lean if isinstance(scale, Rank) else lean)
+        return PredictedPair(lean=-lean if isinstance(scale, Ranking) else lean)
     a, b = chances.get(left, 0.0), chances.get(right, 0.0)
     if len(chances.keys() - {TIE}) > 2:
         # Shares of a larger set: the choice between two of them, by Luce's rule.
-        return Verdict(lean=a - b, chance=a / (a + b) if a + b > 0 else 0.5)
+        return PredictedPair(lean=a - b, chance=a / (a + b) if a + b > 0 else 0.5)
     tie = chances.get(TIE, max(1.0 - a - b, 0.0))
-    return Verdict(lean=a - b, chance=a, tie=tie if tie > 1e-9 or TIE in chances else math.nan)
+    return PredictedPair(lean=a - b, chance=a, tie=tie if tie > 1e-9 or TIE in chances else math.nan)
 
 
-def _mean(verdicts: list[Verdict]) -> Verdict:
+def _mean(verdicts: list[PredictedPair]) -> PredictedPair:
     lean, chance, tie = (
         float(np.mean([getattr(each, name) for each in verdicts])) for name in ("lean", "chance", "tie")
     )
-    return Verdict(lean, chance, tie, note=f"the mean over {len(verdicts)} sets")
+    return PredictedPair(lean, chance, tie, note=f"the mean over {len(verdicts)} sets")
 
 
 def _orders(text: str | None) -> tuple[float, float] | None:
@@ -173,20 +173,20 @@ def _of_stimuli(mine: pl.DataFrame) -> dict[str, tuple[float | None, str | None,
 
 def _by_difference(
     alone: Mapping[str, tuple[float | None, str | None, str | None]], left: str, right: str
-) -> Verdict:
+) -> PredictedPair:
     for name in (left, right):
         value, problem, _ = alone.get(name, (None, NOT_GIVEN, None))
         if value is None:
-            return Verdict(problem=f"{name}: {problem or NOTHING_TO_SCORE}")
+            return PredictedPair(problem=f"{name}: {problem or NOTHING_TO_SCORE}")
     first, second = alone[left], alone[right]
-    return Verdict(lean=_number(first[0]) - _number(second[0]), note=first[2] or BY_DIFFERENCE)
+    return PredictedPair(lean=_number(first[0]) - _number(second[0]), note=first[2] or BY_DIFFERENCE)
 
 
 def _number(value: Any) -> float:
     return float(value)
 
 
-def strength_sheet(truth: Truth, predictions: pl.DataFrame, task: Task, model: str) -> Sheet:
+def strength_sheet(truth: Truth, predictions: pl.DataFrame, task: ScoringTask, model: str) -> PredictionSheet:
     """A model's predictions of strengths; those of a model that predicts pairs are fitted to its choices.
 
     The strength of a system is the mean over its stimuli, or fitted to the choices between systems.
@@ -224,10 +224,10 @@ def strength_sheet(truth: Truth, predictions: pl.DataFrame, task: Task, model: s
     return sheet_of(replace(truth, items=table), alone, task, model)
 
 
-def _fitted(truth: Truth, mine: pl.DataFrame, task: Task, of: Of) -> pl.DataFrame:
+def _fitted(truth: Truth, mine: pl.DataFrame, task: ScoringTask, of: Of) -> pl.DataFrame:
     from heartfelt.stats.comparison.strengths import bradley_terry
 
-    pairs = Task.of(task.id, "choices", task.questions)
+    pairs = ScoringTask.of(task.id, "choices", task.questions)
     rows = pair_sheet(truth, mine, pairs, str(mine["model"][0]) if mine.height else "").rows
     sides = ("one", "other")
     if of == "system":

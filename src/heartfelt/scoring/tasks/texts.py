@@ -9,10 +9,10 @@ import numpy as np
 
 from heartfelt.errors import HeartfeltError
 from heartfelt.scoring.details import TextDetails
-from heartfelt.scoring.measure import Marked, Measure, mean_of
-from heartfelt.scoring.metrics import Chance
-from heartfelt.scoring.scores import Score
-from heartfelt.scoring.sheet import Sheet
+from heartfelt.scoring.measure import Marked, MetricMeasurer, mean_of
+from heartfelt.scoring.metrics import ChanceLevel
+from heartfelt.scoring.scores import ModelScore
+from heartfelt.scoring.sheet import PredictionSheet
 from heartfelt.scoring.truth import ITEM
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.text import bleu, cider, lexical, rouge_l
@@ -24,7 +24,7 @@ Texts = tuple[list[str], list[Sequence[str]]]
 """Candidates, and the references of each."""
 
 
-def texts(sheet: Sheet, measure: Measure) -> Marked:
+def texts(sheet: PredictionSheet, measure: MetricMeasurer) -> Marked:
     """The caption metrics, an empty text where the model failed. BLEU belongs to the corpus, the others are means over items."""
     given = zip(sheet.rows["answer"].to_list(), sheet.answered.tolist(), strict=True)
     own = [(text or "") if ok else "" for text, ok in given]
@@ -54,7 +54,7 @@ def texts(sheet: Sheet, measure: Measure) -> Marked:
         why = why_no_bert if compute is None else None if rows else "no text was given"
         if name == "cider" and len(rows) == 1:
             why = "a single item: nothing tells its words from others"
-        chance = Chance(float(blind.mean()), "its own texts assigned to other items", blind)
+        chance = ChanceLevel(float(blind.mean()), "its own texts assigned to other items", blind)
         scores.append(
             measure.score(sheet, mean_of(name, values, full, why, chance if len(own) > 1 else None))
         )
@@ -65,8 +65,8 @@ def texts(sheet: Sheet, measure: Measure) -> Marked:
 
 def _bert_score() -> tuple[Callable[..., Floats] | None, str]:
     """BERTScore where its model is on disk; scoring never downloads it."""
-    from heartfelt.predictors.weights import load_model
     from heartfelt.predictors.networks.minilm import bert_score
+    from heartfelt.predictors.weights import load_model
 
     try:
         return partial(bert_score, model=load_model("minilm", pull=False)), ""
@@ -74,7 +74,9 @@ def _bert_score() -> tuple[Callable[..., Floats] | None, str]:
         return None, f"{error.problem} {error.fix}"
 
 
-def _bleu(sheet: Sheet, measure: Measure, order: int, answered: Texts, everything: Texts) -> Score:
+def _bleu(
+    sheet: PredictionSheet, measure: MetricMeasurer, order: int, answered: Texts, everything: Texts
+) -> ModelScore:
     options, name = measure.options, f"bleu_{order}"
     compute = partial(
         bleu,
@@ -86,4 +88,4 @@ def _bleu(sheet: Sheet, measure: Measure, order: int, answered: Texts, everythin
     own = compute(*answered)
     full = own if sheet.answered.all() else compute(*everything)
     ceiling, missing = measure.ceiling(sheet.task, name), Estimate.missing("not computed for texts", name)
-    return Score(sheet.model, sheet.task.id, "item", name, "", own, full, missing, ceiling, missing)
+    return ModelScore(sheet.model, sheet.task.id, "item", name, "", own, full, missing, ceiling, missing)

@@ -16,12 +16,12 @@ import polars as pl
 
 from heartfelt.labels.courses import aligned
 from heartfelt.scoring.details import TraceDetails
-from heartfelt.scoring.measure import NO_SYSTEMS, Marked, Measure, from_chance, of_ceiling
+from heartfelt.scoring.measure import NO_SYSTEMS, Marked, MetricMeasurer, from_chance, of_ceiling
 from heartfelt.scoring.metrics import chance_of
 from heartfelt.scoring.options import ScoreOptions
+from heartfelt.scoring.scores import ModelScore, ScoringTask
+from heartfelt.scoring.sheet import NOT_GIVEN, Flags, PredictionSheet
 from heartfelt.scoring.tasks.pair_ceilings import mean_ceiling
-from heartfelt.scoring.scores import Score, Task
-from heartfelt.scoring.sheet import NOT_GIVEN, Flags, Sheet
 from heartfelt.scoring.truth import ITEM, Truth
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.inference.no_association import too_few_ways
@@ -43,7 +43,7 @@ _PARTS = ("samples", "rate", "start", "ok", "problem", "note")
 _READ = ("ok", "problem", "samples", "rate", "start", "_samples", "_rate", "_start")
 
 
-def trace_sheet(truth: Truth, predictions: pl.DataFrame, task: Task, model: str) -> Sheet:
+def trace_sheet(truth: Truth, predictions: pl.DataFrame, task: ScoringTask, model: str) -> PredictionSheet:
     """A model's traces next to the raters' courses; a course that does not vary has nothing to agree with."""
     courses = truth.courses_of(task).select(
         *ITEM, *(pl.col(name).alias(f"_{name}") for name in ("samples", "rate", "start"))
@@ -74,7 +74,7 @@ def trace_sheet(truth: Truth, predictions: pl.DataFrame, task: Task, model: str)
         *(pl.lit(None, pl.Float64).alias(name) for name in ("score", "against")),
         *(pl.lit(None, pl.String).alias(name) for name in ("answer", "shares")),
     )
-    return Sheet(
+    return PredictionSheet(
         model, task, truth.study.scale_of(task.questions[0]), rows, items.height - rows.height if flat else 0
     )
 
@@ -121,7 +121,7 @@ def _placed(
     return np.where(inside, np.interp(moments, times, given[known]), np.nan)
 
 
-def traces(sheet: Sheet, measure: Measure) -> Marked:
+def traces(sheet: PredictionSheet, measure: MetricMeasurer) -> Marked:
     """The mean concordance with the raters' courses, after the lag and without."""
     options = measure.options
     single = _single_traces(sheet.task, measure.truth)
@@ -159,7 +159,7 @@ def _slice(values: Floats, rows: Flags, confidence: float) -> Estimate:
     return mean_over_stimuli(values[rows], METRIC, confidence)[0]
 
 
-def _single_traces(task: Task, truth: Truth) -> dict[str, Traces]:
+def _single_traces(task: ScoringTask, truth: Truth) -> dict[str, Traces]:
     """The raters' traces by stimulus; nothing where the source has courses only."""
     return {} if truth.snapshot is None else aligned(truth.snapshot, task.questions[0])
 
@@ -172,13 +172,13 @@ def _of_raters(single: Traces | None, size: int) -> tuple[Sequence[Any], Floats 
 
 
 def _score(
-    sheet: Sheet,
+    sheet: PredictionSheet,
     courses: Sequence[PredictedCourse],
     lag: float | None,
     top: Estimate,
     at: str,
     options: ScoreOptions,
-) -> Score:
+) -> ModelScore:
     full, _ = mean_concordance(courses, lag or 0.0, confidence=options.confidence)
     answered = [each for each in courses if each.predicted is not None]
     own = full
@@ -201,4 +201,4 @@ def _score(
     over = Estimate.missing(_NOT_OVER_SYSTEMS, f"{METRIC}, over systems")
     share = of_ceiling(METRIC, full, top, chance, beyond)
     head = (sheet.model, sheet.task.id, "item", METRIC, at)
-    return Score(*head, own, full, over, top, share, chance, beyond, p, over_p)
+    return ModelScore(*head, own, full, over, top, share, chance, beyond, p, over_p)

@@ -16,7 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from heartfelt.errors import InputError
-from heartfelt.stimuli.generation.work import GenerateWork, Outcome, Request
+from heartfelt.stimuli.generation.work import AttemptOutcome, GenerateWork, StimulusRequest
 
 _LOSSES = 2
 _work: GenerateWork | None = None
@@ -53,7 +53,7 @@ def _begin(work: GenerateWork) -> None:
     _work = work
 
 
-def _settle(batch: Sequence[Request]) -> list[Outcome]:
+def _settle(batch: Sequence[StimulusRequest]) -> list[AttemptOutcome]:
     if _work is None:
         raise RuntimeError("this process was given no work")
     return _work(batch)
@@ -61,7 +61,7 @@ def _settle(batch: Sequence[Request]) -> list[Outcome]:
 
 @dataclass(slots=True, eq=False)
 class _Batch:
-    requests: Sequence[Request]
+    requests: Sequence[StimulusRequest]
     losses: int = 0
 
 
@@ -71,7 +71,7 @@ class _Device:
 
     work: GenerateWork
     pool: ProcessPoolExecutor = field(init=False)
-    running: tuple[Future[list[Outcome]], _Batch] | None = None
+    running: tuple[Future[list[AttemptOutcome]], _Batch] | None = None
 
     def __post_init__(self) -> None:
         self.start()
@@ -91,8 +91,8 @@ class _Device:
 
 
 def on_devices(
-    work: GenerateWork, batches: Iterable[Sequence[Request]], devices: Sequence[str]
-) -> Iterator[Sequence[Outcome]]:
+    work: GenerateWork, batches: Iterable[Sequence[StimulusRequest]], devices: Sequence[str]
+) -> Iterator[Sequence[AttemptOutcome]]:
     """Yield the outcomes of every batch as they come."""
     workers = [_Device(work.on(device)) for device in devices]
     source, again = iter(batches), deque[_Batch]()
@@ -117,7 +117,7 @@ def on_devices(
             worker.stop()
 
 
-def _finish(worker: _Device, work: GenerateWork, again: deque[_Batch]) -> Sequence[Outcome] | None:
+def _finish(worker: _Device, work: GenerateWork, again: deque[_Batch]) -> Sequence[AttemptOutcome] | None:
     assert worker.running is not None
     future, batch = worker.running
     worker.running = None

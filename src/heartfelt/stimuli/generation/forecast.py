@@ -7,6 +7,7 @@ from pathlib import Path
 from statistics import median
 
 from heartfelt.errors import HeartfeltError
+from heartfelt.predictors.execution.calls import within
 from heartfelt.stimuli.generation.devices import parse_devices
 from heartfelt.stimuli.generation.ledger import MADE, read_ledger
 from heartfelt.stimuli.generation.licences import LicenceNotice, notices
@@ -15,7 +16,6 @@ from heartfelt.stimuli.generation.making import chosen_systems
 from heartfelt.stimuli.generation.result import MakeOptions
 from heartfelt.stimuli.generation.state import SystemState, leftover_words, read_record, read_state
 from heartfelt.stimuli.generation.system_run import survey_words, waiting_words
-from heartfelt.predictors.execution.calls import within
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class SystemForecast:
 
 
 @dataclass(frozen=True, slots=True)
-class Forecast:
+class GenerationForecast:
     """What is left to do."""
 
     study: str
@@ -76,7 +76,7 @@ class Forecast:
         return self.budget is None or not self.cost or within(self.budget, self.spent + self.cost)
 
 
-def forecast_make(folder: Path | str, options: MakeOptions | None = None) -> Forecast:
+def forecast_make(folder: Path | str, options: MakeOptions | None = None) -> GenerationForecast:
     """Read the folder and say what a run would do."""
     options = options or MakeOptions()
     whole = load_make(folder)
@@ -86,7 +86,9 @@ def forecast_make(folder: Path | str, options: MakeOptions | None = None) -> For
     systems = tuple(_forecast(state, options) for state in states)
     spent = sum(row.cost for row in rows)
     notes = (*plan.notes, *leftover_words(whole, rows))
-    return Forecast(plan.study.name, plan.folder, systems, spent, options.budget, tuple(notices(plan)), notes)
+    return GenerationForecast(
+        plan.study.name, plan.folder, systems, spent, options.budget, tuple(notices(plan)), notes
+    )
 
 
 def _forecast(state: SystemState, options: MakeOptions) -> SystemForecast:

@@ -18,7 +18,7 @@ from typing import Any, Self
 import polars as pl
 
 from heartfelt.errors import InputError
-from heartfelt.formats.columns import Sheet
+from heartfelt.formats.columns import NamedTable
 from heartfelt.formats.delimited import csv_text
 from heartfelt.predictors.execution.store import lock
 
@@ -73,7 +73,7 @@ def read_ledger(folder: Path) -> list[LedgerRow]:
         return []
     try:
         with whole_lines(path) as whole:
-            sheet = Sheet.read(whole)
+            sheet = NamedTable.read(whole)
         sheet.need(*_TYPES)
         frame = sheet.frame.select(pl.col(name).cast(kind) for name, kind in _TYPES.items())
         gaps = [pl.col(name).fill_null("" if kind == pl.String else 0) for name, kind in _TYPES.items()]
@@ -98,7 +98,7 @@ def whole_lines(path: Path) -> Iterator[Path]:
         yield copy
 
 
-class Ledger:
+class GenerationLedger:
     """The ledger of a folder, open for one run."""
 
     def __init__(self, folder: Path) -> None:

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from heartfelt.errors import InputError
-from heartfelt.stimuli.generators.generator import Licence
+from heartfelt.serialization import read_json, write_json
 from heartfelt.stimuli.generation.make_file import MakePlan
 from heartfelt.stimuli.generation.state import now
-from heartfelt.serialization import read_json, write_json
+from heartfelt.stimuli.generators.generator import Licence
 
 _FILE = "licences.json"
 

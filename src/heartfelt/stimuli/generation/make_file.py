@@ -22,10 +22,10 @@ from pydantic import Field, ValidationError, model_validator
 
 from heartfelt.errors import InputError, StudyError, suggestion
 from heartfelt.files import inside, read_text
-from heartfelt.formats.columns import Sheet
-from heartfelt.stimuli.generators.generator import GENERATORS, GeneratorKind, GeneratorSettings
-from heartfelt.stimuli.prompts.prompt import Prompt
+from heartfelt.formats.columns import NamedTable
 from heartfelt.serialization import dumps
+from heartfelt.stimuli.generators.generator import GENERATORS, GeneratorKind, GeneratorSettings
+from heartfelt.stimuli.prompts.prompt import StimulusPrompt
 from heartfelt.streams import derived_seed
 from heartfelt.study import Study, load_study
 from heartfelt.study.load import STUDY_FILE, explained
@@ -69,7 +69,7 @@ class MakeFile(Part):
 class PlannedStimulus:
     """One stimulus to make: its prompt, and its file below the media folder, less the suffix."""
 
-    prompt: Prompt
+    prompt: StimulusPrompt
     stem: str
 
     def seed(self, seed: int, attempt: int = 1) -> int:
@@ -247,7 +247,7 @@ def _prompts(
     systems: dict[str, tuple[GeneratorKind[GeneratorSettings], GeneratorSettings]],
     study: Study,
     path: Path,
-) -> Iterator[Prompt]:
+) -> Iterator[StimulusPrompt]:
     if given.prompts is not None:
         yield from _listed_prompts(inside(path.parent, given.prompts, f"{path}, prompts"), systems, study)
         return
@@ -264,7 +264,7 @@ def _prompts(
                 parts = [name, *([intent.id] if intent else []), *([identifier] if identifier else [])]
                 for number in range(1, given.per_cell + 1):
                     numbered = [*parts, str(number)] if intent or given.per_cell > 1 else parts
-                    yield Prompt(
+                    yield StimulusPrompt(
                         "_".join(numbered), name, intent.id if intent else "",
                         fill(text, {"intent": intent.id}) if intent else text,
                         dict(intent.reference) if intent else {}, identifier, number,
@@ -299,9 +299,9 @@ def _texts(name: str, settings: GeneratorSettings, given: MakeFile, study: Study
 
 def _listed_prompts(
     source: Path, systems: dict[str, tuple[GeneratorKind[GeneratorSettings], GeneratorSettings]], study: Study
-) -> Iterator[Prompt]:
+) -> Iterator[StimulusPrompt]:
     """The rows of a prompt table."""
-    sheet = Sheet.read(source)
+    sheet = NamedTable.read(source)
     sheet.need("stimulus", "system", "text")
     sheet = sheet.with_ids("stimulus", "system", "prompt", "intent")
     sheet.unique("stimulus")
@@ -319,7 +319,7 @@ def _listed_prompts(
         if not text:
             raise InputError(f"{source}: {row['stimulus']} has no text.", "Fill in the column 'text'.")
         counts[system, intent, identifier] += 1
-        yield Prompt(
+        yield StimulusPrompt(
             str(row["stimulus"]), system, intent, text, dict(places.get(intent, {})), identifier,
             counts[system, intent, identifier],
         )  # fmt: skip
@@ -328,7 +328,7 @@ def _listed_prompts(
 # --- file names -------------------------------------------------------------------------------------------------------
 
 
-def _stems(prompts: Sequence[Prompt]) -> list[str]:
+def _stems(prompts: Sequence[StimulusPrompt]) -> list[str]:
     """Where each stimulus goes below the media folder, less its suffix; no two alike, whatever the file system."""
     taken: set[str] = set()
     out = []

@@ -18,9 +18,13 @@ from pathlib import Path
 from heartfelt import __version__, clock
 from heartfelt.errors import InputError, Interrupted
 from heartfelt.files import write_bytes
+from heartfelt.media.audio import content_hash
+from heartfelt.predictors.execution.calls import within
+from heartfelt.predictors.execution.engines import ENGINES
+from heartfelt.progress import Progress
+from heartfelt.serialization import write_json
 from heartfelt.stimuli.generation.devices import every_device, on_devices, parse_devices
-from heartfelt.stimuli.generators.generator import GeneratorFacts
-from heartfelt.stimuli.generation.ledger import FAILED, MADE, Ledger, LedgerRow
+from heartfelt.stimuli.generation.ledger import FAILED, MADE, GenerationLedger, LedgerRow
 from heartfelt.stimuli.generation.licences import require_accepted
 from heartfelt.stimuli.generation.make_file import MakePlan, load_make
 from heartfelt.stimuli.generation.manifest import write_manifest
@@ -39,12 +43,8 @@ from heartfelt.stimuli.generation.state import (
     read_state,
 )
 from heartfelt.stimuli.generation.system_run import SystemRun, survey_words, waiting_words
-from heartfelt.stimuli.generation.work import GenerateWork, Outcome, Request
-from heartfelt.media.audio import content_hash
-from heartfelt.predictors.execution.calls import within
-from heartfelt.predictors.execution.engines import ENGINES
-from heartfelt.progress import Progress
-from heartfelt.serialization import write_json
+from heartfelt.stimuli.generation.work import AttemptOutcome, GenerateWork, StimulusRequest
+from heartfelt.stimuli.generators.generator import GeneratorFacts
 from heartfelt.wording import money
 
 FAILED_FOLDER = "make-failed"
@@ -62,7 +62,7 @@ def make_study(
     if not options.accept_licences:
         require_accepted(plan)
     begun, started = clock.timer(), now()
-    with Ledger(plan.folder) as ledger:
+    with GenerationLedger(plan.folder) as ledger:
         record = read_record(plan.folder)
         recover(plan, ledger.rows)
         states = read_state(plan, ledger.rows, record)
@@ -161,7 +161,7 @@ class _Runner:
     def __init__(
         self,
         plan: MakePlan,
-        ledger: Ledger,
+        ledger: GenerationLedger,
         options: MakeOptions,
         progress: Progress | None,
         record: MakeRecord,
@@ -235,7 +235,7 @@ class _Runner:
             notes=(*dict.fromkeys(run.notes), *waiting_words(waiting), *survey_words(state)),
         )
 
-    def _outcomes(self, work: GenerateWork, run: SystemRun) -> Iterator[Sequence[Outcome]]:
+    def _outcomes(self, work: GenerateWork, run: SystemRun) -> Iterator[Sequence[AttemptOutcome]]:
         """One round: an attempt at everything that is open, wherever that is done."""
         kind, batches = work.kind, self._batches(run)
         if kind.where in {"device", "cpu"} and self.options.engine != "local":
@@ -250,7 +250,7 @@ class _Runner:
         at_once = getattr(work.settings, "at_once", None) or kind.at_once
         return iter(ENGINES["local"].make().map(work, batches, at_once))
 
-    def _batches(self, run: SystemRun) -> Iterator[list[Request]]:
+    def _batches(self, run: SystemRun) -> Iterator[list[StimulusRequest]]:
         """What is open now, in batches; fewer where the money runs out or the system is stopped."""
         requests = [run.request(each, self.plan.seed) for each in run.open.values()]
         size, price = run.state.system.batch, run.state.system.settings.cost_each or 0.0
@@ -264,7 +264,7 @@ class _Runner:
             run.under_way += len(batch)
             yield batch
 
-    def _settle(self, run: SystemRun, outcome: Outcome) -> None:
+    def _settle(self, run: SystemRun, outcome: AttemptOutcome) -> None:
         """Record an attempt: the result aside, a row into the ledger, the file into its place."""
         run.under_way -= 1
         if outcome.stopped:
@@ -312,7 +312,7 @@ class _Runner:
         self.ledger.add([row])
         self.spent += row.cost
 
-    def _row(self, run: SystemRun, outcome: Outcome) -> LedgerRow:
+    def _row(self, run: SystemRun, outcome: AttemptOutcome) -> LedgerRow:
         system, request, facts = run.state.system, outcome.request, outcome.facts
         stated = run.state.survey.provenance.get(request.prompt.stimulus, {})
         model, revision, licence = (
@@ -327,7 +327,7 @@ class _Runner:
             hardware=facts.hardware, settings=system.settings_hash, digest=run.todo[request.prompt.stimulus].digest,
         )  # fmt: skip
 
-    def _twin(self, outcome: Outcome) -> str | None:
+    def _twin(self, outcome: AttemptOutcome) -> str | None:
         """The stimulus that is the same as a result, where there is one."""
         if outcome.made is None:
             return None
@@ -342,7 +342,7 @@ class _Runner:
         """What is about to be replaced is no duplicate of its successor."""
         self.known = {key: name for key, name in self.known.items() if name not in stimuli}
 
-    def _set_aside(self, state: StimulusState, outcome: Outcome) -> None:
+    def _set_aside(self, state: StimulusState, outcome: AttemptOutcome) -> None:
         """Put a refused result where it can be looked at, where that was asked for."""
         twin = (outcome.made.content, outcome.made.suffix) if outcome.made else None
         content, suffix = outcome.rejected or twin or (b"", "")

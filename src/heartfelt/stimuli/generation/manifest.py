@@ -13,14 +13,14 @@ from pathlib import Path
 import polars as pl
 
 from heartfelt.files import whole_file, write_text
-from heartfelt.formats.columns import PARQUET, Sheet
+from heartfelt.formats.columns import PARQUET, NamedTable
 from heartfelt.formats.delimited import csv_text
+from heartfelt.serialization import dumps
 from heartfelt.stimuli.generation.ledger import MADE, LedgerRow
 from heartfelt.stimuli.generation.make_file import MakePlan
 from heartfelt.stimuli.generation.provenance import ClipProvenance
 from heartfelt.stimuli.generation.state import MakeRecord
 from heartfelt.stimuli.preparation.prepared import PreparedStimulus
-from heartfelt.serialization import dumps
 
 PROVENANCE = (
     "generator", "model", "revision", "seed", "settings", "licence", "licence_url", "generated_on", "link", "hardware",
@@ -44,7 +44,7 @@ def write_manifest(
     existing: list[dict[str, object]] = []
     columns: list[str] = []
     if plan.manifest.is_file():
-        sheet = Sheet.read(plan.manifest)
+        sheet = NamedTable.read(plan.manifest)
         sheet.need("stimulus")
         sheet = sheet.with_ids("stimulus")
         sheet.unique("stimulus")

@@ -21,9 +21,9 @@ import polars as pl
 from pydantic import Field, field_validator
 
 from heartfelt.errors import InputError
-from heartfelt.formats.columns import MISSING, Sheet
-from heartfelt.stimuli.generators.generator import GeneratorSettings
+from heartfelt.formats.columns import MISSING, NamedTable
 from heartfelt.serialization import dumps
+from heartfelt.stimuli.generators.generator import GeneratorSettings
 from heartfelt.wording import listed, plural
 
 CLIPS_TABLE = "clips.csv"
@@ -106,7 +106,7 @@ def read_clips_table(
     path: Path, stated: ClipProvenance, compared: Callable[[str], str]
 ) -> dict[str, ClipProvenance]:
     """What a table states about each file, by the file's name as ``compared`` writes it."""
-    sheet = Sheet.read(path)
+    sheet = NamedTable.read(path)
     sheet = replace(sheet, frame=sheet.frame.rename(_names(sheet.frame.columns, path)))
     sheet.need("file")
     frame = sheet.frame.with_columns(pl.all().cast(pl.String).str.strip_chars())

@@ -16,11 +16,11 @@ import numpy as np
 
 from heartfelt.errors import InputError
 from heartfelt.files import write_bytes
-from heartfelt.stimuli.prompts.prompt import Media
 from heartfelt.media.audio import read_audio
 from heartfelt.media.checks import check_sound, sound_hash
 from heartfelt.media.duplicates import image_hash
 from heartfelt.media.image import decode_image
+from heartfelt.stimuli.prompts.prompt import GeneratedMedium
 
 _SLACK = 0.25
 """Seconds by which any clip may be longer or shorter than asked for."""
@@ -81,7 +81,7 @@ def suffix_of(content: bytes) -> str | None:
     return next((suffix for start, suffix in _SIGNATURES if content.startswith(start)), None)
 
 
-def encoded(media: Media, suffix: str) -> tuple[bytes, str]:
+def encoded(media: GeneratedMedium, suffix: str) -> tuple[bytes, str]:
     """The result as the bytes of a file, with the suffix of its format."""
     if isinstance(media, FileMedia):
         return media.content, media.suffix

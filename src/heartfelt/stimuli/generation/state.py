@@ -14,11 +14,11 @@ from typing import Literal, TypeAlias
 
 from heartfelt import __version__, clock
 from heartfelt.files import inside
-from heartfelt.stimuli.generators.generator import GeneratorFacts, Survey
-from heartfelt.stimuli.generation.ledger import MADE, LedgerRow
-from heartfelt.stimuli.generation.make_file import MakePlan, PlannedStimulus, PlannedSystem
 from heartfelt.media.audio import content_hash
 from heartfelt.serialization import read_json
+from heartfelt.stimuli.generation.ledger import MADE, LedgerRow
+from heartfelt.stimuli.generation.make_file import MakePlan, PlannedStimulus, PlannedSystem
+from heartfelt.stimuli.generators.generator import GeneratorFacts, SourceSurvey
 from heartfelt.wording import listed
 
 RECORD_FILE = "make.json"
@@ -93,7 +93,7 @@ class SystemState:
 
     system: PlannedSystem
     stimuli: tuple[StimulusState, ...]
-    survey: Survey
+    survey: SourceSurvey
     rows: tuple[LedgerRow, ...]
 
     def of(self, *standings: Standing) -> list[StimulusState]:
@@ -147,7 +147,7 @@ def _state(
     system: PlannedSystem,
     planned: PlannedStimulus,
     rows: Sequence[LedgerRow],
-    survey: Survey,
+    survey: SourceSurvey,
     record: MakeRecord,
     present: Mapping[str, str],
 ) -> StimulusState:

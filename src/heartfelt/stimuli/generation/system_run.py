@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from heartfelt.stimuli.generation.state import StimulusState, SystemState
-from heartfelt.stimuli.generation.work import Request
+from heartfelt.stimuli.generation.work import StimulusRequest
 
 GIVE_UP_AFTER = 12
 """A system is stopped when this many attempts in a row failed and none has succeeded in this run."""
@@ -33,10 +33,10 @@ class SystemRun:
         self.open = dict(self.todo)
         self.next_attempt = {name: each.next_attempt for name, each in self.todo.items()}
 
-    def request(self, each: StimulusState, seed: int) -> Request:
+    def request(self, each: StimulusState, seed: int) -> StimulusRequest:
         """The next attempt at a stimulus."""
         attempt = self.next_attempt[each.planned.prompt.stimulus]
-        return Request(each.planned.prompt, each.planned.seed(seed, attempt), attempt)
+        return StimulusRequest(each.planned.prompt, each.planned.seed(seed, attempt), attempt)
 
     def succeeded(self, name: str) -> None:
         """Note that a stimulus is in its place."""

@@ -18,39 +18,39 @@ from typing import Any
 from heartfelt import clock
 from heartfelt.errors import HeartfeltError, InputError
 from heartfelt.extras import missing_extra
+from heartfelt.predictors.execution.work import GRACE, error_line, shortened
+from heartfelt.predictors.weights.devices import checked_device
+from heartfelt.stimuli.generation.results import Examined, Expectation, encoded, examine
 from heartfelt.stimuli.generators.generator import (
     BatchGenerator,
     CannotGenerate,
+    GenerationRefused,
     GeneratorFacts,
     GeneratorKind,
     GeneratorOutOfMemory,
     GeneratorSettings,
     NoStimulus,
     NotReached,
-    Refused,
 )
-from heartfelt.stimuli.generation.results import Examined, Expectation, encoded, examine
-from heartfelt.stimuli.prompts.prompt import Generator, Media, Prompt
-from heartfelt.predictors.weights.devices import checked_device
-from heartfelt.predictors.execution.work import GRACE, error_line, shortened
+from heartfelt.stimuli.prompts.prompt import GeneratedMedium, Generator, StimulusPrompt
 
 _NO_SPACE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class StimulusRequest:
     """One stimulus to make, at one attempt."""
 
-    prompt: Prompt
+    prompt: StimulusPrompt
     seed: int
     attempt: int = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class AttemptOutcome:
     """What became of one attempt: a result that passed every check, or the problem."""
 
-    request: Request
+    request: StimulusRequest
     made: Examined | None = None
     problem: str | None = None
     final: bool = False
@@ -101,7 +101,7 @@ class GenerateWork:
         """The same work on another device."""
         return GenerateWork(self.kind, self.settings, self.expected, device, self.keep_failed)
 
-    def __call__(self, batch: Sequence[Request]) -> list[Outcome]:
+    def __call__(self, batch: Sequence[StimulusRequest]) -> list[AttemptOutcome]:
         """The outcome of every request, in order."""
         try:
             generator = self._built()
@@ -114,9 +114,9 @@ class GenerateWork:
             return [_stopped(each, problem, fix) for each in batch]
         return list(self._made(generator, batch))
 
-    def lost(self, batch: Sequence[Request], times: int) -> list[Outcome]:
+    def lost(self, batch: Sequence[StimulusRequest], times: int) -> list[AttemptOutcome]:
         """The outcomes of a batch whose worker was lost repeatedly."""
-        return [Outcome(each, problem=f"its worker was lost {times} times") for each in batch]
+        return [AttemptOutcome(each, problem=f"its worker was lost {times} times") for each in batch]
 
     def close(self) -> None:
         """Release the generator."""
@@ -131,20 +131,20 @@ class GenerateWork:
                 self._generator = self.kind.build(self.settings, resolved_device(self.kind, self.device))
             return self._generator
 
-    def _made(self, generator: Generator, batch: Sequence[Request]) -> Iterator[Outcome]:
+    def _made(self, generator: Generator, batch: Sequence[StimulusRequest]) -> Iterator[AttemptOutcome]:
         together = isinstance(generator, BatchGenerator) and getattr(generator, "makes_batches", True)
         # What is made one by one is also settled one by one: a failure must not make, and pay for, the others again.
         size = min(len(batch), self._limit or len(batch)) if together else 1
         for start in range(0, len(batch), size):
             yield from self._together(generator, batch[start : start + size])
 
-    def _together(self, generator: Generator, batch: Sequence[Request]) -> Iterator[Outcome]:
+    def _together(self, generator: Generator, batch: Sequence[StimulusRequest]) -> Iterator[AttemptOutcome]:
         """Outcomes of requests that are made at once, or of their halves where they do not fit."""
         begun = clock.timer()
         prompts, seeds = [each.prompt for each in batch], [each.seed for each in batch]
         try:
             if isinstance(generator, BatchGenerator):
-                results: Sequence[Media] = generator.generate_many(prompts, seeds)
+                results: Sequence[GeneratedMedium] = generator.generate_many(prompts, seeds)
             else:
                 results = [
                     generator.generate(prompt, seed) for prompt, seed in zip(prompts, seeds, strict=True)
@@ -169,14 +169,14 @@ class GenerateWork:
                 yield replace(outcome, paid=paid, seconds=share, batch=len(batch), facts=facts)
 
     def _after(
-        self, error: Exception, generator: Generator, batch: Sequence[Request], seconds: float
-    ) -> Iterator[Outcome]:
+        self, error: Exception, generator: Generator, batch: Sequence[StimulusRequest], seconds: float
+    ) -> Iterator[AttemptOutcome]:
         """Outcomes of a batch that failed: in halves where it did not fit, else one by one."""
         too_large = isinstance(error, GeneratorOutOfMemory | MemoryError)
         if too_large or type(error).__name__ == "OutOfMemoryError":
             if len(batch) == 1:
                 problem = f"it does not fit into memory, even alone: {error_line(error)}"
-                yield Outcome(batch[0], problem=problem, final=True, seconds=seconds)
+                yield AttemptOutcome(batch[0], problem=problem, final=True, seconds=seconds)
                 return
             half = len(batch) // 2
             self._limit = min(self._limit or half, half)
@@ -188,11 +188,11 @@ class GenerateWork:
                 yield from self._together(generator, [each])
         else:
             final, problem = isinstance(error, NoStimulus), shortened(error_line(error), 400)
-            paid = _lost_requests(generator) + (not isinstance(error, Refused | NotReached))
+            paid = _lost_requests(generator) + (not isinstance(error, GenerationRefused | NotReached))
             facts = self._facts(generator)
-            yield Outcome(batch[0], None, problem, final, paid=paid, seconds=seconds, facts=facts)
+            yield AttemptOutcome(batch[0], None, problem, final, paid=paid, seconds=seconds, facts=facts)
 
-    def _examined(self, request: Request, media: Media, suffix: str) -> Outcome:
+    def _examined(self, request: StimulusRequest, media: GeneratedMedium, suffix: str) -> AttemptOutcome:
         content, wanted, source = b"", self.expected.kind, getattr(media, "source", "")
         try:
             if media.kind != wanted:
@@ -200,14 +200,14 @@ class GenerateWork:
                     f"It makes {media.kind}; the study's raters get {wanted}.", "Use another generator."
                 )
             content, suffix = encoded(media, suffix)
-            return Outcome(request, examine(content, suffix, self.expected), source=source)
+            return AttemptOutcome(request, examine(content, suffix, self.expected), source=source)
         except CannotGenerate as error:
-            return Outcome(request, problem=error.problem, stopped=True, note=error.fix)
+            return AttemptOutcome(request, problem=error.problem, stopped=True, note=error.fix)
         except Exception as error:  # noqa: BLE001 - the edge: one stimulus's failure is its outcome's problem
             _raise_if_full(error)
             problem = shortened(error_line(error), 400)
             rejected = (content, suffix) if self.keep_failed else None
-            return Outcome(request, problem=problem, source=source, rejected=rejected)
+            return AttemptOutcome(request, problem=problem, source=source, rejected=rejected)
 
     def _facts(self, generator: Generator) -> GeneratorFacts:
         own = generator.facts() if isinstance(generator, BatchGenerator) else GeneratorFacts()
@@ -234,9 +234,9 @@ def _lost_requests(generator: Generator) -> int:
     return int(getattr(generator, "lost_requests", 0))
 
 
-def _stopped(request: Request, problem: str, fix: str | None) -> Outcome:
+def _stopped(request: StimulusRequest, problem: str, fix: str | None) -> AttemptOutcome:
     """A generator that cannot work at all: nothing was made, and nothing paid."""
-    return Outcome(request, problem=problem, stopped=True, paid=0, note=fix)
+    return AttemptOutcome(request, problem=problem, stopped=True, paid=0, note=fix)
 
 
 def _raise_if_full(error: BaseException | None) -> None:

@@ -21,17 +21,17 @@ from typing import Annotated, ClassVar
 from pydantic import Field, ValidationInfo, field_validator
 
 from heartfelt.errors import InputError
+from heartfelt.predictors.execution.work import shortened
+from heartfelt.stimuli.generation.provenance import ClipProvenance, StatedProvenance, missing_words
+from heartfelt.stimuli.generation.results import FileMedia, suffix_of
 from heartfelt.stimuli.generators.generator import (
     CannotGenerate,
     GeneratorKind,
     GeneratorSettings,
-    Survey,
+    SourceSurvey,
     register,
 )
-from heartfelt.stimuli.generation.provenance import ClipProvenance, StatedProvenance, missing_words
-from heartfelt.stimuli.generation.results import FileMedia, suffix_of
-from heartfelt.stimuli.prompts.prompt import Prompt
-from heartfelt.predictors.execution.work import shortened
+from heartfelt.stimuli.prompts.prompt import StimulusPrompt
 
 _NAMES = ("prompt", "system", "intent", "stimulus", "index", "seed", "seconds", "size", "file")
 _PART = re.compile(r"\{(\w*)\}")
@@ -84,7 +84,7 @@ class CommandGenerator:
     suffix: str
     systems: tuple[str, ...] = ()
 
-    def generate(self, prompt: Prompt, seed: int = 0) -> FileMedia:
+    def generate(self, prompt: StimulusPrompt, seed: int = 0) -> FileMedia:
         """Run the command and read the file it wrote."""
         with tempfile.TemporaryDirectory(prefix="heartfelt-") as folder:
             path = Path(folder) / f"made{self.suffix}"
@@ -158,13 +158,13 @@ def _check(settings: CommandSettings) -> None:
         )
 
 
-def survey(settings: CommandSettings, prompts: Sequence[Prompt]) -> Survey:
+def survey(settings: CommandSettings, prompts: Sequence[StimulusPrompt]) -> SourceSurvey:
     """What is not known about the program's model."""
     notes = missing_words([ClipProvenance.of(settings)] * len(prompts), "make.yaml")
     if any("{seed}" in part for part in settings.command):
-        return Survey(notes=notes)
+        return SourceSurvey(notes=notes)
     # A seed that the program is never told made nothing.
-    return Survey(provenance={prompt.stimulus: {"seed": None} for prompt in prompts}, notes=notes)
+    return SourceSurvey(provenance={prompt.stimulus: {"seed": None} for prompt in prompts}, notes=notes)
 
 
 def _build(settings: CommandSettings, device: str) -> CommandGenerator:

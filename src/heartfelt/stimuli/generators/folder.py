@@ -18,14 +18,7 @@ from typing import Annotated, Any, ClassVar
 from pydantic import Field, ValidationInfo, field_validator
 
 from heartfelt.errors import InputError
-from heartfelt.stimuli.generators.generator import (
-    CannotGenerate,
-    GeneratorKind,
-    GeneratorSettings,
-    NoStimulus,
-    Survey,
-    register,
-)
+from heartfelt.media.audio import content_hash
 from heartfelt.stimuli.generation.provenance import (
     CLIPS_TABLE,
     ClipProvenance,
@@ -36,8 +29,15 @@ from heartfelt.stimuli.generation.provenance import (
     unused_rows,
 )
 from heartfelt.stimuli.generation.results import FileMedia, suffix_of
-from heartfelt.stimuli.prompts.prompt import Prompt
-from heartfelt.media.audio import content_hash
+from heartfelt.stimuli.generators.generator import (
+    CannotGenerate,
+    GeneratorKind,
+    GeneratorSettings,
+    NoStimulus,
+    SourceSurvey,
+    register,
+)
+from heartfelt.stimuli.prompts.prompt import StimulusPrompt
 
 _NAMES = ("system", "intent", "prompt", "index")
 _PART = re.compile(r"\{(\w*)\}|(\*)")
@@ -100,7 +100,7 @@ def _plain(text: str) -> str:
     return re.sub(r"[ _]+", "_", unicodedata.normalize("NFKC", text).casefold())
 
 
-def _expression(settings: FolderSettings, prompt: Prompt) -> re.Pattern[str]:
+def _expression(settings: FolderSettings, prompt: StimulusPrompt) -> re.Pattern[str]:
     """Which names a stimulus's file may have."""
     values = {"system": prompt.system, "intent": prompt.intent, "prompt": prompt.prompt}
     out, last = "", 0
@@ -143,10 +143,10 @@ def _table(settings: FolderSettings) -> Path | None:
 
 
 def match_files(
-    settings: FolderSettings, prompts: Sequence[Prompt], files: Mapping[str, list[Path]]
+    settings: FolderSettings, prompts: Sequence[StimulusPrompt], files: Mapping[str, list[Path]]
 ) -> tuple[dict[str, Path], list[Path]]:
     """The file of each stimulus, and the files that belong to none; an error where that is not clear."""
-    taken: dict[Path, Prompt] = {}
+    taken: dict[Path, StimulusPrompt] = {}
     out: dict[str, Path] = {}
     for prompt in prompts:
         names = _matching(settings, prompt, files)
@@ -166,7 +166,7 @@ def match_files(
     return out, surplus
 
 
-def _matching(settings: FolderSettings, prompt: Prompt, files: Mapping[str, list[Path]]) -> list[str]:
+def _matching(settings: FolderSettings, prompt: StimulusPrompt, files: Mapping[str, list[Path]]) -> list[str]:
     expression = _expression(settings, prompt)
     if "*" in settings.pattern:
         return [name for name in files if expression.fullmatch(name)]
@@ -175,14 +175,16 @@ def _matching(settings: FolderSettings, prompt: Prompt, files: Mapping[str, list
     return sorted(name for name in names if name in files and expression.fullmatch(name))
 
 
-def _name(settings: FolderSettings, prompt: Prompt, width: int = 1) -> str:
+def _name(settings: FolderSettings, prompt: StimulusPrompt, width: int = 1) -> str:
     """How a stimulus's file is called, with an index of so many digits."""
     values = {"system": prompt.system, "intent": prompt.intent, "prompt": prompt.prompt}
     values["index"] = str(prompt.index - 1 + settings.first).zfill(width)
     return _PART.sub(lambda part: part[2] or values[part[1]], settings.pattern)
 
 
-def _ambiguous(settings: FolderSettings, first: Prompt, second: Prompt, path: Path) -> InputError:
+def _ambiguous(
+    settings: FolderSettings, first: StimulusPrompt, second: StimulusPrompt, path: Path
+) -> InputError:
     differ = [
         f"{{{name}}}"
         for name in _NAMES
@@ -199,11 +201,11 @@ def _ambiguous(settings: FolderSettings, first: Prompt, second: Prompt, path: Pa
     )
 
 
-def survey(settings: FolderSettings, prompts: Sequence[Prompt]) -> Survey:
+def survey(settings: FolderSettings, prompts: Sequence[StimulusPrompt]) -> SourceSurvey:
     """Which stimuli have a file, which have none, and which files belong to none."""
     if not Path(settings.folder).is_dir():
         why = f"there is no folder {settings.folder}"
-        return Survey({prompt.stimulus: why for prompt in prompts})
+        return SourceSurvey({prompt.stimulus: why for prompt in prompts})
     files, root = _files(settings), Path(settings.folder)
     matched, surplus = match_files(settings, prompts, files)
     stated, table = ClipProvenance.of(settings), _table(settings)
@@ -213,7 +215,7 @@ def survey(settings: FolderSettings, prompts: Sequence[Prompt]) -> Survey:
         for name, path in matched.items()
     }
     where = f"make.yaml, or to {settings.table or CLIPS_TABLE} in {root.name}"
-    return Survey(
+    return SourceSurvey(
         {
             prompt.stimulus: f"there is no file {_name(settings, prompt)} in {root.name}"
             for prompt in prompts
@@ -239,7 +241,7 @@ class FolderGenerator:
     suffix: str = ".wav"
     systems: tuple[str, ...] = ()
 
-    def generate(self, prompt: Prompt, seed: int = 0) -> FileMedia:
+    def generate(self, prompt: StimulusPrompt, seed: int = 0) -> FileMedia:
         """The content of the stimulus's file, as it is."""
         del seed
         matched, _ = match_files(self.settings, [prompt], self.files)

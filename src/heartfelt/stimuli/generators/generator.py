@@ -15,8 +15,8 @@ from typing import Annotated, ClassVar, Generic, Literal, Protocol, TypeAlias, T
 from pydantic import BaseModel, ConfigDict, Field
 
 from heartfelt.errors import HeartfeltError
-from heartfelt.stimuli.prompts.prompt import Generator, Media, Prompt
 from heartfelt.registry import Registry
+from heartfelt.stimuli.prompts.prompt import GeneratedMedium, Generator, StimulusPrompt
 
 Where: TypeAlias = Literal["device", "cpu", "network", "here"]
 """Where a generator works: on a GPU or CPU with PyTorch, on a CPU (both may be another process or machine), behind a network, or on
@@ -40,7 +40,7 @@ class NoStimulus(HeartfeltError):
     """A stimulus that cannot be made, whatever the seed: it is not tried again."""
 
 
-class Refused(NoStimulus):
+class GenerationRefused(NoStimulus):
     """A stimulus that a service refuses to make: nothing is paid for it."""
 
 
@@ -82,7 +82,9 @@ class BatchGenerator(Generator, Protocol):
     def batch(self) -> int:
         """How many at once, at most."""
 
-    def generate_many(self, prompts: Sequence[Prompt], seeds: Sequence[int]) -> Sequence[Media]:
+    def generate_many(
+        self, prompts: Sequence[StimulusPrompt], seeds: Sequence[int]
+    ) -> Sequence[GeneratedMedium]:
         """The stimuli in the order of the prompts; each depends on its own prompt and seed only.
 
         Raises :class:`GeneratorOutOfMemory` where the batch does not fit.
@@ -134,7 +136,7 @@ def no_licence(settings: GeneratorSettings) -> Licence | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Survey:
+class SourceSurvey:
     """What a generator that takes stimuli from somewhere has, before anything is made."""
 
     missing: Mapping[str, str] = field(default_factory=dict)
@@ -154,10 +156,10 @@ def nothing_to_check(settings: GeneratorSettings) -> None:
     del settings
 
 
-def no_survey(settings: GeneratorSettings, prompts: Sequence[Prompt]) -> Survey:
+def no_survey(settings: GeneratorSettings, prompts: Sequence[StimulusPrompt]) -> SourceSurvey:
     """For generators that make what they are asked for."""
     del settings, prompts
-    return Survey()
+    return SourceSurvey()
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +177,7 @@ class GeneratorKind(Generic[S]):
     where: Where = "device"
     check: Callable[[S], None] = nothing_to_check
     """Raise, with a fix, where something the generator needs is not there: a key, a program, a package; also by ``--dry-run``."""
-    survey: Callable[[S, Sequence[Prompt]], Survey] = no_survey
+    survey: Callable[[S, Sequence[StimulusPrompt]], SourceSurvey] = no_survey
     """Which stimuli there is something for; also run by ``--dry-run``."""
     retries: bool = True
     """Whether another seed can make another stimulus; a file that is silent stays silent."""

@@ -24,21 +24,21 @@ from urllib.parse import urljoin, urlsplit
 import httpcore
 
 from heartfelt.errors import InputError
+from heartfelt.predictors.execution.work import Retry, shortened
+from heartfelt.predictors.hosted.http import Connections, Response, UnusableAnswer, secret
+from heartfelt.predictors.predictor import TransientError
+from heartfelt.stimuli.generation.results import FileMedia, suffix_of
 from heartfelt.stimuli.generators.generator import (
     CannotGenerate,
+    GenerationRefused,
     GeneratorFacts,
     GeneratorKind,
     NoStimulus,
     NotReached,
-    Refused,
     register,
 )
-from heartfelt.stimuli.generators.http_settings import PART, VARIABLE, HttpSettings, Job
-from heartfelt.stimuli.generation.results import FileMedia, suffix_of
-from heartfelt.stimuli.prompts.prompt import Prompt
-from heartfelt.predictors.execution.work import Retry, shortened
-from heartfelt.predictors.hosted.http import Connections, Response, UnusableAnswer, secret
-from heartfelt.predictors.predictor import TransientError
+from heartfelt.stimuli.generators.http_settings import PART, VARIABLE, HttpSettings, JobSettings
+from heartfelt.stimuli.prompts.prompt import StimulusPrompt
 
 _STOP = {301, 302, 303, 307, 308, 401, 402, 403, 404, 405, 410, 501}
 """Answers that every other request would get too."""
@@ -63,7 +63,7 @@ class HttpGenerator:
     def __post_init__(self) -> None:
         self._retry = Retry(self.settings.retries, self.settings.wait)
 
-    def generate(self, prompt: Prompt, seed: int = 0) -> FileMedia:
+    def generate(self, prompt: StimulusPrompt, seed: int = 0) -> FileMedia:
         """Ask for the stimulus and fetch it."""
         self._lost.count = 0
         end = time.monotonic() + self.settings.timeout
@@ -101,7 +101,7 @@ class HttpGenerator:
         self.connections.close()
 
     def _asked(
-        self, method: str, url: str, prompt: Prompt, end: float, body: bytes | None = None
+        self, method: str, url: str, prompt: StimulusPrompt, end: float, body: bytes | None = None
     ) -> Response:
         """The answer to one request; transient errors are asked again while there is time."""
         attempt = 0
@@ -132,7 +132,7 @@ class HttpGenerator:
                 "Check the address, and the key in the environment variable that 'headers' names.",
             )
         if not 200 <= response.status <= 299:
-            refused = Refused if method == "POST" else NoStimulus
+            refused = GenerationRefused if method == "POST" else NoStimulus
             raise refused(
                 response.refusal, "Check 'json' in make.yaml, and whether the service allows this text."
             )
@@ -159,7 +159,7 @@ class HttpGenerator:
             url = urljoin(url, response.location)
         raise NoStimulus(f"the result was redirected more than {_REDIRECTS} times", "Check the service.")
 
-    def _finished(self, job: Job, answer: Response, prompt: Prompt, end: float) -> Response:
+    def _finished(self, job: JobSettings, answer: Response, prompt: StimulusPrompt, end: float) -> Response:
         """The answer of a job that is done."""
         first = _json(answer)
         number = str(_at(first, job.id)) if "{id}" in f"{job.url}{job.result_url}" else ""
@@ -187,7 +187,7 @@ class HttpGenerator:
             return self._asked("GET", result, prompt, end)
         return answer
 
-    def _content(self, answer: Response, prompt: Prompt, end: float) -> bytes:
+    def _content(self, answer: Response, prompt: StimulusPrompt, end: float) -> bytes:
         """The file's bytes."""
         if self.settings.answer == "bytes":
             return answer.body
@@ -225,7 +225,7 @@ def check_public(url: str, own: str) -> None:
         )
 
 
-def _filled(settings: HttpSettings, prompt: Prompt, seed: int) -> Any:
+def _filled(settings: HttpSettings, prompt: StimulusPrompt, seed: int) -> Any:
     """The request: a text that is nothing but a number's name becomes that number."""
     numbers = {"index": prompt.index, "seed": seed, "seconds": settings.seconds, "size": settings.size}
     texts = {

@@ -13,8 +13,8 @@ from urllib.parse import parse_qs, urlsplit
 from pydantic import ConfigDict, Field, field_validator, model_validator
 
 from heartfelt.errors import InputError
-from heartfelt.stimuli.generators.generator import GeneratorSettings
 from heartfelt.predictors.hosted.http import checked_address
+from heartfelt.stimuli.generators.generator import GeneratorSettings
 from heartfelt.study.model import Part
 
 PART = re.compile(r"\{(\w+)\}")
@@ -23,7 +23,7 @@ _NAMES = ("prompt", "system", "intent", "stimulus", "index", "seed", "seconds", 
 _SECRET_HEADERS = re.compile(r"(?i)authorization|cookie|key|token|secret|password")
 
 
-class Job(Part):
+class JobSettings(Part):
     """How a job is asked for: where, and what its answers mean. Paths such as ``data.0.id`` lead into the JSON answer."""
 
     id: Annotated[str, Field(description="path of the job's id in the first answer")] = "id"
@@ -52,7 +52,7 @@ class Job(Part):
     ] = None
 
     @model_validator(mode="after")
-    def _has_an_address(self) -> Job:
+    def _has_an_address(self) -> JobSettings:
         if (self.url is None) == (self.url_path is None):
             raise ValueError("a job needs its address. Give either 'url' or 'url_path'")
         return self
@@ -89,7 +89,9 @@ class HttpSettings(GeneratorSettings):
         Literal["bytes", "base64", "url"], Field(description="what the service answers with")
     ] = "bytes"
     path: Annotated[str, Field(description="where in the JSON answer that is, such as data.0.audio")] = ""
-    job: Annotated[Job | None, Field(description="where the answer is a job: how it is asked for")] = None
+    job: Annotated[
+        JobSettings | None, Field(description="where the answer is a job: how it is asked for")
+    ] = None
     model: Annotated[str | None, Field(description="the model's name, for the provenance")] = None
     revision: Annotated[str | None, Field(description="of the model, for the provenance")] = None
     licence: Annotated[str | None, Field(description="the terms of use, for the provenance")] = None

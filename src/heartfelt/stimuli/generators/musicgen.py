@@ -28,7 +28,7 @@ from heartfelt.stimuli.generators.torch_models import (
     loaded,
     model_licence,
 )
-from heartfelt.stimuli.prompts.prompt import Media, Prompt
+from heartfelt.stimuli.prompts.prompt import GeneratedMedium, StimulusPrompt
 
 CLASSES = {
     "musicgen": "MusicgenForConditionalGeneration",
@@ -132,11 +132,11 @@ class MusicGen(ModelGenerator):
                 "Ask for fewer seconds.",
             )
 
-    def _alike(self, prompt: Prompt) -> Hashable:
+    def _alike(self, prompt: StimulusPrompt) -> Hashable:
         # The melody models attend to the padding of shorter texts; the others do not.
         return len(self._tokenizer(prompt.text)["input_ids"]) if self._is_melody else None
 
-    def _render(self, prompts: Sequence[Prompt], seeds: Sequence[int]) -> Sequence[Media]:
+    def _render(self, prompts: Sequence[StimulusPrompt], seeds: Sequence[int]) -> Sequence[GeneratedMedium]:
         sampling = self.given.settings
         config = copy.deepcopy(self._model.generation_config)
         # All randomness and all limits on it are in the draws.

@@ -18,12 +18,13 @@ from typing import Annotated, Any, ClassVar
 from pydantic import Field
 
 from heartfelt.errors import InputError
+from heartfelt.predictors.weights import hub_folder
 from heartfelt.stimuli.generators.generator import CannotGenerate, GeneratorKind, register
 from heartfelt.stimuli.generators.torch_models import (
+    ModelFolder,
     ModelGenerator,
     ModelSettings,
     Sampling,
-    Weights,
     clip_of,
     dtype_of,
     generator_of,
@@ -32,8 +33,7 @@ from heartfelt.stimuli.generators.torch_models import (
     loaded,
     model_licence,
 )
-from heartfelt.stimuli.prompts.prompt import Media, Prompt
-from heartfelt.predictors.weights import hub_folder
+from heartfelt.stimuli.prompts.prompt import GeneratedMedium, StimulusPrompt
 
 LATENT_FRAMES, BANDS = 256, 16
 """The latents of 10.24 s: the only size the model was trained on."""
@@ -76,7 +76,7 @@ class MustangoSettings(ModelSettings):
 
 
 @dataclass(frozen=True, slots=True)
-class Music:
+class MusicalPlan:
     """What a prompt shall sound like: beats as (seconds, number in the bar), chords as (seconds, root, type, inversion)."""
 
     beats: tuple[tuple[float, int], ...] = ()
@@ -144,9 +144,9 @@ class Mustango(ModelGenerator):
                 f"Mustango makes {longest:.2f} s, and {self.seconds:g} s are asked for.",
                 f"Ask for at most {longest:.2f} seconds (seconds: 10 under this system).",
             )
-        self._music: dict[str, Music] = {}
+        self._music: dict[str, MusicalPlan] = {}
 
-    def _build(self, place: str, text: Weights, beats: Weights) -> None:
+    def _build(self, place: str, text: ModelFolder, beats: ModelFolder) -> None:
         transformers = library("transformers")
         networks = library("heartfelt.stimuli.generators.mustango_networks")
         read = partial(library("torch").load, map_location="cpu", weights_only=True)
@@ -175,7 +175,7 @@ class Mustango(ModelGenerator):
         self._model_unet, self._model_vae, self._model_vocoder = halved
         self._networks = networks
 
-    def music_of(self, text: str) -> Music:
+    def music_of(self, text: str) -> MusicalPlan:
         """The beats and chords that the checkpoint's own models choose for a text; always the same."""
         if text not in self._music:
             tokens = self._beat_tokenizer(text, max_length=512, truncation=True, return_tensors="pt")
@@ -200,10 +200,10 @@ class Mustango(ModelGenerator):
             )
             written = self._tokenizer.decode(answer[0], skip_special_tokens=True)
             beats = tuple((time, 1 + place % per_bar) for place, time in enumerate(times))
-            self._music[text] = Music(beats, chords_of(written, self._networks.CHORDS))
+            self._music[text] = MusicalPlan(beats, chords_of(written, self._networks.CHORDS))
         return self._music[text]
 
-    def _render(self, prompts: Sequence[Prompt], seeds: Sequence[int]) -> Sequence[Media]:
+    def _render(self, prompts: Sequence[StimulusPrompt], seeds: Sequence[int]) -> Sequence[GeneratedMedium]:
         torch, sampling = library("torch"), self.given.settings
         with listening("transformers", "diffusers"):
             texts = [prompt.text for prompt in prompts]
@@ -212,7 +212,7 @@ class Mustango(ModelGenerator):
             if is_guided:
                 # As long as the texts, so that both halves can be computed together.
                 length = states.shape[1] - self._networks.BEATS - self._networks.CHORDS
-                without, shown = self._condition([""] * len(texts), [Music()] * len(texts), length)
+                without, shown = self._condition([""] * len(texts), [MusicalPlan()] * len(texts), length)
                 states, mask = torch.cat([without, states]), torch.cat([shown, mask])
             scheduler = library("diffusers").DDPMScheduler(**NOISE)
             scheduler.set_timesteps(sampling.steps, device=self.device)
@@ -234,7 +234,7 @@ class Mustango(ModelGenerator):
         return [clip_of(row, self.rate, self.seconds) for row in sound]
 
     def _condition(
-        self, texts: Sequence[str], music: Sequence[Music], length: int | None = None
+        self, texts: Sequence[str], music: Sequence[MusicalPlan], length: int | None = None
     ) -> tuple[Any, Any]:
         """What the denoiser attends to, and where there is something: text, beats and chords in one sequence."""
         torch = library("torch")
@@ -288,14 +288,14 @@ def _below(state: Mapping[str, Any], prefix: str) -> dict[str, Any]:
     return {name.removeprefix(prefix): value for name, value in state.items() if name.startswith(prefix)}
 
 
-def _lent(name: str) -> Weights:
+def _lent(name: str) -> ModelFolder:
     """A model's tokenizer and configuration, without its weights."""
     folder = Path(name).expanduser()
     if folder.is_dir():
-        return Weights(name, folder)
+        return ModelFolder(name, folder)
     download = library("huggingface_hub").snapshot_download
     fetch = partial(download, allow_patterns=["*.json", "*.model", "*.txt"])
-    return Weights(name, hub_folder(name, fetch=fetch))
+    return ModelFolder(name, hub_folder(name, fetch=fetch))
 
 
 register(

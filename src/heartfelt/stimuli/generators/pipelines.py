@@ -25,7 +25,7 @@ from heartfelt.stimuli.generators.torch_models import (
     loaded,
     model_licence,
 )
-from heartfelt.stimuli.prompts.prompt import Media, Prompt
+from heartfelt.stimuli.prompts.prompt import GeneratedMedium, StimulusPrompt
 
 
 def dtype_keyword() -> str:
@@ -99,7 +99,7 @@ class PipelineGenerator(ModelGenerator):
         return str(self.dtype).removeprefix("torch.")
 
     def _shared(
-        self, sampling: DiffusionSampling, prompts: Sequence[Prompt], seeds: Sequence[int]
+        self, sampling: DiffusionSampling, prompts: Sequence[StimulusPrompt], seeds: Sequence[int]
     ) -> dict[str, Any]:
         """Arguments of the call that all pipelines share."""
         given = {
@@ -111,7 +111,7 @@ class PipelineGenerator(ModelGenerator):
         }
         return {name: value for name, value in given.items() if value is not None}
 
-    def _refusal(self, prompt: Prompt) -> Unusable | None:
+    def _refusal(self, prompt: StimulusPrompt) -> Unusable | None:
         """Pipelines cut long texts without an error; a stimulus must not come from half of its prompt."""
         parts = [part for name, part in self._model.components.items() if name.startswith("tokenizer")]
         left = [
@@ -181,11 +181,11 @@ class AudioLdm2(PipelineGenerator):
                 f"{self.weights.name} makes at least {least:.2f} s.", "Ask for more seconds and crop."
             )
 
-    def _alike(self, prompt: Prompt) -> Hashable:
+    def _alike(self, prompt: StimulusPrompt) -> Hashable:
         # A longer neighbour would shift the positions of the language model's output.
         return len(self._model.tokenizer_2(prompt.text)["input_ids"])
 
-    def _render(self, prompts: Sequence[Prompt], seeds: Sequence[int]) -> Sequence[Media]:
+    def _render(self, prompts: Sequence[StimulusPrompt], seeds: Sequence[int]) -> Sequence[GeneratedMedium]:
         arguments = self._shared(self.given.settings, prompts, seeds)
         result = self._call(**arguments, audio_length_in_s=self.seconds, output_type="pt")
         return [clip_of(row, self.rate, self.seconds) for row in result.audios]
@@ -237,7 +237,7 @@ class StableAudio(PipelineGenerator):
                 "Ask for fewer seconds, or an earlier start.",
             )
 
-    def _render(self, prompts: Sequence[Prompt], seeds: Sequence[int]) -> Sequence[Media]:
+    def _render(self, prompts: Sequence[StimulusPrompt], seeds: Sequence[int]) -> Sequence[GeneratedMedium]:
         start = self.given.settings.start
         arguments = self._shared(self.given.settings, prompts, seeds)
         arguments |= {"audio_start_in_s": start, "audio_end_in_s": start + self.seconds}

@@ -14,6 +14,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
+from heartfelt.predictors.function import imported
 from heartfelt.stimuli.generators.generator import (
     CannotGenerate,
     GeneratorFacts,
@@ -21,8 +22,7 @@ from heartfelt.stimuli.generators.generator import (
     GeneratorSettings,
     register,
 )
-from heartfelt.stimuli.prompts.prompt import Media, Prompt
-from heartfelt.predictors.function import imported
+from heartfelt.stimuli.prompts.prompt import GeneratedMedium, StimulusPrompt
 
 
 class PythonSettings(GeneratorSettings):
@@ -56,11 +56,13 @@ class PythonGenerator:
         """Whether the maker makes several at once itself."""
         return hasattr(self.maker, "generate_many")
 
-    def generate(self, prompt: Prompt, seed: int = 0) -> Media:
+    def generate(self, prompt: StimulusPrompt, seed: int = 0) -> GeneratedMedium:
         """One stimulus."""
         return self.generate_many([prompt], [seed])[0]
 
-    def generate_many(self, prompts: Sequence[Prompt], seeds: Sequence[int]) -> Sequence[Media]:
+    def generate_many(
+        self, prompts: Sequence[StimulusPrompt], seeds: Sequence[int]
+    ) -> Sequence[GeneratedMedium]:
         """The stimuli, together where the maker can."""
         many = getattr(self.maker, "generate_many", None)
         if many is not None:

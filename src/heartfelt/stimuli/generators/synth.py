@@ -11,8 +11,8 @@ from typing import Annotated
 from pydantic import Field
 
 from heartfelt.stimuli.generators.generator import GeneratorKind, GeneratorSettings, register
+from heartfelt.stimuli.prompts.prompt import GeneratedMedium, Generator, StimulusPrompt
 from heartfelt.stimuli.synthesis import SynthImage, SynthMusic, SynthVoice
-from heartfelt.stimuli.prompts.prompt import Generator, Media, Prompt
 
 
 class SynthSettings(GeneratorSettings):
@@ -45,7 +45,7 @@ class _Styled:
     def systems(self) -> tuple[str, ...]:
         return ()
 
-    def generate(self, prompt: Prompt, seed: int = 0) -> Media:
+    def generate(self, prompt: StimulusPrompt, seed: int = 0) -> GeneratedMedium:
         return self.maker.generate(replace(prompt, system=self.style), seed)
 
 

@@ -9,11 +9,11 @@ import numpy as np
 from pydantic import Field
 
 from heartfelt.errors import InputError, suggestion
+from heartfelt.media.image import PictureFile
 from heartfelt.stimuli.generators.generator import GeneratorKind, register
 from heartfelt.stimuli.generators.pipelines import DiffusionSampling, PipelineGenerator
 from heartfelt.stimuli.generators.torch_models import ModelSettings, Unusable, library, model_licence
-from heartfelt.stimuli.prompts.prompt import Media, Prompt
-from heartfelt.media.image import Picture
+from heartfelt.stimuli.prompts.prompt import GeneratedMedium, StimulusPrompt
 
 PADDED = (
     "StableDiffusionPipeline",
@@ -37,7 +37,7 @@ class ImageSampling(DiffusionSampling):
     ] = None
 
 
-class ImageSettings(ModelSettings):
+class TextToImageSettings(ModelSettings):
     """Settings of ``text-to-image``."""
 
     settings: ImageSampling = ImageSampling()
@@ -48,7 +48,7 @@ class TextToImage(PipelineGenerator):
 
     kind: ClassVar[str] = "image"
     suffix: ClassVar[str] = ".png"
-    given: ImageSettings
+    given: TextToImageSettings
     about = "text-to-image models, such as stabilityai/stable-diffusion-xl-base-1.0"
 
     def _class_of(self, name: str) -> Any:
@@ -82,13 +82,13 @@ class TextToImage(PipelineGenerator):
                     f"Use {8 * (pixels // 8)} or {8 * (pixels // 8 + 1)}.",
                 )
 
-    def _alike(self, prompt: Prompt) -> Hashable:
+    def _alike(self, prompt: StimulusPrompt) -> Hashable:
         if type(self._model).__name__ in PADDED:
             return None
         tokenizers = [part for name, part in self._model.components.items() if name.startswith("tokenizer")]
         return tuple(len(part(prompt.text)["input_ids"]) for part in tokenizers if part is not None)
 
-    def _render(self, prompts: Sequence[Prompt], seeds: Sequence[int]) -> Sequence[Media]:
+    def _render(self, prompts: Sequence[StimulusPrompt], seeds: Sequence[int]) -> Sequence[GeneratedMedium]:
         arguments = (
             self._shared(self.given.settings, prompts, seeds) | self.size | (self.given.settings.more or {})
         )
@@ -101,7 +101,7 @@ class TextToImage(PipelineGenerator):
         return sampled | self.size
 
 
-def _picture(pixels: Any, flagged: bool) -> Media:
+def _picture(pixels: Any, flagged: bool) -> GeneratedMedium:
     """The image of an array of numbers from 0 to 1."""
     from PIL import Image
 
@@ -116,14 +116,14 @@ def _picture(pixels: Any, flagged: bool) -> Media:
             "The model's pixels are not finite numbers.",
             "Use precision: full or bfloat16; half precision overflows in some models.",
         )
-    return Picture(Image.fromarray((array * 255).round().astype(np.uint8)))
+    return PictureFile(Image.fromarray((array * 255).round().astype(np.uint8)))
 
 
 register(
     GeneratorKind(
         "text-to-image",
         "images from text: any text-to-image pipeline of Diffusers",
-        ImageSettings,
+        TextToImageSettings,
         TextToImage,
         model_licence,
     )

@@ -28,7 +28,7 @@ from heartfelt.stimuli.generators.torch_models import (
     model_licence,
     weights_of,
 )
-from heartfelt.stimuli.prompts.prompt import Media, Prompt
+from heartfelt.stimuli.prompts.prompt import GeneratedMedium, StimulusPrompt
 
 ONLY = {
     "vits": {"speaker", "speaking_rate", "noise_scale", "noise_scale_duration"},
@@ -129,10 +129,10 @@ class TextToSpeech(ModelGenerator):
     def _open_bark(self) -> None:
         self.rate = int(self._model.generation_config.sample_rate)
 
-    def _render(self, prompts: Sequence[Prompt], seeds: Sequence[int]) -> Sequence[Media]:
+    def _render(self, prompts: Sequence[StimulusPrompt], seeds: Sequence[int]) -> Sequence[GeneratedMedium]:
         return [self._speak(prompt.text, seed) for prompt, seed in zip(prompts, seeds, strict=True)]
 
-    def _speak(self, text: str, seed: int) -> Media:
+    def _speak(self, text: str, seed: int) -> GeneratedMedium:
         torch = library("torch")
         devices = [self.device] if self.device.startswith("cuda") else []
         with torch.random.fork_rng(devices=devices), listening("transformers"):

@@ -27,6 +27,10 @@ from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
 from heartfelt.errors import InputError, MissingPartError
 from heartfelt.extras import install_command
 from heartfelt.files import sha256_of
+from heartfelt.media.audio import Audio
+from heartfelt.predictors.weights import hub_folder
+from heartfelt.predictors.weights.network import hub_access
+from heartfelt.stimuli.generation.known_licences import licence_of
 from heartfelt.stimuli.generators.generator import (
     CannotGenerate,
     GeneratorFacts,
@@ -34,11 +38,7 @@ from heartfelt.stimuli.generators.generator import (
     GeneratorSettings,
     Licence,
 )
-from heartfelt.stimuli.generation.known_licences import licence_of
-from heartfelt.stimuli.prompts.prompt import Media, Prompt
-from heartfelt.media.audio import Audio
-from heartfelt.predictors.weights import hub_folder
-from heartfelt.predictors.weights.network import hub_access
+from heartfelt.stimuli.prompts.prompt import GeneratedMedium, StimulusPrompt
 
 T = TypeVar("T")
 NO_MEMORY = ("can't allocate memory", "not enough memory", "out of memory")
@@ -85,7 +85,7 @@ def model_licence(settings: ModelSettings) -> Licence:
 
 
 @dataclass(frozen=True, slots=True)
-class Weights:
+class ModelFolder:
     """A model's folder. ``revision`` is the commit it was fetched at; a folder given by its path has a hash instead."""
 
     name: str
@@ -117,7 +117,7 @@ def library(name: str) -> Any:
         ) from error
 
 
-def weights_of(name: str, revision: str | None = None, *, pipeline: bool = False) -> Weights:
+def weights_of(name: str, revision: str | None = None, *, pipeline: bool = False) -> ModelFolder:
     """Where a model's files are: a folder, or the hub's cache, fetched on first use. ``pipeline``: one of Diffusers."""
     folder = Path(name).expanduser()
     if folder.is_dir():
@@ -126,7 +126,7 @@ def weights_of(name: str, revision: str | None = None, *, pipeline: bool = False
                 f"{name} is a folder, and folders have no revision '{revision}'.",
                 "Leave revision out, or give a name on the hub.",
             )
-        return Weights(name, folder.resolve(), content=_content_of(folder))
+        return ModelFolder(name, folder.resolve(), content=_content_of(folder))
     if folder.exists() or name.startswith((".", "/", "~")) or name.count("/") != 1:
         raise CannotGenerate(
             f"No model's folder is at {name}.", "Give a folder, or a name on the hub such as owner/name."
@@ -134,7 +134,7 @@ def weights_of(name: str, revision: str | None = None, *, pipeline: bool = False
     with listening("diffusers"):
         fetch = library("diffusers").DiffusionPipeline.download if pipeline else None
         place = hub_folder(name, revision, fetch)
-    return Weights(name, place, place.name if place.parent.name == "snapshots" else "")
+    return ModelFolder(name, place, place.name if place.parent.name == "snapshots" else "")
 
 
 def _content_of(folder: Path) -> str:
@@ -180,7 +180,7 @@ def listening(*names: str) -> Iterator[list[str]]:
                 utility.enable_progress_bar()
 
 
-def loaded(weights: Weights, load: Callable[[str], T]) -> T:
+def loaded(weights: ModelFolder, load: Callable[[str], T]) -> T:
     """Call ``load`` with the model's folder; a model that does not load, or only in part, is an error with a fix."""
     fix = "Check that the folder is complete and that the generator fits the model."
     try:
@@ -258,7 +258,7 @@ class Unusable:
         raise InputError(self.problem, self.fix)
 
 
-def clip_of(samples: Any, rate: int, seconds: float | None = None) -> Media:
+def clip_of(samples: Any, rate: int, seconds: float | None = None) -> GeneratedMedium:
     """A clip of a tensor shaped (frames,) or (channels, frames), cut to ``seconds``.
 
     Where the samples pass full scale, the whole clip is turned down until they do not; nothing is clipped.
@@ -325,15 +325,15 @@ class ModelGenerator(ABC):
         """Load the model and place it on the device."""
 
     @abstractmethod
-    def _render(self, prompts: Sequence[Prompt], seeds: Sequence[int]) -> Sequence[Media]:
+    def _render(self, prompts: Sequence[StimulusPrompt], seeds: Sequence[int]) -> Sequence[GeneratedMedium]:
         """The stimuli of a batch of prompts that are alike."""
 
-    def _alike(self, prompt: Prompt) -> Hashable:
+    def _alike(self, prompt: StimulusPrompt) -> Hashable:
         """Prompts that may share a batch have the same value: those that a model's padding would mix have different ones."""
         del prompt
         return None
 
-    def _refusal(self, prompt: Prompt) -> Unusable | None:
+    def _refusal(self, prompt: StimulusPrompt) -> Unusable | None:
         """Why nothing is made from a prompt, where that is so."""
         del prompt
         return None
@@ -345,14 +345,16 @@ class ModelGenerator(ABC):
     def _precision(self) -> str:
         return "float32"
 
-    def generate(self, prompt: Prompt, seed: int = 0) -> Media:
+    def generate(self, prompt: StimulusPrompt, seed: int = 0) -> GeneratedMedium:
         """One stimulus."""
         return self.generate_many([prompt], [seed])[0]
 
-    def generate_many(self, prompts: Sequence[Prompt], seeds: Sequence[int]) -> Sequence[Media]:
+    def generate_many(
+        self, prompts: Sequence[StimulusPrompt], seeds: Sequence[int]
+    ) -> Sequence[GeneratedMedium]:
         """Stimuli in the order of the prompts, each with its own seed."""
         groups: dict[Hashable, list[int]] = {}
-        out: dict[int, Media] = {}
+        out: dict[int, GeneratedMedium] = {}
         for place, prompt in enumerate(prompts):
             refusal = self._refusal(prompt)
             if refusal is None:

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from heartfelt.errors import UnknownNameError, suggestion
-from heartfelt.stimuli.synthesis.music import render_clip
-from heartfelt.stimuli.prompts.prompt import Prompt
-from heartfelt.stimuli.starter import Clip
 from heartfelt.media.audio import Audio
 from heartfelt.media.sound import Samples, resample
+from heartfelt.stimuli.prompts.prompt import StimulusPrompt
+from heartfelt.stimuli.starter import UncompressedClip
+from heartfelt.stimuli.synthesis.music import render_clip
 
 START = 5.0
 """Where clips that move begin, on 1 to 9: the middle of the plane."""
@@ -61,7 +61,7 @@ class Versions:
     systems: tuple[str, ...] = tuple(VERSIONS)
     render: Callable[..., Samples] = render_clip
 
-    def generate(self, prompt: Prompt, seed: int = 0) -> Clip:
+    def generate(self, prompt: StimulusPrompt, seed: int = 0) -> UncompressedClip:
         """Render the sound of the prompt's text, the same for every system, and make the version."""
         if prompt.system not in VERSIONS:
             raise UnknownNameError(
@@ -71,7 +71,7 @@ class Versions:
         arguments["system"], arguments["name"] = prompt.intent, prompt.text
         sound = self.render(**arguments, seconds=self.seconds, rate=self.rate)
         version = VERSIONS[prompt.system](sound, self.rate)
-        return Clip(Audio(np.clip(version, -1.0, 1.0), self.rate))
+        return UncompressedClip(Audio(np.clip(version, -1.0, 1.0), self.rate))
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ class Moving:
     fade: float = 0.5
     """Seconds over which one half turns into the other."""
 
-    def generate(self, prompt: Prompt, seed: int = 0) -> Audio:
+    def generate(self, prompt: StimulusPrompt, seed: int = 0) -> Audio:
         """Render both halves with the same instrument, and fade from one to the other."""
         ask = prompt.rendering(seed)
         half = (self.seconds + self.fade) / 2

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 
+from heartfelt.stimuli.methods.clips import Moving, Versions
+from heartfelt.stimuli.prompts.prompt import Generator, StimulusPrompt, prompts_for
+from heartfelt.stimuli.starter import MUSIC_STYLES, STARTERS, ClipMaker, Sketch, SmallClips, StarterStimulus
 from heartfelt.stimuli.synthesis import SynthMusic, SynthVoice
 from heartfelt.stimuli.synthesis.speech import render_voice
-from heartfelt.stimuli.methods.clips import Moving, Versions
-from heartfelt.stimuli.prompts.prompt import Generator, Prompt, prompts_for
-from heartfelt.stimuli.starter import MUSIC_STYLES, STARTERS, ClipMaker, Planned, Sketch, SmallClips
 from heartfelt.study.recipes import recipe_study
 
 MUSIC_SECONDS = 6.0
@@ -146,7 +146,7 @@ def continuous(per_cell: int) -> Sketch:
     return _music("continuous", Moving(seconds=MOVING_SECONDS), per_cell, notes)
 
 
-def _excerpts(systems: Iterable[str], maker: Versions, per_cell: int) -> tuple[Planned, ...]:
+def _excerpts(systems: Iterable[str], maker: Versions, per_cell: int) -> tuple[StarterStimulus, ...]:
     """Every version of ``per_cell`` excerpts of music per prompt."""
     return _by_prompt(
         systems, EXCERPTS, maker, per_cell, lambda name, number: (INSTRUMENTS[name], f"{name} {number}")
@@ -159,11 +159,11 @@ def _by_prompt(
     maker: Generator,
     per_cell: int,
     asked: Callable[[str, int], tuple[str, str]],
-) -> tuple[Planned, ...]:
+) -> tuple[StarterStimulus, ...]:
     """``per_cell`` clips for every system and prompt; ``asked`` gives the intent and the text of each."""
     return tuple(
-        Planned(
-            Prompt(
+        StarterStimulus(
+            StimulusPrompt(
                 f"{system}_{name}_{number}",
                 system,
                 *asked(name, number),
@@ -184,7 +184,7 @@ def _music(recipe: str, maker: ClipMaker, per_cell: int, notes: str, template: s
     clips = SmallClips(maker)
     asked = prompts_for(intents, list(MUSIC_STYLES), per_cell=per_cell, template=template or "{intent}")
     rows = (
-        Planned(
+        StarterStimulus(
             ask,
             clips,
             {"system": ask.system, "intent": ask.intent, **({"prompt": ask.text} if template else {})},

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias, get_args
 
 from heartfelt.errors import UnknownNameError, require, suggestion
-from heartfelt.stimuli.preparation.differences import SystemDifference
 from heartfelt.media.sound import Samples
+from heartfelt.stimuli.preparation.differences import SystemDifference
 
 Crop: TypeAlias = Literal["random", "energy", "start", "centre"]
 Channels: TypeAlias = Literal["keep", "mono", "stereo"]
@@ -112,7 +112,7 @@ class VocalsHeard:
 
 
 @dataclass(frozen=True, slots=True)
-class Preparation:
+class PreparationResult:
     """What became of every stimulus of a study."""
 
     study: str

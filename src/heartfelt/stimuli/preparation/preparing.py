@@ -23,15 +23,12 @@ import polars as pl
 
 from heartfelt.errors import HeartfeltError, InputError, UnknownNameError, require, suggestion
 from heartfelt.files import inside, whole_file, write_text
-from heartfelt.formats.columns import PARQUET, Sheet
+from heartfelt.formats.columns import PARQUET, NamedTable
 from heartfelt.formats.delimited import csv_text
-from heartfelt.stimuli.preparation.cropping import cropped
-from heartfelt.stimuli.preparation.differences import SystemDifference, system_difference
-from heartfelt.stimuli.preparation.prepared import Preparation, PreparedStimulus, PrepareOptions, VocalCheck
 from heartfelt.media import audio
 from heartfelt.media.checks import check_sound
 from heartfelt.media.duplicates import Bits, duplicate_groups, image_hash
-from heartfelt.media.image import SUFFIXES, Picture, decode_image
+from heartfelt.media.image import SUFFIXES, PictureFile, decode_image
 from heartfelt.media.pixels import measure_image
 from heartfelt.media.recordings import NO_LANDMARKS, Landmarks, landmarks, recording_groups
 from heartfelt.media.recordings import RATE as RECORDING_RATE
@@ -40,6 +37,14 @@ from heartfelt.media.speech import speech_rate
 from heartfelt.progress import Progress
 from heartfelt.serialization import write_json
 from heartfelt.stats.triples import Ints
+from heartfelt.stimuli.preparation.cropping import cropped
+from heartfelt.stimuli.preparation.differences import SystemDifference, system_difference
+from heartfelt.stimuli.preparation.prepared import (
+    PreparationResult,
+    PreparedStimulus,
+    PrepareOptions,
+    VocalCheck,
+)
 from heartfelt.study import load_study
 from heartfelt.study.load import STUDY_FILE
 
@@ -86,7 +91,7 @@ def prepare(
     progress: Progress | None = None,
     workers: int | None = None,
     vocals: VocalCheck | None = None,
-) -> Preparation:
+) -> PreparationResult:
     """Prepare every stimulus of a study folder, and write the manifest that names the prepared files.
 
     Instrumental content needs a check for voices, such as ``heartfelt.stimuli.preparation.vocals.vocal_check()``.
@@ -105,7 +110,7 @@ def prepare(
     )
     manifest = inside(folder, study.stimuli.manifest, f"{folder / STUDY_FILE}, stimuli.manifest")
     root = inside(folder, study.stimuli.media, f"{folder / STUDY_FILE}, stimuli.media")
-    sheet = Sheet.read(manifest)
+    sheet = NamedTable.read(manifest)
     sheet.need("stimulus", "path")
     sheet = sheet.with_ids("stimulus")
     sheet.unique("stimulus")
@@ -135,7 +140,7 @@ def prepare(
         done = _with_rates(_with_lengths(done, chosen.seconds))
     columns = frame.get_column("system").cast(pl.String).to_list() if "system" in frame.columns else []
     systems = {name: each for (name, _), each in zip(jobs, columns, strict=False) if each is not None}
-    preparation = Preparation(study.name, chosen, tuple(done), _differences(done, systems), systems)
+    preparation = PreparationResult(study.name, chosen, tuple(done), _differences(done, systems), systems)
     table = _manifest(frame, done)
     if manifest.suffix.lower() in PARQUET:
         with whole_file(manifest) as file:
@@ -284,7 +289,7 @@ def _prepare_picture(job: _Job, settings: _Settings) -> Result:
         if max(image.size) < options.side:
             notes.append(f"smaller than {options.side} pixels")
         image.thumbnail((options.side, options.side))
-    path = Picture(image).save(settings.root / job.target)
+    path = PictureFile(image).save(settings.root / job.target)
     brightness = measure_image(image).brightness
     made = PreparedStimulus(
         job.stimulus, job.original, brightness=brightness, width=image.width, height=image.height

@@ -14,10 +14,10 @@ Source: tags of MagnaTagATune, as in ``musicnn.py``; singers from vocadito (Bitt
 
 from __future__ import annotations
 
-from heartfelt.stimuli.preparation.prepared import VocalCheck, VocalsHeard
 from heartfelt.media.sound import Samples, resample, to_one_channel
 from heartfelt.predictors.networks import musicnn
 from heartfelt.predictors.weights.loading import load_model
+from heartfelt.stimuli.preparation.prepared import VocalCheck, VocalsHeard
 
 MODEL = "musicnn-mtt"
 LIKELY = 0.9

@@ -24,7 +24,7 @@ import yaml
 
 from heartfelt.errors import InputError, UnknownNameError, suggestion
 from heartfelt.files import sha256_of
-from heartfelt.formats.columns import Sheet
+from heartfelt.formats.columns import NamedTable
 from heartfelt.streams import stream
 from heartfelt.study.norms import ANEW, NRC_VAD_1, NRC_VAD_2, WARRINER, NormsTable, norms_of
 from heartfelt.study.recipes import recipe_study, reference_recipe
@@ -75,7 +75,7 @@ _LAYOUTS = (
 
 def read_norms(path: Path, limits: tuple[float, float] | None = None) -> Norms:
     """The norms of a file. ``limits`` are the ends of its scales; by default those of its layout or its values."""
-    sheet = Sheet.read(path)
+    sheet = NamedTable.read(path)
     for layout in _LAYOUTS:
         word = next((name for name in layout.word if name in sheet), None)
         if word is not None and layout.valence in sheet and layout.arousal in sheet:
@@ -114,7 +114,7 @@ def read_norms(path: Path, limits: tuple[float, float] | None = None) -> Norms:
     return Norms(placed, name, table.height - whole.height, source)
 
 
-def _cited(layout: str, path: Path, sheet: Sheet, limits: tuple[float, float]) -> tuple[str, NormsTable]:
+def _cited(layout: str, path: Path, sheet: NamedTable, limits: tuple[float, float]) -> tuple[str, NormsTable]:
     """The name of a table's layout, and how it is cited; NRC VAD has a dominance, and goes from 0 or -1 to 1."""
     if layout == _OWN and {"dominance", "Dominance"} & set(sheet.frame.columns) and limits[1] == 1.0:
         return _NRC, NRC_VAD_2 if limits[0] < 0 else NRC_VAD_1

@@ -21,7 +21,7 @@ class Rendering(TypedDict):
 
 
 @dataclass(frozen=True, slots=True)
-class Prompt:
+class StimulusPrompt:
     """One stimulus to be made: by which system, from which text, to convey what.
 
     ``coordinates`` hold the intent's reference values by question, for example valence and arousal on 1-9. ``prompt`` is the id
@@ -58,7 +58,7 @@ def prompts_for(
     per_cell: int = 1,
     template: str = "{intent}",
     templates: Mapping[str, str] | None = None,
-) -> list[Prompt]:
+) -> list[StimulusPrompt]:
     """One prompt for each of ``per_cell`` stimuli in every (system, intent) cell.
 
     ``templates`` give a system its own text where ``template`` does not suit it. Stimuli are called
@@ -83,13 +83,13 @@ def prompts_for(
         for intent, coordinates in intents.items():
             words = text.replace("{intent}", intent)
             made += [
-                Prompt(f"{system}_{intent}_{number}", system, intent, words, dict(coordinates))
+                StimulusPrompt(f"{system}_{intent}_{number}", system, intent, words, dict(coordinates))
                 for number in range(1, per_cell + 1)
             ]
     return made
 
 
-class Media(Protocol):
+class GeneratedMedium(Protocol):
     """What a generator makes: something of a ``kind`` ("audio", "image") that can save itself."""
 
     @property
@@ -115,5 +115,5 @@ class Generator(Protocol):
     def systems(self) -> tuple[str, ...]:
         """The systems it can render for; empty if any name is accepted."""
 
-    def generate(self, prompt: Prompt, seed: int = 0) -> Media:
+    def generate(self, prompt: StimulusPrompt, seed: int = 0) -> GeneratedMedium:
         """Make the stimulus; the same prompt and seed make the same one."""

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from heartfelt.errors import InputError
-from heartfelt.simulate.conveyed_emotion import Conveyance, conveyed, profile, system_of
-from heartfelt.stimuli.prompts.prompt import Prompt
-from heartfelt.media.image import Picture
+from heartfelt.media.image import PictureFile
+from heartfelt.simulate.conveyed_emotion import ConveyanceProfile, conveyed, profile, system_of
+from heartfelt.stimuli.prompts.prompt import StimulusPrompt
 from heartfelt.streams import stream
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ NAME = "synth-image"
 class ImageSystem:
     """One style of drawing, and its conveyance. ``blur`` and ``outline`` are shares of the width."""
 
-    conveyance: Conveyance
+    conveyance: ConveyanceProfile
     blur: float = 0.0
     outline: float = 0.0
     shadow: bool = False
@@ -180,6 +180,6 @@ class SynthImage:
     suffix: str = ".png"
     systems: tuple[str, ...] = tuple(IMAGE_SYSTEMS)
 
-    def generate(self, prompt: Prompt, seed: int = 0) -> Picture:
+    def generate(self, prompt: StimulusPrompt, seed: int = 0) -> PictureFile:
         """Draw the image that the prompt's coordinates ask for; its text is not read."""
-        return Picture(render_image(**prompt.rendering(seed), size=self.size))
+        return PictureFile(render_image(**prompt.rendering(seed), size=self.size))

@@ -14,8 +14,11 @@ from types import MappingProxyType
 import numpy as np
 
 from heartfelt.errors import InputError
-from heartfelt.simulate.conveyed_emotion import Conveyance, conveyed, profile, system_of
-from heartfelt.stimuli.synthesis.score import Note, Plan, compose, plan
+from heartfelt.media.audio import Audio
+from heartfelt.media.sound import Samples
+from heartfelt.simulate.conveyed_emotion import ConveyanceProfile, conveyed, profile, system_of
+from heartfelt.stimuli.prompts.prompt import StimulusPrompt
+from heartfelt.stimuli.synthesis.score import MusicalMeans, Note, compose, plan
 from heartfelt.stimuli.synthesis.voices import (
     Tone,
     Voice,
@@ -28,9 +31,6 @@ from heartfelt.stimuli.synthesis.voices import (
     soft_clip,
     warm,
 )
-from heartfelt.stimuli.prompts.prompt import Prompt
-from heartfelt.media.audio import Audio
-from heartfelt.media.sound import Samples
 from heartfelt.streams import stream
 
 NAME = "synth-music"
@@ -41,7 +41,7 @@ class MusicSystem:
     """One style of rendering: its instrument, its room, and how faithfully it conveys."""
 
     voice: Voice
-    conveyance: Conveyance
+    conveyance: ConveyanceProfile
     room: float
 
 
@@ -58,7 +58,7 @@ _BALANCE = {"melody": 1.0, "chord": 0.42, "bass": 0.75}
 
 def score(
     valence: float, arousal: float, *, system: str, seconds: float = 8.0, seed: int = 0, name: str = ""
-) -> tuple[Plan, list[Note]]:
+) -> tuple[MusicalMeans, list[Note]]:
     """The plan and the notes behind ``render_clip`` with the same arguments."""
     felt, awake = conveyed(NAME, MUSIC_SYSTEMS, valence, arousal, system=system, seed=seed, name=name)
     rng = stream(seed, "make", NAME, "score", system, name)
@@ -97,7 +97,7 @@ def render_clip(
     return _finish(mix, rate, means.level_db)
 
 
-def _sound(note: Note, means: Plan, style: MusicSystem, rate: int, rng: np.random.Generator) -> Wave:
+def _sound(note: Note, means: MusicalMeans, style: MusicSystem, rate: int, rng: np.random.Generator) -> Wave:
     if note.part not in _BALANCE:
         return drum(note.part, 0.55 * note.velocity, rate, rng)
     hertz = 440.0 * 2.0 ** ((note.pitch - 69) / 12)
@@ -126,7 +126,7 @@ class SynthMusic:
     suffix: str = ".wav"
     systems: tuple[str, ...] = tuple(MUSIC_SYSTEMS)
 
-    def generate(self, prompt: Prompt, seed: int = 0) -> Audio:
+    def generate(self, prompt: StimulusPrompt, seed: int = 0) -> Audio:
         """Render the clip that the prompt's coordinates ask for; its text is not read."""
         samples = render_clip(**prompt.rendering(seed), seconds=self.seconds, rate=self.rate)
         return Audio(samples, self.rate)

@@ -33,7 +33,7 @@ _PROGRESSIONS: dict[str, tuple[tuple[int, ...], ...]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class MusicalMeans:
     """The musical means that carry one feeling. Shares run from 0 to 1; pitches are MIDI numbers."""
 
     tempo: float
@@ -59,10 +59,10 @@ class Note:
     velocity: float
 
 
-def plan(valence: float, arousal: float, rng: np.random.Generator) -> Plan:
+def plan(valence: float, arousal: float, rng: np.random.Generator) -> MusicalMeans:
     """Choose the means for a feeling on 1-9. Chance only moves the key, by a semitone either way."""
     high, fast = (min(max(x, 1.0), 9.0) / 8.0 - 0.125 for x in (valence, arousal))
-    return Plan(
+    return MusicalMeans(
         tempo=56.0 + 100.0 * fast,
         mode=tuple(MODES)[min(int(high * len(MODES)), len(MODES) - 1)],
         tonic=round(55.0 + 9.0 * (high - 0.5) + 3.0 * (fast - 0.5)) + int(rng.integers(-1, 2)),
@@ -76,7 +76,7 @@ def plan(valence: float, arousal: float, rng: np.random.Generator) -> Plan:
     )
 
 
-def compose(means: Plan, seconds: float, rng: np.random.Generator) -> list[Note]:
+def compose(means: MusicalMeans, seconds: float, rng: np.random.Generator) -> list[Note]:
     """Write ``seconds`` of music with those means: chords, bass, melody and soft percussion."""
     beat = 60.0 / means.tempo
     beats = int(np.ceil(seconds / beat))
@@ -93,13 +93,15 @@ def compose(means: Plan, seconds: float, rng: np.random.Generator) -> list[Note]
     return [note for note in notes if note.start < seconds]
 
 
-def pitch_of(means: Plan, degree: int, octave: int = 0) -> int:
+def pitch_of(means: MusicalMeans, degree: int, octave: int = 0) -> int:
     """The pitch of a scale degree, counted from the tonic; degrees may pass the octave either way."""
     scale = MODES[means.mode]
     return means.tonic + 12 * (octave + degree // 7) + scale[degree % 7]
 
 
-def _chords(means: Plan, beat: float, span: int, roots: list[int], rng: np.random.Generator) -> list[Note]:
+def _chords(
+    means: MusicalMeans, beat: float, span: int, roots: list[int], rng: np.random.Generator
+) -> list[Note]:
     hits = 1 if means.tempo < 90 else (span // 2 if means.tempo < 125 else span)
     notes = []
     for bar, root in enumerate(roots):
@@ -120,7 +122,7 @@ def _chords(means: Plan, beat: float, span: int, roots: list[int], rng: np.rando
     return notes
 
 
-def _bass(means: Plan, beat: float, span: int, roots: list[int]) -> list[Note]:
+def _bass(means: MusicalMeans, beat: float, span: int, roots: list[int]) -> list[Note]:
     per_bar = 1 if means.tempo < 80 else (span // 2 if means.tempo < 110 else span)
     if means.tempo > 140:
         per_bar = 2 * span
@@ -138,7 +140,9 @@ def _bass(means: Plan, beat: float, span: int, roots: list[int]) -> list[Note]:
     ]
 
 
-def _melody(means: Plan, beat: float, span: int, roots: list[int], rng: np.random.Generator) -> list[Note]:
+def _melody(
+    means: MusicalMeans, beat: float, span: int, roots: list[int], rng: np.random.Generator
+) -> list[Note]:
     degree, notes = 7 + (0 if means.lift > 0 else 2), []
     owed = 0.0
     for index in range(len(roots) * span):
@@ -177,7 +181,7 @@ def _within(degree: int, low: int, high: int) -> int:
     return 2 * low - degree if degree < low else (2 * high - degree if degree > high else degree)
 
 
-def _percussion(means: Plan, beat: float, beats: int) -> list[Note]:
+def _percussion(means: MusicalMeans, beat: float, beats: int) -> list[Note]:
     if means.percussion <= 0.05:
         return []
     notes, level = [], 0.25 + 0.5 * means.percussion

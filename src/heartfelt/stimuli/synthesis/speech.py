@@ -13,13 +13,13 @@ from types import MappingProxyType
 import numpy as np
 
 from heartfelt.errors import InputError
-from heartfelt.simulate.conveyed_emotion import Conveyance, conveyed, profile, system_of
+from heartfelt.media.audio import Audio
+from heartfelt.media.sound import Samples
+from heartfelt.simulate.conveyed_emotion import ConveyanceProfile, conveyed, profile, system_of
+from heartfelt.stimuli.prompts.prompt import StimulusPrompt
 from heartfelt.stimuli.synthesis.utterance import MEANS, Delivery, Utterance, babble, delivery, shaped
 from heartfelt.stimuli.synthesis.vocal_tract import Tract, sound_out
 from heartfelt.stimuli.synthesis.voices import Wave, soft_clip
-from heartfelt.stimuli.prompts.prompt import Prompt
-from heartfelt.media.audio import Audio
-from heartfelt.media.sound import Samples
 from heartfelt.streams import stream
 
 NAME = "synth-voice"
@@ -30,7 +30,7 @@ class VoiceSystem:
     """One speaker: the vocal tract, and how faithfully it conveys."""
 
     tract: Tract
-    conveyance: Conveyance
+    conveyance: ConveyanceProfile
 
 
 VOICE_SYSTEMS: Mapping[str, VoiceSystem] = MappingProxyType(
@@ -109,7 +109,7 @@ class SynthVoice:
     suffix: str = ".wav"
     systems: tuple[str, ...] = tuple(VOICE_SYSTEMS)
 
-    def generate(self, prompt: Prompt, seed: int = 0) -> Audio:
+    def generate(self, prompt: StimulusPrompt, seed: int = 0) -> Audio:
         """Speak as the prompt's coordinates ask; its text is not read.
 
         Besides valence and arousal, the coordinates may give tempo, phrasing, range and emphasis as shares.

@@ -18,12 +18,12 @@ import numpy as np
 import numpy.typing as npt
 
 from heartfelt.errors import HeartfeltError, InputError
-from heartfelt.predictors.execution.work import error_line
 from heartfelt.predictors.execution.engines import ENGINES, Engine
+from heartfelt.predictors.execution.work import error_line
 from heartfelt.progress import Progress
 from heartfelt.serialization import dumps, read_json, write_json
 from heartfelt.training.heads.fitting import Floats, Ints
-from heartfelt.training.heads.targets import CategoryTarget, Target
+from heartfelt.training.heads.targets import CategoryTarget, LabelTarget
 
 FOLDER = "cells"
 MARK = "experiment.json"
@@ -36,7 +36,7 @@ FULL = "full"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Cell:
+class ExperimentCell:
     """One fit: the rows it is trained on and those it predicts.
 
     ``labels`` names the set of labels that is trained on; ``settings`` belong to the recipe; where ``shuffled`` names a random
@@ -80,7 +80,7 @@ class CellResult:
 class LabelSet:
     """Labels that are trained on: by question the targets of each source, whose stimuli one after the other are a pool's rows."""
 
-    targets: Mapping[str, tuple[Target, ...]]
+    targets: Mapping[str, tuple[LabelTarget, ...]]
 
     def label(self, question: str) -> Floats:
         """The label of every row as a mean of ratings; NaN where there is none."""
@@ -115,7 +115,9 @@ class LabelSet:
                 out += [column.tobytes() for column in (answers.rater, answers.place, answers.value)]
         return out
 
-    def _sources(self, question: str, rows: Ints) -> Iterator[tuple[Target, npt.NDArray[np.bool_], Ints]]:
+    def _sources(
+        self, question: str, rows: Ints
+    ) -> Iterator[tuple[LabelTarget, npt.NDArray[np.bool_], Ints]]:
         """Each source's target, which of the rows are its own, and their places in it."""
         start = 0
         for target in self.targets[question]:
@@ -129,7 +131,7 @@ def most_frequent(codes: Sequence[float], shares: Floats, weight: Floats) -> flo
     return float(codes[int(np.argmax(weight @ shares))])
 
 
-class Fit(Protocol):
+class CellModel(Protocol):
     """A way to train and predict. It holds the data, and travels to workers by pickling."""
 
     @property
@@ -153,13 +155,13 @@ class Fit(Protocol):
     def labels(self) -> Mapping[str, LabelSet]:
         """The sets of labels that can be trained on, by name."""
 
-    def with_labels(self, sets: Mapping[str, LabelSet]) -> Fit:
+    def with_labels(self, sets: Mapping[str, LabelSet]) -> CellModel:
         """The same with further sets of labels to train on."""
 
-    def key(self, cell: Cell) -> str:
+    def key(self, cell: ExperimentCell) -> str:
         """A hash of everything the cell's result depends on."""
 
-    def fit_and_predict(self, cell: Cell) -> CellResult:
+    def fit_and_predict(self, cell: ExperimentCell) -> CellResult:
         """Train on the cell's training rows and predict its test rows; the same numbers on every machine."""
 
 
@@ -167,12 +169,12 @@ class Fit(Protocol):
 class _Job:
     """What an engine runs: a batch of cells, each fitted."""
 
-    fit: Fit
+    fit: CellModel
 
-    def __call__(self, batch: Sequence[Cell]) -> list[CellResult]:
+    def __call__(self, batch: Sequence[ExperimentCell]) -> list[CellResult]:
         return [self._fitted(cell) for cell in batch]
 
-    def _fitted(self, cell: Cell) -> CellResult:
+    def _fitted(self, cell: ExperimentCell) -> CellResult:
         try:
             return self.fit.fit_and_predict(cell)
         except (HeartfeltError, OSError):
@@ -183,7 +185,7 @@ class _Job:
                 "Change the settings or the data and run the command again: what is complete is kept.",
             ) from error
 
-    def lost(self, batch: Sequence[Cell], times: int) -> list[CellResult]:
+    def lost(self, batch: Sequence[ExperimentCell], times: int) -> list[CellResult]:
         raise HeartfeltError(
             f"The worker of '{batch[0].name}' was lost {times} times.",
             "It may have run out of memory: give each worker more (--on ray --cpus 2), and run the command again.",
@@ -244,7 +246,7 @@ class CellStore:
     def _place(self, key: str) -> Path:
         return self.folder / FOLDER / f"{key}.json"
 
-    def read(self, key: str, cell: Cell, questions: Iterable[str]) -> CellResult | None:
+    def read(self, key: str, cell: ExperimentCell, questions: Iterable[str]) -> CellResult | None:
         """The stored result of a cell; None where there is none that can be read."""
         place = self._place(key)
         if not place.is_file():
@@ -274,8 +276,8 @@ class CellStore:
 
 
 def run_cells(
-    cells: Sequence[Cell],
-    fit: Fit,
+    cells: Sequence[ExperimentCell],
+    fit: CellModel,
     store: CellStore,
     questions: Sequence[str],
     *,
@@ -287,7 +289,7 @@ def run_cells(
     store.open()
     keys = [fit.key(cell) for cell in cells]
     results: dict[str, CellResult] = {}
-    missing: dict[str, Cell] = {}
+    missing: dict[str, ExperimentCell] = {}
     for key, cell in zip(keys, cells, strict=True):
         if key in results or key in missing:
             continue
@@ -313,7 +315,7 @@ def run_cells(
     return [results[key] for key in keys]
 
 
-def _check_sizes(cells: Sequence[Cell]) -> None:
+def _check_sizes(cells: Sequence[ExperimentCell]) -> None:
     """Refuse fits to hardly any stimuli before the first is begun."""
     smallest = min(cells, key=lambda cell: cell.train.size)
     if smallest.train.size < LEAST_ROWS:
@@ -323,7 +325,9 @@ def _check_sizes(cells: Sequence[Cell]) -> None:
         )
 
 
-def complete(cells: Sequence[Cell], fit: Fit, store: CellStore, questions: Sequence[str]) -> list[bool]:
+def complete(
+    cells: Sequence[ExperimentCell], fit: CellModel, store: CellStore, questions: Sequence[str]
+) -> list[bool]:
     """Which cells have a result already."""
     return [store.read(fit.key(cell), cell, questions) is not None for cell in cells]
 

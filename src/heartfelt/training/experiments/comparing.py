@@ -7,12 +7,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from heartfelt.errors import InputError, suggestion
-from heartfelt.training.experiments.cells import Cell
-from heartfelt.training.experiments.design import Condition, Removed, crossed, shuffled_condition
-from heartfelt.training.experiments.pool import Pool
-from heartfelt.training.experiments.results import ALL_OTHERS, MATRIX_ROWS, SHUFFLED
-from heartfelt.training.experiments.running import Plan, Setup, single_part
 from heartfelt.streams import stream
+from heartfelt.training.experiments.cells import ExperimentCell
+from heartfelt.training.experiments.design import ExperimentCondition, Removed, crossed, shuffled_condition
+from heartfelt.training.experiments.pool import StimulusPool
+from heartfelt.training.experiments.results import ALL_OTHERS, MATRIX_ROWS, SHUFFLED
+from heartfelt.training.experiments.running import ExperimentPlan, Setup, single_part
 from heartfelt.training.heads.fitting import Ints
 from heartfelt.wording import listed
 
@@ -21,7 +21,7 @@ WAYS = ("without", "only")
 SHARES = (0.0, 25.0, 50.0, 100.0)
 
 
-def plan_ablation(setup: Setup, fields: Sequence[str] = (), ways: Sequence[str] = WAYS) -> Plan:
+def plan_ablation(setup: Setup, fields: Sequence[str] = (), ways: Sequence[str] = WAYS) -> ExperimentPlan:
     """Drop (``without``) or keep (``only``) one group of features at a time.
 
     ``fields`` name groups of the recipe's features, or make one of several: ``taggers=msd+tags``. All groups if empty.
@@ -34,7 +34,9 @@ def plan_ablation(setup: Setup, fields: Sequence[str] = (), ways: Sequence[str] 
         raise InputError("ablate sets keep and drop itself.", "Leave them out of --set.")
     chosen = _fields(fields, fit.fields)
     removed = Removed(setup.pool)
-    conditions = [Condition(ALL, crossed(setup.pool, part, setup.options, removed, ALL), part, part)]
+    conditions = [
+        ExperimentCondition(ALL, crossed(setup.pool, part, setup.options, removed, ALL), part, part)
+    ]
     for way in ways:
         for name, blocks in chosen.items():
             questions = tuple(question for question in fit.questions if fit.ablates(question, blocks))
@@ -44,7 +46,9 @@ def plan_ablation(setup: Setup, fields: Sequence[str] = (), ways: Sequence[str] 
             cells = crossed(
                 setup.pool, part, setup.options, removed, words, settings=fit.ablated(way, blocks)
             )
-            conditions.append(Condition(words, cells, part, part, reference=ALL, questions=questions))
+            conditions.append(
+                ExperimentCondition(words, cells, part, part, reference=ALL, questions=questions)
+            )
     if len(conditions) == 1:
         raise InputError(
             "There is nothing to ablate: no question is predicted from several of these groups of features.",
@@ -52,7 +56,7 @@ def plan_ablation(setup: Setup, fields: Sequence[str] = (), ways: Sequence[str] 
         )
     conditions.append(shuffled_condition(setup.pool, part, setup.options, removed))
     about = "One group of features was dropped or kept at a time; differences are from all features, on the same stimuli."
-    return Plan("ablate", about, tuple(conditions), removed, mean_of=(ALL,))
+    return ExperimentPlan("ablate", about, tuple(conditions), removed, mean_of=(ALL,))
 
 
 def _fields(given: Sequence[str], blocks: Sequence[str]) -> dict[str, list[str]]:
@@ -72,7 +76,7 @@ def _fields(given: Sequence[str], blocks: Sequence[str]) -> dict[str, list[str]]
     return out
 
 
-def plan_mix(setup: Setup, shares: Sequence[float] = SHARES, base: str = "") -> Plan:
+def plan_mix(setup: Setup, shares: Sequence[float] = SHARES, base: str = "") -> ExperimentPlan:
     """Train on the base (the first part if not named) plus growing shares of the others; test on it, by cross-validation."""
     pool, options = setup.pool, setup.options
     if len(pool.parts) < 2:
@@ -99,7 +103,7 @@ def plan_mix(setup: Setup, shares: Sequence[float] = SHARES, base: str = "") -> 
         cells = crossed(pool, base, options, removed, name, extra=extra)
         trained = base if share == 0 else f"{base} + {share:g}% of {' + '.join(others)}"
         conditions.append(
-            Condition(name, cells, trained, base, share, reference="" if share == 0 else reference)
+            ExperimentCondition(name, cells, trained, base, share, reference="" if share == 0 else reference)
         )
     conditions.append(shuffled_condition(pool, base, options, removed))
     about = (
@@ -107,7 +111,7 @@ def plan_mix(setup: Setup, shares: Sequence[float] = SHARES, base: str = "") -> 
         " contain the smaller ones."
     )
     axis = "share of the other data (%)"
-    return Plan("mix", about, tuple(conditions), removed, axis=axis, mean_of=(reference,))
+    return ExperimentPlan("mix", about, tuple(conditions), removed, axis=axis, mean_of=(reference,))
 
 
 def _shares(setup: Setup, others: Sequence[str], share: float, seed: int) -> Ints:
@@ -120,7 +124,7 @@ def _shares(setup: Setup, others: Sequence[str], share: float, seed: int) -> Int
     return np.concatenate(picked).astype(np.int64)
 
 
-def plan_transfer(setup: Setup) -> Plan:
+def plan_transfer(setup: Setup) -> ExperimentPlan:
     """Train on every part, test on every part; within a part by cross-validation."""
     pool, options = setup.pool, setup.options
     if len(pool.parts) < 2:
@@ -136,7 +140,9 @@ def plan_transfer(setup: Setup) -> Plan:
             )
     removed = Removed(pool)
     conditions = [
-        Condition(arrow(part, part), crossed(pool, part, options, removed, arrow(part, part)), part, part)
+        ExperimentCondition(
+            arrow(part, part), crossed(pool, part, options, removed, arrow(part, part)), part, part
+        )
         for part in pool.parts
     ]
     across = [
@@ -154,7 +160,7 @@ def plan_transfer(setup: Setup) -> Plan:
     for part in pool.parts:
         name = f"{SHUFFLED}: {part}"
         cells = crossed(pool, part, options, removed, name, shuffled=True)
-        conditions.append(Condition(name, cells, SHUFFLED, part, baseline=True))
+        conditions.append(ExperimentCondition(name, cells, SHUFFLED, part, baseline=True))
     folded = any(len(cells) > 1 for condition in across for cells in condition.cells.values())
     about = (
         "Rows were trained on one source and tested on another. Within a source the test stimuli were left out by cross-validation;"
@@ -162,7 +168,7 @@ def plan_transfer(setup: Setup) -> Plan:
         " Differences are from training within the tested source."
     )
     diagonal = tuple(arrow(part, part) for part in pool.parts)
-    return Plan("transfer", about, tuple(conditions), removed, mean_of=diagonal)
+    return ExperimentPlan("transfer", about, tuple(conditions), removed, mean_of=diagonal)
 
 
 def arrow(trained: str, tested: str) -> str:
@@ -170,7 +176,9 @@ def arrow(trained: str, tested: str) -> str:
     return f"{trained} → {tested}"
 
 
-def _across(setup: Setup, removed: Removed, trained: str, names: Sequence[str], tested: str) -> Condition:
+def _across(
+    setup: Setup, removed: Removed, trained: str, names: Sequence[str], tested: str
+) -> ExperimentCondition:
     """One fit tested on all of a part; where the parts share groups, a fit for each fold, without the groups of the fold."""
     pool, options = setup.pool, setup.options
     test = pool.rows(tested)
@@ -181,11 +189,13 @@ def _across(setup: Setup, removed: Removed, trained: str, names: Sequence[str], 
         cells = crossed(pool, tested, options, removed, name, extra=extra, own=False)
     else:
         clean = removed.clean(train, test)
-        cells = {seed: (Cell(f"{name} · seed {seed}", clean, test, seed, {}),) for seed in options.seeds}
-    return Condition(name, cells, trained, tested, reference=arrow(tested, tested))
+        cells = {
+            seed: (ExperimentCell(f"{name} · seed {seed}", clean, test, seed, {}),) for seed in options.seeds
+        }
+    return ExperimentCondition(name, cells, trained, tested, reference=arrow(tested, tested))
 
 
-def _share_groups(pool: Pool, train: Ints, test: Ints) -> bool:
+def _share_groups(pool: StimulusPool, train: Ints, test: Ints) -> bool:
     """Whether stimuli of both, not nearly the same, are of one group."""
     shared = np.isin(pool.groups[train], pool.groups[test])
     return bool((shared & ~np.isin(pool.alike[train], pool.alike[test])).any())

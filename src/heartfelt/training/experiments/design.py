@@ -20,14 +20,14 @@ import numpy as np
 import polars as pl
 
 from heartfelt.errors import InputError, suggestion
-from heartfelt.training.experiments.cells import Cell, CellResult
-from heartfelt.training.experiments.pool import Pool
-from heartfelt.training.experiments.results import MEAN, MODE, SHUFFLED, ScoreRow
+from heartfelt.scoring.grouping import AUTO
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.repeated import RESAMPLES, Repeats, bootstrap_repeats, bootstrap_repeats_difference
 from heartfelt.tables import LEDGER
+from heartfelt.training.experiments.cells import CellResult, ExperimentCell
+from heartfelt.training.experiments.pool import StimulusPool
+from heartfelt.training.experiments.results import MEAN, MODE, SHUFFLED, ScoreRow
 from heartfelt.training.heads.fitting import Floats, Ints, folds
-from heartfelt.scoring.grouping import AUTO
 from heartfelt.wording import plural
 
 STAGE = "experiment"
@@ -78,11 +78,11 @@ class ExperimentOptions:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Condition:
+class ExperimentCondition:
     """What one row of the table compares: for every seed, cells whose test parts together are the condition's test stimuli."""
 
     name: str
-    cells: Mapping[int, tuple[Cell, ...]]
+    cells: Mapping[int, tuple[ExperimentCell, ...]]
     trained_on: str
     tested_on: str
     level: float | None = None
@@ -100,7 +100,7 @@ class Condition:
 class Removed:
     """Training stimuli that were removed because they are nearly the same as a test stimulus, or of its group."""
 
-    def __init__(self, pool: Pool) -> None:
+    def __init__(self, pool: StimulusPool) -> None:
         self._pool = pool
         self._reasons: dict[tuple[int, int], int] = {}
 
@@ -151,7 +151,7 @@ def _first(numbers: Ints, rows: Ints) -> dict[int, int]:
     return {int(number): int(row) for row, number in zip(rows[::-1], numbers[rows][::-1], strict=True)}
 
 
-def outer_folds(pool: Pool, rows: Ints, count: int, seed: int) -> list[Ints]:
+def outer_folds(pool: StimulusPool, rows: Ints, count: int, seed: int) -> list[Ints]:
     """The test parts of cross-validation over some rows, whole groups in each."""
     groups = pool.groups[rows]
     have = np.unique(groups).size
@@ -165,7 +165,7 @@ def outer_folds(pool: Pool, rows: Ints, count: int, seed: int) -> list[Ints]:
 
 
 def crossed(
-    pool: Pool,
+    pool: StimulusPool,
     part: str,
     options: ExperimentOptions,
     removed: Removed,
@@ -175,13 +175,13 @@ def crossed(
     extra: Mapping[int, Ints] | None = None,
     own: bool = True,
     shuffled: bool = False,
-) -> dict[int, tuple[Cell, ...]]:
+) -> dict[int, tuple[ExperimentCell, ...]]:
     """The cells of cross-validation within a part, for every seed.
 
     ``extra`` rows join every training part of a seed; without ``own`` they are all of it.
     """
     rows = pool.rows(part)
-    out: dict[int, tuple[Cell, ...]] = {}
+    out: dict[int, tuple[ExperimentCell, ...]] = {}
     for seed in options.seeds:
         cells = []
         for place, test in enumerate(outer_folds(pool, rows, options.folds, seed)):
@@ -191,21 +191,25 @@ def crossed(
             words = f"{name} · seed {seed} · fold {place + 1}"
             clean = removed.clean(train, test)
             order = f"fold {place + 1}" if shuffled else ""
-            cells.append(Cell(words, clean, test, seed, dict(settings or {}), shuffled=order))
+            cells.append(ExperimentCell(words, clean, test, seed, dict(settings or {}), shuffled=order))
         out[seed] = tuple(cells)
     return out
 
 
-def shuffled_condition(pool: Pool, part: str, options: ExperimentOptions, removed: Removed) -> Condition:
+def shuffled_condition(
+    pool: StimulusPool, part: str, options: ExperimentOptions, removed: Removed
+) -> ExperimentCondition:
     """The condition that shows what chance reaches: the same fits to labels in random order."""
     cells = crossed(pool, part, options, removed, SHUFFLED, shuffled=True)
-    return Condition(SHUFFLED, cells, part, part, baseline=True)
+    return ExperimentCondition(SHUFFLED, cells, part, part, baseline=True)
 
 
-class Scorer:
+class ConditionScorer:
     """Scores of conditions from the predictions of their cells."""
 
-    def __init__(self, pool: Pool, options: ExperimentOptions, results: Mapping[int, CellResult]) -> None:
+    def __init__(
+        self, pool: StimulusPool, options: ExperimentOptions, results: Mapping[int, CellResult]
+    ) -> None:
         self.pool = pool
         self.options = options
         self._results = results
@@ -214,25 +218,27 @@ class Scorer:
     @classmethod
     def of(
         cls,
-        pool: Pool,
+        pool: StimulusPool,
         options: ExperimentOptions,
-        cells: Sequence[Cell],
+        cells: Sequence[ExperimentCell],
         results: Sequence[CellResult],
-    ) -> Scorer:
+    ) -> ConditionScorer:
         """With the results of cells, in their order."""
         return cls(pool, options, {id(cell): result for cell, result in zip(cells, results, strict=True)})
 
-    def predictions(self, condition: Condition, question: str) -> list[Floats]:
+    def predictions(self, condition: ExperimentCondition, question: str) -> list[Floats]:
         """For every seed, what was predicted of each row; NaN for rows that were not tested."""
         return self._columns(condition, lambda result: result.of(question))
 
-    def apart(self, condition: Condition, question: str) -> list[Floats]:
+    def apart(self, condition: ExperimentCondition, question: str) -> list[Floats]:
         """The same less the mean of the training labels: what is correlated with the labels. Categories as they are."""
         if self.pool.codes(question):
             return self.predictions(condition, question)
         return self._columns(condition, lambda result: result.apart(question))
 
-    def _columns(self, condition: Condition, values: Callable[[CellResult], Floats | float]) -> list[Floats]:
+    def _columns(
+        self, condition: ExperimentCondition, values: Callable[[CellResult], Floats | float]
+    ) -> list[Floats]:
         columns = []
         for cells in condition.cells.values():
             column = np.full(len(self.pool.stimuli), np.nan)
@@ -241,13 +247,13 @@ class Scorer:
             columns.append(column)
         return columns
 
-    def repeats(self, condition: Condition, question: str) -> Repeats:
+    def repeats(self, condition: ExperimentCondition, question: str) -> Repeats:
         """The repeats of a condition, for further statistics."""
         truth, clusters = self.pool.truth[question], self.pool.clusters
         metric = self.pool.metric(question)
         return Repeats(metric, truth, self.apart(condition, question), group=clusters)
 
-    def rows(self, conditions: Sequence[Condition]) -> list[ScoreRow]:
+    def rows(self, conditions: Sequence[ExperimentCondition]) -> list[ScoreRow]:
         """A row for every condition and question."""
         known = {condition.name: condition for condition in conditions}
         return [
@@ -257,7 +263,9 @@ class Scorer:
             if not condition.questions or question in condition.questions
         ]
 
-    def _row(self, condition: Condition, question: str, reference: Condition | None) -> ScoreRow:
+    def _row(
+        self, condition: ExperimentCondition, question: str, reference: ExperimentCondition | None
+    ) -> ScoreRow:
         truth, clusters = self.pool.truth[question], self.pool.clusters
         predicted, apart = self.predictions(condition, question), self.apart(condition, question)
         draws, metric = self.options.resamples, self.pool.metric(question)
@@ -291,7 +299,7 @@ class Scorer:
             *((score, second) if metric == "accuracy" else ()),
         )
 
-    def mean_row(self, condition: Condition, question: str) -> ScoreRow:
+    def mean_row(self, condition: ExperimentCondition, question: str) -> ScoreRow:
         """What the mean, or the most frequent, of the training labels reaches in place of a condition's fits."""
         truth, clusters, metric = self.pool.truth[question], self.pool.clusters, self.pool.metric(question)
         columns = self._columns(condition, lambda result: result.centre[question])
@@ -336,6 +344,6 @@ def _over_seeds(repeats: Repeats) -> Estimate:
     return spread.without_interval("it describes the seeds that were used")
 
 
-def all_cells(conditions: Iterable[Condition]) -> list[Cell]:
+def all_cells(conditions: Iterable[ExperimentCondition]) -> list[ExperimentCell]:
     """The cells of conditions, in order."""
     return [cell for condition in conditions for own in condition.cells.values() for cell in own]

@@ -15,28 +15,35 @@ import numpy as np
 
 from heartfelt import __version__
 from heartfelt.errors import InputError
-from heartfelt.training.experiments.cells import FULL, Cell, CellResult, LabelSet, digest, most_frequent
-from heartfelt.training.experiments.pool import Pool
-from heartfelt.training.finetuning import (
-    Example,
-    FineTuneRecipe,
-    Output,
-    Settings,
-    TrainingData,
-    recipe_named,
-    settings_of,
-)
-from heartfelt.training.finetuning import Target as FineTuneTarget
-from heartfelt.training.finetuning.images.attributes import chosen_attributes
-from heartfelt.training.finetuning.parts import Parts
 from heartfelt.labels import LabelOptions, first_answers, labels
+from heartfelt.scoring.grouping import StimulusGrouping
 from heartfelt.snapshot import Snapshot
 from heartfelt.streams import derived_seed, stream
 from heartfelt.study import Scale
 from heartfelt.tables import LEDGER
+from heartfelt.training.experiments.cells import (
+    FULL,
+    CellResult,
+    ExperimentCell,
+    LabelSet,
+    digest,
+    most_frequent,
+)
+from heartfelt.training.experiments.pool import StimulusPool
+from heartfelt.training.finetuning import (
+    Example,
+    FineTuneRecipe,
+    FineTuneSettings,
+    QuestionOutput,
+    TrainingData,
+    recipe_named,
+    settings_of,
+)
+from heartfelt.training.finetuning import FineTuneTarget as FineTuneTarget
+from heartfelt.training.finetuning.images.attributes import chosen_attributes
+from heartfelt.training.finetuning.parts import TrainingParts
 from heartfelt.training.heads.fitting import Floats, Ints, folds
-from heartfelt.scoring.grouping import Grouping
-from heartfelt.training.heads.material import LEAST_RATINGS, Material, Recipe
+from heartfelt.training.heads.material import LEAST_RATINGS, TrainingRecipe, TrainingStimuli
 from heartfelt.training.heads.targets import category_target_of, target_of
 
 ATTRIBUTES = "attributes"
@@ -46,7 +53,9 @@ WITH_FIELDS = {"attributes": "image-emotion"}
 _SEVERAL = (ATTRIBUTES, "questions", "stimuli")
 
 
-def material_of(name: str, snapshot: Snapshot, data: TrainingData, asked: Sequence[str] = ()) -> Material:
+def material_of(
+    name: str, snapshot: Snapshot, data: TrainingData, asked: Sequence[str] = ()
+) -> TrainingStimuli:
     """The stimuli gathered for fine-tuning in the form experiments use, without embeddings.
 
     Questions with categories are those ``asked`` for, or all of them where there are no others.
@@ -56,13 +65,13 @@ def material_of(name: str, snapshot: Snapshot, data: TrainingData, asked: Sequen
     trained = labels(screened, LabelOptions(minimum_ratings=LEAST_RATINGS)).table
     tables = {"screened": labels(screened).table, "everyone": labels(snapshot).table}
     stimuli = tuple(example.stimulus for example in data.examples)
-    recipe = Recipe(name, "", "")
+    recipe = TrainingRecipe(name, "", "")
     votes = first_answers(screened)
     numbers = any(not output.categories for output in data.outputs)
     used = [
         output for output in data.outputs if not output.categories or not numbers or output.question in asked
     ]
-    return Material(
+    return TrainingStimuli(
         snapshot,
         panel,
         recipe,
@@ -105,7 +114,7 @@ class FineTuneFit:
 
     @classmethod
     def of(
-        cls, name: str, pool: Pool, data: Sequence[TrainingData], settings: Mapping[str, str]
+        cls, name: str, pool: StimulusPool, data: Sequence[TrainingData], settings: Mapping[str, str]
     ) -> FineTuneFit:
         """What the cells of a pool are trained with; ``data`` are those of each source."""
         several = len(data) > 1
@@ -131,7 +140,7 @@ class FineTuneFit:
         made.check({})
         return made
 
-    def _recipe(self, own: Mapping[str, str]) -> tuple[FineTuneRecipe, Settings]:
+    def _recipe(self, own: Mapping[str, str]) -> tuple[FineTuneRecipe, FineTuneSettings]:
         """The recipe and settings of a cell; a recipe with fields is replaced by the plain one where none is left."""
         given = settings_text({**self.base, **own})
         name = (
@@ -167,7 +176,7 @@ class FineTuneFit:
         """The same with further sets of labels to train on."""
         return replace(self, labels={**self.labels, **sets})
 
-    def key(self, cell: Cell) -> str:
+    def key(self, cell: ExperimentCell) -> str:
         """A hash of the files, prompts, facts, labels, recipe and settings that decide a cell's predictions."""
         recipe, settings = self._recipe(cell.settings)
         sets = self.labels[cell.labels]
@@ -184,16 +193,16 @@ class FineTuneFit:
             *(part for name in self.questions for part in sets.content(name, cell.train)),
         )
 
-    def fit_and_predict(self, cell: Cell) -> CellResult:
+    def fit_and_predict(self, cell: ExperimentCell) -> CellResult:
         """A model trained on the cell's training rows."""
         import torch
 
-        from heartfelt.training.finetuning.engine import Engine
+        from heartfelt.training.finetuning.engine import TrainingLoop
 
         recipe, settings = self._recipe(cell.settings)
         data = self._data(cell, settings)
         torch.manual_seed(derived_seed(cell.seed, "finetune", "weights"))
-        engine = Engine(recipe.build(data, settings), data, settings)
+        engine = TrainingLoop(recipe.build(data, settings), data, settings)
         fitted = engine.fit()
         test = data.parts.test["test"]
         answers, _ = engine.answer_parts(engine.task.module, test)
@@ -220,7 +229,7 @@ class FineTuneFit:
         codes = self._codes(target.question)
         return most_frequent(codes, target.values, target.weight) if codes else target.output.mean
 
-    def _data(self, cell: Cell, settings: Settings) -> TrainingData:
+    def _data(self, cell: ExperimentCell, settings: FineTuneSettings) -> TrainingData:
         """The data of one cell: its rows alone, and labels of the training rows alone."""
         rows = np.concatenate([cell.train, cell.test])
         count = cell.train.size
@@ -233,7 +242,7 @@ class FineTuneFit:
             )
         train, validation = np.flatnonzero(plan != 0), np.flatnonzero(plan == 0)
         targets = [self._target(name, cell, rows, train) for name in self.questions]
-        parts = Parts(train, validation, {"test": np.arange(count, rows.size)}, "", {})
+        parts = TrainingParts(train, validation, {"test": np.arange(count, rows.size)}, "", {})
         used = np.unique(self.origin[rows])
         return TrainingData(
             tuple(self.sources[place] for place in used),
@@ -241,13 +250,13 @@ class FineTuneFit:
             tuple(self.examples[at] for at in rows),
             np.searchsorted(used, self.origin[rows]),
             tuple(targets),
-            Grouping(self.groups[rows], ""),
+            StimulusGrouping(self.groups[rows], ""),
             parts,
             LEDGER.empty(),
             cell.seed,
         )
 
-    def _target(self, question: str, cell: Cell, rows: Ints, train: Ints) -> FineTuneTarget:
+    def _target(self, question: str, cell: ExperimentCell, rows: Ints, train: Ints) -> FineTuneTarget:
         sets = self.labels[cell.labels]
         codes = self._codes(question)
         label = (sets.shares(question) if codes else sets.label(question))[cell.train]
@@ -267,5 +276,7 @@ class FineTuneFit:
         seen = np.intersect1d(known, train)
         shows = self.shows_prompt[question]
         return FineTuneTarget(
-            Output.of(question, self.scales[question], values[seen], shows_prompt=shows), values, weights
+            QuestionOutput.of(question, self.scales[question], values[seen], shows_prompt=shows),
+            values,
+            weights,
         )

@@ -16,14 +16,22 @@ import numpy.typing as npt
 
 from heartfelt import __version__
 from heartfelt.errors import InputError, suggestion
-from heartfelt.training.experiments.cells import FULL, LEAST_ROWS, Cell, CellResult, LabelSet, digest, most_frequent
-from heartfelt.training.experiments.pool import Pool
-from heartfelt.predictors.trained.embeddings import EMBEDDINGS, Block, columns_of
+from heartfelt.predictors.trained.embeddings import EMBEDDINGS, EmbeddingBlock, columns_of
 from heartfelt.predictors.trained.model import KINDS, Head
 from heartfelt.streams import stream
-from heartfelt.training.heads.fitting import Floats, Ints, Rows, Setting, View, choose, fit
-from heartfelt.training.heads.material import Recipe
-from heartfelt.training.heads.targets import Target
+from heartfelt.training.experiments.cells import (
+    FULL,
+    LEAST_ROWS,
+    CellResult,
+    ExperimentCell,
+    LabelSet,
+    digest,
+    most_frequent,
+)
+from heartfelt.training.experiments.pool import StimulusPool
+from heartfelt.training.heads.fitting import Floats, Ints, Rows, ScaledRows, Setting, choose, fit
+from heartfelt.training.heads.material import TrainingRecipe
+from heartfelt.training.heads.targets import LabelTarget
 
 WEIGHTS = ("reliability", "equal")
 
@@ -85,12 +93,12 @@ def _setting(text: str) -> Setting:
 class FrozenFit:
     """Heads on frozen embeddings, fitted to parts of a pool."""
 
-    recipe: Recipe
+    recipe: TrainingRecipe
     questions: tuple[str, ...]
     features: Mapping[str, npt.NDArray[np.float32]]
     embedding: Mapping[str, str]
     """By question."""
-    blocks: Mapping[str, tuple[Block, ...]]
+    blocks: Mapping[str, tuple[EmbeddingBlock, ...]]
     """By embedding."""
     ignored: Mapping[str, tuple[str, ...]]
     """Blocks that a question's head does not look at."""
@@ -109,7 +117,7 @@ class FrozenFit:
     """Settings that hold for every cell."""
 
     @classmethod
-    def of(cls, pool: Pool, settings: Mapping[str, str] | None = None) -> FrozenFit:
+    def of(cls, pool: StimulusPool, settings: Mapping[str, str] | None = None) -> FrozenFit:
         """What the cells of a pool are fitted with."""
         recipe = pool.materials[0].recipe
         first = {name: targets[0] for name, targets in pool.targets.items()}
@@ -172,7 +180,7 @@ class FrozenFit:
     def __getstate__(self) -> dict[str, object]:
         return {name: value for name, value in self.__dict__.items() if name != "_rows"}
 
-    def key(self, cell: Cell) -> str:
+    def key(self, cell: ExperimentCell) -> str:
         """A hash of the rows, labels, embeddings, recipe and settings that decide a cell's predictions."""
         labels, settings = self.labels[cell.labels], self.settings(cell.settings)
         # Groups and systems matter as partitions; their numbers depend on rows that have no part in the cell.
@@ -201,7 +209,7 @@ class FrozenFit:
             *(self.points[name].tobytes() for name in self.questions),
         )
 
-    def fit_and_predict(self, cell: Cell) -> CellResult:
+    def fit_and_predict(self, cell: ExperimentCell) -> CellResult:
         """A head for each question, chosen and fitted on the training rows alone."""
         settings = self.settings(cell.settings)
         values, centre, fitted = {}, {}, {}
@@ -219,7 +227,9 @@ class FrozenFit:
             fitted[question] = words
         return CellResult(self.key(cell), cell.name, values, centre, fitted)
 
-    def _heads(self, cell: Cell, question: str, settings: FrozenSettings) -> tuple[list[Head], float, str]:
+    def _heads(
+        self, cell: ExperimentCell, question: str, settings: FrozenSettings
+    ) -> tuple[list[Head], float, str]:
         """The head of a question, or one for the share of votes of each category; what knows nothing predicts; what was fitted."""
         labels = self.labels[cell.labels]
         at = cell.train[np.isfinite(labels.label(question)[cell.train])]
@@ -246,7 +256,13 @@ class FrozenFit:
         return [head], float(weight @ y / weight.sum()), words
 
     def _head(
-        self, cell: Cell, question: str, settings: FrozenSettings, at: Ints, y: Floats, weight: Floats
+        self,
+        cell: ExperimentCell,
+        question: str,
+        settings: FrozenSettings,
+        at: Ints,
+        y: Floats,
+        weight: Floats,
     ) -> tuple[Head, str]:
         columns, blocks = self._columns(question, settings)
         rows = Rows(
@@ -261,7 +277,7 @@ class FrozenFit:
         )
         kinds = settings.heads or self.recipe.kinds
         if settings.setting:
-            head = fit(kinds[0], View(rows), settings.setting)
+            head = fit(kinds[0], ScaledRows(rows), settings.setting)
             return head, f"{kinds[0]} {_words(settings.setting)}"
         groups = self.groups[at]
         if np.unique(groups).size < 2:
@@ -273,7 +289,7 @@ class FrozenFit:
         chosen = choose(rows, None if (systems < 0).any() else systems, kinds, groups)
         return chosen.head, f"{chosen.kind} {_words(chosen.setting)}"
 
-    def _columns(self, question: str, settings: FrozenSettings) -> tuple[Ints, list[Block]]:
+    def _columns(self, question: str, settings: FrozenSettings) -> tuple[Ints, list[EmbeddingBlock]]:
         """The columns that are used, and the blocks they make up."""
         blocks = self.blocks[self.embedding[question]]
         used = [
@@ -294,12 +310,12 @@ def _words(setting: Setting) -> str:
     return ", ".join(f"{part:g}" for part in setting)
 
 
-def _spread(pool: Pool, question: str) -> Floats:
-    targets: Sequence[Target] = pool.targets[question]
+def _spread(pool: StimulusPool, question: str) -> Floats:
+    targets: Sequence[LabelTarget] = pool.targets[question]
     return np.concatenate([np.full(target.label.size, target.spread) for target in targets])
 
 
-def _systems(pool: Pool) -> Ints:
+def _systems(pool: StimulusPool) -> Ints:
     names = [
         None if system is None else f"{at}\x1f{system}"
         for at, material in enumerate(pool.materials)

@@ -14,18 +14,24 @@ import numpy.typing as npt
 import polars as pl
 
 from heartfelt.errors import InputError, suggestion
-from heartfelt.training.experiments.cells import LEAST_ROWS, Cell, LabelSet
-from heartfelt.training.experiments.design import Condition, Removed, Scorer, outer_folds, shuffled_condition
-from heartfelt.training.experiments.results import Ahead, Curve
-from heartfelt.training.experiments.running import Plan, Setup, single_part
 from heartfelt.labels import LabelOptions, first_answers, labels
 from heartfelt.snapshot import Snapshot
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.learning_curve import LEAST_POINTS, SOURCE, fit_power_law
 from heartfelt.streams import stream
+from heartfelt.training.experiments.cells import LEAST_ROWS, ExperimentCell, LabelSet
+from heartfelt.training.experiments.design import (
+    ConditionScorer,
+    ExperimentCondition,
+    Removed,
+    outer_folds,
+    shuffled_condition,
+)
+from heartfelt.training.experiments.results import Ahead, Curve
+from heartfelt.training.experiments.running import ExperimentPlan, Setup, single_part
 from heartfelt.training.heads.fitting import Ints
-from heartfelt.training.heads.material import Material
-from heartfelt.training.heads.targets import CategoryTarget, Target, category_target_of, target_of
+from heartfelt.training.heads.material import TrainingStimuli
+from heartfelt.training.heads.targets import CategoryTarget, LabelTarget, category_target_of, target_of
 from heartfelt.wording import number, plural
 
 UNITS = {
@@ -42,7 +48,7 @@ _MOST_LEVELS = 6
 
 def plan_learning_curve(
     setup: Setup, unit: str = "stimuli", amounts: Sequence[float] = (), ahead: Sequence[float] = AHEAD
-) -> Plan:
+) -> ExperimentPlan:
     """Fit to growing amounts: percentages of the stimuli or raters, or numbers of ratings per stimulus."""
     part = single_part(setup, "learning-curve")
     if unit not in UNITS:
@@ -68,7 +74,7 @@ def plan_learning_curve(
         f"Scores for more data than there are come from {EXTRAPOLATION}: a power law ({SOURCE}) through the points. Its interval"
         " covers the choice of stimuli and the curve's parameters, not that the law may not hold."
     )
-    return Plan(
+    return ExperimentPlan(
         "learning-curve",
         about,
         tuple(conditions),
@@ -99,7 +105,9 @@ def _shares(amounts: Sequence[float], whole: int = 0) -> list[float]:
     return sorted({100.0, *(float(share) for share in amounts or usual)})
 
 
-def _by_stimuli(setup: Setup, part: str, shares: Sequence[float], removed: Removed) -> list[Condition]:
+def _by_stimuli(
+    setup: Setup, part: str, shares: Sequence[float], removed: Removed
+) -> list[ExperimentCondition]:
     rows = setup.pool.rows(part)
     parts: dict[tuple[int, int], tuple[Ints, Ints, Ints]] = {}
     for seed in setup.options.seeds:
@@ -112,10 +120,10 @@ def _by_stimuli(setup: Setup, part: str, shares: Sequence[float], removed: Remov
             parts[seed, fold] = (test, train, before)
     out = []
     for share in shares:
-        cells: dict[int, tuple[Cell, ...]] = {}
+        cells: dict[int, tuple[ExperimentCell, ...]] = {}
         for seed in setup.options.seeds:
             cells[seed] = tuple(
-                Cell(
+                ExperimentCell(
                     f"{share:g}% of the stimuli · seed {seed} · fold {fold + 1}",
                     _first(*own, setup, share),
                     own[0],
@@ -127,7 +135,9 @@ def _by_stimuli(setup: Setup, part: str, shares: Sequence[float], removed: Remov
         level = float(np.mean([cell.train.size for own in cells.values() for cell in own]))
         name = f"{share:g}% of the stimuli"
         last = f"{shares[-1]:g}% of the stimuli"
-        out.append(Condition(name, cells, part, part, level, reference="" if name == last else last))
+        out.append(
+            ExperimentCondition(name, cells, part, part, level, reference="" if name == last else last)
+        )
     return out
 
 
@@ -141,8 +151,8 @@ def _first(test: Ints, train: Ints, order: Ints, setup: Setup, share: float) -> 
 
 
 def _by_labels(
-    setup: Setup, part: str, unit: str, material: Material, amounts: Sequence[float], removed: Removed
-) -> tuple[list[Condition], dict[str, LabelSet]]:
+    setup: Setup, part: str, unit: str, material: TrainingStimuli, amounts: Sequence[float], removed: Removed
+) -> tuple[list[ExperimentCondition], dict[str, LabelSet]]:
     screened = material.panel.snapshot()
     ratings = screened.ratings.filter(
         pl.col("stimulus").is_in(list(material.stimuli)) & pl.col("rater").is_not_null()
@@ -176,11 +186,13 @@ def _by_labels(
                 [np.isfinite(sets[key].label(each)) for each in setup.pool.questions]
             )
             cells[seed] = tuple(
-                Cell(f"{key} · fold {fold + 1}", _labelled(train, known), test, seed, {}, key)
+                ExperimentCell(f"{key} · fold {fold + 1}", _labelled(train, known), test, seed, {}, key)
                 for fold, (train, test) in enumerate(_folded(setup, part, seed, removed))
             )
         level = float(np.mean(measured[name]))
-        conditions.append(Condition(name, cells, part, part, level, reference="" if name == last else last))
+        conditions.append(
+            ExperimentCondition(name, cells, part, part, level, reference="" if name == last else last)
+        )
     return conditions, sets
 
 
@@ -224,7 +236,7 @@ def _ranked(ratings: pl.DataFrame, unit: str, names: Sequence[str], seed: int) -
     return ratings.join(pairs, on=["stimulus", "rater"], how="left", maintain_order="left")
 
 
-def _labels(setup: Setup, material: Material, screened: Snapshot, ratings: pl.DataFrame) -> LabelSet:
+def _labels(setup: Setup, material: TrainingStimuli, screened: Snapshot, ratings: pl.DataFrame) -> LabelSet:
     """Labels of one rating or more, made and weighted as those of all ratings are."""
     fewer = Snapshot.build(
         screened.study,
@@ -238,7 +250,7 @@ def _labels(setup: Setup, material: Material, screened: Snapshot, ratings: pl.Da
     votes = first_answers(fewer)
     answers = votes.filter("known") if material.recipe.raters else None
 
-    def target(own: Target) -> Target:
+    def target(own: LabelTarget) -> LabelTarget:
         if isinstance(own, CategoryTarget):
             return category_target_of(own.question, own.embedding, fewer, material.stimuli, votes, tables, 1)
         return target_of(own.question, own.embedding, fewer, material.stimuli, table, tables, answers)
@@ -246,12 +258,14 @@ def _labels(setup: Setup, material: Material, screened: Snapshot, ratings: pl.Da
     return LabelSet({question: (target(own),) for question, (own,) in setup.pool.targets.items()})
 
 
-def _curves(scorer: Scorer, plan: Plan, ahead: Sequence[float]) -> tuple[Curve, ...]:
+def _curves(scorer: ConditionScorer, plan: ExperimentPlan, ahead: Sequence[float]) -> tuple[Curve, ...]:
     points = [condition for condition in plan.conditions if condition.level is not None]
     return tuple(_curve(scorer, points, question, ahead) for question in scorer.pool.questions)
 
 
-def _curve(scorer: Scorer, points: Sequence[Condition], question: str, ahead: Sequence[float]) -> Curve:
+def _curve(
+    scorer: ConditionScorer, points: Sequence[ExperimentCondition], question: str, ahead: Sequence[float]
+) -> Curve:
     repeats = [scorer.repeats(condition, question) for condition in points]
     amounts = [condition.level or 0.0 for condition in points]
     usable = [place for place, own in enumerate(repeats) if not own.why_undefined]

@@ -19,21 +19,21 @@ import numpy.typing as npt
 import polars as pl
 
 from heartfelt.errors import InputError, suggestion
-from heartfelt.training.experiments.cells import LabelSet
-from heartfelt.training.experiments.results import SourceFacts
 from heartfelt.files import inside
 from heartfelt.media.checks import sound_hash
 from heartfelt.media.duplicates import Bits, duplicate_groups
 from heartfelt.media.sound import read_samples
 from heartfelt.predictors.trained.embeddings import EMBEDDINGS
+from heartfelt.scoring.grouping import connected, first_of_group, near_duplicates
 from heartfelt.snapshot.stimulus_groups import FILE_NAME
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.noise_ceiling import ceiling
+from heartfelt.training.experiments.cells import LabelSet
+from heartfelt.training.experiments.results import SourceFacts
 from heartfelt.training.heads.evaluating import ceilings
 from heartfelt.training.heads.fitting import Floats, Ints
-from heartfelt.scoring.grouping import connected, first_of_group, near_duplicates
-from heartfelt.training.heads.material import Material, answers_of, picture_hashes
-from heartfelt.training.heads.targets import CategoryTarget, Target
+from heartfelt.training.heads.material import TrainingStimuli, answers_of, picture_hashes
+from heartfelt.training.heads.targets import CategoryTarget, LabelTarget
 from heartfelt.wording import listed
 
 LEAST_STIMULI = 20
@@ -43,10 +43,10 @@ LEAST_CLUSTERS = 10
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Pool:
+class StimulusPool:
     """All stimuli, with what decides which of them may be trained on."""
 
-    materials: tuple[Material, ...]
+    materials: tuple[TrainingStimuli, ...]
     """As gathered, in order: their stimuli one after the other are the rows."""
     parts: tuple[str, ...]
     part: Ints
@@ -58,7 +58,7 @@ class Pool:
     clusters: npt.NDArray[np.str_]
     """What intervals resample: cells of system and intent, else groups."""
     questions: tuple[str, ...]
-    targets: Mapping[str, tuple[Target, ...]]
+    targets: Mapping[str, tuple[LabelTarget, ...]]
     """By question, the target in each material, labels on the first's scale."""
     truth: Mapping[str, Floats]
     """What predictions are scored against; NaN where there is no label."""
@@ -101,13 +101,13 @@ class Pool:
 
 
 def pool_of(
-    named: Sequence[tuple[str, Material]],
+    named: Sequence[tuple[str, TrainingStimuli]],
     *,
     by: str = "",
     same: Mapping[str, str] | None = None,
     questions: Sequence[str] = (),
     raters: str = "screened",
-) -> Pool:
+) -> StimulusPool:
     """The stimuli of the sources as one pool."""
     names, materials = [name for name, _ in named], [material for _, material in named]
     common = _common_questions(names, materials, same or {}, questions)
@@ -141,7 +141,7 @@ def pool_of(
         for name, material in named
         if material.grouping.by and material.grouping.count == len(material.stimuli)
     ]
-    return Pool(
+    return StimulusPool(
         tuple(materials),
         tuple(parts),
         part.astype(np.int64),
@@ -160,7 +160,7 @@ def pool_of(
 
 
 def _common_questions(
-    names: Sequence[str], materials: Sequence[Material], same: Mapping[str, str], asked: Sequence[str]
+    names: Sequence[str], materials: Sequence[TrainingStimuli], same: Mapping[str, str], asked: Sequence[str]
 ) -> dict[str, list[str]]:
     """The questions all sources have, each with its own name in every source."""
     known = [{same.get(t.question, t.question): t.question for t in m.targets} for m in materials]
@@ -187,10 +187,10 @@ def _common_questions(
 
 
 def _on_one_scale(
-    names: Sequence[str], materials: Sequence[Material], questions: Mapping[str, Sequence[str]]
-) -> tuple[dict[str, tuple[Target, ...]], list[str]]:
+    names: Sequence[str], materials: Sequence[TrainingStimuli], questions: Mapping[str, Sequence[str]]
+) -> tuple[dict[str, tuple[LabelTarget, ...]], list[str]]:
     """Every question's targets, labels mapped onto the scale of the first source; and notes on what was mapped."""
-    out: dict[str, tuple[Target, ...]] = {}
+    out: dict[str, tuple[LabelTarget, ...]] = {}
     notes = []
     for question, own in questions.items():
         targets = [
@@ -221,7 +221,7 @@ def _on_one_scale(
     return out, notes
 
 
-def _check_categories(question: str, names: Sequence[str], targets: Sequence[Target]) -> None:
+def _check_categories(question: str, names: Sequence[str], targets: Sequence[LabelTarget]) -> None:
     """Refuse sources whose categories differ."""
     own = [target.scale.labels() if isinstance(target, CategoryTarget) else {} for target in targets]
     for name, labels in zip(names[1:], own[1:], strict=True):
@@ -236,7 +236,9 @@ def _check_categories(question: str, names: Sequence[str], targets: Sequence[Tar
             )
 
 
-def _mapped(target: Target, old: tuple[float, float], new: tuple[float, float], onto: Target) -> Target:
+def _mapped(
+    target: LabelTarget, old: tuple[float, float], new: tuple[float, float], onto: LabelTarget
+) -> LabelTarget:
     factor = (new[1] - new[0]) / (old[1] - old[0])
     columns = {
         name: new[0] + factor * (getattr(target, name) - old[0]) for name in ("label", "screened", "everyone")
@@ -247,7 +249,7 @@ def _mapped(target: Target, old: tuple[float, float], new: tuple[float, float], 
     return replace(target, scale=onto.scale, spread=target.spread * factor, answers=answers, **columns)
 
 
-def _split(name: str, material: Material, by: str) -> tuple[str | None, ...]:
+def _split(name: str, material: TrainingStimuli, by: str) -> tuple[str | None, ...]:
     """The column a source is split by, in the order of its stimuli."""
     if not by:
         return ()
@@ -261,7 +263,7 @@ def _split(name: str, material: Material, by: str) -> tuple[str | None, ...]:
 
 
 def _learnable(
-    split: Mapping[str, Material], questions: dict[str, list[str]], by: str
+    split: Mapping[str, TrainingStimuli], questions: dict[str, list[str]], by: str
 ) -> tuple[dict[str, list[str]], list[str]]:
     """The questions that can be learned in every part, and notes about the others; an error where none is left."""
     learnable, notes = dict(questions), []
@@ -293,7 +295,7 @@ def _check_sizes(parts: Sequence[str], part: Ints, by: str) -> None:
 
 
 def _clusters(
-    names: Sequence[str], materials: Sequence[Material], groups: Ints, part: Ints
+    names: Sequence[str], materials: Sequence[TrainingStimuli], groups: Ints, part: Ints
 ) -> npt.NDArray[np.str_]:
     """What is resampled: cells of system and intent where every part has enough of them, else groups."""
     cells = _units(names, materials, groups, by_cell=True)
@@ -302,7 +304,7 @@ def _clusters(
 
 
 def _units(
-    names: Sequence[str], materials: Sequence[Material], groups: Ints, *, by_cell: bool
+    names: Sequence[str], materials: Sequence[TrainingStimuli], groups: Ints, *, by_cell: bool
 ) -> npt.NDArray[np.str_]:
     out: list[str] = []
     for name, material in zip(names, materials, strict=True):
@@ -317,7 +319,7 @@ def _units(
     return np.array(out)
 
 
-def _ceiling(material: Material, target: Target, raters: str) -> Estimate:
+def _ceiling(material: TrainingStimuli, target: LabelTarget, raters: str) -> Estimate:
     """The ceiling of a part's labels; the target may be longer than the part, so that the part's own is used."""
     own = next(each for each in material.targets if each.question == target.question)
     if isinstance(own, CategoryTarget):
@@ -333,7 +335,7 @@ def _ceiling(material: Material, target: Target, raters: str) -> Estimate:
     return ceilings(material, own, raters)["overall"]
 
 
-def _facts(name: str, material: Material) -> SourceFacts:
+def _facts(name: str, material: TrainingStimuli) -> SourceFacts:
     counts = material.panel.counts
     return SourceFacts(
         name,
@@ -347,7 +349,7 @@ def _facts(name: str, material: Material) -> SourceFacts:
     )
 
 
-def _alike(materials: Sequence[Material]) -> Ints:
+def _alike(materials: Sequence[TrainingStimuli]) -> Ints:
     """A number for each row, the same for near-duplicates, within sources and across them."""
     offset, ties, offsets = 0, [], []
     hashes = [_fingerprints(material) for material in materials]
@@ -374,13 +376,13 @@ def _alike(materials: Sequence[Material]) -> Ints:
     return connected(offset, ties)
 
 
-def _stimuli(material: Material) -> pl.DataFrame:
+def _stimuli(material: TrainingStimuli) -> pl.DataFrame:
     """The table of the stimuli used, in their order."""
     order = pl.DataFrame({"stimulus": list(material.stimuli)})
     return order.join(material.snapshot.stimuli, on="stimulus", how="left", maintain_order="left")
 
 
-def _fingerprints(material: Material) -> Sequence[Bits | None]:
+def _fingerprints(material: TrainingStimuli) -> Sequence[Bits | None]:
     """Hashes of pictures; of sounds where no embedding tells which are nearly the same."""
     snapshot, facts = material.snapshot, _stimuli(material)
     root = snapshot.source.media_root
@@ -389,7 +391,7 @@ def _fingerprints(material: Material) -> Sequence[Bits | None]:
     return [sound_hash(*read_samples(inside(root, str(name), "stimuli"))) for name in facts["path"].to_list()]
 
 
-def _same_names(materials: Sequence[Material]) -> list[tuple[int, int]]:
+def _same_names(materials: Sequence[TrainingStimuli]) -> list[tuple[int, int]]:
     """Rows of several sources whose group has the same name in the same column, such as a prompt that two studies used.
 
     Bare numbers and file names name nothing beyond their own source.
@@ -407,7 +409,7 @@ def _same_names(materials: Sequence[Material]) -> list[tuple[int, int]]:
     ]
 
 
-def _close_across(first: Material, second: Material) -> list[tuple[int, int]]:
+def _close_across(first: TrainingStimuli, second: TrainingStimuli) -> list[tuple[int, int]]:
     name = first.recipe.embedding
     limit = EMBEDDINGS[name].near_duplicate if name else None
     if limit is None or name != second.recipe.embedding:

@@ -119,7 +119,7 @@ class Variant:
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
+class SweepSelection:
     """A sweep's two readings: what the search believed, and what is true of stimuli it never saw."""
 
     question: str
@@ -154,7 +154,7 @@ class Experiment(ShortRepr):
     rows: tuple[ScoreRow, ...]
     curves: tuple[Curve, ...] = field(default=(), metadata={"omit": True})
     tried: tuple[Variant, ...] = field(default=(), metadata={"omit": True})
-    selections: tuple[Selection, ...] = field(default=(), metadata={"omit": True})
+    selections: tuple[SweepSelection, ...] = field(default=(), metadata={"omit": True})
     notes: tuple[str, ...] = ()
     ledger: pl.DataFrame = field(default_factory=pl.DataFrame, metadata={"skip": True})
     """What was removed from training parts, and why."""

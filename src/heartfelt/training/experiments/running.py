@@ -10,16 +10,22 @@ from typing import Protocol
 
 from heartfelt import __version__
 from heartfelt.errors import InputError
-from heartfelt.training.experiments.cells import Cell, CellStore, Fit, complete, run_cells
-from heartfelt.training.experiments.design import Condition, ExperimentOptions, Removed, Scorer, all_cells
-from heartfelt.training.experiments.frozen import FrozenFit
-from heartfelt.training.experiments.pool import Pool, pool_of
-from heartfelt.training.experiments.results import Curve, Experiment, Selection, Variant
-from heartfelt.training.finetuning import gather_data, is_fine_tuning, recipe_named, settings_of
 from heartfelt.predictors.execution.engines import Engine
 from heartfelt.predictors.trained.feature_cache import FeatureCache
 from heartfelt.progress import Progress
 from heartfelt.snapshot import Snapshot
+from heartfelt.training.experiments.cells import CellModel, CellStore, ExperimentCell, complete, run_cells
+from heartfelt.training.experiments.design import (
+    ConditionScorer,
+    ExperimentCondition,
+    ExperimentOptions,
+    Removed,
+    all_cells,
+)
+from heartfelt.training.experiments.frozen import FrozenFit
+from heartfelt.training.experiments.pool import StimulusPool, pool_of
+from heartfelt.training.experiments.results import Curve, Experiment, SweepSelection, Variant
+from heartfelt.training.finetuning import gather_data, is_fine_tuning, recipe_named, settings_of
 from heartfelt.training.heads.material import RECIPES, gather
 
 
@@ -27,29 +33,29 @@ from heartfelt.training.heads.material import RECIPES, gather
 class Setup:
     """The stimuli of an experiment, and what they are fitted with."""
 
-    pool: Pool
-    fit: Fit
+    pool: StimulusPool
+    fit: CellModel
     options: ExperimentOptions
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Plan:
+class ExperimentPlan:
     """What an experiment will fit, and how it is to be read."""
 
     kind: str
     about: str
-    conditions: tuple[Condition, ...]
+    conditions: tuple[ExperimentCondition, ...]
     removed: Removed
     axis: str = ""
     mean_of: tuple[str, ...] = ()
     """The conditions next to which the mean of the training labels is shown."""
-    fit: Fit | None = None
+    fit: CellModel | None = None
     """What cells are fitted with, where it is not the setup's own."""
-    curves: Callable[[Scorer, Plan], tuple[Curve, ...]] | None = None
+    curves: Callable[[ConditionScorer, ExperimentPlan], tuple[Curve, ...]] | None = None
     notes: tuple[str, ...] = ()
 
     @property
-    def cells(self) -> list[Cell]:
+    def cells(self) -> list[ExperimentCell]:
         """All cells, in order."""
         return all_cells(self.conditions)
 
@@ -137,13 +143,18 @@ def store_of(setup: Setup, kind: str, folder: Path) -> CellStore:
 
 
 def run_plan(
-    setup: Setup, plan: Plan, folder: Path, *, engine: Engine | None = None, progress: Progress | None = None
+    setup: Setup,
+    plan: ExperimentPlan,
+    folder: Path,
+    *,
+    engine: Engine | None = None,
+    progress: Progress | None = None,
 ) -> Experiment:
     """Fit the cells that are missing in the folder, and score every condition."""
     fit, cells = plan.fit or setup.fit, plan.cells
     store = store_of(setup, plan.kind, folder)
     results = run_cells(cells, fit, store, fit.questions, engine=engine, progress=progress)
-    scorer = Scorer.of(setup.pool, setup.options, cells, results)
+    scorer = ConditionScorer.of(setup.pool, setup.options, cells, results)
     curves = plan.curves(scorer, plan) if plan.curves is not None else ()
     keys = len({result.key for result in results})
     return experiment_of(setup, plan, scorer, keys, curves=curves)
@@ -151,14 +162,14 @@ def run_plan(
 
 def experiment_of(
     setup: Setup,
-    plan: Plan,
-    scorer: Scorer,
+    plan: ExperimentPlan,
+    scorer: ConditionScorer,
     cells: int,
     *,
     variants: int = 0,
     curves: tuple[Curve, ...] = (),
     tried: tuple[Variant, ...] = (),
-    selections: tuple[Selection, ...] = (),
+    selections: tuple[SweepSelection, ...] = (),
 ) -> Experiment:
     """The result of a plan whose cells have been fitted."""
     known = {condition.name: condition for condition in plan.conditions}
@@ -190,7 +201,7 @@ def experiment_of(
     )
 
 
-def expected_seconds(setup: Setup, plan: Planned, folder: Path) -> tuple[float, int] | None:
+def expected_seconds(setup: Setup, plan: ExperimentKind, folder: Path) -> tuple[float, int] | None:
     """How long a fit takes, and how many fits say so: those of the folder, else one of a frozen recipe that is timed now.
 
     None for a recipe that trains whole models before any fit is finished. Nothing is written.
@@ -216,7 +227,7 @@ class PlannedCell:
     complete: bool
 
 
-class Planned(Protocol):
+class ExperimentKind(Protocol):
     """A plan whose cells can be listed before anything is fitted."""
 
     @property
@@ -224,15 +235,15 @@ class Planned(Protocol):
         """The kind of experiment."""
 
     @property
-    def fit(self) -> Fit | None:
+    def fit(self) -> CellModel | None:
         """What cells are fitted with, where it is not the setup's own."""
 
     @property
-    def cells(self) -> list[Cell]:
+    def cells(self) -> list[ExperimentCell]:
         """The cells known in advance."""
 
 
-def listed_cells(setup: Setup, plan: Planned, folder: Path) -> list[PlannedCell]:
+def listed_cells(setup: Setup, plan: ExperimentKind, folder: Path) -> list[PlannedCell]:
     """The cells of a plan, and which of them are complete; nothing is fitted or written."""
     fit, cells = plan.fit or setup.fit, plan.cells
     store = store_of(setup, plan.kind, folder)

@@ -17,15 +17,22 @@ from typing import ClassVar
 import numpy as np
 
 from heartfelt.errors import InputError
-from heartfelt.training.experiments.cells import Cell, CellResult, run_cells
-from heartfelt.training.experiments.design import Condition, Removed, Scorer, crossed, outer_folds, shuffled_condition
-from heartfelt.training.experiments.results import Experiment, Selection, Variant
-from heartfelt.training.experiments.running import Plan, Setup, experiment_of, single_part, store_of
 from heartfelt.predictors.execution.engines import Engine
 from heartfelt.progress import Progress
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.repeated import Repeats
 from heartfelt.streams import stream
+from heartfelt.training.experiments.cells import CellResult, ExperimentCell, run_cells
+from heartfelt.training.experiments.design import (
+    ConditionScorer,
+    ExperimentCondition,
+    Removed,
+    crossed,
+    outer_folds,
+    shuffled_condition,
+)
+from heartfelt.training.experiments.results import Experiment, SweepSelection, Variant
+from heartfelt.training.experiments.running import ExperimentPlan, Setup, experiment_of, single_part, store_of
 from heartfelt.training.heads.fitting import Ints
 
 CHOSEN, OWN = "chosen on validation folds", "the recipe's own settings"
@@ -37,23 +44,23 @@ _OVERLAP = "inner folds of different outer folds share stimuli"
 class SweepPlan:
     """A search: its variants, the outer training parts and the inner cells of each."""
 
-    plan: Plan
+    plan: ExperimentPlan
     variants: tuple[Mapping[str, str], ...]
     outer: tuple[tuple[int, int, Ints, Ints], ...]
     """Seed, fold, training rows and test rows."""
-    inner: Mapping[tuple[int, int, int], tuple[Cell, ...]]
+    inner: Mapping[tuple[int, int, int], tuple[ExperimentCell, ...]]
     """By seed, fold and variant."""
 
     kind: ClassVar[str] = "sweep"
     fit: ClassVar[None] = None
 
     @property
-    def inner_cells(self) -> list[Cell]:
+    def inner_cells(self) -> list[ExperimentCell]:
         """All inner cells, in order."""
         return [cell for cells in self.inner.values() for cell in cells]
 
     @property
-    def cells(self) -> list[Cell]:
+    def cells(self) -> list[ExperimentCell]:
         """The cells that do not depend on what is chosen."""
         return [*self.inner_cells, *self.plan.cells]
 
@@ -94,7 +101,7 @@ def plan_sweep(
         setup.fit.check(settings)
     removed = Removed(pool)
     rows, outer = pool.rows(part), []
-    cells: dict[tuple[int, int, int], tuple[Cell, ...]] = {}
+    cells: dict[tuple[int, int, int], tuple[ExperimentCell, ...]] = {}
     for seed in options.seeds:
         for fold, test in enumerate(outer_folds(pool, rows, options.folds, seed)):
             train = removed.clean(np.setdiff1d(rows, test), test)
@@ -103,7 +110,7 @@ def plan_sweep(
             for place, settings in enumerate(variants):
                 start = f"{variant_name(settings)} · seed {seed} · fold {fold + 1}"
                 cells[seed, fold, place] = tuple(
-                    Cell(
+                    ExperimentCell(
                         f"{start} · inner fold {number + 1}",
                         removed.clean(np.setdiff1d(train, part_of), part_of),
                         part_of,
@@ -113,14 +120,14 @@ def plan_sweep(
                     for number, part_of in enumerate(validation)
                 )
     conditions = (
-        Condition(OWN, crossed(pool, part, options, removed, OWN), part, part),
+        ExperimentCondition(OWN, crossed(pool, part, options, removed, OWN), part, part),
         shuffled_condition(pool, part, options, removed),
     )
     about = (
         f"{len(variants)} variants were compared on {inner} inner folds of every outer training part; the best was fitted to"
         " that part and predicts stimuli that had no part in the choice."
     )
-    plan = Plan("sweep", about, conditions, removed, mean_of=(OWN,))
+    plan = ExperimentPlan("sweep", about, conditions, removed, mean_of=(OWN,))
     return SweepPlan(plan, tuple(variants), tuple(outer), cells)
 
 
@@ -135,7 +142,7 @@ def run_sweep(
     """Fit the inner cells, choose, fit the chosen variants, and score both readings."""
     store, questions = store_of(setup, "sweep", folder), setup.fit.questions
 
-    def run(cells: Sequence[Cell]) -> list[CellResult]:
+    def run(cells: Sequence[ExperimentCell]) -> list[CellResult]:
         return run_cells(cells, setup.fit, store, questions, engine=engine, progress=progress)
 
     inner = dict(zip(map(id, sweep.inner_cells), run(sweep.inner_cells), strict=True))
@@ -151,19 +158,21 @@ def run_sweep(
         for seed, fold, _, _ in sweep.outer
         for question in questions
     }
-    wanted: dict[tuple[int, int, int], Cell] = {}
+    wanted: dict[tuple[int, int, int], ExperimentCell] = {}
     for seed, fold, train, test in sweep.outer:
         for at in sorted({choice[seed, fold, question] for question in questions}):
             name = f"{variant_name(sweep.variants[at])} · seed {seed} · fold {fold + 1}"
-            wanted[seed, fold, at] = Cell(name, train, test, seed, sweep.variants[at])
+            wanted[seed, fold, at] = ExperimentCell(name, train, test, seed, sweep.variants[at])
     others = sweep.plan.cells
     fitted = run([*wanted.values(), *others])
     results = dict(zip(wanted, fitted, strict=False))
     condition, combined = _combined(setup, sweep, choice, results)
     conditions = (condition, *sweep.plan.conditions)
-    plan = Plan("sweep", sweep.plan.about, conditions, sweep.plan.removed, mean_of=sweep.plan.mean_of)
+    plan = ExperimentPlan(
+        "sweep", sweep.plan.about, conditions, sweep.plan.removed, mean_of=sweep.plan.mean_of
+    )
     known = {id(cell): result for cell, result in zip(others, fitted[len(wanted) :], strict=True)}
-    scorer = Scorer(setup.pool, setup.options, {**known, **combined})
+    scorer = ConditionScorer(setup.pool, setup.options, {**known, **combined})
     keys = {result.key for result in [*inner.values(), *fitted]}
     return experiment_of(
         setup,
@@ -179,7 +188,7 @@ def run_sweep(
 
 
 def _inner_score(
-    setup: Setup, cells: Sequence[Cell], results: Mapping[int, CellResult], question: str
+    setup: Setup, cells: Sequence[ExperimentCell], results: Mapping[int, CellResult], question: str
 ) -> float:
     """The correlation, or accuracy, over the validation parts of one outer training part; NaN where it is undefined."""
     metric = setup.pool.metric(question)
@@ -202,12 +211,12 @@ def _combined(
     sweep: SweepPlan,
     choice: Mapping[tuple[int, int, str], int],
     results: Mapping[tuple[int, int, int], CellResult],
-) -> tuple[Condition, dict[int, CellResult]]:
+) -> tuple[ExperimentCondition, dict[int, CellResult]]:
     """The condition of the chosen variants: of each question the predictions of the variant chosen for it."""
-    cells: dict[int, list[Cell]] = {}
+    cells: dict[int, list[ExperimentCell]] = {}
     out: dict[int, CellResult] = {}
     for seed, fold, train, test in sweep.outer:
-        cell = Cell(f"{CHOSEN} · seed {seed} · fold {fold + 1}", train, test, seed)
+        cell = ExperimentCell(f"{CHOSEN} · seed {seed} · fold {fold + 1}", train, test, seed)
         own = {
             question: results[seed, fold, choice[seed, fold, question]] for question in setup.fit.questions
         }
@@ -221,7 +230,7 @@ def _combined(
         cells.setdefault(seed, []).append(cell)
     part = setup.pool.parts[0]
     whole = {seed: tuple(own) for seed, own in cells.items()}
-    return Condition(CHOSEN, whole, part, part, reference=OWN), out
+    return ExperimentCondition(CHOSEN, whole, part, part, reference=OWN), out
 
 
 def _tried(
@@ -251,12 +260,12 @@ def _mean(values: Sequence[float]) -> Estimate:
 
 def _selection(
     sweep: SweepPlan,
-    scorer: Scorer,
-    condition: Condition,
+    scorer: ConditionScorer,
+    condition: ExperimentCondition,
     question: str,
     scores: Mapping[tuple[tuple[int, int, int], str], float],
     choice: Mapping[tuple[int, int, str], int],
-) -> Selection:
+) -> SweepSelection:
     best = [scores[(seed, fold, choice[seed, fold, question]), question] for seed, fold, _, _ in sweep.outer]
     inner = _mean(best)
     outer = next(row for row in scorer.rows([condition]) if row.question == question).score
@@ -265,4 +274,4 @@ def _selection(
     else:
         gap = inner.value - outer.value
         optimism = Estimate(gap, method="inner best minus outer").without_interval(_OVERLAP)
-    return Selection(question, len(sweep.variants), inner, outer, optimism)
+    return SweepSelection(question, len(sweep.variants), inner, outer, optimism)

@@ -1,15 +1,15 @@
-from .data import Target, TrainingData, gather_data
+from .data import FineTuneTarget, TrainingData, gather_data
 from .recipe import (
     FINE_TUNE_RECIPES,
     FineTuneRecipe,
-    Settings,
+    FineTuneSettings,
     is_fine_tuning,
     recipe_named,
     recipe_names,
     settings_of,
 )
 from .running import FineTuned, FineTuneOptions, fine_tune
-from .task import Batch, Example, OnnxExport, Output, Task, Tensors
+from .task import Batch, Example, FineTuneTask, OnnxExport, QuestionOutput, Tensors
 
 __all__ = [
     "FINE_TUNE_RECIPES",
@@ -17,12 +17,12 @@ __all__ = [
     "Example",
     "FineTuneOptions",
     "FineTuneRecipe",
+    "FineTuneSettings",
+    "FineTuneTarget",
+    "FineTuneTask",
     "FineTuned",
     "OnnxExport",
-    "Output",
-    "Settings",
-    "Target",
-    "Task",
+    "QuestionOutput",
     "Tensors",
     "TrainingData",
     "fine_tune",

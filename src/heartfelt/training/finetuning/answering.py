@@ -10,13 +10,13 @@ import numpy as np
 import numpy.typing as npt
 
 from heartfelt.training.finetuning.batches import EvaluationItems, loader
-from heartfelt.training.finetuning.task import Example, Task
+from heartfelt.training.finetuning.task import Example, FineTuneTask
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 
 
 def answer(
-    task: Task, model: Any, items: EvaluationItems, device: Any, size: int, workers: int = 0
+    task: FineTuneTask, model: Any, items: EvaluationItems, device: Any, size: int, workers: int = 0
 ) -> tuple[dict[str, Floats], float]:
     """Answers to every question in the order of the items, each the mean over its views; and the mean loss (NaN without labels)."""
     import torch
@@ -40,7 +40,7 @@ def answer(
     return means, losses / weights if weights else math.nan
 
 
-def answers_for(task: Task, examples: Sequence[Example], *, size: int = 16) -> dict[str, Floats]:
+def answers_for(task: FineTuneTask, examples: Sequence[Example], *, size: int = 16) -> dict[str, Floats]:
     """What a trained task answers for files that have no labels."""
     import torch
 

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from heartfelt.training.finetuning.task import Batch, Example, Task, Tensors
 from heartfelt.stats.triples import Ints
 from heartfelt.streams import stream
+from heartfelt.training.finetuning.task import Batch, Example, FineTuneTask, Tensors
 
 if TYPE_CHECKING:
     from heartfelt.training.finetuning.data import TrainingData
@@ -26,7 +26,7 @@ _MOST_WORKERS = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class TrainingStep:
     """One step of the optimiser: which stimuli this process computes, in pieces that fit the memory."""
 
     number: int
@@ -41,7 +41,7 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Plan:
+class BatchSchedule:
     """Every step of a training run."""
 
     places: Ints
@@ -61,7 +61,7 @@ class Plan:
         """Steps in all."""
         return self.per_epoch * self.epochs
 
-    def steps(self, start: int, pieces: int) -> Iterator[Step]:
+    def steps(self, start: int, pieces: int) -> Iterator[TrainingStep]:
         """The steps from ``start``, each in up to so many pieces."""
         order, epoch_of_order = self.places, -1
         for number in range(start, self.total):
@@ -80,13 +80,13 @@ class Plan:
             size = max(1, -(-own.size // pieces))
             keys = [(epoch, int(place)) for place in own]
             cut = tuple(tuple(keys[first : first + size]) for first in range(0, len(keys), size))
-            yield Step(number, epoch, cut, at + 1 == self.per_epoch)
+            yield TrainingStep(number, epoch, cut, at + 1 == self.per_epoch)
 
 
 class TrainingItems:
     """Samples by epoch and place: what a data loader reads in its processes."""
 
-    def __init__(self, task: Task, data: TrainingData) -> None:
+    def __init__(self, task: FineTuneTask, data: TrainingData) -> None:
         self.task, self.data = task, data
 
     def __getitem__(self, key: Key) -> tuple[Tensors, int]:
@@ -105,7 +105,7 @@ class EvaluationItems:
 
     def __init__(
         self,
-        task: Task,
+        task: FineTuneTask,
         examples: Sequence[Example],
         data: TrainingData | None = None,
         places: Ints | None = None,
@@ -127,7 +127,9 @@ class EvaluationItems:
         return batch_of(self.task, self.data, samples, [int(self.places[at]) for at in owners]), owners
 
 
-def batch_of(task: Task, data: TrainingData, samples: Sequence[Tensors], places: Sequence[int]) -> Batch:
+def batch_of(
+    task: FineTuneTask, data: TrainingData, samples: Sequence[Tensors], places: Sequence[int]
+) -> Batch:
     """Samples as a batch with the labels and weights of their stimuli."""
     import torch
 

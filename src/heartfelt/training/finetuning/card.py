@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from heartfelt.training.finetuning.folder import ModelFacts, PartScore
-from heartfelt.training.finetuning.task import Output
 from heartfelt.predictors.trained.folder import ADAPTER
 from heartfelt.serialization import dumps
 from heartfelt.stats.estimate import Estimate
+from heartfelt.training.finetuning.folder import ModelFacts, PartScore
+from heartfelt.training.finetuning.task import QuestionOutput
 from heartfelt.training.model_card import LIMITS, METRICS, CardScore, header, licence_lines
 from heartfelt.wording import MISSING, interval, number
 
@@ -99,7 +99,7 @@ def card_scores(facts: ModelFacts) -> list[CardScore]:
     ]
 
 
-def _answer_words(output: Output) -> str:
+def _answer_words(output: QuestionOutput) -> str:
     if output.categories:
         return f"probabilities of {', '.join(output.categories)}"
     return (

@@ -17,19 +17,19 @@ import numpy as np
 import polars as pl
 
 from heartfelt.errors import InputError, as_option, suggestion
-from heartfelt.training.finetuning.parts import Fold, Parts, parts_of
-from heartfelt.training.finetuning.recipe import FineTuneRecipe, Settings
-from heartfelt.training.finetuning.source import GatheredSource, LedgerRows, gather_source, labels_of_raters
-from heartfelt.training.finetuning.task import Example, Output
 from heartfelt.labels import first_answers
 from heartfelt.progress import Progress
+from heartfelt.scoring.grouping import AUTO, StimulusGrouping, grouping_of, near_duplicates
 from heartfelt.screening import Panel
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.snapshot import SPLIT, published_parts
 from heartfelt.study import Scale, Study
 from heartfelt.tables import LEDGER
+from heartfelt.training.finetuning.parts import Fold, TrainingParts, parts_of
+from heartfelt.training.finetuning.recipe import FineTuneRecipe, FineTuneSettings
+from heartfelt.training.finetuning.source import GatheredSource, LedgerRows, gather_source, labels_of_raters
+from heartfelt.training.finetuning.task import Example, QuestionOutput
 from heartfelt.training.heads.fitting import Floats
-from heartfelt.scoring.grouping import AUTO, Grouping, grouping_of, near_duplicates
 from heartfelt.training.heads.label_checks import (
     LEAST_STIMULI,
     STAGE,
@@ -51,10 +51,10 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Target:
+class FineTuneTarget:
     """The labels of one question, in the order of the stimuli."""
 
-    output: Output
+    output: QuestionOutput
     values: Floats
     """A number per stimulus, or a row of shares per stimulus; 0 where there is no label."""
     weight: Floats
@@ -75,9 +75,9 @@ class TrainingData:
     examples: tuple[Example, ...]
     origin: Ints
     """The source of each stimulus, by its place among the sources."""
-    targets: tuple[Target, ...]
-    grouping: Grouping
-    parts: Parts
+    targets: tuple[FineTuneTarget, ...]
+    grouping: StimulusGrouping
+    parts: TrainingParts
     ledger: pl.DataFrame
     seed: int
     notes: tuple[str, ...] = ()
@@ -101,7 +101,7 @@ class TrainingData:
         return self.ledger.filter(pl.col("question").is_null()).height
 
     @property
-    def outputs(self) -> tuple[Output, ...]:
+    def outputs(self) -> tuple[QuestionOutput, ...]:
         """What a model of these data answers."""
         return tuple(target.output for target in self.targets)
 
@@ -118,7 +118,7 @@ class TrainingData:
 def gather_data(
     sources: Sequence[Snapshot],
     recipe: FineTuneRecipe,
-    settings: Settings,
+    settings: FineTuneSettings,
     *,
     policy: str = "default",
     group: str = AUTO,
@@ -133,7 +133,7 @@ def gather_data(
 def gather_folds(
     sources: Sequence[Snapshot],
     recipe: FineTuneRecipe,
-    settings: Settings,
+    settings: FineTuneSettings,
     count: int,
     *,
     policy: str = "default",
@@ -153,7 +153,7 @@ def gather_folds(
 def _gather_all(
     sources: Sequence[Snapshot],
     recipe: FineTuneRecipe,
-    settings: Settings,
+    settings: FineTuneSettings,
     policy: str,
     group: str,
     published: bool,
@@ -284,7 +284,7 @@ def _checked(
     return learnable, [*notes, *words], [*rows, *refused]
 
 
-def _target(study: Study, name: str, value: Floats, weight: Floats, train: Ints) -> Target:
+def _target(study: Study, name: str, value: Floats, weight: Floats, train: Ints) -> FineTuneTarget:
     """The labels of a question, with what is known of those of the training part."""
     known = value[train][weight[train] > 0]
     if not known.size:
@@ -299,10 +299,12 @@ def _target(study: Study, name: str, value: Floats, weight: Floats, train: Ints)
             "Use another --group or seed, add stimuli with other labels, or train on other questions: --set questions=NAME.",
         )
     shows = "prompt" in study.question(name).shows
-    return Target(Output.of(name, study.scale_of(name), flat, shows_prompt=shows), value, weight)
+    return FineTuneTarget(
+        QuestionOutput.of(name, study.scale_of(name), flat, shows_prompt=shows), value, weight
+    )
 
 
-def _questions(sources: Sequence[Snapshot], recipe: FineTuneRecipe, settings: Settings) -> list[str]:
+def _questions(sources: Sequence[Snapshot], recipe: FineTuneRecipe, settings: FineTuneSettings) -> list[str]:
     """The questions trained on: those of the settings, the recipe's own where the study has them, or all that raters answer."""
     study = sources[0].study
     fitting = {"audio": ("audio", "speech")}.get(recipe.media, (recipe.media,))

@@ -15,18 +15,25 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from heartfelt.errors import InputError
-from heartfelt.training.finetuning.answering import Floats, answer
-from heartfelt.training.finetuning.batches import EvaluationItems, Plan, Step, TrainingItems, loader, worker_count
-from heartfelt.training.finetuning.checkpoints import Checkpoints
-from heartfelt.training.finetuning.task import Task
 from heartfelt.predictors.weights.devices import checked_device
 from heartfelt.progress import Progress
 from heartfelt.stats.triples import Ints
 from heartfelt.streams import derived_seed
+from heartfelt.training.finetuning.answering import Floats, answer
+from heartfelt.training.finetuning.batches import (
+    BatchSchedule,
+    EvaluationItems,
+    TrainingItems,
+    TrainingStep,
+    loader,
+    worker_count,
+)
+from heartfelt.training.finetuning.checkpoints import Checkpoints
+from heartfelt.training.finetuning.task import FineTuneTask
 
 if TYPE_CHECKING:
     from heartfelt.training.finetuning.data import TrainingData
-    from heartfelt.training.finetuning.recipe import Settings
+    from heartfelt.training.finetuning.recipe import FineTuneSettings
 
 _CHECK_EVERY = 20
 """On a GPU, losses are looked at this often: each look waits for the GPU."""
@@ -46,7 +53,7 @@ class Epoch:
 
 
 @dataclass(frozen=True, slots=True)
-class Fitted:
+class TrainingResult:
     """How training went."""
 
     history: tuple[Epoch, ...]
@@ -76,7 +83,7 @@ class _State:
     notes: list[str] = field(default_factory=list)
 
 
-def accelerator_of(settings: Settings) -> Any:
+def accelerator_of(settings: FineTuneSettings) -> Any:
     """Accelerate for a device and precision."""
     import torch
     from accelerate import Accelerator, DistributedDataParallelKwargs
@@ -95,14 +102,14 @@ def accelerator_of(settings: Settings) -> Any:
     return Accelerator(cpu=not gpu, mixed_precision=precision, kwargs_handlers=[unused])
 
 
-class Engine:
+class TrainingLoop:
     """One training run of one task."""
 
     def __init__(
         self,
-        task: Task,
+        task: FineTuneTask,
         data: TrainingData,
-        settings: Settings,
+        settings: FineTuneSettings,
         *,
         checkpoints: Checkpoints | None = None,
         progress: Progress | None = None,
@@ -116,12 +123,14 @@ class Engine:
         self._evaluation_size = max(1, settings.batch // settings.accumulate)
         self._loaders: dict[bytes, Any] = {}
 
-    def fit(self) -> Fitted:
+    def fit(self) -> TrainingResult:
         """Train until the validation loss stops falling; the module then has the best weights."""
         started = time.monotonic()
         accelerator, settings = self.accelerator, self.settings
         rank, world = accelerator.process_index, accelerator.num_processes
-        plan = Plan(self.data.parts.train, settings.batch, settings.epochs, self.data.seed, rank, world)
+        plan = BatchSchedule(
+            self.data.parts.train, settings.batch, settings.epochs, self.data.seed, rank, world
+        )
         self.task.prepare(self.data.examples, accelerator.device, self.progress)
         trained = sum(p.numel() for p in self.task.module.parameters() if p.requires_grad)
         if not trained:
@@ -141,7 +150,7 @@ class Engine:
             self.task.module.load_state_dict(self.checkpoints.best(state.best_step))
         else:
             self.task.module.load_state_dict(self._best)
-        return Fitted(
+        return TrainingResult(
             tuple(state.history),
             state.best_epoch,
             state.step,
@@ -159,7 +168,7 @@ class Engine:
         count = self.accelerator.num_processes
         return f"{count} x {name}" if count > 1 else name
 
-    def _run(self, plan: Plan, model: Any, optimizer: Any, schedule: Any, state: _State) -> _State:
+    def _run(self, plan: BatchSchedule, model: Any, optimizer: Any, schedule: Any, state: _State) -> _State:
         """Steps until the end, or until a batch must be computed in more pieces."""
         import torch
         from accelerate.utils.memory import should_reduce_batch_size
@@ -200,7 +209,7 @@ class Engine:
                 self._checkpoint(model, optimizer, schedule, state)
         return state
 
-    def _gradients(self, step: Step, ready: Iterator[Any], model: Any) -> Any:
+    def _gradients(self, step: TrainingStep, ready: Iterator[Any], model: Any) -> Any:
         """Forward and backward over the pieces of a step; the loss, not yet waited for."""
         accelerator, total = self.accelerator, 0.0
         for place, _ in enumerate(step.pieces, 1):
@@ -243,7 +252,7 @@ class Engine:
             " (--set clip_gradients=1), or --set precision=no; and check the labels and media.",
         )
 
-    def _halve(self, state: _State, step: Step, error: RuntimeError) -> None:
+    def _halve(self, state: _State, step: TrainingStep, error: RuntimeError) -> None:
         """Twice as many pieces; an error where a piece is a single stimulus already."""
         largest = max(len(piece) for piece in step.pieces)
         if largest == 1 or self.accelerator.num_processes > 1:
@@ -265,7 +274,13 @@ class Engine:
             torch.cuda.empty_cache()
 
     def _end_epoch(
-        self, step: Step, plan: Plan, model: Any, optimizer: Any, schedule: Any, state: _State
+        self,
+        step: TrainingStep,
+        plan: BatchSchedule,
+        model: Any,
+        optimizer: Any,
+        schedule: Any,
+        state: _State,
     ) -> None:
         answers, loss = self.answer_parts(model, self.data.parts.validation)
         rate = float(optimizer.param_groups[0]["lr"])

@@ -18,12 +18,8 @@ import numpy as np
 
 from heartfelt.errors import DamagedError, HeartfeltError, InputError
 from heartfelt.files import whole_file
-from heartfelt.training.finetuning.answering import answers_for
-from heartfelt.training.finetuning.engine import Fitted
-from heartfelt.training.finetuning.recipe import FineTuneRecipe, recipe_named
-from heartfelt.training.finetuning.task import Example, Output, Task
-from heartfelt.predictors.trained.finetuned import MODEL_LOADERS, Answered, ErrorInterval, damaged
 from heartfelt.predictors.predictor import Case
+from heartfelt.predictors.trained.finetuned import MODEL_LOADERS, Answered, ErrorInterval, damaged
 from heartfelt.predictors.trained.folder import (
     FINE_TUNED,
     ONNX,
@@ -35,6 +31,10 @@ from heartfelt.predictors.trained.layout1 import TRAINED_ON, upgraded
 from heartfelt.serialization import from_json, read_json
 from heartfelt.snapshot import Snapshot
 from heartfelt.stats.estimate import Estimate
+from heartfelt.training.finetuning.answering import answers_for
+from heartfelt.training.finetuning.engine import TrainingResult
+from heartfelt.training.finetuning.recipe import FineTuneRecipe, recipe_named
+from heartfelt.training.finetuning.task import Example, FineTuneTask, QuestionOutput
 from heartfelt.training.heads.fitting import Floats
 
 _ONNX_TOLERANCE = 1e-3
@@ -60,7 +60,7 @@ class ModelFacts:
 
     core: ModelCore = field(metadata={"flatten": True})
     settings: Mapping[str, Any]
-    outputs: tuple[Output, ...]
+    outputs: tuple[QuestionOutput, ...]
     policy: str
     stimuli: Mapping[str, int]
     """How many stimuli each part has."""
@@ -69,7 +69,7 @@ class ModelFacts:
     grouping: str
     split: str
     seed: int
-    fitted: Fitted
+    fitted: TrainingResult
     scores: tuple[PartScore, ...]
     credit: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
@@ -79,7 +79,7 @@ class ModelFacts:
     """By question answered with numbers, how far predictions were off on stimuli that were not trained on."""
 
 
-def save_weights(task: Task, path: Path) -> None:
+def save_weights(task: FineTuneTask, path: Path) -> None:
     """Write a module's weights, each tensor once."""
     from safetensors.torch import save
 
@@ -88,7 +88,7 @@ def save_weights(task: Task, path: Path) -> None:
         out.write(save(own, metadata={"format": "pt"}))
 
 
-def write_model_files(task: Task, folder: Path) -> tuple[dict[str, str], str]:
+def write_model_files(task: FineTuneTask, folder: Path) -> tuple[dict[str, str], str]:
     """Write weights, preprocessing and ONNX; the hashes of the files, and why there is no ONNX."""
     save_weights(task, folder / task.weights_file)
     task.save(folder)
@@ -100,7 +100,7 @@ def write_model_files(task: Task, folder: Path) -> tuple[dict[str, str], str]:
     return hashes, why
 
 
-def _export(task: Task, path: Path) -> str:
+def _export(task: FineTuneTask, path: Path) -> str:
     """Write model.onnx and compare its answers with the module's; why there is none, or nothing."""
     import torch
 
@@ -166,7 +166,9 @@ def _export(task: Task, path: Path) -> str:
 class LoadedModel:
     """A fine-tuned model, read from its folder: the predictor ``trained:DIR`` asks it."""
 
-    def __init__(self, folder: Path, facts: ModelFacts, task: Task, trained_on: Sequence[str]) -> None:
+    def __init__(
+        self, folder: Path, facts: ModelFacts, task: FineTuneTask, trained_on: Sequence[str]
+    ) -> None:
         self.folder, self.facts, self.task = folder, facts, task
         self.name, self.version = facts.core.name, f"heartfelt {facts.core.heartfelt}"
         self.hash = facts.core.weights_hash

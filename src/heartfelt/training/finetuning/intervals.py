@@ -13,9 +13,9 @@ import math
 import numpy as np
 import polars as pl
 
+from heartfelt.predictors.trained.finetuned import ErrorInterval
 from heartfelt.training.finetuning.data import TrainingData
 from heartfelt.training.finetuning.parts import VALIDATION
-from heartfelt.predictors.trained.finetuned import ErrorInterval
 from heartfelt.training.heads.calibrating import conformal
 
 CONFIDENCE = 0.9

@@ -17,8 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from heartfelt.errors import InputError, suggestion
+from heartfelt.scoring.grouping import StimulusGrouping
 from heartfelt.training.heads.fitting import Ints, folds
-from heartfelt.scoring.grouping import Grouping
 from heartfelt.training.heads.material import TRAIN
 from heartfelt.wording import plural
 
@@ -28,7 +28,7 @@ _Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Parts:
+class TrainingParts:
     """Places of the stimuli of each part, and how they were chosen."""
 
     train: Ints
@@ -64,7 +64,7 @@ class Fold:
 
 
 def parts_of(
-    grouping: Grouping,
+    grouping: StimulusGrouping,
     copies: Ints,
     *,
     systems: Sequence[str | None],
@@ -75,7 +75,7 @@ def parts_of(
     rare: Sequence[int] = (),
     fold: Fold | None = None,
     seed: int = 0,
-) -> Parts:
+) -> TrainingParts:
     """The parts of stimuli in their order.
 
     ``copies`` has the same number for near-duplicates; ``rare`` are places whose category no other stimulus has, which can only be
@@ -131,7 +131,7 @@ def parts_of(
         rest &= ~stop
         words += f" Training stopped by a random part of the rest by {unit}."
     _take_out_copies(copies, stop, rest, "the validation part", dropped)
-    made = Parts(
+    made = TrainingParts(
         np.flatnonzero(rest),
         np.flatnonzero(stop),
         {name: np.flatnonzero(mask) for name, mask in tested.items()},

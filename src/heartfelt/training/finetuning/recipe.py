@@ -1,6 +1,6 @@
 """What a fine-tuning recipe is: settings, and a task that the engine trains.
 
-A recipe turns data into a :class:`Task`: a PyTorch module with everything around it that belongs to the problem (how a stimulus
+A recipe turns data into a :class:`FineTuneTask`: a PyTorch module with everything around it that belongs to the problem (how a stimulus
 becomes tensors, the loss, the optimiser, what the outputs mean). The engine does the rest, the same for every recipe: order,
 batches, precision, accumulation, checkpoints, early stopping, scores, the model's folder. The same task object answers for
 the trained model, so that training and prediction cannot prepare stimuli differently.
@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, TypeAlias, 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from heartfelt.errors import InputError, UnknownNameError, suggestion
-from heartfelt.training.finetuning.task import Output, Task
 from heartfelt.registry import Registry
+from heartfelt.training.finetuning.task import FineTuneTask, QuestionOutput
 from heartfelt.training.heads.material import RECIPES as HEAD_RECIPES
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ Names = Annotated[tuple[str, ...], BeforeValidator(listed)]
 """Several names; in text they are separated by commas."""
 
 
-class Settings(BaseModel):
+class FineTuneSettings(BaseModel):
     """What every recipe may be told; recipes add their own fields and defaults."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, protected_namespaces=())
@@ -86,13 +86,13 @@ class FineTuneRecipe(Protocol):
     """Parts of the ids of the questions it is for; a study with none of them is trained on all it can learn."""
     levels: tuple[Level, ...]
     """Scales it can learn: ``interval`` (numbers), ``ordinal``, ``nominal`` (categories)."""
-    settings: type[Settings]
+    settings: type[FineTuneSettings]
 
-    def build(self, data: TrainingData, settings: Any) -> Task:
+    def build(self, data: TrainingData, settings: Any) -> FineTuneTask:
         """The task for these data, not trained yet."""
         ...
 
-    def load(self, folder: Path, outputs: tuple[Output, ...]) -> Task:
+    def load(self, folder: Path, outputs: tuple[QuestionOutput, ...]) -> FineTuneTask:
         """The task as ``Task.save`` wrote it; the weights are loaded into its module afterwards."""
         ...
 
@@ -151,7 +151,7 @@ def recipe_named(name: str) -> FineTuneRecipe:
     return recipe
 
 
-def settings_of(recipe: FineTuneRecipe, given: Mapping[str, object]) -> Settings:
+def settings_of(recipe: FineTuneRecipe, given: Mapping[str, object]) -> FineTuneSettings:
     """A recipe's settings with what the user gave; mistakes are named with what is allowed."""
     kind = recipe.settings
     for key in given:

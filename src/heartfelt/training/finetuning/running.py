@@ -13,18 +13,9 @@ import polars as pl
 
 from heartfelt.errors import InputError
 from heartfelt.files import write_text
-from heartfelt.training.finetuning.card import model_card
-from heartfelt.training.finetuning.checkpoints import Checkpoints, RunIdentity
-from heartfelt.training.finetuning.data import TrainingData, gather_data, gather_folds
-from heartfelt.training.finetuning.engine import Engine, Fitted
-from heartfelt.training.finetuning.folder import ModelFacts, PartScore, write_model_files
-from heartfelt.training.finetuning.intervals import error_intervals
-from heartfelt.training.finetuning.parts import VALIDATION
-from heartfelt.training.finetuning.recipe import FineTuneRecipe, Settings, recipe_named, settings_of
-from heartfelt.training.finetuning.task import Output, Task
 from heartfelt.formats.format import FORMATS
+from heartfelt.predictors.execution.store import StoredPrediction, predictions_table
 from heartfelt.predictors.predictor import Prediction
-from heartfelt.predictors.execution.store import Entry, predictions_table
 from heartfelt.predictors.trained.folder import (
     CARD,
     FINE_TUNED,
@@ -35,11 +26,20 @@ from heartfelt.predictors.trained.folder import (
 )
 from heartfelt.progress import Progress
 from heartfelt.scoring import ScoreOptions, Scores, score, truth_of
+from heartfelt.scoring.grouping import AUTO
 from heartfelt.serialization import to_json, write_json
 from heartfelt.snapshot import Snapshot
 from heartfelt.streams import derived_seed
+from heartfelt.training.finetuning.card import model_card
+from heartfelt.training.finetuning.checkpoints import Checkpoints, RunIdentity
+from heartfelt.training.finetuning.data import TrainingData, gather_data, gather_folds
+from heartfelt.training.finetuning.engine import TrainingLoop, TrainingResult
+from heartfelt.training.finetuning.folder import ModelFacts, PartScore, write_model_files
+from heartfelt.training.finetuning.intervals import error_intervals
+from heartfelt.training.finetuning.parts import VALIDATION
+from heartfelt.training.finetuning.recipe import FineTuneRecipe, FineTuneSettings, recipe_named, settings_of
+from heartfelt.training.finetuning.task import FineTuneTask, QuestionOutput
 from heartfelt.training.heads.fitting import Floats
-from heartfelt.scoring.grouping import AUTO
 from heartfelt.training.heads.material import TRAIN
 from heartfelt.training.heads.training import PUBLISHED_SPLIT
 
@@ -77,7 +77,7 @@ class FineTuneOptions:
 class FineTuned:
     """A fine-tuned model with what it was made from and how well it does."""
 
-    task: Task
+    task: FineTuneTask
     data: TrainingData
     facts: ModelFacts
     predictions: pl.DataFrame
@@ -132,7 +132,7 @@ def fine_tune(
     settings = settings_of(recipe, options.settings)
     left_out: list[pl.DataFrame] = []
 
-    def train(data: TrainingData, folder: Path | None) -> tuple[Engine, Fitted]:
+    def train(data: TrainingData, folder: Path | None) -> tuple[TrainingLoop, TrainingResult]:
         """A model of some data; its answers about stimuli it was not trained on are added."""
         engine, fitted = _trained(recipe, settings, data, options, folder, resume, progress)
         left_out.append(_predicted(engine, data))
@@ -167,13 +167,13 @@ def fine_tune(
 
 def _trained(
     recipe: FineTuneRecipe,
-    settings: Settings,
+    settings: FineTuneSettings,
     data: TrainingData,
     options: FineTuneOptions,
     checkpoints: Path | None,
     resume: bool,
     progress: Progress | None,
-) -> tuple[Engine, Fitted]:
+) -> tuple[TrainingLoop, TrainingResult]:
     """One training run."""
     import torch
 
@@ -183,13 +183,13 @@ def _trained(
         store = Checkpoints(checkpoints, RunIdentity(options.recipe, plain, data_hash(data), options.seed))
         store.check(resume=resume)
     torch.manual_seed(derived_seed(options.seed, "finetune", "weights"))
-    engine = Engine(recipe.build(data, settings), data, settings, checkpoints=store, progress=progress)
+    engine = TrainingLoop(recipe.build(data, settings), data, settings, checkpoints=store, progress=progress)
     return engine, engine.fit()
 
 
 def gather_for(
     recipe: FineTuneRecipe,
-    settings: Settings,
+    settings: FineTuneSettings,
     sources: Sequence[Snapshot],
     options: FineTuneOptions,
     progress: Progress | None = None,
@@ -226,7 +226,7 @@ def data_hash(data: TrainingData) -> str:
     return digest.hexdigest()
 
 
-def _predicted(engine: Engine, data: TrainingData) -> pl.DataFrame:
+def _predicted(engine: TrainingLoop, data: TrainingData) -> pl.DataFrame:
     """What the model predicts for the stimuli of every part that was not trained on."""
     tables = []
     for part, places in {VALIDATION: data.parts.validation, **data.parts.test}.items():
@@ -239,7 +239,7 @@ def _predicted(engine: Engine, data: TrainingData) -> pl.DataFrame:
                 (
                     data.examples[places[at]].stimulus,
                     output.question,
-                    Entry(prediction_of(output, answers[output.question][at])),
+                    StoredPrediction(prediction_of(output, answers[output.question][at])),
                 )
                 for output in data.outputs
                 for at in mine
@@ -249,7 +249,7 @@ def _predicted(engine: Engine, data: TrainingData) -> pl.DataFrame:
     return pl.concat(tables)
 
 
-def prediction_of(output: Output, answer: Floats | float) -> Prediction:
+def prediction_of(output: QuestionOutput, answer: Floats | float) -> Prediction:
     """An answer as a prediction."""
     if not output.categories:
         return Prediction(value=float(answer))
@@ -304,8 +304,8 @@ def _facts(
     options: FineTuneOptions,
     settings: Mapping[str, Any],
     data: TrainingData,
-    task: Task,
-    fitted: Fitted,
+    task: FineTuneTask,
+    fitted: TrainingResult,
     scores: Sequence[PartScore],
 ) -> ModelFacts:
     parts = {TRAIN: data.parts.train, VALIDATION: data.parts.validation, **data.parts.test}

@@ -13,7 +13,6 @@ import polars as pl
 
 from heartfelt.errors import HeartfeltError
 from heartfelt.files import inside
-from heartfelt.training.finetuning.task import Example
 from heartfelt.labels import LabelOptions, first_answers, labels
 from heartfelt.media.audio import content_hash
 from heartfelt.media.checks import sound_hash
@@ -23,6 +22,7 @@ from heartfelt.predictors.task import prompt_of
 from heartfelt.progress import Progress
 from heartfelt.screening import Panel, screen
 from heartfelt.snapshot import Snapshot
+from heartfelt.training.finetuning.task import Example
 from heartfelt.training.heads.label_checks import STAGE, LedgerRow
 from heartfelt.training.heads.material import LEAST_RATINGS
 

@@ -20,10 +20,10 @@ from heartfelt.predictors.trained.folder import WEIGHTS, BaseModel
 if TYPE_CHECKING:
     import torch
 
-    from heartfelt.training.finetuning.recipe import Settings
     from heartfelt.progress import Progress
     from heartfelt.snapshot import Snapshot
     from heartfelt.study import Scale
+    from heartfelt.training.finetuning.recipe import FineTuneSettings
 
 Tensors: TypeAlias = "dict[str, torch.Tensor]"
 """Tensors by name: the inputs of a module, its outputs, or one sample."""
@@ -47,7 +47,7 @@ class Example:
 
 
 @dataclass(frozen=True, slots=True)
-class Output:
+class QuestionOutput:
     """What a model answers to one question, with what is known of the labels it was trained on."""
 
     question: str
@@ -62,7 +62,7 @@ class Output:
     """Whether raters were shown the prompt, as for the fit to it."""
 
     @classmethod
-    def of(cls, question: str, scale: Scale, values: npt.ArrayLike, *, shows_prompt: bool) -> Output:
+    def of(cls, question: str, scale: Scale, values: npt.ArrayLike, *, shows_prompt: bool) -> QuestionOutput:
         """The output for a question, from its scale and the labels trained on."""
         known = np.asarray(values, float)
         known = known[np.isfinite(known)]
@@ -105,12 +105,12 @@ class Batch:
         return self._each(lambda tensor: tensor.to(device, non_blocking=True))
 
 
-class Task(ABC):
+class FineTuneTask(ABC):
     """A module with what belongs to the problem it is trained for. ``module(**inputs)`` returns tensors by name."""
 
     module: Any
     """A ``torch.nn.Module``. Its inputs are what ``collate`` returns; parameters that do not require gradients stay."""
-    outputs: tuple[Output, ...]
+    outputs: tuple[QuestionOutput, ...]
     """What it answers, in the order of the questions trained on."""
     weights_file: str = WEIGHTS
     """The file of its weights in a model's folder."""
@@ -133,7 +133,7 @@ class Task(ABC):
     def loss(self, outputs: Tensors, batch: Batch) -> torch.Tensor:
         """The loss of a batch: a mean over its stimuli, weighted by ``batch.weights``."""
 
-    def optimizer(self, settings: Settings, steps: int) -> tuple[Any, Any | None]:
+    def optimizer(self, settings: FineTuneSettings, steps: int) -> tuple[Any, Any | None]:
         """The optimiser and, if wanted, a schedule that is moved after each of ``steps``. By default AdamW and a linear descent."""
         import torch
 

@@ -16,7 +16,7 @@ from heartfelt.predictors.trained.answers import crps, crps_expected, crps_of
 from heartfelt.stats.clustered import Crossed, mean
 from heartfelt.stats.estimate import Estimate
 from heartfelt.training.heads.fitting import Floats, Ints
-from heartfelt.training.heads.raters import Answers, can_model, model_raters
+from heartfelt.training.heads.raters import SingleAnswers, can_model, model_raters
 
 _CEILING = "CRPS expected from a model of the raters"
 
@@ -36,7 +36,9 @@ class AnswerScore:
     observed: float
 
 
-def score_answers(answers: Answers, value: Floats, sd: Floats, fold: Ints, points: Floats) -> AnswerScore:
+def score_answers(
+    answers: SingleAnswers, value: Floats, sd: Floats, fold: Ints, points: Floats
+) -> AnswerScore:
     """Score predicted values and standard deviations, by place, against single answers."""
     place, who = answers.place, Crossed(answers.rater, answers.place)
     own = crps(value[place], sd[place], points, answers.value)
@@ -56,7 +58,7 @@ def score_answers(answers: Answers, value: Floats, sd: Floats, fold: Ints, point
     )
 
 
-def _ceiling(answers: Answers, stimuli: int, points: Floats) -> Estimate:
+def _ceiling(answers: SingleAnswers, stimuli: int, points: Floats) -> Estimate:
     if not can_model(answers):
         return Estimate.missing("there are too few raters for a model of them", _CEILING)
     model = model_raters(answers, stimuli)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from heartfelt.predictors.trained.model import Output, TrainedModel
+from heartfelt.predictors.trained.model import QuestionHead, TrainedModel
 from heartfelt.serialization import from_json
 from heartfelt.stats.estimate import Estimate
-from heartfelt.training.heads.evaluating import LEAST_SYSTEMS, PANELS, Score
+from heartfelt.training.heads.evaluating import LEAST_SYSTEMS, PANELS, ProtocolScore
 from heartfelt.training.model_card import LIMITS, CardScore, header, licence_lines, note_lines
 from heartfelt.wording import MISSING, interval, number, percent
 
@@ -30,7 +30,7 @@ print({{"{name}": session.run(["{name}"], {{"embedding": rows}})[0].mean()}})
 def card(model: TrainedModel) -> str:
     """The card as Markdown, with the header that model hubs read."""
     facts = model.facts
-    scores = [from_json(Score, row) for row in facts.evaluation]
+    scores = [from_json(ProtocolScore, row) for row in facts.evaluation]
     single = answers_table(scores)
     lines = [
         *header(model.core, card_scores(model, scores)),
@@ -87,7 +87,7 @@ def card(model: TrainedModel) -> str:
     return "\n".join(lines) + "\n"
 
 
-def card_scores(model: TrainedModel, scores: Sequence[Score]) -> list[CardScore]:
+def card_scores(model: TrainedModel, scores: Sequence[ProtocolScore]) -> list[CardScore]:
     """What the header lists: correlation and error against the labels of the screened raters, where some were dropped."""
     sides = {score.question: score.raters for score in reversed(scores)}
     return [
@@ -105,7 +105,7 @@ def card_scores(model: TrainedModel, scores: Sequence[Score]) -> list[CardScore]
     ]
 
 
-def _parts_of_error(output: Output) -> dict[str, float]:
+def _parts_of_error(output: QuestionHead) -> dict[str, float]:
     """Standard deviations of the error by what it is shared by; what could not be told apart is one part."""
     parts = {key: value for key, value in output.errors.items() if key != "systems"}
     if parts.get("stimulus") == 0 and "intent" in parts:
@@ -126,7 +126,7 @@ def left_out_words(model: TrainedModel) -> str:
     return f"stimuli whose {by} was left out" if by else "stimuli that were left out"
 
 
-def evaluation_table(scores: Sequence[Score]) -> list[str]:
+def evaluation_table(scores: Sequence[ProtocolScore]) -> list[str]:
     """The evaluation as lines of a Markdown table."""
     out = [
         "| question | labels of | reading | n | Pearson r | ceiling | bare means | RMSE | intervals cover |",
@@ -148,7 +148,7 @@ def evaluation_table(scores: Sequence[Score]) -> list[str]:
     return [*out, *(["", *(f"- {reading}: {why}." for reading, why in reasons.items())] if reasons else [])]
 
 
-def answers_table(scores: Sequence[Score]) -> list[str]:
+def answers_table(scores: Sequence[ProtocolScore]) -> list[str]:
     """How well single answers are predicted, as lines of a Markdown table; nothing for heads that learned from means."""
     rows = [
         [

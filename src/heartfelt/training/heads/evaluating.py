@@ -23,7 +23,7 @@ import numpy.typing as npt
 import polars as pl
 
 from heartfelt.predictors.trained.domain import Domain
-from heartfelt.predictors.trained.model import Output, growth
+from heartfelt.predictors.trained.model import QuestionHead, growth
 from heartfelt.progress import Progress
 from heartfelt.representation import ShortRepr
 from heartfelt.stats import bootstrap_metric, ceiling, rmse
@@ -32,8 +32,8 @@ from heartfelt.stats.reliability.number_ceiling import ceiling_from_means
 from heartfelt.training.heads.answer_scores import AnswerScore, score_answers
 from heartfelt.training.heads.calibrating import Domains, foreign_to, width_of
 from heartfelt.training.heads.fitting import Floats, Ints, choose, folds
-from heartfelt.training.heads.material import Material, answers_of
-from heartfelt.training.heads.targets import Target, answers_in_order
+from heartfelt.training.heads.material import TrainingStimuli, answers_of
+from heartfelt.training.heads.targets import LabelTarget, answers_in_order
 
 FOLDS = 5
 PANELS = {"screened": "screened raters", "everyone": "all raters"}
@@ -60,7 +60,7 @@ def reading_of(protocol: str, unit: str = "stimulus") -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Score:
+class ProtocolScore:
     """How well one question is predicted under one protocol, against the labels of one panel of raters."""
 
     question: str
@@ -108,14 +108,14 @@ class LeftOut:
 class Evaluation(ShortRepr):
     """The scores, and the predictions behind them."""
 
-    rows: tuple[Score, ...]
+    rows: tuple[ProtocolScore, ...]
     predictions: pl.DataFrame
     left_out: Mapping[tuple[str, str], LeftOut] = field(default_factory=dict)
     """By (question, protocol)."""
 
 
 def evaluate(
-    material: Material, kinds: Sequence[str], confidence: float = 0.9, progress: Progress | None = None
+    material: TrainingStimuli, kinds: Sequence[str], confidence: float = 0.9, progress: Progress | None = None
 ) -> Evaluation:
     """Score every question under every protocol, against both panels' labels."""
     systems = material.systems
@@ -148,7 +148,10 @@ def evaluate(
 
 
 def with_published(
-    evaluation: Evaluation, parts: Mapping[str, Material], outputs: Sequence[Output], domain: Domain
+    evaluation: Evaluation,
+    parts: Mapping[str, TrainingStimuli],
+    outputs: Sequence[QuestionHead],
+    domain: Domain,
 ) -> Evaluation:
     """The evaluation with a row for each part of a published split that the model has not seen.
 
@@ -174,14 +177,14 @@ def with_published(
     return Evaluation(tuple(scores), pl.concat(tables), left_out)
 
 
-def _panels(material: Material) -> Sequence[str]:
+def _panels(material: TrainingStimuli) -> Sequence[str]:
     dropped = material.panel.dropped or material.panel.dropped_batches
     return ("screened", "everyone") if dropped else ("everyone",)
 
 
 def _predict(
-    material: Material,
-    target: Target,
+    material: TrainingStimuli,
+    target: LabelTarget,
     out: npt.NDArray[np.bool_],
     kinds: Sequence[str],
     confidence: float,
@@ -205,8 +208,13 @@ def _predict(
 
 
 def _score(
-    material: Material, target: Target, side: str, name: str, predicted: LeftOut, top: Mapping[str, Estimate]
-) -> Score:
+    material: TrainingStimuli,
+    target: LabelTarget,
+    side: str,
+    name: str,
+    predicted: LeftOut,
+    top: Mapping[str, Estimate],
+) -> ProtocolScore:
     truth = target.truth(side)
     known = np.isfinite(truth)
     cells = np.array(material.grouping.groups if material.cells is None else material.cells)[known]
@@ -228,7 +236,7 @@ def _score(
         means = top["cell_means"] if name == "five-fold" else _intent_means(material, truth, predicted.fold)
     alone = Estimate.missing(ALONE if name == WITHIN else "no stimulus has a label", name)
     inside = np.abs(predicted.value - truth)[near] <= predicted.half_width[near]
-    return Score(
+    return ProtocolScore(
         target.question,
         side,
         name,
@@ -246,7 +254,9 @@ def _score(
     )
 
 
-def _answers(material: Material, target: Target, side: str, predicted: LeftOut) -> AnswerScore | None:
+def _answers(
+    material: TrainingStimuli, target: LabelTarget, side: str, predicted: LeftOut
+) -> AnswerScore | None:
     if predicted.answer_sd is None or not np.isfinite(predicted.answer_sd).all():
         return None
     table = answers_of(material, side, target.question)
@@ -260,7 +270,7 @@ def _pearson(truth: Floats, value: Floats, groups: npt.ArrayLike, seed: int) -> 
     return bootstrap_metric("pearson", truth, value, group=groups, seed=seed, resamples=_RESAMPLES)
 
 
-def ceilings(material: Material, target: Target, side: str) -> dict[str, Estimate]:
+def ceilings(material: TrainingStimuli, target: LabelTarget, side: str) -> dict[str, Estimate]:
     """The ceiling of the labels ``overall`` and ``within_cells``, and what ``cell_means`` reach."""
     names = ("overall", "within_cells", "cell_means")
     known = np.isfinite(target.truth(side))
@@ -276,7 +286,7 @@ def ceilings(material: Material, target: Target, side: str) -> dict[str, Estimat
     return {name: getattr(result, name) for name in names}
 
 
-def _ceiling_of_means(material: Material, question: str, scored: list[str]) -> Estimate:
+def _ceiling_of_means(material: TrainingStimuli, question: str, scored: list[str]) -> Estimate:
     """The ceiling of published means, from their spreads and counts."""
     means = material.snapshot.means.filter(
         (pl.col("question") == question) & pl.col("stimulus").is_in(scored)
@@ -289,7 +299,7 @@ def _ceiling_of_means(material: Material, question: str, scored: list[str]) -> E
     return ceiling_from_means(mean, sd, n)
 
 
-def _intent_means(material: Material, truth: Floats, fold: Ints) -> Estimate:
+def _intent_means(material: TrainingStimuli, truth: Floats, fold: Ints) -> Estimate:
     """What the mean of the same intent's stimuli from the other systems reaches."""
     method = "means of the intent's other systems"
     if any(name is None for name in material.intent):
@@ -307,7 +317,7 @@ def _intent_means(material: Material, truth: Floats, fold: Ints) -> Estimate:
     return replace(result, method=method)
 
 
-def _table(material: Material, left_out: Mapping[tuple[str, str], LeftOut]) -> pl.DataFrame:
+def _table(material: TrainingStimuli, left_out: Mapping[tuple[str, str], LeftOut]) -> pl.DataFrame:
     targets = {target.question: target for target in material.targets}
     parts = [
         pl.DataFrame(

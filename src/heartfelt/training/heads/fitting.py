@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from heartfelt.predictors.trained.answers import AnswerSpread
-from heartfelt.predictors.trained.embeddings import Block
+from heartfelt.predictors.trained.embeddings import EmbeddingBlock
 from heartfelt.predictors.trained.model import Head, radial, softmax
 from heartfelt.streams import stream
 
@@ -49,7 +49,7 @@ class Rows:
     y: Floats
     weight: Floats
     spread: Floats
-    blocks: Sequence[Block]
+    blocks: Sequence[EmbeddingBlock]
     points: Floats
     seed: int = 0
     ignored: tuple[str, ...] = ()
@@ -67,7 +67,7 @@ class Rows:
         return replace(self, variance=None if self.variance is None else self.variance[at], **own)
 
 
-class View:
+class ScaledRows:
     """Rows scaled and centred once, with what every fit shares. No label is used here."""
 
     def __init__(self, rows: Rows) -> None:
@@ -117,7 +117,7 @@ class View:
         return Head(kind, intercept, {**shared, **arrays}, width)
 
 
-def predictions(kind: str, view: View, train: Ints, test: Ints) -> dict[Setting, Floats]:
+def predictions(kind: str, view: ScaledRows, train: Ints, test: Ints) -> dict[Setting, Floats]:
     """What heads fitted to the rows ``train`` predict for the rows ``test``, for every setting of a kind."""
     return {
         setting: _model(kind, view, train, setting, centred=kind == "ridge").predict(test)
@@ -125,12 +125,14 @@ def predictions(kind: str, view: View, train: Ints, test: Ints) -> dict[Setting,
     }
 
 
-def fit(kind: str, view: View, setting: Setting) -> Head:
+def fit(kind: str, view: ScaledRows, setting: Setting) -> Head:
     """The head of one setting, fitted to all rows."""
     return _model(kind, view, view.everything, setting).head(kind)
 
 
-def _model(kind: str, view: View, train: Ints, setting: Setting, *, centred: bool = False) -> _Dual | _Layers:
+def _model(
+    kind: str, view: ScaledRows, train: Ints, setting: Setting, *, centred: bool = False
+) -> _Dual | _Layers:
     if kind == "ridge":
         return _Dual(view, view.gram, 0.0, train, setting[0], centred=centred)
     if kind == "kernel":
@@ -142,7 +144,14 @@ class _Dual:
     """Weighted ridge on a kernel: one weight per row."""
 
     def __init__(
-        self, view: View, kernel: Floats, width: float, train: Ints, penalty: float, *, centred: bool = False
+        self,
+        view: ScaledRows,
+        kernel: Floats,
+        width: float,
+        train: Ints,
+        penalty: float,
+        *,
+        centred: bool = False,
     ) -> None:
         from scipy.linalg import solve
 
@@ -181,7 +190,7 @@ class _Dual:
 class _Layers:
     """Two hidden layers of tanh, fitted by full-batch Adam with weight decay."""
 
-    def __init__(self, view: View, train: Ints, kind: str, decay: float) -> None:
+    def __init__(self, view: ScaledRows, train: Ints, kind: str, decay: float) -> None:
         self.view, self.rows = view, view.rows.take(train)
         rows, inputs = self.rows, view.seen.shape[1]
         self.soft = kind == "ordinal"
@@ -294,7 +303,7 @@ def choose(rows: Rows, systems: Ints | None, kinds: Sequence[str], groups: Ints 
     plans = [folds(alone if groups is None else groups, INNER_FOLDS, rows.seed, "inner")]
     if systems is not None and np.unique(systems).size >= 3:
         plans.append(systems)
-    view = View(rows)
+    view = ScaledRows(rows)
     predicted = [_left_out(kinds, view, plan) for plan in plans]
     best: tuple[float, str, Setting] | None = None
     tried: dict[str, float] = {}
@@ -325,7 +334,9 @@ def _answers(rows: Rows, left_out: Floats) -> AnswerSpread | None:
     return replace(rows.answers, error=float(np.sqrt(max(error, 0.0))))
 
 
-def _left_out(kinds: Sequence[str], view: View, plan: npt.NDArray[Any]) -> dict[tuple[str, Setting], Floats]:
+def _left_out(
+    kinds: Sequence[str], view: ScaledRows, plan: npt.NDArray[Any]
+) -> dict[tuple[str, Setting], Floats]:
     out = {(kind, setting): np.empty(plan.size) for kind in kinds for setting in SETTINGS[kind]}
     for fold in np.unique(plan):
         train, test = np.flatnonzero(plan != fold), np.flatnonzero(plan == fold)

@@ -25,13 +25,13 @@ from heartfelt.predictors.trained.embeddings import EMBEDDINGS
 from heartfelt.predictors.trained.feature_cache import FeatureCache
 from heartfelt.progress import Progress
 from heartfelt.registry import Registry
+from heartfelt.scoring.grouping import AUTO, StimulusGrouping, grouping_of, picture_hash
 from heartfelt.screening import Panel, screen
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.snapshot import SPLIT, published_parts
 from heartfelt.tables import LEDGER
 from heartfelt.training.heads.calibrating import Domains
 from heartfelt.training.heads.fitting import COMPONENTS, Ints, Rows
-from heartfelt.scoring.grouping import AUTO, Grouping, grouping_of, picture_hash
 from heartfelt.training.heads.label_checks import (
     LEAST_STIMULI,
     STAGE,
@@ -44,7 +44,7 @@ from heartfelt.training.heads.label_checks import (
     require_on_scale,
     without_label,
 )
-from heartfelt.training.heads.targets import Target, category_target_of, target_of
+from heartfelt.training.heads.targets import LabelTarget, category_target_of, target_of
 from heartfelt.wording import plural
 
 LEAST_RATINGS = 2
@@ -53,7 +53,7 @@ TRAIN = "train"
 
 
 @dataclass(frozen=True, slots=True)
-class Recipe:
+class TrainingRecipe:
     """Which embedding, which questions, which heads.
 
     ``questions`` are the ids to use where the study has them; if it has none of them, every question answered with numbers
@@ -79,7 +79,7 @@ class Recipe:
         about_text = any(part in question.casefold() for part in self.with_text)
         return self.text_embedding if about_text and self.text_embedding else self.embedding
 
-    def with_embedding(self, name: str, media: str) -> Recipe:
+    def with_embedding(self, name: str, media: str) -> TrainingRecipe:
         """The recipe with another embedding, for a study of these media."""
         embedding = EMBEDDINGS[name]
         if (media == "image") != (embedding.media == "image"):
@@ -96,9 +96,9 @@ class Recipe:
 
 _WITH_LEVEL = ("signal", "rhythm", "roughness")
 """What changes with the level of a recording. A louder one is more arousing, but no more pleasant."""
-RECIPES: Registry[Recipe] = Registry("training recipe")
+RECIPES: Registry[TrainingRecipe] = Registry("training recipe")
 for _recipe in (
-    Recipe(
+    TrainingRecipe(
         "va-audio",
         "valence and arousal of music",
         "music-msd",
@@ -108,10 +108,10 @@ for _recipe in (
         ignored={"valence": _WITH_LEVEL, "": tuple(f"{name}, levelled" for name in _WITH_LEVEL)},
         components=48,
     ),
-    Recipe(
+    TrainingRecipe(
         "va-image", "valence and arousal of pictures", "picture-stages", ("valence", "arousal"), raters=True
     ),
-    Recipe(
+    TrainingRecipe(
         "mos-audio",
         "opinion of music: impression from the sound, alignment from the sound and its prompt together",
         "music",
@@ -125,21 +125,21 @@ for _recipe in (
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Material:
+class TrainingStimuli:
     """Stimuli with embeddings, labels and facts."""
 
     snapshot: Snapshot
     panel: Panel
-    recipe: Recipe
+    recipe: TrainingRecipe
     stimuli: tuple[str, ...]
     hashes: tuple[str, ...]
     features: Mapping[str, npt.NDArray[np.float32]]
     """Rows by embedding."""
     system: tuple[str | None, ...]
     intent: tuple[str | None, ...]
-    targets: tuple[Target, ...]
+    targets: tuple[LabelTarget, ...]
     ledger: pl.DataFrame
-    grouping: Grouping
+    grouping: StimulusGrouping
     split: tuple[str | None, ...] = ()
     """The part of the published split each stimulus belongs to; empty where none was asked for."""
     seed: int = 0
@@ -156,7 +156,7 @@ class Material:
         """Whose answers the labels are."""
         return label_words(self.snapshot, self.panel, [target.question for target in self.targets])
 
-    def learnable(self) -> Material:
+    def learnable(self) -> TrainingStimuli:
         """Only the questions that can be learned; an error where there is none."""
         reasons = not_learnable([target.column for target in self.targets])
         notes, rows = not_trained(reasons)
@@ -192,7 +192,7 @@ class Material:
             return None
         return [f"{system}\x1f{intent}" for system, intent in pairs]
 
-    def part(self, name: str) -> Material:
+    def part(self, name: str) -> TrainingStimuli:
         """Only the stimuli of one part of the published split."""
         at = np.array([place for place, part in enumerate(self.split) if part == name], dtype=np.int64)
         if at.size < (LEAST_STIMULI if name == TRAIN else 1):
@@ -216,7 +216,7 @@ class Material:
             split=of(self.split),
         )
 
-    def rows(self, target: Target, at: npt.NDArray[Any]) -> Rows:
+    def rows(self, target: LabelTarget, at: npt.NDArray[Any]) -> Rows:
         """What a head of this target is fitted to, from the stimuli at these places."""
         blocks = EMBEDDINGS[target.embedding].blocks
         x = self.features[target.embedding]
@@ -239,7 +239,7 @@ class Material:
 
 def gather(
     snapshot: Snapshot,
-    recipe: Recipe,
+    recipe: TrainingRecipe,
     *,
     policy: str = "default",
     seed: int = 0,
@@ -248,7 +248,7 @@ def gather(
     asked: Sequence[str] | None = None,
     cache: FeatureCache | None = None,
     progress: Progress | None = None,
-) -> Material:
+) -> TrainingStimuli:
     """Screen the raters, make labels, and embed every file; what cannot be used is a row of the ledger.
 
     ``group`` is the column whose stimuli stay in one fold, ``auto`` or ``none``; ``split`` notes the published split. With
@@ -282,7 +282,7 @@ def gather(
     features = {name: np.stack([embedded[each][0][name] for each in stimuli]) for name in sorted(wanted)}
     hashes = tuple(embedded[name][1] for name in stimuli)
     rows += [("stimulus", None, name, None, reason, STAGE) for name, reason in problems.items()]
-    material = Material(
+    material = TrainingStimuli(
         snapshot,
         panel,
         recipe,
@@ -372,7 +372,7 @@ def picture_hashes(snapshot: Snapshot, facts: pl.DataFrame) -> list[Bits | None]
         return list(pool.map(picture_hash, paths))
 
 
-def _questions(snapshot: Snapshot, recipe: Recipe, asked: Sequence[str] | None) -> list[str]:
+def _questions(snapshot: Snapshot, recipe: TrainingRecipe, asked: Sequence[str] | None) -> list[str]:
     study = snapshot.study
     numbers = [q.id for q in study.asked if study.scale_of(q.id).level == "interval"]
     categories = [q.id for q in study.asked if study.scale_of(q.id).level in ("nominal", "ordinal")]
@@ -433,7 +433,7 @@ def _embed(
     return embedded, problems
 
 
-def answers_of(material: Material, side: str, question: str) -> pl.DataFrame:
+def answers_of(material: TrainingStimuli, side: str, question: str) -> pl.DataFrame:
     """Single ratings of the stimuli used, for the ceiling: rater, stimulus, value."""
     source = material.snapshot if side == "everyone" else material.panel.snapshot()
     answers = first_answers(source).filter(

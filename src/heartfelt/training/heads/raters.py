@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from heartfelt.predictors.trained.answers import AnswerSpread
-from heartfelt.stats.aggregate.p910 import variance_prior
+from heartfelt.stats.aggregate.itu_p910 import variance_prior
 from heartfelt.training.heads.fitting import Floats, Ints
 
 LEAST_RATERS = 5
@@ -34,19 +34,19 @@ _LEAST_VARIANCE = 1e-4
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Answers:
+class SingleAnswers:
     """Single answers to one question: the rater's number, the stimulus's place, the value."""
 
     rater: Ints
     place: Ints
     value: Floats
 
-    def at(self, places: npt.NDArray[np.int64]) -> Answers:
+    def at(self, places: npt.NDArray[np.int64]) -> SingleAnswers:
         """The answers to the stimuli at these places, which are counted anew in their order."""
         new = np.full(max(int(self.place.max(initial=-1)), int(places.max(initial=-1))) + 1, -1)
         new[places] = np.arange(places.size)
         known = new[self.place] >= 0
-        return Answers(self.rater[known], new[self.place[known]], self.value[known])
+        return SingleAnswers(self.rater[known], new[self.place[known]], self.value[known])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,12 +66,12 @@ class RaterModel:
     spread: AnswerSpread
 
 
-def can_model(answers: Answers) -> bool:
+def can_model(answers: SingleAnswers) -> bool:
     """Whether there are raters enough to tell them apart."""
     return int((np.bincount(answers.rater) > 2).sum()) >= LEAST_RATERS if answers.rater.size else False
 
 
-def model_raters(answers: Answers, stimuli: int, *, gains: bool = True) -> RaterModel:
+def model_raters(answers: SingleAnswers, stimuli: int, *, gains: bool = True) -> RaterModel:
     """Fit the model; ``stimuli`` is how many places there are. Without ``gains`` they are all 1, and differences count as noise."""
     fit = _Fit(answers, stimuli, gains=gains)
     for _ in range(_STEPS):
@@ -85,7 +85,7 @@ def model_raters(answers: Answers, stimuli: int, *, gains: bool = True) -> Rater
 class _Fit:
     """One run of expectation and maximisation. Values are counted from the mean of all answers."""
 
-    def __init__(self, answers: Answers, stimuli: int, *, gains: bool) -> None:
+    def __init__(self, answers: SingleAnswers, stimuli: int, *, gains: bool) -> None:
         self.gains = gains
         self.rater, self.place = answers.rater, answers.place
         self.centre = float(answers.value.mean())

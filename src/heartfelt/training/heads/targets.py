@@ -22,7 +22,7 @@ from heartfelt.snapshot import Snapshot
 from heartfelt.study import Scale
 from heartfelt.training.heads.fitting import Floats, Ints
 from heartfelt.training.heads.label_checks import LabelColumn
-from heartfelt.training.heads.raters import Answers, can_model, model_raters
+from heartfelt.training.heads.raters import SingleAnswers, can_model, model_raters
 
 _UNEXPLAINED = 0.35
 
@@ -41,7 +41,7 @@ class Learned:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Target:
+class LabelTarget:
     """The labels of one question, in the order of the stimuli; NaN where there is none."""
 
     question: str
@@ -54,7 +54,7 @@ class Target:
     """Labels of the screened raters under the study's own minimum: what is scored against."""
     everyone: Floats
     """The same from all raters."""
-    answers: Answers | None = None
+    answers: SingleAnswers | None = None
     """Single answers of the screened raters, where labels come from a model of the raters."""
 
     @property
@@ -75,7 +75,7 @@ class Target:
         """Predictions held on the scale."""
         return value if self.bounds is None else np.clip(value, *self.bounds)
 
-    def part(self, at: Ints) -> Target:
+    def part(self, at: Ints) -> LabelTarget:
         """Only the stimuli at these places."""
         columns = ("label", "weight", "screened", "everyone")
         answers = None if self.answers is None else self.answers.at(at)
@@ -111,7 +111,7 @@ def target_of(
     trained: pl.DataFrame,
     tables: Mapping[str, pl.DataFrame],
     answers: pl.DataFrame | None = None,
-) -> Target:
+) -> LabelTarget:
     """The labels of one question: ``trained`` are those a head is fitted to, ``tables`` those it is scored against.
 
     ``answers`` (question, rater, stimulus, value) are for a model of the raters.
@@ -124,7 +124,7 @@ def target_of(
         side: _aligned(table.filter(pl.col("question") == question), "value", stimuli)
         for side, table in tables.items()
     }
-    return Target(
+    return LabelTarget(
         question,
         embedding,
         snapshot.study.scale_of(question),
@@ -140,7 +140,7 @@ def target_of(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class CategoryTarget(Target):
+class CategoryTarget(LabelTarget):
     """The labels of a question with categories: codes, and the share of votes for each category.
 
     ``label`` is the code of the category with most votes, the first of equals; ``weight`` is that of the shares.
@@ -200,14 +200,14 @@ def category_target_of(
     )
 
 
-def answers_in_order(table: pl.DataFrame, stimuli: Sequence[str]) -> Answers | None:
+def answers_in_order(table: pl.DataFrame, stimuli: Sequence[str]) -> SingleAnswers | None:
     """Single answers about the stimuli used; None where there are none, or nobody knows whose they are."""
     places = pl.DataFrame({"stimulus": list(stimuli), "place": range(len(stimuli))})
     known = table.drop_nulls(["rater", "value"]).join(places, on="stimulus", maintain_order="left")
     if not known.height:
         return None
     raters = np.unique(known["rater"].cast(pl.String).to_numpy(), return_inverse=True)[1]
-    return Answers(
+    return SingleAnswers(
         raters.astype(np.int64),
         known["place"].to_numpy().astype(np.int64),
         known["value"].cast(pl.Float64).to_numpy(),

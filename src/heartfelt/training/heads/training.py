@@ -15,17 +15,17 @@ from heartfelt.predictors.trained.embeddings import EMBEDDINGS
 from heartfelt.predictors.trained.facts import ChosenHead, GroupingFacts, OutOfFold, TrainingFacts
 from heartfelt.predictors.trained.feature_cache import FeatureCache
 from heartfelt.predictors.trained.folder import DataSource
-from heartfelt.predictors.trained.model import KINDS, Output, TrainedModel
+from heartfelt.predictors.trained.model import KINDS, QuestionHead, TrainedModel
 from heartfelt.progress import Progress
+from heartfelt.scoring.grouping import AUTO
 from heartfelt.serialization import from_json, to_json
 from heartfelt.snapshot import Snapshot
 from heartfelt.training.heads.calibrating import width_of
 from heartfelt.training.heads.card import card
 from heartfelt.training.heads.evaluating import Evaluation, LeftOut, evaluate, with_published
 from heartfelt.training.heads.fitting import choose
-from heartfelt.scoring.grouping import AUTO
-from heartfelt.training.heads.material import RECIPES, TRAIN, Material, gather
-from heartfelt.training.heads.targets import Target
+from heartfelt.training.heads.material import RECIPES, TRAIN, TrainingStimuli, gather
+from heartfelt.training.heads.targets import LabelTarget
 
 PUBLISHED_SPLIT = "published"
 
@@ -67,7 +67,7 @@ class Trained:
     """A trained model with what it was made from and how well it does."""
 
     model: TrainedModel
-    material: Material
+    material: TrainingStimuli
     evaluation: Evaluation
 
 
@@ -112,14 +112,16 @@ def train(
     return Trained(replace(model, card=card(model)), material, evaluation)
 
 
-def _of_same_questions(targets: Sequence[Target], others: Sequence[Target]) -> tuple[Target, ...]:
+def _of_same_questions(
+    targets: Sequence[LabelTarget], others: Sequence[LabelTarget]
+) -> tuple[LabelTarget, ...]:
     asked = {target.question for target in others}
     return tuple(target for target in targets if target.question in asked)
 
 
 def _fitted(
-    material: Material, evaluation: Evaluation, kinds: Sequence[str], confidence: float
-) -> tuple[list[Output], dict[str, ChosenHead], Domain]:
+    material: TrainingStimuli, evaluation: Evaluation, kinds: Sequence[str], confidence: float
+) -> tuple[list[QuestionHead], dict[str, ChosenHead], Domain]:
     """The head of every question, chosen on inner folds and fitted to all stimuli; how each was chosen; the domain trained on."""
     outputs, chosen, systems = [], {}, material.systems
     # Every question's stimuli are left out along the same plan.
@@ -133,7 +135,7 @@ def _fitted(
         left = _farthest(evaluation, target.question)
         width = width_of(np.abs(left.value - target.screened), places, confidence)
         outputs.append(
-            Output(
+            QuestionHead(
                 target.question,
                 best.head.stored(),
                 target.bounds,
@@ -147,7 +149,7 @@ def _fitted(
     return outputs, chosen, places.domain
 
 
-def _widened(output: Output, target: Target, embedding: str) -> Output:
+def _widened(output: QuestionHead, target: LabelTarget, embedding: str) -> QuestionHead:
     """The same head over a wider embedding that begins with its own columns: what is new has no weight."""
     extra = EMBEDDINGS[embedding]().size - EMBEDDINGS[target.embedding]().size
     if not extra:
@@ -167,7 +169,7 @@ def _farthest(evaluation: Evaluation, question: str) -> LeftOut:
     return unknown_systems or evaluation.left_out[question, "five-fold"]
 
 
-def error_parts(material: Material, target: Target, left: LeftOut) -> dict[str, float]:
+def error_parts(material: TrainingStimuli, target: LabelTarget, left: LeftOut) -> dict[str, float]:
     """Standard deviations of the error between systems, between intents of a system, and between stimuli of one cell.
 
     By moments, from predictions made while the system was left out; a part that comes out negative is 0. Of a single system
@@ -197,7 +199,7 @@ def error_parts(material: Material, target: Target, left: LeftOut) -> dict[str, 
     }
 
 
-def _out_of_fold(material: Material, evaluation: Evaluation) -> dict[str, OutOfFold]:
+def _out_of_fold(material: TrainingStimuli, evaluation: Evaluation) -> dict[str, OutOfFold]:
     values = {t.question: evaluation.left_out[t.question, "five-fold"].value for t in material.targets}
     return {
         content: OutOfFold(
@@ -211,7 +213,7 @@ def _out_of_fold(material: Material, evaluation: Evaluation) -> dict[str, OutOfF
 
 
 def _facts(
-    material: Material, options: TrainOptions, evaluation: Evaluation, chosen: Mapping[str, ChosenHead]
+    material: TrainingStimuli, options: TrainOptions, evaluation: Evaluation, chosen: Mapping[str, ChosenHead]
 ) -> TrainingFacts:
     return TrainingFacts(
         heartfelt=__version__,

@@ -19,17 +19,23 @@ from typing import Self
 
 import polars as pl
 
-from heartfelt.scoring.bench.prediction_file import Scorer, in_order
-from heartfelt.publishing.submissions.ladder import Rung, Tries, overstatement, rungs_of
-from heartfelt.publishing.submissions.ledger import Ledger, Limits, Member, Steps, Submission
-from heartfelt.web.challenge.parts import divided
-from heartfelt.web.challenge.reading import SizeLimits, not_usable, readable_file, too_many_rows
 from heartfelt.errors import HeartfeltError, InputError
 from heartfelt.labels import load_benchmark
+from heartfelt.publishing.submissions.ladder import Rung, Tries, overstatement, rungs_of
+from heartfelt.publishing.submissions.ledger import (
+    Member,
+    Steps,
+    Submission,
+    SubmissionLedger,
+    SubmissionLimits,
+)
 from heartfelt.scoring import ScoreOptions, Truth, score, tasks_of, truth_of
+from heartfelt.scoring.bench.prediction_file import FileScorer, in_order
 from heartfelt.scoring.scorer import coverage_of
-from heartfelt.scoring.scores import Task
+from heartfelt.scoring.scores import ScoringTask
 from heartfelt.study.model import say
+from heartfelt.web.challenge.parts import divided
+from heartfelt.web.challenge.reading import SizeLimits, not_usable, readable_file, too_many_rows
 from heartfelt.wording import plural
 
 LEDGER = "challenge.sqlite"
@@ -53,7 +59,7 @@ class ChallengeOptions:
     """The part whose labels are hidden; None for all of them."""
     step: float | None = None
     """The step of published scores; by default about half a standard error of each task."""
-    limits: Limits = field(default_factory=Limits)
+    limits: SubmissionLimits = field(default_factory=SubmissionLimits)
     megabytes: float = 16.0
     seconds: float = 60.0
     """How long scoring one submission may take."""
@@ -62,7 +68,7 @@ class ChallengeOptions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class LeaderboardEntry:
     """One line of a leaderboard: a team's published score in one task."""
 
     rank: int
@@ -98,10 +104,10 @@ class Challenge:
         self.options = options or ChallengeOptions()
         benchmark = load_benchmark(folder)
         self._scoring = ScoreOptions(resamples=100, ceilings=False, slices=())
-        self._scorer = Scorer.of(benchmark, ScoreOptions(part=self.options.part))
+        self._scorer = FileScorer.of(benchmark, ScoreOptions(part=self.options.part))
         self.study = benchmark.study
         self.title = say(self.study.title) or self.study.name
-        self.ledger = Ledger(ledger or folder.resolve().parent / LEDGER)
+        self.ledger = SubmissionLedger(ledger or folder.resolve().parent / LEDGER)
         self.id, key = (self.ledger.fact(name) or "" for name in ("id", "key"))
         self.division = divided(
             in_order(benchmark), self.options.part, self.options.public_share, bytes.fromhex(key)
@@ -131,7 +137,7 @@ class Challenge:
         self._closing = threading.Event()
         self._thread: threading.Thread | None = None
 
-    def tasks_in(self, truth: Truth) -> list[Task]:
+    def tasks_in(self, truth: Truth) -> list[ScoringTask]:
         """The tasks of the questions that have labels."""
         present = set(truth.items["question"])
         return tasks_of(self.study, [q.id for q in self.study.asked if q.id in present])[0]
@@ -186,7 +192,7 @@ class Challenge:
         values = {rung.task: rung.value(submission.published.get(rung.task)) for rung in self.rungs}
         return {task: value for task, value in values.items() if value is not None}
 
-    def leaderboard(self, rung: Rung) -> list[Place]:
+    def leaderboard(self, rung: Rung) -> list[LeaderboardEntry]:
         """Every team with a published score in a task, best first; the same score is the same rank."""
         best: dict[str, tuple[Submission, float, float]] = {}
         tries: dict[str | None, int] = {}
@@ -207,7 +213,7 @@ class Challenge:
         )
         scores = [entry.published[rung.task] for entry, _, _ in order]
         return [
-            Place(
+            LeaderboardEntry(
                 rank=1 + scores.index(entry.published[rung.task]),
                 team=entry.submitter,
                 model=entry.model,

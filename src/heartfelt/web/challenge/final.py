@@ -17,15 +17,15 @@ from pathlib import Path
 
 import polars as pl
 
-from heartfelt.scoring.bench.prediction_file import in_order
-from heartfelt.web.challenge.challenge import AUTOMATIC, LEDGER, Challenge, ChallengeOptions
-from heartfelt.publishing.submissions.ledger import Ledger, Submission
 from heartfelt.errors import InputError
 from heartfelt.files import whole_folder, write_text
 from heartfelt.formats.delimited import csv_text
+from heartfelt.publishing.submissions.ledger import Submission, SubmissionLedger
 from heartfelt.scoring import METRICS, ScoreOptions, Scores, Truth, score, truth_of
-from heartfelt.scoring.scores import Task
+from heartfelt.scoring.bench.prediction_file import in_order
+from heartfelt.scoring.scores import ScoringTask
 from heartfelt.serialization import dumps, from_json, to_json
+from heartfelt.web.challenge.challenge import AUTOMATIC, LEDGER, Challenge, ChallengeOptions
 
 DIGITS = 4
 """Of scores in the final ranking: a statistic of hidden labels to the last bit would tell a right guess of all of them."""
@@ -102,7 +102,7 @@ def reopened(folder: Path, ledger: Path | None = None) -> Challenge:
     )
     if not path.is_file():
         raise never
-    book = Ledger(path)
+    book = SubmissionLedger(path)
     part, public, step = (book.fact(name) for name in ("part", "public share", "step"))
     book.close()
     if part is None:
@@ -155,7 +155,7 @@ def final_of(challenge: Challenge) -> Final | None:
 
 
 def _board(
-    challenge: Challenge, truth: Truth, task: Task, entries: Sequence[Submission]
+    challenge: Challenge, truth: Truth, task: ScoringTask, entries: Sequence[Submission]
 ) -> FinalBoard | None:
     """The ranking of one task; None where the final part has nothing to score it on."""
     counting = {team: _counting(entries, team, task.id) for team in {e.submitter for e in entries}}
@@ -211,7 +211,7 @@ def _board(
     )
 
 
-def _items(scores: Scores, task: Task) -> int:
+def _items(scores: Scores, task: ScoringTask) -> int:
     return max((scores.answered(task.id, model)[1] for model in scores.models), default=0)
 
 

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 from starlette.requests import ClientDisconnect, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from heartfelt.web.errors import Refused, internal_error, problem_response
+from heartfelt.web.errors import RequestRefused, internal_error, problem_response
 from heartfelt.web.security.guard import SAFE_METHODS
 
 _HEADERS = {
@@ -48,7 +48,7 @@ class HostOptions:
         return (self.url or f"http://{host}:{self.port}").rstrip("/")
 
 
-class Guard:
+class ChallengeGuard:
     """Around every request: limited bodies, no requests from other sites, security headers, and no tracebacks."""
 
     def __init__(self, app: ASGIApp, options: HostOptions, most_bytes: int) -> None:
@@ -97,9 +97,11 @@ class Guard:
         headers: dict[bytes, bytes] = dict(scope["headers"])
         length = headers.get(b"content-length", b"0")
         if not length.isdigit() or len(length) > 12:
-            raise Refused(
+            raise RequestRefused(
                 400, "The header Content-Length is not a number.", "Send the size of the body in bytes."
             )
         origin = headers.get(b"origin", b"").decode("latin-1")
         if scope["method"] not in SAFE_METHODS and origin and origin != self._origin:
-            raise Refused(403, "The request comes from another site.", "Submit with a program such as curl.")
+            raise RequestRefused(
+                403, "The request comes from another site.", "Submit with a program such as curl."
+            )

@@ -10,14 +10,14 @@ from datetime import UTC, datetime
 
 from markupsafe import Markup
 
-from heartfelt.web.challenge.challenge import Challenge, Place
-from heartfelt.web.challenge.final import Final, FinalBoard, final_of
 from heartfelt.publishing.submissions.ladder import Rung
 from heartfelt.publishing.submissions.ledger import Member, Submission
-from heartfelt.report.page import Page, Section, absent, bullets, joined, paragraph, render
+from heartfelt.report.page import ReportPage, Section, absent, bullets, joined, paragraph, render
 from heartfelt.report.tables import table, table_of
 from heartfelt.study import Scale
 from heartfelt.study.model import say
+from heartfelt.web.challenge.challenge import Challenge, LeaderboardEntry
+from heartfelt.web.challenge.final import Final, FinalBoard, final_of
 from heartfelt.wording import number, plural, share
 
 EXAMPLE_ROWS = 2
@@ -90,7 +90,7 @@ def how_to_submit(challenge: Challenge, address: str) -> str:
         Section("send", "How to send it", "", send),
         Section("scores", "What comes back", "", joined(rules, _link("/leaderboard", "Leaderboard"))),
     ]
-    return render(Page(challenge.title, "How to submit predictions", sections, facts=_facts(challenge)))
+    return render(ReportPage(challenge.title, "How to submit predictions", sections, facts=_facts(challenge)))
 
 
 def _what_is_published(challenge: Challenge) -> Markup:
@@ -139,13 +139,15 @@ def leaderboard_page(challenge: Challenge) -> str:
             joined(_link("/final.json", "final.json"), _link("/final.csv", "final.csv")),
         )
     sections = [*([] if final is None else final_sections(final)), *running, more]
-    return render(Page(challenge.title, "Leaderboard", sections, facts=_facts(challenge)))
+    return render(ReportPage(challenge.title, "Leaderboard", sections, facts=_facts(challenge)))
 
 
 def final_page(challenge: Challenge, final: Final) -> str:
     """The final ranking as a page of its own."""
     return render(
-        Page(challenge.title, "Final ranking", final_sections(final), facts=[("challenge", challenge.id)])
+        ReportPage(
+            challenge.title, "Final ranking", final_sections(final), facts=[("challenge", challenge.id)]
+        )
     )
 
 
@@ -200,7 +202,7 @@ def own_page(challenge: Challenge, member: Member | None, own: Sequence[Submissi
             ' autocomplete="off"></label> <button type="submit">Show</button></p></form>'
         )
         sections = [Section("token", "Your token", "It shows your own team's submissions.", form)]
-        page = Page(challenge.title, "Your submissions", sections, facts=_facts(challenge), forms=True)
+        page = ReportPage(challenge.title, "Your submissions", sections, facts=_facts(challenge), forms=True)
         return render(page)
     today, in_all = challenge.ledger.left(member.team, challenge.options.limits)
     listed = table_of(
@@ -229,7 +231,7 @@ def own_page(challenge: Challenge, member: Member | None, own: Sequence[Submissi
             "own", f"Submissions of {member.team}", lead, joined(body, _link("/leaderboard", "Leaderboard"))
         )
     ]
-    return render(Page(challenge.title, "Your submissions", sections, facts=_facts(challenge)))
+    return render(ReportPage(challenge.title, "Your submissions", sections, facts=_facts(challenge)))
 
 
 def content_policy(page: str) -> str:
@@ -246,7 +248,7 @@ def content_policy(page: str) -> str:
     )
 
 
-def _board(places: Sequence[Place], rung: Rung) -> Markup:
+def _board(places: Sequence[LeaderboardEntry], rung: Rung) -> Markup:
     if not places:
         return absent("Nobody has a published score yet.")
     return table_of(

@@ -18,8 +18,8 @@ from pathlib import Path
 
 import polars as pl
 
-from heartfelt.scoring.bench.pinned import second_process
 from heartfelt.errors import HeartfeltError, InputError
+from heartfelt.scoring.bench.pinned import second_process
 
 _GZIP, _ZIP, _PARQUET = b"\x1f\x8b", b"PK", b"PAR1"
 _LONGEST_LINE = 100_000

@@ -21,16 +21,16 @@ from starlette.formparsers import MultiPartException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
 
-from heartfelt.web.challenge.challenge import Challenge
-from heartfelt.web.challenge.final import final_of, final_table
-from heartfelt.web.challenge.guard import Guard, HostOptions, TooLarge
-from heartfelt.publishing.submissions.ledger import Closed, Member, OverLimit, Submission
-from heartfelt.web.challenge.pages import content_policy, how_to_submit, leaderboard_page, own_page
-from heartfelt.web.challenge.reading import too_large
 from heartfelt.errors import HeartfeltError, InputError
 from heartfelt.formats.delimited import csv_text
+from heartfelt.publishing.submissions.ledger import Closed, Member, OverLimit, Submission
 from heartfelt.serialization import to_json
-from heartfelt.web.errors import Refused, http_problem, problem_response
+from heartfelt.web.challenge.challenge import Challenge
+from heartfelt.web.challenge.final import final_of, final_table
+from heartfelt.web.challenge.guard import ChallengeGuard, HostOptions, TooLarge
+from heartfelt.web.challenge.pages import content_policy, how_to_submit, leaderboard_page, own_page
+from heartfelt.web.challenge.reading import too_large
+from heartfelt.web.errors import RequestRefused, http_problem, problem_response
 from heartfelt.web.security.guard import RateLimit
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def challenge_app(challenge: Challenge, options: HostOptions | None = None) -> F
     app.add_route("/mine", routes.mine, ["GET", "POST"])
     app.add_exception_handler(HeartfeltError, _heartfelt_problem)
     app.add_exception_handler(HTTPException, http_problem)
-    app.add_middleware(Guard, options=options, most_bytes=challenge.sizes.bytes + SPARE_BYTES)
+    app.add_middleware(ChallengeGuard, options=options, most_bytes=challenge.sizes.bytes + SPARE_BYTES)
     return app
 
 
@@ -122,7 +122,9 @@ class _Routes:
     async def final(self, request: Request) -> Response:
         final = await run_in_threadpool(final_of, self._challenge)
         if final is None:
-            raise Refused(404, "There is no final ranking yet.", "It is made when the challenge is closed.")
+            raise RequestRefused(
+                404, "There is no final ranking yet.", "It is made when the challenge is closed."
+            )
         if request.url.path.endswith(".csv"):
             return PlainTextResponse(csv_text(final_table(final)), media_type="text/csv")
         return JSONResponse(to_json(final))
@@ -137,7 +139,7 @@ class _Routes:
             size = len(content)
             stored = await run_in_threadpool(challenge.submit, member, content, model)
         except TimeoutError:
-            raise Refused(
+            raise RequestRefused(
                 408, "The file did not arrive in time.", "Try again over a faster connection."
             ) from None
         except (TooLarge, OverLimit) as error:
@@ -146,7 +148,7 @@ class _Routes:
             await run_in_threadpool(challenge.ledger.note_refused, member, model, size, problem)
             if isinstance(error, OverLimit):
                 raise
-            raise Refused(413, problem.problem, problem.fix) from error
+            raise RequestRefused(413, problem.problem, problem.fix) from error
         if wait:
             stored = await run_in_threadpool(challenge.wait_for, stored.id, wait)
         done = stored.status != "received"
@@ -193,9 +195,9 @@ class _Routes:
         try:
             stored = await run_in_threadpool(ledger.submission, request.path_params["id"])
         except InputError as error:
-            raise Refused(404, error.problem, error.fix) from error
+            raise RequestRefused(404, error.problem, error.fix) from error
         if stored.submitter != member.team:
-            raise Refused(
+            raise RequestRefused(
                 404, "There is no such submission.", "Use the id that came back when you submitted."
             )
         return stored
@@ -208,13 +210,13 @@ class _Routes:
     async def _holder(self, request: Request, token: str) -> Member:
         address = request.client.host if request.client else ""
         if self._wrong.wait(address):
-            raise Refused(429, "Too many wrong tokens.", "Wait a minute and try again.")
+            raise RequestRefused(429, "Too many wrong tokens.", "Wait a minute and try again.")
         ledger = self._challenge.ledger
         member = await run_in_threadpool(ledger.member_of, token.strip()) if token else None
         if member is None:
             self._wrong.take(address)
             fix = "Send 'Authorization: Bearer TOKEN' with the token the organisers gave you."
-            raise Refused(
+            raise RequestRefused(
                 401, "The token is missing, unknown or revoked.", fix, {"www-authenticate": "Bearer"}
             )
         return member
@@ -230,12 +232,14 @@ class _Routes:
                 async with request.form(max_files=1, max_fields=4) as form:
                     file = form.get("file")
                     content = await file.read(limit + 1) if isinstance(file, UploadFile) else None
-            except Refused:
+            except RequestRefused:
                 raise
             except (MultiPartException, HTTPException) as error:
-                raise Refused(400, "The form cannot be read.", "Send the file as the whole body.") from error
+                raise RequestRefused(
+                    400, "The form cannot be read.", "Send the file as the whole body."
+                ) from error
             if content is None:
-                raise Refused(422, "The form has no file.", "Call its field 'file'.")
+                raise RequestRefused(422, "The form has no file.", "Call its field 'file'.")
         else:
             content = await request.body()
         if len(content) > limit:

@@ -19,7 +19,7 @@ from heartfelt.collect import Collection
 from heartfelt.collect.errors import StoreUnavailable
 from heartfelt.study import Study
 from heartfelt.study.model import say
-from heartfelt.web.errors import Refused
+from heartfelt.web.errors import RequestRefused
 from heartfelt.web.security.access import (
     check_form_token,
     check_password,
@@ -147,7 +147,7 @@ class ChangeCounter:
 async def events(request: Request) -> Response:
     """Send a dashboard the number of every change until it disconnects or its login ends."""
     if login_of(request) is None:
-        raise Refused(401)
+        raise RequestRefused(401)
     headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
     if request.method == "HEAD":
         return Response(media_type="text/event-stream", headers=headers)

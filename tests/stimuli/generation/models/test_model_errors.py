@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.stimuli.generation.models.tiny_models import CASES, build, written
 
 from heartfelt.errors import HeartfeltError, InputError, MissingPartError
 from heartfelt.stimuli import GeneratorOutOfMemory
 from heartfelt.stimuli.generation.known_licences import licence_of
-from heartfelt.stimuli.generators.torch_models import Weights, library, loaded, within_memory
-from heartfelt.stimuli.prompts.prompt import Prompt
-from tests.stimuli.generation.models.tiny_models import CASES, build, written
+from heartfelt.stimuli.generators.torch_models import ModelFolder, library, loaded, within_memory
+from heartfelt.stimuli.prompts.prompt import StimulusPrompt
 
 WRONG: tuple[tuple[str, dict[str, Any], str], ...] = (
     ("musicgen", {"model": "vits"}, "of type 'vits', not MusicGen"),
@@ -70,7 +70,7 @@ def test_a_folder_without_all_of_its_weights_is_refused(home: Path, tmp_path: Pa
 
 @pytest.mark.slow
 def test_speech_of_letters_nobody_knows_is_no_stimulus(home: Path, tmp_path: Path) -> None:
-    made = build(home, "vits").generate(Prompt("S", "S", "joy", ""), 1)
+    made = build(home, "vits").generate(StimulusPrompt("S", "S", "joy", ""), 1)
     with pytest.raises(InputError, match="none of the letters"):
         made.save(tmp_path / "nothing.wav")
 
@@ -98,7 +98,7 @@ def test_a_missing_library_names_the_extra() -> None:
         raise ImportError(f"a tokenizer in {place} needs the sentencepiece library")
 
     with pytest.raises(MissingPartError, match="sentencepiece"):
-        loaded(Weights("x", Path("/nowhere/x")), needs_more)
+        loaded(ModelFolder("x", Path("/nowhere/x")), needs_more)
 
 
 def test_licences_of_known_models_are_known() -> None:

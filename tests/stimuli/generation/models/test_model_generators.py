@@ -15,15 +15,15 @@ import numpy as np
 import pytest
 import scipy.stats
 from benchmarks import _pipelines as tiny
+from tests.stimuli.generation.models.tiny_models import CASES, TEXTS, build, numbers, prompts, written
 
 from heartfelt.errors import HeartfeltError, InputError
+from heartfelt.media.audio import read_audio
 from heartfelt.stimuli.generators.musicgen import Draws, MusicGenSampling
 from heartfelt.stimuli.generators.mustango import chord_of, chords_of
 from heartfelt.stimuli.generators.pipelines import cosine_scheduler
 from heartfelt.stimuli.generators.torch_models import clip_of, generator_of, library, listening
-from heartfelt.stimuli.prompts.prompt import Prompt
-from heartfelt.media.audio import read_audio
-from tests.stimuli.generation.models.tiny_models import CASES, TEXTS, build, numbers, prompts, written
+from heartfelt.stimuli.prompts.prompt import StimulusPrompt
 
 pytestmark = pytest.mark.slow
 SOURCE = "Diffusers' CosineDPMSolverMultistepScheduler; softmax by SciPy; MusicGen's own greedy choice; AImoclips' clip lengths"
@@ -208,7 +208,7 @@ def test_a_held_back_image_is_no_stimulus(home: Path, tmp_path: Path) -> None:
 def test_a_prompt_that_would_be_cut_is_no_stimulus_and_spares_its_neighbours(
     home: Path, tmp_path: Path
 ) -> None:
-    long = Prompt("S_9", "S", "joy", "sad " * 30)
+    long = StimulusPrompt("S_9", "S", "joy", "sad " * 30)
     made = build(home, "sd").generate_many([long, prompts()[0]], [1, 1])
     with pytest.raises(InputError, match="tokens more than the model reads"):
         made[0].save(tmp_path / "long.png")

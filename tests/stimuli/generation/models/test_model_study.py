@@ -7,11 +7,11 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from tests.stimuli.generation.models.tiny_models import written
 
-from heartfelt.stimuli import MakeOptions, make_study
 from heartfelt.media.audio import read_audio
 from heartfelt.media.image import decode_image
-from tests.stimuli.generation.models.tiny_models import written
+from heartfelt.stimuli import MakeOptions, make_study
 
 pytestmark = pytest.mark.slow
 STUDY = """

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 from benchmarks import _pipelines as tiny
 
+from heartfelt.media.audio import Audio
 from heartfelt.stimuli import GENERATORS
 from heartfelt.stimuli.generators.generator import BatchGenerator
-from heartfelt.stimuli.prompts.prompt import Media, Prompt
-from heartfelt.media.audio import Audio
+from heartfelt.stimuli.prompts.prompt import GeneratedMedium, StimulusPrompt
 
 TEXTS = ("happy", "sad, instrumental", "dog")
 STEPS = {"settings": {"steps": 2}}
@@ -97,11 +97,11 @@ def build(home: Path, name: str, **changes: Any) -> BatchGenerator:
     return made
 
 
-def prompts() -> list[Prompt]:
-    return [Prompt(f"S_{place}", "S", "joy", text) for place, text in enumerate(TEXTS)]
+def prompts() -> list[StimulusPrompt]:
+    return [StimulusPrompt(f"S_{place}", "S", "joy", text) for place, text in enumerate(TEXTS)]
 
 
-def numbers(media: Media) -> np.ndarray[Any, Any]:
+def numbers(media: GeneratedMedium) -> np.ndarray[Any, Any]:
     """The samples, or the pixels from 0 to 1."""
     if isinstance(media, Audio):
         return media.samples

@@ -52,8 +52,6 @@ def predict(
     """The former spelling of ``heartfelt.predict(files)``; it will be removed in 0.9."""
     from heartfelt.predictors.trained.valence_arousal.earlier import predict as run
 
-    words = (
-        "heartfelt.predictors.trained.valence_arousal.predict will be removed in 0.9; use heartfelt.predict(files)."
-    )
+    words = "heartfelt.predictors.trained.valence_arousal.predict will be removed in 0.9; use heartfelt.predict(files)."
     warnings.warn(words, DeprecationWarning, stacklevel=2)
     return run(files, model=model, progress=progress)

@@ -12,10 +12,10 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from heartfelt.predictors.networks.efficientnet import network_input, side_of
 from heartfelt.predictors.weights.conversion import picture
 from heartfelt.predictors.weights.conversion.graph import Graph, Tensors, batch_norm
 from heartfelt.predictors.weights.conversion.readers import read_torch
-from heartfelt.predictors.networks.efficientnet import network_input, side_of
 from heartfelt.predictors.weights.model import Model
 
 _EPSILON = 1e-3

@@ -12,10 +12,10 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from heartfelt.predictors.networks.expressions import EXPRESSIONS, SIDE, network_input
 from heartfelt.predictors.weights.conversion import picture
 from heartfelt.predictors.weights.conversion.graph import Graph, Tensors, batch_norm
 from heartfelt.predictors.weights.conversion.readers import read_hdf5
-from heartfelt.predictors.networks.expressions import EXPRESSIONS, SIDE, network_input
 from heartfelt.predictors.weights.model import Model
 
 _EPSILON = 1e-3

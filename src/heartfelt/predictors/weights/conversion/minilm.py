@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from heartfelt.predictors.networks import minilm
+from heartfelt.predictors.networks.minilm import WIDTH
 from heartfelt.predictors.weights.conversion.graph import (
     Graph,
     Layer,
@@ -18,7 +19,6 @@ from heartfelt.predictors.weights.conversion.graph import (
     weight_and_bias,
 )
 from heartfelt.predictors.weights.conversion.readers import read_safetensors
-from heartfelt.predictors.networks.minilm import WIDTH
 from heartfelt.predictors.weights.model import Model
 
 _TEXTS = ("A calm piano piece that slowly turns sad.", "Wütend & laut: 120 BPM, distorted guitars!")

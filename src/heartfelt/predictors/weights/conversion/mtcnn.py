@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy.typing as npt
 
+from heartfelt.predictors.networks.faces import NETWORKS, REFINED, SETTLED, network_input
 from heartfelt.predictors.weights.conversion import picture
 from heartfelt.predictors.weights.conversion.graph import Graph, Tensors, linear, weight_and_bias
 from heartfelt.predictors.weights.conversion.readers import read_torch
-from heartfelt.predictors.networks.faces import NETWORKS, REFINED, SETTLED, network_input
 from heartfelt.predictors.weights.model import Model
 
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from heartfelt.predictors.networks import notes
-
-from heartfelt.predictors.networks import speech_activity
+from heartfelt.predictors.networks import notes, speech_activity
 from heartfelt.predictors.weights.conversion import sound
 from heartfelt.predictors.weights.conversion.graph import Tensors
 from heartfelt.predictors.weights.model import Model

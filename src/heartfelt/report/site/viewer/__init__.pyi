@@ -1,4 +1,4 @@
-from .read import Exchange, Sample, View, read_run_folder
+from .read import Exchange, RunView, ViewerSample, read_run_folder
 from .write import ViewOptions, write_view
 
-__all__ = ["Exchange", "Sample", "View", "ViewOptions", "read_run_folder", "write_view"]
+__all__ = ["Exchange", "RunView", "ViewOptions", "ViewerSample", "read_run_folder", "write_view"]

@@ -15,14 +15,14 @@ from typing import Any, TypeVar
 
 import polars as pl
 
-from heartfelt.scoring.bench.earlier import RUNS
-from heartfelt.scoring.bench.earlier import SCORES as FILE
 from heartfelt.errors import InputError
-from heartfelt.scoring import Scores
-from heartfelt.scoring.scores import ModelInfo
 from heartfelt.report.site.boards import display_names
 from heartfelt.report.site.runs import read_scores
 from heartfelt.report.site.secrets import without_secrets
+from heartfelt.scoring import Scores
+from heartfelt.scoring.bench.earlier import RUNS
+from heartfelt.scoring.bench.earlier import SCORES as FILE
+from heartfelt.scoring.scores import ModelInfo
 
 PREDICTIONS, CALLS, ITEMS, REPEATS = (
     "predictions.parquet",
@@ -66,7 +66,7 @@ class Exchange:
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class ViewerSample:
     """One question about one stimulus, put to one model."""
 
     model: str
@@ -108,11 +108,11 @@ class Sample:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class View:
+class RunView:
     """A run: its samples, the requests behind them, and which models answered."""
 
     title: str
-    samples: tuple[Sample, ...]
+    samples: tuple[ViewerSample, ...]
     exchanges: Mapping[str, Exchange]
     models: tuple[str, ...]
     about: Mapping[str, ModelInfo] = field(default_factory=dict)
@@ -120,7 +120,7 @@ class View:
     """What is shown for each model, by the name the run has for it."""
 
 
-def read_run_folder(folder: Path) -> View:
+def read_run_folder(folder: Path) -> RunView:
     """Read the folder of a bench, or of a single model's run."""
     if not folder.is_dir():
         raise InputError(
@@ -135,7 +135,7 @@ def read_run_folder(folder: Path) -> View:
     names = display_names(predictions["model"].unique(maintain_order=True).to_list(), about)
     samples = tuple(_samples(joined, exchanges, by_item, names, _repeats(folder, about)))
     title = scores.title if scores is not None else folder.resolve().name
-    return View(
+    return RunView(
         title,
         samples,
         exchanges,
@@ -279,13 +279,13 @@ def _samples(
     by_item: Mapping[tuple[str, str, str], list[str]],
     names: Mapping[str, str],
     repeats: Mapping[tuple[str, str, str], tuple[str, ...]],
-) -> Iterator[Sample]:
+) -> Iterator[ViewerSample]:
     for row in table.iter_rows(named=True):
         own, item = row["call"], (row["model"], row["stimulus"], row["question"])
         calls = by_item.get(item, [])
         paid = [exchanges[name] for name in calls if not exchanges[name].cached]
         ordered = [*([own] if own in calls else []), *(each for each in reversed(calls) if each != own)]
-        yield Sample(
+        yield ViewerSample(
             names[row["model"]],
             row["stimulus"],
             row["question"],

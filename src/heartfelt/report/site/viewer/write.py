@@ -16,15 +16,15 @@ from heartfelt.predictors.execution.calls import SIMILARITY, Usage
 from heartfelt.progress import Progress
 from heartfelt.report.bench.sections import repeats, usage
 from heartfelt.report.media import relative_address
-from heartfelt.report.page import Page, Section, script_json
+from heartfelt.report.page import ReportPage, Section, script_json
 from heartfelt.report.palette import distinct
-from heartfelt.report.tables import table
-from heartfelt.scoring.scores import ModelInfo
 from heartfelt.report.site.boards import file_names
 from heartfelt.report.site.frame import Frame, must_be_ours, render_page, write_assets
-from heartfelt.report.site.published import Published, read_published
+from heartfelt.report.site.published import PublicFacts, read_published
 from heartfelt.report.site.secrets import shown_spec
-from heartfelt.report.site.viewer.read import Sample, View, read_run_folder
+from heartfelt.report.site.viewer.read import RunView, ViewerSample, read_run_folder
+from heartfelt.report.tables import table
+from heartfelt.scoring.scores import ModelInfo
 from heartfelt.study.model import say
 from heartfelt.wording import money, number
 
@@ -69,7 +69,7 @@ def write_view(
     target = Path(out) if out is not None else home / FOLDER
     must_be_ours(target, "assets/viewer.js", "a viewer")
     view = read_run_folder(home)
-    published = Published() if options.release is None else read_published(options.release)
+    published = PublicFacts() if options.release is None else read_published(options.release)
     with whole_folder(target, replace=True) as folder:
         write_assets(folder, "viewer.js")
         page = _page(view, published, target, options.site)
@@ -87,7 +87,7 @@ def write_view(
     return target
 
 
-def _page(view: View, published: Published, target: Path, site: Path | None) -> Page:
+def _page(view: RunView, published: PublicFacts, target: Path, site: Path | None) -> ReportPage:
     labels = {(row["stimulus"], row["question"]): row for row in published.labels.iter_rows(named=True)}
     colours = {model: distinct(place) for place, model in enumerate(view.models)}
     counts = Counter(_outcome(sample) for sample in view.samples)
@@ -146,10 +146,10 @@ def _page(view: View, published: Published, target: Path, site: Path | None) -> 
     sections = [Section("samples", "Samples", lead, _HTML)]
     sections += [Section("models", "Which models answered", html=about)] if about else []
     sections += [part for part in (usage(infos), repeats(repeated)) if part.html]
-    return Page(f"Run: {view.title}", "", sections, media=media, facts=facts, more=more)
+    return ReportPage(f"Run: {view.title}", "", sections, media=media, facts=facts, more=more)
 
 
-def _usages(view: View) -> dict[str, Usage]:
+def _usages(view: RunView) -> dict[str, Usage]:
     """What each model's requests took, by the calls that were recorded; those answered from the cache are left out."""
     out: dict[str, Usage] = {}
     for raw, model in view.names.items():
@@ -171,14 +171,14 @@ def _usages(view: View) -> dict[str, Usage]:
     return out
 
 
-def _outcome(sample: Sample) -> str:
+def _outcome(sample: ViewerSample) -> str:
     if sample.problem is not None:
         return "failed"
     return "asked again" if sample.attempts > max(1, len(sample.repeats)) else "answered"
 
 
 def _listed(
-    view: View, labels: Mapping[tuple[str, str], Mapping[str, object]], colours: Mapping[str, str]
+    view: RunView, labels: Mapping[tuple[str, str], Mapping[str, object]], colours: Mapping[str, str]
 ) -> dict[str, object]:
     """The list as the page's script reads it."""
     rows = []
@@ -234,13 +234,13 @@ def _listed(
     }
 
 
-def _worst_first(samples: Sequence[Sample]) -> list[int]:
+def _worst_first(samples: Sequence[ViewerSample]) -> list[int]:
     """The places of samples by falling error, those without one last."""
     errors = [sample.error for sample in samples]
     return sorted(range(len(samples)), key=lambda place: (errors[place] is None, -(errors[place] or 0.0)))
 
 
-def _label(sample: Sample, label: Mapping[str, object] | None) -> str | None:
+def _label(sample: ViewerSample, label: Mapping[str, object] | None) -> str | None:
     """The label in a few characters, with its interval where that is known."""
     if label is not None:
         words = label["answer"] or _figure(label["label"])
@@ -261,7 +261,7 @@ def _figure(value: object) -> str:
     return number(value, 2) if isinstance(value, int | float) else ""
 
 
-def _answer(sample: Sample) -> str:
+def _answer(sample: ViewerSample) -> str:
     """The answer as it was understood, in a few characters; why there is none."""
     if sample.problem is not None:
         text = sample.problem
@@ -284,7 +284,7 @@ def _links(names: Mapping[str, None], site: Path | None, target: Path) -> dict[s
     }
 
 
-def _shard(view: View, samples: Sequence[Sample]) -> str:
+def _shard(view: RunView, samples: Sequence[ViewerSample]) -> str:
     """Details of some samples, with the requests behind them."""
     used = dict.fromkeys(each for sample in samples for each in sample.exchanges)
     return script_json({"samples": samples, "exchanges": {name: view.exchanges[name] for name in used}})

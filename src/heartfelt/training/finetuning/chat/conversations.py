@@ -14,11 +14,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from heartfelt.errors import InputError
-from heartfelt.training.finetuning.data import Target, TrainingData
 from heartfelt.predictors.hosted.chat_form import SYSTEM, entry_names, questions
 from heartfelt.predictors.task import ask_of
 from heartfelt.serialization import dumps
 from heartfelt.stats.triples import Ints
+from heartfelt.training.finetuning.data import FineTuneTarget, TrainingData
 
 NO_LABEL = -1
 _PROMPT = "\u27e6prompt\u27e7"
@@ -74,7 +74,7 @@ def _numbers(low: float, high: float, levels: int, *, whole: bool) -> tuple[floa
     return tuple(float(f"{value:.6g}") for value in np.linspace(low, high, count))
 
 
-def labelled_answers(asked: Sequence[ChatQuestion], targets: Sequence[Target]) -> Ints:
+def labelled_answers(asked: Sequence[ChatQuestion], targets: Sequence[FineTuneTarget]) -> Ints:
     """The place of the label among the answers, per stimulus and question; ``NO_LABEL`` where there is none."""
     columns = []
     for question, target in zip(asked, targets, strict=True):

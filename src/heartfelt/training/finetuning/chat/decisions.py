@@ -14,7 +14,7 @@ from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class AnswerBranch:
     """One place where answers part."""
 
     row: int
@@ -33,7 +33,7 @@ class Decisions:
 
     answers: tuple[tuple[int, ...], ...]
     rows: tuple[int, ...]
-    places: tuple[Decision, ...]
+    places: tuple[AnswerBranch, ...]
 
     @classmethod
     def of(cls, answers: Sequence[Sequence[int]]) -> Decisions:
@@ -55,7 +55,7 @@ class Decisions:
             tokens, at = following[start], len(start)
             branch = tuple(tokens.index(own[at]) if own[:at] == start else -1 for own in whole)
             row = next(place for place, row in enumerate(rows) if whole[row][:at] == start)
-            places.append(Decision(row, at, tokens, branch))
+            places.append(AnswerBranch(row, at, tokens, branch))
         return cls(whole, tuple(rows), tuple(places))
 
     def probabilities(self, logits: Any) -> Any:

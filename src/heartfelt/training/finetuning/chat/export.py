@@ -16,15 +16,15 @@ from typing import Any
 
 from heartfelt.errors import InputError
 from heartfelt.files import write_text
+from heartfelt.formats.delimited import csv_text
+from heartfelt.progress import Progress
+from heartfelt.serialization import dumps, write_json
+from heartfelt.snapshot import Snapshot
 from heartfelt.training.finetuning.chat.conversations import NO_LABEL, chat_questions, labelled_answers
 from heartfelt.training.finetuning.chat.recipe import ChatLoraRecipe, medium_of
 from heartfelt.training.finetuning.parts import VALIDATION
 from heartfelt.training.finetuning.recipe import recipe_named, settings_of
 from heartfelt.training.finetuning.running import FineTuneOptions, data_hash, gather_for
-from heartfelt.formats.delimited import csv_text
-from heartfelt.progress import Progress
-from heartfelt.serialization import dumps, write_json
-from heartfelt.snapshot import Snapshot
 from heartfelt.training.heads.material import TRAIN
 
 FACTS, LEDGER_FILE = "export.json", "ledger.csv"

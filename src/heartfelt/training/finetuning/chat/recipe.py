@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import Field
 
 from heartfelt.errors import InputError
+from heartfelt.serialization import read_json
 from heartfelt.training.finetuning.chat.conversations import NO_LABEL, chat_questions, labelled_answers
 from heartfelt.training.finetuning.chat.model import (
     Conversations,
@@ -18,17 +19,16 @@ from heartfelt.training.finetuning.chat.model import (
     with_adapters,
 )
 from heartfelt.training.finetuning.chat.task import CONFIG, ChatConfig, ChatTask
-from heartfelt.training.finetuning.recipe import FINE_TUNE_RECIPES, Level, Names, Settings
-from heartfelt.serialization import read_json
+from heartfelt.training.finetuning.recipe import FINE_TUNE_RECIPES, FineTuneSettings, Level, Names
 
 if TYPE_CHECKING:
     from heartfelt.training.finetuning.data import TrainingData
-    from heartfelt.training.finetuning.task import Output
+    from heartfelt.training.finetuning.task import QuestionOutput
 
 _MODELS = {"image": "HuggingFaceTB/SmolVLM-Instruct", "audio": "Qwen/Qwen2-Audio-7B-Instruct"}
 
 
-class ChatLoraSettings(Settings):
+class ChatLoraSettings(FineTuneSettings):
     """Settings of ``chat-lora``."""
 
     model: Annotated[
@@ -71,7 +71,7 @@ class ChatLoraRecipe:
     media = ""
     questions: tuple[str, ...] = ()
     levels: tuple[Level, ...] = ("interval", "ordinal", "nominal")
-    settings: type[Settings] = ChatLoraSettings
+    settings: type[FineTuneSettings] = ChatLoraSettings
 
     def build(self, data: TrainingData, settings: ChatLoraSettings) -> ChatTask:
         """Load the model and add adapters, which change nothing until they are trained."""
@@ -108,7 +108,7 @@ class ChatLoraRecipe:
         }
         return ChatTask(data.outputs, adapted, conversations, config, labels)
 
-    def load(self, folder: Path, outputs: tuple[Output, ...]) -> ChatTask:
+    def load(self, folder: Path, outputs: tuple[QuestionOutput, ...]) -> ChatTask:
         """The base model, by its name and revision, with the adapters' form; their weights are loaded afterwards."""
         config = read_json(folder / CONFIG, ChatConfig)
         model, processor = language_model(config.base, config.revision, config.medium)

@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from heartfelt.errors import InputError
-from heartfelt.training.finetuning.chat.conversations import NO_LABEL, ChatQuestion
-from heartfelt.training.finetuning.chat.decisions import Decisions
-from heartfelt.training.finetuning.chat.model import Conversations
-from heartfelt.training.finetuning.task import Batch, Example, Output, Task, Tensors
 from heartfelt.media.image import decode_image
 from heartfelt.media.sound import decode
 from heartfelt.predictors.trained.folder import ADAPTER, BaseModel
 from heartfelt.serialization import write_json
+from heartfelt.training.finetuning.chat.conversations import NO_LABEL, ChatQuestion
+from heartfelt.training.finetuning.chat.decisions import Decisions
+from heartfelt.training.finetuning.chat.model import Conversations
+from heartfelt.training.finetuning.task import Batch, Example, FineTuneTask, QuestionOutput, Tensors
 
 if TYPE_CHECKING:
     import torch
@@ -60,14 +60,14 @@ class _Row:
     labelled: bool
 
 
-class ChatTask(Task):
+class ChatTask(FineTuneTask):
     """A language model with adapters, asked the study's questions."""
 
     weights_file = ADAPTER
 
     def __init__(
         self,
-        outputs: tuple[Output, ...],
+        outputs: tuple[QuestionOutput, ...],
         model: Any,
         conversations: Conversations,
         config: ChatConfig,

@@ -32,7 +32,7 @@ _TRIES = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Preparation:
+class ImagePreprocessing:
     """How an image becomes the pixels of a network."""
 
     side: int = 224

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from heartfelt.errors import InputError
+from heartfelt.serialization import read_json
 from heartfelt.training.finetuning.data import TrainingData
 from heartfelt.training.finetuning.images.architectures import ARCHITECTURES, EMOTION_BACKBONE, NetworkSpec
 from heartfelt.training.finetuning.images.attributes import (
@@ -24,13 +25,12 @@ from heartfelt.training.finetuning.images.attributes import (
     chosen_attributes,
     fitted_attribute,
 )
-from heartfelt.training.finetuning.images.pictures import Preparation
+from heartfelt.training.finetuning.images.pictures import ImagePreprocessing
 from heartfelt.training.finetuning.images.polarity import group_numbers, polarity_of
-from heartfelt.training.finetuning.images.settings import PUBLISHED, RANDOM, ImageSettings
+from heartfelt.training.finetuning.images.settings import PUBLISHED, RANDOM, ImageRecipeSettings
 from heartfelt.training.finetuning.images.task import CONFIG, ImageConfig, ImageTask, half_of, middle_of
-from heartfelt.training.finetuning.recipe import FINE_TUNE_RECIPES, Level, Settings
-from heartfelt.training.finetuning.task import Output
-from heartfelt.serialization import read_json
+from heartfelt.training.finetuning.recipe import FINE_TUNE_RECIPES, FineTuneSettings, Level
+from heartfelt.training.finetuning.task import QuestionOutput
 
 if TYPE_CHECKING:
     from heartfelt.training.finetuning.images.networks.network import EmotionNetwork
@@ -42,7 +42,7 @@ class ImageRecipe:
     media = "image"
     questions: tuple[str, ...] = ("emotion", "valence", "arousal")
     levels: tuple[Level, ...] = ("interval", "nominal")
-    settings: type[Settings] = ImageSettings
+    settings: type[FineTuneSettings] = ImageRecipeSettings
 
     def __init__(self, name: str, about: str, attributes: tuple[str, ...] = ()) -> None:
         self.name, self.about, self._attributes = name, about, attributes
@@ -74,7 +74,7 @@ class ImageRecipe:
         side = settings.side or int(network.spec.config.get("image_size", 224))  # type: ignore[call-overload]  # a number
         config = ImageConfig(
             network.spec,
-            Preparation(side, settings.crop, settings.mirror),
+            ImagePreprocessing(side, settings.crop, settings.mirror),
             attributes,
             settings.stimuli if architecture.needs_stimuli else (),
             dict(zip(names, groups, strict=True)) if groups else {},
@@ -90,14 +90,14 @@ class ImageRecipe:
         _start_at_means(task)
         return task
 
-    def load(self, folder: Path, outputs: tuple[Output, ...]) -> ImageTask:
+    def load(self, folder: Path, outputs: tuple[QuestionOutput, ...]) -> ImageTask:
         """The network as its config.json describes it."""
         from heartfelt.training.finetuning.images.networks.network import build_network
 
         config = read_json(folder / CONFIG, ImageConfig)
         return ImageTask(build_network(config.network), config, outputs)
 
-    def _fitted_attributes(self, data: TrainingData, settings: ImageSettings) -> tuple[Attribute, ...]:
+    def _fitted_attributes(self, data: TrainingData, settings: ImageRecipeSettings) -> tuple[Attribute, ...]:
         wanted = settings.attributes or self._attributes
         if not wanted:
             return ()
@@ -112,7 +112,7 @@ class ImageRecipe:
         return tuple(out)
 
 
-def _category(outputs: Sequence[Output]) -> Output | None:
+def _category(outputs: Sequence[QuestionOutput]) -> QuestionOutput | None:
     several = [output for output in outputs if output.categories]
     if len(several) > 1:
         raise InputError(
@@ -123,9 +123,13 @@ def _category(outputs: Sequence[Output]) -> Output | None:
     return several[0] if several else None
 
 
-def _network(spec: NetworkSpec, settings: ImageSettings) -> tuple[EmotionNetwork, str]:
+def _network(spec: NetworkSpec, settings: ImageRecipeSettings) -> tuple[EmotionNetwork, str]:
     """The network, and the weights it begins with."""
-    from heartfelt.training.finetuning.images.networks.backbones import BACKBONES, check_config, standardisation
+    from heartfelt.training.finetuning.images.networks.backbones import (
+        BACKBONES,
+        check_config,
+        standardisation,
+    )
     from heartfelt.training.finetuning.images.networks.network import build_network, check_spec
 
     check_spec(spec)

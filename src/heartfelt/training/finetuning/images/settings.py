@@ -9,7 +9,7 @@ from pydantic import BeforeValidator, Field, field_validator
 
 from heartfelt.errors import suggestion
 from heartfelt.training.finetuning.images.architectures import ARCHITECTURES
-from heartfelt.training.finetuning.recipe import Names, Settings
+from heartfelt.training.finetuning.recipe import FineTuneSettings, Names
 
 PUBLISHED, RANDOM = "published", "random"
 LEAST_SIDE = 32
@@ -29,7 +29,7 @@ def _mapped(value: object) -> object:
     return {name.strip(): text.strip() for name, _, text in pairs}
 
 
-class ImageSettings(Settings):
+class ImageRecipeSettings(FineTuneSettings):
     """Settings of the image recipes."""
 
     epochs: Annotated[int, Field(ge=1, description="passes over the training part, at most")] = 20

@@ -12,15 +12,15 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from heartfelt.training.finetuning.images.architectures import FACE_COLUMNS, FACES, OBJECT_CLASSES
 from heartfelt.media.image import decode_image
-from heartfelt.predictors.weights import MODELS
+from heartfelt.predictors.measures.faces import LEAST_FACE
 from heartfelt.predictors.networks.efficientnet import DIMENSIONS, softmax
 from heartfelt.predictors.networks.expressions import recognise_expressions
 from heartfelt.predictors.networks.faces import detect_faces
-from heartfelt.predictors.measures.faces import LEAST_FACE
-from heartfelt.predictors.trained.embeddings import Block, Embedding, Features, Picture
+from heartfelt.predictors.trained.embeddings import Embedding, EmbeddingBlock, Features, PictureEmbedding
 from heartfelt.predictors.trained.feature_cache import FeatureCache
+from heartfelt.predictors.weights import MODELS
+from heartfelt.training.finetuning.images.architectures import FACE_COLUMNS, FACES, OBJECT_CLASSES
 
 _Row = npt.NDArray[np.float32]
 
@@ -31,7 +31,7 @@ class FaceExpressions(Embedding):
     name = "face-expressions"
     about = "MTCNN's faces and fer's expressions"
     media = "image"
-    blocks: ClassVar[tuple[Block, ...]] = (Block("faces", FACES * FACE_COLUMNS),)
+    blocks: ClassVar[tuple[EmbeddingBlock, ...]] = (EmbeddingBlock("faces", FACES * FACE_COLUMNS),)
 
     @property
     def identity(self) -> str:
@@ -63,7 +63,7 @@ class StimulusInputs(NamedTuple):
 
 def embedding_of(path: Path, cache: FeatureCache) -> _Row:
     """The 1,280 numbers of EfficientNet-Lite 2."""
-    out: _Row = cache.of(Picture(), path)[0].rows[0, :DIMENSIONS]
+    out: _Row = cache.of(PictureEmbedding(), path)[0].rows[0, :DIMENSIONS]
     return out
 
 
@@ -74,7 +74,7 @@ def stimulus_inputs(path: Path, used: tuple[str, ...], cache: FeatureCache) -> S
         faces = cache.of(FaceExpressions(), path)[0].rows[0].reshape(FACES, FACE_COLUMNS)
     objects = np.zeros(OBJECT_CLASSES, np.float32)
     if "objects" in used:
-        objects = softmax(cache.of(Picture(), path)[0].rows[:, DIMENSIONS:])[0].astype(np.float32)
+        objects = softmax(cache.of(PictureEmbedding(), path)[0].rows[:, DIMENSIONS:])[0].astype(np.float32)
     known: _Row = np.asarray("objects" in used, np.float32)
     mask = (faces[:, -1] > 0).astype(np.float32)
     return StimulusInputs(faces, mask, objects, known)

@@ -14,6 +14,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from heartfelt.errors import InputError
+from heartfelt.predictors.trained.feature_cache import FeatureCache
+from heartfelt.predictors.trained.folder import BaseModel
+from heartfelt.predictors.weights import MODELS
+from heartfelt.progress import Progress
+from heartfelt.serialization import write_json
 from heartfelt.training.finetuning.images.architectures import (
     ARCHITECTURES,
     FACE_COLUMNS,
@@ -22,22 +27,24 @@ from heartfelt.training.finetuning.images.architectures import (
     NetworkSpec,
 )
 from heartfelt.training.finetuning.images.attributes import Attribute, attribute_values
-from heartfelt.training.finetuning.images.pictures import Preparation
-from heartfelt.training.finetuning.images.settings import ImageSettings
-from heartfelt.training.finetuning.recipe import Settings
-from heartfelt.training.finetuning.task import Batch, Example, OnnxExport, Output, Task, Tensors
-from heartfelt.predictors.weights import MODELS
-from heartfelt.predictors.trained.feature_cache import FeatureCache
-from heartfelt.predictors.trained.folder import BaseModel
-from heartfelt.progress import Progress
-from heartfelt.serialization import write_json
+from heartfelt.training.finetuning.images.pictures import ImagePreprocessing
+from heartfelt.training.finetuning.images.settings import ImageRecipeSettings
+from heartfelt.training.finetuning.recipe import FineTuneSettings
+from heartfelt.training.finetuning.task import (
+    Batch,
+    Example,
+    FineTuneTask,
+    OnnxExport,
+    QuestionOutput,
+    Tensors,
+)
 
 if TYPE_CHECKING:
     import torch
 
+    from heartfelt.snapshot import Snapshot
     from heartfelt.training.finetuning.images.networks.losses import LossOptions, Targets
     from heartfelt.training.finetuning.images.networks.network import EmotionNetwork
-    from heartfelt.snapshot import Snapshot
 
 CONFIG = "config.json"
 VGG_SIDE = 224
@@ -48,7 +55,7 @@ class ImageConfig:
     """What config.json holds: everything but the weights."""
 
     network: NetworkSpec
-    preparation: Preparation
+    preparation: ImagePreprocessing
     attributes: tuple[Attribute, ...] = ()
     stimuli: tuple[str, ...] = ()
     """Which of faces and objects are inputs; empty where the architecture has none."""
@@ -57,14 +64,14 @@ class ImageConfig:
     """What the backbone began with."""
 
 
-class ImageTask(Task):
+class ImageTask(FineTuneTask):
     """A network for images with what surrounds it."""
 
     def __init__(
         self,
         network: EmotionNetwork,
         config: ImageConfig,
-        outputs: tuple[Output, ...],
+        outputs: tuple[QuestionOutput, ...],
         losses: LossOptions | None = None,
         scales: Mapping[str, float] | None = None,
     ) -> None:
@@ -162,7 +169,7 @@ class ImageTask(Task):
 
         from heartfelt.training.finetuning.images.networks.losses import Targets
 
-        def weight(output: Output) -> Any:
+        def weight(output: QuestionOutput) -> Any:
             return batch.weights[output.question] * self._scales.get(output.question, 1.0)
 
         some = next(iter(batch.targets.values()))
@@ -186,11 +193,11 @@ class ImageTask(Task):
             made[output.question] = values if output.bounds is None else values.clamp(*output.bounds)
         return made
 
-    def optimizer(self, settings: Settings, steps: int) -> tuple[Any, Any | None]:
+    def optimizer(self, settings: FineTuneSettings, steps: int) -> tuple[Any, Any | None]:
         """AdamW, larger steps for what starts untrained, no decay of biases and norms; a warm-up, then half a cosine."""
         import torch
 
-        assert isinstance(settings, ImageSettings)
+        assert isinstance(settings, ImageRecipeSettings)
         groups = []
         for untrained in (False, True):
             rate = settings.learning_rate * (settings.head_rate if untrained else 1.0)
@@ -256,11 +263,11 @@ class ImageTask(Task):
         return (f"{architecture.name}: {architecture.source}{began}",)
 
 
-def middle_of(output: Output) -> float:
+def middle_of(output: QuestionOutput) -> float:
     """The middle of a question's scale, or the mean of its labels."""
     return output.mean if output.bounds is None else sum(output.bounds) / 2
 
 
-def half_of(output: Output) -> float:
+def half_of(output: QuestionOutput) -> float:
     """Half the length of a question's scale, or two standard deviations of its labels."""
     return 2 * output.spread if output.bounds is None else (output.bounds[1] - output.bounds[0]) / 2

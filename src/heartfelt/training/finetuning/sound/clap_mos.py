@@ -16,21 +16,34 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 from pydantic import BeforeValidator, Field
 
-from heartfelt.training.finetuning.recipe import FINE_TUNE_RECIPES, Level, Settings, listed
-from heartfelt.training.finetuning.sound.sounds import Crops, Words, answers_on_scale, check_tokenizer, longest_text
-from heartfelt.training.finetuning.task import Batch, Example, OnnxExport, Output, Task, Tensors
-from heartfelt.predictors.weights.hub import loaded_from, model_of, quiet, transformers_library
 from heartfelt.predictors.trained.folder import BaseModel
+from heartfelt.predictors.weights.hub import loaded_from, model_of, quiet, transformers_library
 from heartfelt.serialization import read_json, write_json
+from heartfelt.training.finetuning.recipe import FINE_TUNE_RECIPES, FineTuneSettings, Level, listed
+from heartfelt.training.finetuning.sound.sounds import (
+    Crops,
+    Words,
+    answers_on_scale,
+    check_tokenizer,
+    longest_text,
+)
+from heartfelt.training.finetuning.task import (
+    Batch,
+    Example,
+    FineTuneTask,
+    OnnxExport,
+    QuestionOutput,
+    Tensors,
+)
 
 if TYPE_CHECKING:
     import torch
 
-    from heartfelt.training.finetuning.data import TrainingData
     from heartfelt.progress import Progress
+    from heartfelt.training.finetuning.data import TrainingData
 
 
-class ClapMosSettings(Settings):
+class ClapMosSettings(FineTuneSettings):
     """Settings of ``clap-mos``."""
 
     model: Annotated[str, Field(description="a CLAP model: a folder or a name on the hub")] = (
@@ -47,11 +60,16 @@ class ClapMosSettings(Settings):
     freeze_text: Annotated[bool, Field(description="leave the text encoder as it is")] = False
 
 
-class ClapMosTask(Task):
+class ClapMosTask(FineTuneTask):
     """CLAP and its heads."""
 
     def __init__(
-        self, outputs: tuple[Output, ...], clap: Any, processor: Any, settings: ClapMosSettings, credit: str
+        self,
+        outputs: tuple[QuestionOutput, ...],
+        clap: Any,
+        processor: Any,
+        settings: ClapMosSettings,
+        credit: str,
     ) -> None:
         from heartfelt.training.finetuning.sound.networks import ClapMosNetwork
 
@@ -113,7 +131,7 @@ class ClapMosTask(Task):
     def _values(self, outputs: Tensors) -> list[Any]:
         return [each.mean + each.spread * outputs["values"][:, at] for at, each in enumerate(self.outputs)]
 
-    def optimizer(self, settings: Settings, steps: int) -> tuple[Any, Any | None]:
+    def optimizer(self, settings: FineTuneSettings, steps: int) -> tuple[Any, Any | None]:
         """SGD, with a constant rate."""
         import torch
 
@@ -184,7 +202,7 @@ class ClapMosRecipe:
     media = "audio"
     questions: tuple[str, ...] = ("impression", "alignment")
     levels: tuple[Level, ...] = ("interval",)
-    settings: type[Settings] = ClapMosSettings
+    settings: type[FineTuneSettings] = ClapMosSettings
 
     def build(self, data: TrainingData, settings: ClapMosSettings) -> ClapMosTask:
         """Load CLAP and add heads with random weights."""
@@ -195,7 +213,7 @@ class ClapMosRecipe:
         credit = f"CLAP model: {settings.model} (Wu et al. 2023); see its page for the licence."
         return ClapMosTask(data.outputs, clap, processor, settings, credit)
 
-    def load(self, folder: Path, outputs: tuple[Output, ...]) -> ClapMosTask:
+    def load(self, folder: Path, outputs: tuple[QuestionOutput, ...]) -> ClapMosTask:
         """The same from a model's folder, without the weights."""
         library = transformers_library()
         stored: dict[str, Any] = read_json(folder / "config.json", dict[str, Any])

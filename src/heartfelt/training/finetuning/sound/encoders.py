@@ -19,11 +19,11 @@ import numpy.typing as npt
 
 from heartfelt.errors import InputError
 from heartfelt.files import write_bytes
-from heartfelt.training.finetuning.sound.sounds import check_tokenizer, longest_text
 from heartfelt.media.sound import decode
-from heartfelt.predictors.weights.hub import identity_of, loaded_from, quiet, transformers_library
 from heartfelt.predictors.measures.contrastive import cut_windows
 from heartfelt.predictors.trained.feature_cache import user_features
+from heartfelt.predictors.weights.hub import identity_of, loaded_from, quiet, transformers_library
+from heartfelt.training.finetuning.sound.sounds import check_tokenizer, longest_text
 
 States = npt.NDArray[np.float32]
 _SOUND, _TEXT = ("input_values", "input_features"), ("input_ids",)

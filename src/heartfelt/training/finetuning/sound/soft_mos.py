@@ -15,24 +15,31 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 from pydantic import Field, model_validator
 
-from heartfelt.training.finetuning.sound.encoders import SoundEncoder, TextEncoder
-from heartfelt.training.finetuning.recipe import FINE_TUNE_RECIPES, Level, Settings
-from heartfelt.training.finetuning.sound.sounds import answers_on_scale
-from heartfelt.training.finetuning.task import Batch, Example, OnnxExport, Output, Task, Tensors
 from heartfelt.predictors.trained.folder import BaseModel
 from heartfelt.serialization import read_json, write_json
+from heartfelt.training.finetuning.recipe import FINE_TUNE_RECIPES, FineTuneSettings, Level
+from heartfelt.training.finetuning.sound.encoders import SoundEncoder, TextEncoder
+from heartfelt.training.finetuning.sound.sounds import answers_on_scale
+from heartfelt.training.finetuning.task import (
+    Batch,
+    Example,
+    FineTuneTask,
+    OnnxExport,
+    QuestionOutput,
+    Tensors,
+)
 
 if TYPE_CHECKING:
     import torch
 
-    from heartfelt.training.finetuning.data import TrainingData
     from heartfelt.progress import Progress
+    from heartfelt.training.finetuning.data import TrainingData
 
 AUDIO_FOLDER, TEXT_FOLDER = "audio_encoder", "text_encoder"
 _GRID = 401
 
 
-class SoftMosSettings(Settings):
+class SoftMosSettings(FineTuneSettings):
     """Settings of ``soft-mos``."""
 
     audio_model: Annotated[str, Field(description="an audio encoder: a folder or a name on the hub")] = (
@@ -94,12 +101,12 @@ class SoftLabels:
         return grid[at - 1] + share * (grid[at] - grid[at - 1])
 
 
-class SoftMosTask(Task):
+class SoftMosTask(FineTuneTask):
     """Two frozen encoders and the network over their states."""
 
     def __init__(
         self,
-        outputs: tuple[Output, ...],
+        outputs: tuple[QuestionOutput, ...],
         audio: SoundEncoder,
         text: TextEncoder | None,
         settings: SoftMosSettings,
@@ -170,7 +177,7 @@ class SoftMosTask(Task):
             losses.append(batch.weights[output.question] * apart)
         return torch.stack(losses).mean()
 
-    def optimizer(self, settings: Settings, steps: int) -> tuple[Any, Any | None]:
+    def optimizer(self, settings: FineTuneSettings, steps: int) -> tuple[Any, Any | None]:
         """AdamW with a linear descent."""
         import torch
 
@@ -226,7 +233,7 @@ class SoftMosTask(Task):
         return self._credit
 
 
-def _reach(output: Output) -> tuple[float, float]:
+def _reach(output: QuestionOutput) -> tuple[float, float]:
     """The ends of a scale that has none: three standard deviations around the mean label."""
     return output.mean - 3 * output.spread, output.mean + 3 * output.spread
 
@@ -239,7 +246,7 @@ class SoftMosRecipe:
     media = "audio"
     questions: tuple[str, ...] = ("impression", "alignment")
     levels: tuple[Level, ...] = ("interval",)
-    settings: type[Settings] = SoftMosSettings
+    settings: type[FineTuneSettings] = SoftMosSettings
 
     def build(self, data: TrainingData, settings: SoftMosSettings) -> SoftMosTask:
         """Load the encoders; the network over them has random weights."""
@@ -252,7 +259,7 @@ class SoftMosRecipe:
         credit.append("Recipe: after the system ranked first in track 1 of the AudioMOS challenge 2025.")
         return SoftMosTask(data.outputs, audio, text, settings, credit)
 
-    def load(self, folder: Path, outputs: tuple[Output, ...]) -> SoftMosTask:
+    def load(self, folder: Path, outputs: tuple[QuestionOutput, ...]) -> SoftMosTask:
         """The same from a model's folder, without the network's weights."""
         stored: dict[str, Any] = read_json(folder / "config.json", dict[str, Any])
         settings = SoftMosSettings.model_validate(stored["settings"])

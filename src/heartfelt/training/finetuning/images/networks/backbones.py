@@ -21,12 +21,18 @@ import torch
 from torch import Tensor, nn
 
 from heartfelt.errors import InputError, suggestion
-from heartfelt.training.finetuning.images.architectures import IMAGENET_MEAN, IMAGENET_SPREAD
-from heartfelt.training.finetuning.images.networks.densenet import BLOCKS, FIRST, GROWTH, DenseNet121, current_names
-from heartfelt.training.finetuning.images.networks.vgg import VGG16, WIDTHS
 from heartfelt.predictors.networks.efficientnet import DIMENSIONS
 from heartfelt.predictors.weights.hub import loaded_from, transformers_library
 from heartfelt.predictors.weights.network import hub_access
+from heartfelt.training.finetuning.images.architectures import IMAGENET_MEAN, IMAGENET_SPREAD
+from heartfelt.training.finetuning.images.networks.densenet import (
+    BLOCKS,
+    FIRST,
+    GROWTH,
+    DenseNet121,
+    current_names,
+)
+from heartfelt.training.finetuning.images.networks.vgg import VGG16, WIDTHS
 from heartfelt.wording import plural
 
 _OF_CLASSES = {"id2label", "label2id", "num_labels", "problem_type", "architectures", "_name_or_path"}
