@@ -1,9 +1,9 @@
 """Where work is done: an engine gives batches to a job and returns the outcomes.
 
-The job of a predictor (:class:`~heartfelt.predictors.execution.work.PredictorWork`) settles every failure of a case itself; an engine only has to
-see that a batch whose worker is lost is given to another. Batches and jobs travel by pickling: cases carry the paths of their
-media, never the bytes. The engine of this machine uses threads for predictors that wait for a network, and the calling thread
-for those that compute here.
+The job of a predictor (:class:`~heartfelt.predictors.execution.work.PredictorWork`) settles every failure of a case itself; an
+engine only has to see that a batch whose worker is lost is given to another. Batches and jobs travel by pickling: cases carry the
+paths of their media, never the bytes. The engine of this machine uses threads for predictors that wait for a network, and the
+calling thread for those that compute here.
 """
 
 from __future__ import annotations

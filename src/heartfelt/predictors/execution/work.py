@@ -1,8 +1,8 @@
 """Asking a predictor about a batch of cases, wherever that is done: look in the cache, ask, ask again, check.
 
-:class:`PredictorWork` never raises for a case: what goes wrong is the prediction's problem. It travels to other processes by pickling.
-A transient error is asked again after an exponential back-off with jitter from a named stream, or after as long as the other
-side asks for.
+:class:`PredictorWork` never raises for a case: what goes wrong is the prediction's problem. It travels to other processes by
+pickling. A transient error is asked again after an exponential back-off with jitter from a named stream, or after as long as the
+other side asks for.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """A file of predictions scored against a frozen benchmark.
 
-The file is read as the predictor ``file`` reads it (:mod:`heartfelt.predictors.files.file`). Labels always come from the benchmark: a
-column ``against``, with which a file can name other labels, is not used. Rows are scored in the order of their names.
+The file is read as the predictor ``file`` reads it (:mod:`heartfelt.predictors.files.file`). Labels always come from the
+benchmark: a column ``against``, with which a file can name other labels, is not used. Rows are scored in the order of their
+names.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """What a fine-tuning recipe is: settings, and a task that the engine trains.
 
-A recipe turns data into a :class:`FineTuneTask`: a PyTorch module with everything around it that belongs to the problem (how a stimulus
-becomes tensors, the loss, the optimiser, what the outputs mean). The engine does the rest, the same for every recipe: order,
-batches, precision, accumulation, checkpoints, early stopping, scores, the model's folder. The same task object answers for
+A recipe turns data into a :class:`FineTuneTask`: a PyTorch module with everything around it that belongs to the problem (how a
+stimulus becomes tensors, the loss, the optimiser, what the outputs mean). The engine does the rest, the same for every recipe:
+order, batches, precision, accumulation, checkpoints, early stopping, scores, the model's folder. The same task object answers for
 the trained model, so that training and prediction cannot prepare stimuli differently.
 
 A recipe of your own is an object with the attributes of :class:`FineTuneRecipe` in any module that Python can import; it is

@@ -1,10 +1,10 @@
 """The labels of one question: what a head is fitted to, with weights, and what it is scored against.
 
-The weight of a label is ``t / (t + v)``: ``v`` is the label's variance, ``t`` the part of the labels' true variance (a third) that
-a head is expected to leave. So a label of two ratings counts, but less than one of nine. Where a recipe asks for it and single
-answers are known, labels and variances come from a model of the raters (``heartfelt.training.heads.raters``) with biases and noise of
-their own, fitted to the answers about the stimuli that are learned from and no others; else a label is a mean and ``v`` is the
-variance of single ratings about their item, over their number.
+The weight of a label is ``t / (t + v)``: ``v`` is the label's variance, ``t`` the part of the labels' true variance (a third)
+that a head is expected to leave. So a label of two ratings counts, but less than one of nine. Where a recipe asks for it and
+single answers are known, labels and variances come from a model of the raters (``heartfelt.training.heads.raters``) with biases
+and noise of their own, fitted to the answers about the stimuli that are learned from and no others; else a label is a mean and
+``v`` is the variance of single ratings about their item, over their number.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """A challenge: a benchmark with hidden labels, its rules, and the thread that scores what is submitted, one after another.
 
-The hidden labels are divided in two (:mod:`heartfelt.web.challenge.parts`): what is submitted is scored on the public part alone, and
-published as the ladder allows; the final part is scored once, when the challenge is closed (:mod:`heartfelt.web.challenge.final`).
+The hidden labels are divided in two (:mod:`heartfelt.web.challenge.parts`): what is submitted is scored on the public part alone,
+and published as the ladder allows; the final part is scored once, when the challenge is closed
+(:mod:`heartfelt.web.challenge.final`).
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""The answers of ``heartfelt.predictors.trained.valence_arousal.predict`` and of the former command of this name, until version 0.9.
+"""The answers of ``heartfelt.predictors.trained.valence_arousal.predict`` and of the former command of this name, until version
+0.9.
 
 ``heartfelt.predict`` replaces them: a table for every model, with the same numbers.
 """

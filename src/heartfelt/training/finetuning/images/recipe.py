@@ -1,8 +1,8 @@
 """The recipes ``image-emotion`` and ``attributes``: a network for images with a head for categories and one for numbers.
 
 A question with categories is learned as the distribution of the raters' choices, questions with numbers in units of half their
-scale; both heads are trained together (:mod:`heartfelt.training.finetuning.images.networks.losses`). ``attributes`` is the same with
-annotation fields as further inputs.
+scale; both heads are trained together (:mod:`heartfelt.training.finetuning.images.networks.losses`). ``attributes`` is the same
+with annotation fields as further inputs.
 """
 
 from __future__ import annotations
