@@ -4,7 +4,7 @@
 # make installs  try every command of the read-me and the tutorial in empty environments, from the built wheel
 # make lowest  the quick tests of the core with the lowest versions that pyproject.toml allows; needs uv
 # make coverage  make test, with the lines it reaches in out/coverage/index.html
-# make mutants  break the core modules one line at a time and count how many breaks the tests notice
+# make mutants  break the code one expression at a time and count, package by package, how many breaks the tests notice
 # make serve  open the demo study in a local server: rating pages, and the dashboard at /study
 # make bench  measure against peers, side by side
 # make docs   build the documentation site; open site-docs/index.html

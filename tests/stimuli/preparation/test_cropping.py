@@ -74,6 +74,14 @@ def test_an_energetic_crop_moves_too() -> None:
         assert StepLevels.of(bang.samples, RATE).silent_share(round(crop.start * RATE), 2 * RATE) <= 0.5
 
 
+def test_an_energetic_crop_moves_to_the_loud_stretch_and_not_to_a_quiet_one_without_silence() -> None:
+    burst = clip((4.0, 0.0), (1.2, 0.9), (3.0, 0.0), (3.0, 0.05))
+    options = PrepareOptions(seconds=2.0, crop="energy", between=(0.0, 1.0))
+    crops = [cropped(burst, "a", "a.wav", options, seed) for seed in range(8)]
+    assert all(3.2 - 0.02 <= crop.start <= 4.0 + 0.02 for crop in crops if crop.note)
+    assert any(crop.note for crop in crops)
+
+
 @pytest.mark.parametrize(("rule", "start"), [("start", "1.50"), ("centre", "4.00")])
 def test_a_fixed_crop_in_silence_is_refused_with_the_place_and_the_fix(rule: str, start: str) -> None:
     with pytest.raises(InputError) as caught:

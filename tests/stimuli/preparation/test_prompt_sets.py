@@ -129,3 +129,12 @@ def test_the_command_and_its_lists(tmp_path: Path, capsys: pytest.CaptureFixture
     lists.write_text("beings: cat\n")
     with pytest.raises(InputError, match="no lists of words"):
         read_aspects(lists)
+
+
+def test_a_system_gets_its_share_of_short_middling_and_long_prompts() -> None:
+    lengths = {"short": 4, "middling": 15, "long": 40}
+    prompts = PromptSet({f"{kind} {k}": "word " * n for kind, n in lengths.items() for k in range(4)}, {})
+    table = dealt(prompts, ["A", "B", "C", "D"], per_system=3, seed=2)
+    for system in "ABCD":
+        names = table.filter(table["system"] == system)["prompt"].to_list()
+        assert sorted(name.split()[0] for name in names) == sorted(lengths)
