@@ -114,7 +114,7 @@ class Cleaner:
             re.compile(r"\b(\d{4}-\d\d-\d\d)([T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?)?(?: ?UTC|Z|\+00:00)?"),
             "date",
         ),
-        (re.compile(r"(?<![\d.])(1[789]\d{8}(?:\.\d+)?|1\.[789]\d{9,}e\+09)(?![\d.])"), "seconds"),
+        (re.compile(r"(?<![\w.])(1[789]\d{8}(?:\.\d+)?|1\.[789]\d{9,}e\+09)(?![\w.])"), "seconds"),
     )
     DURATIONS = re.compile(
         r"(?P<before>\b(?:in|after|took|Done in) )(?:\d[\d.,]*) (?:s|ms|seconds|minutes)\b"
