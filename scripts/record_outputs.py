@@ -60,10 +60,13 @@ VOLATILE = re.compile(r"\.media-probes\.parquet\.table$")
 UNORDERED = re.compile(r"(make-ledger\.csv\.table|journal\.jsonl\.text)$")
 """Written by several threads: the order of the lines is not compared."""
 DRAWN = re.compile(
-    r"""(?<="code_)(\w+": ")[A-Z0-9]{8}(?=")|(?<=\('store secret',')()[0-9a-f]{64}"""
-    r"""|(?<="who":")()[0-9a-f]{12}(?=")|(?<=name="page" value=")()[\w.-]{40,}(?=")"""
+    r"""(?P<kept>"code_\w+": ")[A-Z0-9]{8}(?=")|(?<=\('store secret',')[0-9a-f]{64}|(?<="who":")[0-9a-f]{12}(?=")"""
+    r"""|(?<=name="page" value=")[\w.-]{40,}(?=")|(?<='token )[0-9a-f]{8}(?=')|(?<='tokens','\[")[0-9a-f]{8}(?="\]')"""
+    r"""|(?<=\{"id": ")[0-9a-f]{8}", "name": "[^"]*", "hash": "[0-9a-f]{64}(?=")"""
+    r"""|(?<=^\{"crc":")[0-9a-f]{8}(?=")|(?<=\[")[0-9a-f]{32}(?=",\d)""",
+    re.MULTILINE,
 )
-"""Codes, secrets and tokens that each study or visit draws at random."""
+"""Codes, secrets and tokens that each study or visit draws at random; keys in journals, which depend on the folder's name."""
 LAUNCH = "import time; time.perf_counter = lambda: 0.0\n"
 """Nothing takes any time, so that durations in files are the same."""
 COMMAND = f"{LAUNCH}from heartfelt.cli import main\nmain()"
@@ -111,7 +114,7 @@ class Cleaner:
             re.compile(r"\b(\d{4}-\d\d-\d\d)([T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?)?(?: ?UTC|Z|\+00:00)?"),
             "date",
         ),
-        (re.compile(r"(?<![\d.])(1[789]\d{8})(\.\d+)?(?![\d.])"), "seconds"),
+        (re.compile(r"(?<![\w.])(1[789]\d{8}(?:\.\d+)?|1\.[789]\d{9,}e\+09)(?![\w.])"), "seconds"),
     )
     DURATIONS = re.compile(
         r"(?P<before>\b(?:in|after|took|Done in) )(?:\d[\d.,]*) (?:s|ms|seconds|minutes)\b"
@@ -138,7 +141,7 @@ class Cleaner:
                 moment = datetime.fromisoformat(found[1]).replace(tzinfo=UTC)
                 early = self.began.replace(hour=0, minute=0, second=0, microsecond=0)
             else:
-                moment, early = datetime.fromtimestamp(int(found[1]), UTC), self.began
+                moment, early = datetime.fromtimestamp(float(found[1]), UTC), self.began
         except (ValueError, OverflowError):
             return found[0]
         inside = early - timedelta(minutes=1) <= moment <= datetime.now(UTC) + timedelta(days=400)
@@ -630,7 +633,7 @@ def _difference(old: Path, new: Path, numbers: bool) -> Iterator[str]:
             continue
         if VOLATILE.search(name):
             continue
-        texts = [DRAWN.sub(r"\1<drawn>", side[name].read_text(encoding="utf-8")) for side in files]
+        texts = [DRAWN.sub(_drawn, side[name].read_text(encoding="utf-8")) for side in files]
         if UNORDERED.search(name):
             texts = ["".join(sorted(text.splitlines(keepends=True))) for text in texts]
         if texts[0] == texts[1] or _same_bytes(name, texts):
@@ -646,6 +649,10 @@ def _difference(old: Path, new: Path, numbers: bool) -> Iterator[str]:
         yield from (
             f"    {line[:200]}" for line in list(difflib.unified_diff(*lines, "", "", "", "", 0, ""))[2:]
         )
+
+
+def _drawn(found: re.Match[str]) -> str:
+    return f"{found['kept'] or ''}<drawn>"
 
 
 def _same_bytes(name: str, texts: list[str]) -> bool:

@@ -165,7 +165,6 @@ DEMO: list[Step] = [
     "study participants demo/study --out participants.csv",
     "study participants demo/study --json",
     "study reminders demo/study --out reminders.csv --all --url https://example.org",
-    "study quota demo/study 30",
     "study adjudicators demo/images/study --json",
     "study adjudicators demo/images/study --add Senior --url https://example.org",
     "study token demo/study --name recording --days 3",
@@ -252,6 +251,7 @@ DEMO: list[Step] = [
             Post(path="/", body="{}", headers={"content-type": "application/json"}),
         ),
     ),
+    "study quota demo/study 30",
     "study erase demo/study --rater r0ad4d7033ad00a50 --yes",
     "study participants demo/study",
 ]
@@ -355,7 +355,7 @@ OPTIONS: list[Step] = [
     "bench clips-snapshot --model endpoint:{fake}/ --out third --budget 0 --limit 10",
     "distances clips-snapshot --out far --embedding music --reference system=Suno --metric fad,kad --components 4 --seed 1",
     "publish clips-snapshot published --key key --no-analysis --no-figures --private secret --l 2 --k 4 --seconds 1 --times month"
-    " --split by=intent --split folds=3 --layout csv --open age",
+    " --split by=intent --split folds=3 --layout csv",
     "publish clips-snapshot plain --key key --no-analysis --no-figures --no-media --layout published --dry-run",
     "site bench site --no-stimuli --submit-to https://example.org --title Options",
     File(path="planned/study.yaml", text=PLANNED),
@@ -370,7 +370,7 @@ OPTIONS: list[Step] = [
     "predict planned/media --model sham --question valence --study planned --prompt joy --at-once 1 --batch 2 --timeout 20"
     " --repeats 1 --out answers --most 3",
     "evaluate clips-snapshot --recipe va-audio --heads ridge --group intent --seed 2 --out evaluated",
-    "experiment ablate clips-snapshot --recipe va-audio --set heads=ridge --seeds 0 --out ablation",
+    "experiment sweep clips-snapshot --recipe va-audio --try heads=ridge,kernel --seeds 0 --out sweep",
     "intents --norms words.csv --words words.csv",  # refused: there is no such file
 ]
 
