@@ -386,8 +386,6 @@ def _average_precision_influence(data: PairedValues) -> Floats:
     return np.asarray(pull * data.n / positives)
 
 
-_CONCORDANCE = (_ccc_kernel, _ccc_influence, _both_constant)
-_SQUARED = (_loss_kernel(squared_error), _loss_influence(squared_error), _at_least(2))
 METRICS: dict[str, Metric] = {
     metric.name: metric
     for metric in (
@@ -400,9 +398,18 @@ METRICS: dict[str, Metric] = {
             "kendall", "Kendall tau-b", "numbers", "fisher",
             _sorted_kernel("kendall", _ranks), _kendall_influence, _no_variation,
         ),
-        Metric("ccc", "Lin's concordance correlation", "numbers", "fisher", *_CONCORDANCE),
-        Metric("quadratic_kappa", "quadratic-weighted kappa", "numbers", "fisher", *_CONCORDANCE),
-        Metric("mse", "mean squared error", "numbers", "log", *_SQUARED),
+        Metric(
+            name="ccc", title="Lin's concordance correlation", kind="numbers", transform="fisher",
+            kernel=_ccc_kernel, influence=_ccc_influence, undefined=_both_constant,
+        ),
+        Metric(
+            name="quadratic_kappa", title="quadratic-weighted kappa", kind="numbers", transform="fisher",
+            kernel=_ccc_kernel, influence=_ccc_influence, undefined=_both_constant,
+        ),
+        Metric(
+            name="mse", title="mean squared error", kind="numbers", transform="log",
+            kernel=_loss_kernel(squared_error), influence=_loss_influence(squared_error), undefined=_at_least(2),
+        ),
         Metric(
             "rmse", "root mean squared error", "numbers", "log",
             _loss_kernel(squared_error, root=True), _rmse_influence, _at_least(2),
@@ -449,6 +456,9 @@ METRICS: dict[str, Metric] = {
             "average_precision", "average precision", "scores", "logit",
             _sorted_kernel("average_precision", _scores), _average_precision_influence, _one_class,
         ),
-        Metric("brier", "Brier score", "probabilities", "log", *_SQUARED),
+        Metric(
+            name="brier", title="Brier score", kind="probabilities", transform="log",
+            kernel=_loss_kernel(squared_error), influence=_loss_influence(squared_error), undefined=_at_least(2),
+        ),
     )
 }  # fmt: skip
