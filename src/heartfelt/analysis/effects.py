@@ -31,7 +31,7 @@ import polars as pl
 from heartfelt.analysis.failures import Failed, Failures, attempt
 from heartfelt.analysis.material import AnalysisData, QuestionData
 from heartfelt.analysis.means import JACKKNIFE, Scores, StimulusScores
-from heartfelt.analysis.results import AnovaEffect, Outcome, Pair, WithoutCovariates
+from heartfelt.analysis.results import AnovaEffect, Outcome, PairDifference, WithoutCovariates
 from heartfelt.analysis.two_way import Changes, difference, estimate, p_value
 from heartfelt.errors import HeartfeltError, InputError, suggestion
 from heartfelt.progress import Progress
@@ -204,9 +204,9 @@ def _unequal_spread(frame: pl.DataFrame, model: EffectsModel, factor: str) -> fl
     return anova(apart["score"], {factor: apart[factor]}).rows[0].p
 
 
-def pairwise(scores: Scores, covariates: Covariates, failures: Failures) -> tuple[Pair, ...]:
+def pairwise(scores: Scores, covariates: Covariates, failures: Failures) -> tuple[PairDifference, ...]:
     """Every pair of systems and of quadrants, for every question that can be averaged."""
-    rows: list[Pair] = []
+    rows: list[PairDifference] = []
     for name, score in scores.items():
         question = score.question
         if not question.numbers or not question.items.height:
@@ -227,7 +227,7 @@ def pairwise(scores: Scores, covariates: Covariates, failures: Failures) -> tupl
     return tuple(rows)
 
 
-def model_pairs(pairs: Iterable[Pair] | None, effect: AnovaEffect) -> list[Pair]:
+def model_pairs(pairs: Iterable[PairDifference] | None, effect: AnovaEffect) -> list[PairDifference]:
     """The pairs that belong to an effect of an analysis of variance: same outcome, same model, same error term."""
     key = (effect.outcome, effect.deviation, effect.effect, effect.model)
     return [
@@ -244,7 +244,9 @@ def group_names(items: pl.DataFrame, factor: str) -> list[str]:
     return names if 2 <= len(names) <= MOST_GROUPS else []
 
 
-def _adjusted(question: QuestionData, model: EffectsModel, factor: str, covariates: Covariates) -> list[Pair]:
+def _adjusted(
+    question: QuestionData, model: EffectsModel, factor: str, covariates: Covariates
+) -> list[PairDifference]:
     frame = model.frame(question, covariates)
     if not group_names(frame, factor):
         return []
@@ -257,7 +259,7 @@ def _adjusted(question: QuestionData, model: EffectsModel, factor: str, covariat
     return _pairs(adjusted.pairs, question.id, model.outcome, factor, model.formula)
 
 
-def _one_way(question: QuestionData, outcome: Outcome, factor: str) -> list[Pair]:
+def _one_way(question: QuestionData, outcome: Outcome, factor: str) -> list[PairDifference]:
     frame = question.items.drop_nulls([factor] if outcome == "value" else [factor, "deviation"])
     if not group_names(frame, factor):
         return []
@@ -269,9 +271,9 @@ def _one_way(question: QuestionData, outcome: Outcome, factor: str) -> list[Pair
     ]
 
 
-def _pairs(table: Pairwise, question: str, outcome: Outcome, factor: str, model: str) -> list[Pair]:
+def _pairs(table: Pairwise, question: str, outcome: Outcome, factor: str, model: str) -> list[PairDifference]:
     return [
-        Pair(
+        PairDifference(
             outcome=question,
             deviation=outcome,
             factor=factor,
@@ -288,7 +290,7 @@ def _pairs(table: Pairwise, question: str, outcome: Outcome, factor: str, model:
     ]
 
 
-def _jackknife(score: StimulusScores, outcome: Outcome, factor: str) -> list[Pair]:
+def _jackknife(score: StimulusScores, outcome: Outcome, factor: str) -> list[PairDifference]:
     """All pairs by the two-way jackknife, with Holm's correction."""
     names = group_names(score.question.items, factor)
     parts = {name: score.changes(score.where(factor, name), outcome) for name in names}
@@ -297,7 +299,7 @@ def _jackknife(score: StimulusScores, outcome: Outcome, factor: str) -> list[Pai
     plain = [p_value(apart) for _, _, apart in pairs]
     corrected = holm(plain)
     return [
-        Pair(
+        PairDifference(
             outcome=score.question.id,
             deviation=outcome,
             factor=factor,

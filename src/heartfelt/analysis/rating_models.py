@@ -26,7 +26,7 @@ from heartfelt.analysis.effects import MOST_LEVELS, EffectsModel, group_names, m
 from heartfelt.analysis.failures import Failed, attempt
 from heartfelt.analysis.material import AnalysisData, QuestionData
 from heartfelt.analysis.means import Scores, StimulusScores
-from heartfelt.analysis.results import MixedEffect, Pair, SystemEquivalence
+from heartfelt.analysis.results import PairDifference, RatingModelEffect, SystemEquivalence
 from heartfelt.analysis.two_way import Changes, joint_test
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.inference import MixedResult, Pairwise, holm, mixed_model
@@ -47,8 +47,8 @@ ONE_STIMULUS = (
 class RatingModels:
     """The tests of every question's model, and all its pairs of systems."""
 
-    effects: tuple[MixedEffect, ...] = ()
-    pairs: tuple[Pair, ...] = ()
+    effects: tuple[RatingModelEffect, ...] = ()
+    pairs: tuple[PairDifference, ...] = ()
     equivalence: tuple[SystemEquivalence, ...] = ()
 
 
@@ -56,8 +56,8 @@ def rating_models(
     material: AnalysisData, scores: Scores, smallest_effect: float | None = None
 ) -> RatingModels:
     """The model of every question answered with numbers: system and intent fixed, the rest samples."""
-    effects: list[MixedEffect] = []
-    pairs: list[Pair] = []
+    effects: list[RatingModelEffect] = []
+    pairs: list[PairDifference] = []
     equivalence: list[SystemEquivalence] = []
     for question in material.questions:
         model = rating_model(question)
@@ -67,7 +67,7 @@ def rating_models(
         if isinstance(made, Failed | str):
             why = made if isinstance(made, str) else made.why
             effects += [
-                MixedEffect(
+                RatingModelEffect(
                     outcome=question.id,
                     deviation=model.outcome,
                     model=f"{model.formula}{RANDOM}",
@@ -142,7 +142,7 @@ def _fitted(
         return _by_jackknife(question, model, score, fitted.why_missing)
     formula = f"{model.formula}{RANDOM_TASTES if TASTE in fitted.variances else RANDOM}"
     effects = tuple(
-        MixedEffect(
+        RatingModelEffect(
             outcome=question.id,
             deviation=model.outcome,
             model=formula,
@@ -163,7 +163,7 @@ def _fitted(
     if fitted.pairs is None:
         return RatingModels(effects=effects)
     pairs = tuple(
-        Pair(
+        PairDifference(
             outcome=question.id,
             deviation=model.outcome,
             factor="system",
@@ -192,7 +192,7 @@ def _by_jackknife(
     tested = joint_test(list(known.values()))
     if isinstance(tested, str):
         return tested
-    row = MixedEffect(
+    row = RatingModelEffect(
         outcome=question.id,
         deviation=model.outcome,
         model="system",
