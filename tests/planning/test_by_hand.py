@@ -326,7 +326,13 @@ class TestTests:
 
     def test_careless_raters_dilute_what_is_left_after_screening(self) -> None:
         incidence = Incidence(
-            np.array([0, 0, 1, 2]), *(np.zeros(4, np.int64),) * 2, 3, 0, 0, np.zeros(4, np.int64)
+            rater=np.array([0, 0, 1, 2]),
+            unit=np.zeros(4, np.int64),
+            position=np.zeros(4, np.int64),
+            raters=3,
+            left=0,
+            turned_away=0,
+            first=np.zeros(4, np.int64),
         )
         careless, dropped = np.array([False, True, False]), np.array([False, False, True])
         assert attentive_share(incidence, ([careless], [dropped]), 0) == pytest.approx(2 / 3)

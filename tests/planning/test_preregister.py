@@ -6,6 +6,7 @@ import json
 import re
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -38,9 +39,24 @@ def planned(ratings: int, power: float | None, cost: float | None, stimuli: int 
     names = ("A", "B") if power is not None else ("A",)
     design = PlannedDesign(names, ("",), 1.0, stimuli, ratings, 48, 2 * ratings)
     none = Estimate.missing("not simulated", method)
+    accuracy: dict[str, Any] = dict.fromkeys(
+        (
+            *("difference_width", "mean_width", "label_error", "alpha", "icc1", "icc1k"),
+            *("ceiling", "icc2", "icc2k", "icc1k_width", "alpha_ordinal"),
+        ),
+        MISSING,
+    )
     question = QuestionForecast(
-        "valence", estimate, 1, MISSING, none, none, none, none, *(MISSING,) * 11
-    )  # fmt: skip
+        question="valence",
+        power=estimate,
+        pairs=1,
+        pairs_found=MISSING,
+        power_systems=none,
+        power_equivalence=none,
+        power_intents=none,
+        false_alarms=none,
+        **accuracy,
+    )
     return DesignForecast(
         design, design.words, 1.0, 1.0, 1.0, 1.0, 0.0, 0.0, 15.0, 5.0, cost, None, {"valence": question}, cost
     )

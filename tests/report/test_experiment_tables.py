@@ -62,8 +62,20 @@ def experiment(kind: str = "transfer", seeds: int = 3) -> Experiment:
     rows += [row(part, part, 0.0, seeds, condition=MEAN) for part in PARTS]
     sources = tuple(SourceFacts(name, 30, 30, 8, 8, 240, "0" * 64, "folds") for name in PARTS)
     return Experiment(
-        kind, "va-audio", "About.", "0", sources, ("mood_1",), tuple(range(seeds)), 5, 10, 5, "screened", "", tuple(rows)
-    )  # fmt: skip
+        kind,
+        "va-audio",
+        "About.",
+        "0",
+        sources,
+        ("mood_1",),
+        tuple(range(seeds)),
+        5,
+        10,
+        5,
+        "screened",
+        "",
+        tuple(rows),
+    )
 
 
 def latex_tables(text: str) -> list[str]:

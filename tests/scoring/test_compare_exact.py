@@ -39,9 +39,16 @@ def entrants(system: bool = False) -> list[Entrant]:
         schema_overrides={"system": pl.String},
     )
     return [
-        Entrant(name, table.with_columns(pl.Series("said", y), pl.Series("counted", y)), float(y.mean()), None, 1.0, 0.001)
+        Entrant(
+            name,
+            table.with_columns(pl.Series("said", y), pl.Series("counted", y)),
+            float(y.mean()),
+            None,
+            1.0,
+            0.001,
+        )
         for name, y in LOSSES.items()
-    ]  # fmt: skip
+    ]
 
 
 TASK = ScoringTask("task", "text", (), "mae")

@@ -113,7 +113,15 @@ def test_errors_that_do_not_grow_give_intervals_that_do_not() -> None:
 
 def test_growth_is_bounded() -> None:
     assert growth(1.5, np.array([-9.0, 0.0, 9.0])).tolist() == [1.0, 1.0, 4.0]
-    output = QuestionHead("q", None, (1.0, 9.0), 2.0, 0.9, {}, 1.0)  # type: ignore[arg-type]  # the head is not asked
+    output = QuestionHead(
+        question="q",
+        head=None,  # type: ignore[arg-type]  # the head is not asked
+        bounds=(1.0, 9.0),
+        half_width=2.0,
+        confidence=0.9,
+        errors={},
+        slope=1.0,
+    )
     assert output.half(DomainDistance(distance=np.log(2.0))) == pytest.approx(4.0)
 
 

@@ -176,8 +176,17 @@ def _order(pairs: pl.DataFrame, effect: TestedEffect) -> OrderEffect:
 def _contestants(made: Contest) -> tuple[Contestant, ...]:
     answers, scores = made.answers, _best_worst_scores(made)
     made_of = (
-        Contestant(str(name), strength, answers.get(str(name), 0), *rank, scores.get(str(name)))
-        for name, strength, rank in zip(
+        Contestant(
+            name=str(name),
+            strength=strength,
+            answers=answers.get(str(name), 0),
+            rank=rank,
+            rank_low=rank_low,
+            rank_high=rank_high,
+            best=best,
+            score=scores.get(str(name)),
+        )
+        for name, strength, (rank, rank_low, rank_high, best) in zip(
             made.result.names, made.result.strengths, ranks(made.result), strict=True
         )
     )

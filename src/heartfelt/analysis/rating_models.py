@@ -66,9 +66,16 @@ def rating_models(
         made = attempt(_fitted, question, model, scores.get(question.id), smallest_effect)
         if isinstance(made, Failed | str):
             why = made if isinstance(made, str) else made.reason
-            head = (question.id, model.outcome, f"{model.formula}{RANDOM}")
             effects += [
-                RatingModelEffect(*head, name, _no_variances(why), why_missing=why) for name in model.factors
+                RatingModelEffect(
+                    outcome=question.id,
+                    deviation=model.outcome,
+                    model=f"{model.formula}{RANDOM}",
+                    effect=name,
+                    variances=_no_variances(why),
+                    why_missing=why,
+                )
+                for name in model.factors
             ]
             continue
         effects += made.effects
@@ -157,8 +164,17 @@ def _fitted(
         return RatingModels(effects=effects)
     pairs = tuple(
         PairDifference(
-            *(question.id, model.outcome, "system", formula, fitted.pairs.method, pair.a, pair.b),
-            *(pair.estimate, pair.p, pair.significant, pair.df),
+            outcome=question.id,
+            deviation=model.outcome,
+            factor="system",
+            model=formula,
+            method=fitted.pairs.method,
+            a=pair.a,
+            b=pair.b,
+            difference=pair.estimate,
+            p=pair.p,
+            significant=pair.significant,
+            df=pair.df,
         )
         for pair in fitted.pairs.pairs
     )

@@ -236,8 +236,18 @@ def analyze(
     ledger = pl.concat([material.snapshot.ledger, material.labels.ledger], how="diagonal")
     summary = _in_words(summary, material, snapshot, failures)
     pairs = guard("pairs of stimuli", pl.DataFrame(), majorities, material.snapshot)
-    made = (material.labels.strengths, material.labels.courses, pairs)
-    return Analysis(material.snapshot, snapshot, panel, labels, raters, ledger, summary, *made)
+    return Analysis(
+        snapshot=material.snapshot,
+        all_ratings=snapshot,
+        panel=panel,
+        labels=labels,
+        raters=raters,
+        ledger=ledger,
+        summary=summary,
+        strengths=material.labels.strengths,
+        courses=material.labels.courses,
+        pairs=pairs,
+    )
 
 
 def _screened(snapshot: Snapshot, options: AnalyzeOptions, failures: Failures) -> tuple[Panel, Panel]:

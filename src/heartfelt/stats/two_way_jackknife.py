@@ -253,10 +253,15 @@ class MomentJackknife:
         """Variances over items, raters and ratings of each of the statistics that a function of the sums
         gives; of two raters, over items alone.
         """
-        counts = effective(self._d.per_item), effective(self._d.per_rater)
+        item_count, rater_count = effective(self._d.per_item), effective(self._d.per_rater)
         of_items = [jackknife_variance(values) for values in statistics(self.items)]
         if len(self._d.raters) < 3:
-            return [TwoWaySpread(variance, 0.0, 0.0, *counts) for variance in of_items]
+            return [
+                TwoWaySpread(
+                    items=variance, raters=0.0, ratings=0.0, item_count=item_count, rater_count=rater_count
+                )
+                for variance in of_items
+            ]
         moments: list[list[float]] = []
         for start in range(0, self._d.size, BLOCK):
             block = statistics(self.ratings(start, min(start + BLOCK, self._d.size)))
@@ -267,7 +272,12 @@ class MomentJackknife:
                 row[:3] = row[0] + values.size, row[1] + float(about.sum()), row[2] + float(about @ about)
         of_ratings = [max((n - 1) / n * (squares - total**2 / n), 0.0) for n, total, squares, _ in moments]
         of_raters = [jackknife_variance(values) for values in statistics(self.raters)]
-        return [TwoWaySpread(*v, *counts) for v in zip(of_items, of_raters, of_ratings, strict=True)]
+        return [
+            TwoWaySpread(
+                items=items, raters=raters, ratings=ratings, item_count=item_count, rater_count=rater_count
+            )
+            for items, raters, ratings in zip(of_items, of_raters, of_ratings, strict=True)
+        ]
 
     def why_unsteady(self, fewest_raters: int = 3) -> str | None:
         """Why nothing is left to compute from without some item or rater, or None; two raters are not left out."""

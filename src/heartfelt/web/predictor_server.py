@@ -243,7 +243,8 @@ def read_request(body: bytes) -> Query:
         raise RefusedRequest("A text is missing, empty or not a text.", "Send 'text', or a list 'texts'.")
     scale = _scale(content.get("scale"))
     if "members" not in content:
-        return Query(*_file(content), tuple(texts), together, scale)
+        name, stimulus = _file(content)
+        return Query(name=name, content=stimulus, texts=tuple(texts), together=together, scale=scale)
     given = content["members"]
     if not isinstance(given, list) or not 2 <= len(given) <= _MOST_MEMBERS:
         raise RefusedRequest("'members' is not a list of stimuli.", f"Send 2 to {_MOST_MEMBERS} of them.")

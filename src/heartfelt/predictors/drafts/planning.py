@@ -121,8 +121,17 @@ def _planned(opened: OpenStudy, assigned: Assignment, options: DraftOptions) -> 
                 tokens[0] += count * _text_tokens(fields, language)
                 tokens[1] += count * _answer_tokens(fields)
         return PlannedDrafter(
-            *(plain.drafter, source, version, names, stimuli, pending.height, requests),
-            *(tokens[0], tokens[1], drafter.cost(tokens[0], tokens[1]), basis),
+            drafter=plain.drafter,
+            source=source,
+            version=version,
+            fields=names,
+            stimuli=stimuli,
+            items=pending.height,
+            requests=requests,
+            input_tokens=tokens[0],
+            output_tokens=tokens[1],
+            cost=drafter.cost(tokens[0], tokens[1]),
+            basis=basis,
         )
 
 

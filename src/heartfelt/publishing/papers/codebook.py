@@ -221,9 +221,14 @@ def _facts(part: _Part, names: list[str]) -> dict[str, _Facts]:
     out = {name: _Facts(int(row["rows"])) for name in names}
     for place, name in enumerate(plain_ones):
         pairs = sorted(counted[name].iter_rows()) if name in counted else ()
-        ends = (_shown(row.get(f"l{place}")), _shown(row.get(f"h{place}")))
-        present = tuple((str(value), int(n)) for value, n in pairs)
-        out[name] = _Facts(int(row["rows"]), int(row[f"n{place}"]), int(row[f"d{place}"]), *ends, present)
+        out[name] = _Facts(
+            rows=int(row["rows"]),
+            filled=int(row[f"n{place}"]),
+            distinct=int(row[f"d{place}"]),
+            lowest=_shown(row.get(f"l{place}")),
+            highest=_shown(row.get(f"h{place}")),
+            counts=tuple((str(value), int(n)) for value, n in pairs),
+        )
     return out
 
 

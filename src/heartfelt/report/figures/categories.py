@@ -165,7 +165,10 @@ def _marks(place: CategoryPlace, result: CategoryQuestion) -> tuple[Spot, MapReg
     shape = place.ellipse
     if shape is None or shape.semi_axes is None or shape.angle is None:
         return spot, None
-    return spot, MapRegion(spot.x, spot.y, *shape.semi_axes, shape.angle, place.category)
+    long, short = shape.semi_axes
+    return spot, MapRegion(
+        x=spot.x, y=spot.y, long=long, short=short, angle=shape.angle, group=place.category
+    )
 
 
 def _row(result: CategoryQuestion, place: CategoryPlace) -> TableRow:

@@ -311,10 +311,10 @@ def _rows(scores: Scores) -> Iterator[_Row]:
         if task.kind != "choices":
             seen.add(tuple(task.questions))
         errors = scores.errors(task).select("model", *ITEM, "off")
-        mine = scores.rows.filter(pl.col("task") == task.id).select(columns)
+        mine = scores.rows.filter(pl.col("task") == task.id).select(columns).rename({"said": "predicted"})
         mine = mine.join(errors, on=["model", *ITEM], how="left", maintain_order="left")
-        for values in mine.iter_rows():
-            yield _Row(task.kind, *values)
+        for row in mine.iter_rows(named=True):
+            yield _Row(kind=task.kind, **row)
 
 
 def _categories(scores: Scores) -> dict[str, dict[float, str]]:

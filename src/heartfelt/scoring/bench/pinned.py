@@ -122,12 +122,18 @@ def answer_to(asked: ScoringRequest) -> PinnedScores:
     read, options = result.answers, result.scores.options
     hashes = [answers.content_hash for answers in read]
     content = hashes[0] if len(read) == 1 else hashlib.sha256(" ".join(hashes).encode()).hexdigest()
-    facts = (source.study.name, source.hash, options.part, content)
-    answered = sum(answers.predictions.filter(pl.col("ok")).height for answers in read)
-    model = read[0].name if len(read) == 1 else path.stem
     manifest = ScoringManifest(
         scores_sha256=hashlib.sha256(text.encode()).hexdigest(),
-        scored=Scored(*facts, model, path.name, result.file_hash, answered),
+        scored=Scored(
+            study=source.study.name,
+            benchmark=source.hash,
+            part=options.part,
+            predictions=content,
+            model=read[0].name if len(read) == 1 else path.stem,
+            file=path.name,
+            file_sha256=result.file_hash,
+            rows=sum(answers.predictions.filter(pl.col("ok")).height for answers in read),
+        ),
         options=options,
         seeds={"scoring": options.seed, "selection": options.selection.seed},
         versions=library_versions(),

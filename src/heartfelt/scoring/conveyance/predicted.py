@@ -125,12 +125,31 @@ def predicted_conveyance(evidence: Evidence) -> PredictedConveyance:
         mine = table.filter(pl.col("question") == name)
         for system in [ALL, *systems] if len(systems) != 1 else systems:
             part = mine if system == ALL else mine.filter(pl.col("system") == system)
-            deviations.append(SystemDeviation(system, name, *_deviation(part, evidence, name)))
+            deviation, ratings_alone, tuning = _deviation(part, evidence, name)
+            deviations.append(
+                SystemDeviation(
+                    system=system,
+                    question=name,
+                    deviation=deviation,
+                    ratings_alone=ratings_alone,
+                    tuning=tuning,
+                )
+            )
             slopes.append(SystemSlope(system, name, *_slope(part, evidence, name)))
             intents = part["intent"].drop_nulls().unique().sort() if system != ALL else ()
             for intent in intents:
                 cell = part.filter(pl.col("intent") == intent)
-                cells.append(CellDeviation(system, name, *_deviation(cell, evidence, name), intent=intent))
+                deviation, ratings_alone, tuning = _deviation(cell, evidence, name)
+                cells.append(
+                    CellDeviation(
+                        system=system,
+                        question=name,
+                        deviation=deviation,
+                        ratings_alone=ratings_alone,
+                        tuning=tuning,
+                        intent=intent,
+                    )
+                )
     return PredictedConveyance(
         "predicted",
         table["stimulus"].n_unique(),

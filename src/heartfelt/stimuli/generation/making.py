@@ -320,12 +320,24 @@ class _Runner:
         )
         run.attempts += 1
         return LedgerRow(
-            now(), system.name, request.prompt.stimulus, request.attempt, request.seed, FAILED,
-            source=outcome.source, seconds=round(outcome.seconds, 4), batch=outcome.batch,
+            now(),
+            system.name,
+            request.prompt.stimulus,
+            request.attempt,
+            request.seed,
+            FAILED,
+            source=outcome.source,
+            seconds=round(outcome.seconds, 4),
+            batch=outcome.batch,
             cost=(system.settings.cost_each or 0.0) * outcome.paid,
-            generator=system.kind.name, model=model, revision=revision, licence=licence,
-            hardware=facts.hardware, settings=system.settings_hash, digest=run.todo[request.prompt.stimulus].digest,
-        )  # fmt: skip
+            generator=system.kind.name,
+            model=model,
+            revision=revision,
+            licence=licence,
+            hardware=facts.hardware,
+            settings=system.settings_hash,
+            digest=run.todo[request.prompt.stimulus].digest,
+        )
 
     def _twin(self, outcome: AttemptOutcome) -> str | None:
         """The stimulus that is the same as a result, where there is one."""

@@ -282,21 +282,22 @@ class ConditionScorer:
         tested = np.isfinite(predicted[0]) & np.isfinite(truth)
         second = bootstrap_repeats(_SECOND[metric], truth, predicted, group=clusters, resamples=draws)
         return ScoreRow(
-            condition.name,
-            question,
-            condition.trained_on,
-            condition.tested_on,
-            condition.level,
-            condition.training_stimuli,
-            int(tested.sum()),
-            score if metric == "pearson" else Estimate.missing(_CATEGORIES, "pearson"),
-            _over_seeds(self.repeats(condition, question)),
-            second if metric == "pearson" else Estimate.missing(_CATEGORIES, "rmse"),
-            difference,
-            "" if reference is None else reference.name,
-            self.pool.ceilings[condition.tested_on, question],
-            condition.baseline,
-            *((score, second) if metric == "accuracy" else ()),
+            condition=condition.name,
+            question=question,
+            trained_on=condition.trained_on,
+            tested_on=condition.tested_on,
+            level=condition.level,
+            training_stimuli=condition.training_stimuli,
+            n=int(tested.sum()),
+            pearson=score if metric == "pearson" else Estimate.missing(_CATEGORIES, "pearson"),
+            over_seeds=_over_seeds(self.repeats(condition, question)),
+            rmse=second if metric == "pearson" else Estimate.missing(_CATEGORIES, "rmse"),
+            difference=difference,
+            reference="" if reference is None else reference.name,
+            ceiling=self.pool.ceilings[condition.tested_on, question],
+            baseline=condition.baseline,
+            accuracy=score if metric == "accuracy" else None,
+            macro_f1=second if metric == "accuracy" else None,
         )
 
     def mean_row(self, condition: ExperimentCondition, question: str) -> ScoreRow:
@@ -307,30 +308,29 @@ class ConditionScorer:
         error = bootstrap_repeats(_SECOND[metric], truth, columns, group=clusters, resamples=draws)
         numbers = metric == "pearson"
         why = "a constant has no correlation" if numbers else _CATEGORIES
-        own = (
-            ()
-            if numbers
-            else (bootstrap_repeats(metric, truth, columns, group=clusters, resamples=draws), error)
+        accuracy = (
+            None if numbers else bootstrap_repeats(metric, truth, columns, group=clusters, resamples=draws)
         )
         tested = np.isfinite(columns[0]) & np.isfinite(truth)
         return ScoreRow(
-            MEAN if numbers else MODE,
-            question,
-            condition.trained_on,
-            condition.tested_on,
-            None,
-            condition.training_stimuli,
-            int(tested.sum()),
-            Estimate.missing(why, "pearson"),
-            Estimate.missing(why, _OVER_SEEDS)
+            condition=MEAN if numbers else MODE,
+            question=question,
+            trained_on=condition.trained_on,
+            tested_on=condition.tested_on,
+            level=None,
+            training_stimuli=condition.training_stimuli,
+            n=int(tested.sum()),
+            pearson=Estimate.missing(why, "pearson"),
+            over_seeds=Estimate.missing(why, _OVER_SEEDS)
             if numbers
             else _over_seeds(Repeats(metric, truth, columns, group=clusters)),
-            error if numbers else Estimate.missing(why, "rmse"),
-            Estimate.missing(why if numbers else "it is a baseline", f"difference of {metric}"),
-            "",
-            self.pool.ceilings[condition.tested_on, question],
-            True,
-            *own,
+            rmse=error if numbers else Estimate.missing(why, "rmse"),
+            difference=Estimate.missing(why if numbers else "it is a baseline", f"difference of {metric}"),
+            reference="",
+            ceiling=self.pool.ceilings[condition.tested_on, question],
+            baseline=True,
+            accuracy=accuracy,
+            macro_f1=None if numbers else error,
         )
 
 
