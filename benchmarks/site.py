@@ -143,7 +143,7 @@ def main() -> None:
             f" {used:.1f} s of processor time, {len(files):,} files, {size:.0f} MB"
         )
         begun = time.perf_counter()
-        view = write_view(benches / "all", Path(space) / "view", ViewOptions(snapshot))
+        view = write_view(benches / "all", Path(space) / "view", ViewOptions(release=snapshot))
         print(
             f"a viewer of {STIMULI * MODELS * len(QUESTIONS):,} answers: built in {time.perf_counter() - begun:.1f} s"
         )

@@ -19,7 +19,7 @@ def values(count: int, seed: int = 1) -> list[float]:
 
 
 def pooled(folder: Path, *sources: Snapshot, by: str = "") -> Pool:
-    options = ExperimentOptions("digits", policy="none", features=folder / "features", by=by)
+    options = ExperimentOptions(recipe="digits", policy="none", features=folder / "features", by=by)
     return prepare([(f"s{at}", source) for at, source in enumerate(sources)], options).pool
 
 

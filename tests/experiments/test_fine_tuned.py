@@ -42,7 +42,7 @@ SETTINGS = {
 def test_without_the_field_that_decides_the_answer_little_is_left(tmp_path: Path) -> None:
     snapshot = painted(tmp_path / "media")
     options = ExperimentOptions(
-        "attributes",
+        recipe="attributes",
         policy="none",
         seeds=(0,),
         folds=2,

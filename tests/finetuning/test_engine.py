@@ -35,7 +35,7 @@ SETTINGS: Mapping[str, object] = {
 
 
 def options(**changed: object) -> FineTuneOptions:
-    return FineTuneOptions("my_package:recipe", {**SETTINGS, **changed}, policy="none")
+    return FineTuneOptions(recipe="my_package:recipe", settings={**SETTINGS, **changed}, policy="none")
 
 
 def same_weights(first: Task, second: Task) -> bool:

@@ -13,10 +13,11 @@ from heartfelt.analysis import AnalyzeOptions, analyze
 from heartfelt.collect.simulation import SimulationOptions, simulate_collection
 from heartfelt.make.starter import StarterOptions, start_study
 from heartfelt.planning.builtin import BUILT_IN
-from heartfelt.planning.design import Material, PlannedDesign, PlanOptions, layout_of, standardised
+from heartfelt.planning.design import Material, PlannedDesign, layout_of, standardised
 from heartfelt.planning.forecasts import question_forecast
 from heartfelt.planning.incidence import Units, assign
 from heartfelt.planning.latent import Components, ScaleUse, latent_parts, latent_total
+from heartfelt.planning.options import PlanOptions
 from heartfelt.planning.pilot import estimate_pilot, fit_components, rating_table
 from heartfelt.planning.plan import with_taste
 from heartfelt.planning.rehearsed import rehearse

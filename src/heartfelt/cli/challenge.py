@@ -153,7 +153,9 @@ def serve_benchmark(
     from heartfelt.challenge.ledger import Limits
     from heartfelt.challenge.server import serve_challenge
 
-    options = ChallengeOptions(part, step, Limits(per_day, in_all), megabytes, public_share=public_share)
+    options = ChallengeOptions(
+        part=part, step=step, limits=Limits(per_day, in_all), megabytes=megabytes, public_share=public_share
+    )
     challenge = Challenge(_inner(folder), options, ledger=ledger)
     if add_submitter is not None:
         token = challenge.ledger.add_member(add_submitter)
@@ -163,7 +165,7 @@ def serve_benchmark(
         challenge.ledger.revoke(revoke_submitter)
         say(f"The token of {revoke_submitter} is no longer valid.")
         return
-    where = HostOptions(host, port, url, proxy)
+    where = HostOptions(host=host, port=port, url=url, proxy=proxy)
     say(f"Scoring {plural(challenge.items.height, 'item')} of {challenge.title} at {where.address}/")
     for rung in challenge.rungs:
         few = "" if rung.appears_from(1) is not None else "; too few for a score before the end"

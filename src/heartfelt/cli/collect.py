@@ -280,7 +280,9 @@ def simulate_collection(
     from heartfelt.study import load_study
 
     with progress_bar("simulating raters") as report:
-        result = simulate(folder, SimulationOptions(raters, trials, dropout=dropout, seed=seed), report)
+        result = simulate(
+            folder, SimulationOptions(raters=raters, trials=trials, dropout=dropout, seed=seed), report
+        )
     if as_json:
         print(dumps(result))
         return

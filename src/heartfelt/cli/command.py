@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.columns import Columns
@@ -17,15 +17,16 @@ from rich.progress import TimeRemainingColumn as Remaining
 from rich.text import Text
 
 from heartfelt import __version__
+from heartfelt.cli.flags import App, parse_map
 from heartfelt.cli.panels import CommandPanels
-from heartfelt.errors import InputError, on_command_line
-from heartfelt.extras import require_extra
+from heartfelt.errors import on_command_line
+from heartfelt.options import SourceOptions
 from heartfelt.progress import Progress
 
 if TYPE_CHECKING:
     from heartfelt.snapshot import Snapshot
 
-app = typer.Typer(
+app = App(
     name="heartfelt",
     cls=CommandPanels,
     no_args_is_help=True,
@@ -73,49 +74,13 @@ def root(
         raise typer.Exit()
 
 
-def parse_map(pairs: list[str] | None, example: str = "--map rater=user_id") -> dict[str, str]:
-    """``["rater=user", "value=valence,arousal"]`` as a mapping."""
-    options: dict[str, str] = {}
-    for pair in pairs or ():
-        name, _, value = (part.strip() for part in pair.partition("="))
-        if not name or not value:
-            raise InputError(f"'{pair}' is not of the form OPTION=VALUE.", f"Write for example {example}.")
-        if name in options:
-            raise InputError(
-                f"The option '{name}' is given twice.", "Give it once; several columns go with commas."
-            )
-        options[name] = value
-    return options
-
-
-def read_source(
-    source: Path,
-    format: str | None = None,
-    options: Mapping[str, Any] | None = None,
-    progress: Progress | None = None,
-) -> Snapshot:
-    """Read ``source``. A study folder that ratings were collected for is read with its ratings."""
-    from heartfelt.collect.stored import has_collected
-    from heartfelt.formats.format import candidates, read_with
-
-    if format is None and has_collected(source) and not candidates(source):
-        require_extra("serve")
-        from heartfelt.collect.collection import collected_snapshot
-
-        return collected_snapshot(source, progress)
-    return read_with(source, format, options or {}, progress)
-
-
 def read_parts(
     source: Path, format: str | None, given: list[str] | None, layout: str | None, progress: Progress
 ) -> list[Snapshot]:
     """Read ``source`` once, or once in each of the formats that a published layout is made of."""
-    from heartfelt.formats.format import candidates
-    from heartfelt.scoring.layouts import LAYOUTS
+    from heartfelt.api.sources import read_parts
 
-    formats = LAYOUTS[layout].formats_of(candidates(source)) if layout and format is None else ()
-    options = parse_map(given)
-    return [read_source(source, name, options, progress) for name in formats or (format,)]
+    return read_parts(source, SourceOptions(format=format, map=parse_map(given)), layout, progress)
 
 
 def say(*lines: str) -> None:

@@ -7,7 +7,9 @@ from typing import Annotated
 
 import typer
 
-from heartfelt.cli.command import Map, app, parse_map, progress_bar, read_source, say
+from heartfelt.api.sources import read_source
+from heartfelt.cli.command import Map, app, progress_bar, say
+from heartfelt.cli.flags import parse_map
 from heartfelt.files import must_be_free
 
 

@@ -236,7 +236,7 @@ def score(demo: Demo, progress: Progress) -> str:
     from heartfelt.report.bench.write import run_bench
     from heartfelt.scoring import ScoreOptions
 
-    options = BenchOptions(ScoreOptions(seed=demo.seed, resamples=2000))
+    options = BenchOptions(score=ScoreOptions(seed=demo.seed, resamples=2000))
     made = run_bench(demo.snapshot, demo.predictors, demo.folder / "bench", options, progress)
     task = made.scores.tasks[0].id
     best = made.scores.leader(task)

@@ -50,7 +50,11 @@ def deposit(
     from heartfelt.publishing.papers.details import read_details
 
     stated = None if details is None else read_details(details)
-    send_all(folder, target, DepositOptions(dry_run, make_public, stated, private))
+    send_all(
+        folder,
+        target,
+        DepositOptions(dry_run=dry_run, make_public=make_public, details=stated, private=private),
+    )
 
 
 def send_all(folder: Path, targets: Sequence[str], options: DepositOptions) -> None:

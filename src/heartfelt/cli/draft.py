@@ -74,16 +74,16 @@ def draft(
     from heartfelt.predictors.budgets import read_budget
 
     options = DraftOptions(
-        tuple(field or ()),
-        tuple(with_ or ()),
+        fields=tuple(field or ()),
+        drafters=tuple(with_ or ()),
         replace=replace,
         fresh=replace and not cache,
         language=language,
         budget=None if budget is None else read_budget(budget),
         duplicates=duplicates,
         asking=RunOptions(
-            at_once,
-            batch,
+            at_once=at_once,
+            batch=batch,
             timeout=timeout,
             cache=user_cache() if cache else None,
             engine=engine,

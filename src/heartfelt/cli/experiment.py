@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from heartfelt.api.sources import read_source
 from heartfelt.cli.asking import Address, Cpus, Gpus, Workers, engine_options
-from heartfelt.cli.command import Policy, app, parse_map, progress_bar, read_source, say
+from heartfelt.cli.command import Policy, app, progress_bar, say
+from heartfelt.cli.flags import parse_map
 from heartfelt.cli.generate import duration
 from heartfelt.errors import InputError, suggestion
 from heartfelt.wording import number, plural
@@ -140,16 +142,16 @@ def experiment(
     _refuse(kind, {"by": by}, "mix", "transfer")
     _refuse(kind, {"base": base}, "mix")
     options = ExperimentOptions(
-        recipe,
-        policy,
-        raters,
-        tuple(int(seed) for seed in _numbers(seeds, "seeds", whole=True)),
-        folds,
-        group,
-        by,
-        tuple(question or ()),
-        parse_map(same),
-        parse_map(set_),
+        recipe=recipe,
+        policy=policy,
+        raters=raters,
+        seeds=tuple(int(seed) for seed in _numbers(seeds, "seeds", whole=True)),
+        folds=folds,
+        group=group,
+        by=by,
+        questions=tuple(question or ()),
+        same=parse_map(same),
+        settings=parse_map(set_),
     )
     CellStore(out, kind, recipe)
     engine = ENGINES[on].make(engine_options(on, address, workers, cpus, gpus, send_media=False))

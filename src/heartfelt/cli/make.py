@@ -225,9 +225,9 @@ def prepare(
             "Copy study.yaml, the manifest and the media into a new folder, and prepare that.",
         )
     options = PrepareOptions(
-        seconds, crop, _limits(between) or (0.15, 0.85), fade, channels,  # type: ignore[arg-type]  # checked where they are used
-        _number(rate, "rate", int), _number(loudness, "loudness", float), peak, suffix, side,
-        content,  # type: ignore[arg-type]  # checked where it is used
+        seconds=seconds, crop=crop, between=_limits(between) or (0.15, 0.85), fade=fade, channels=channels,  # type: ignore[arg-type]  # checked where they are used
+        rate=_number(rate, "rate", int), loudness=_number(loudness, "loudness", float), peak=peak, format=suffix, side=side,
+        content=content,  # type: ignore[arg-type]  # checked where it is used
     )  # fmt: skip
     with progress_bar(f"preparing {folder}") as report:
         done = run(folder, options, report, vocals=_vocal_check(options))

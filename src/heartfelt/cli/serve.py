@@ -55,17 +55,17 @@ def serve(
     from heartfelt.web.serve import serve as run
 
     options = ServeOptions(
-        host,
-        port,
-        workers,
-        prefix,
-        url,
-        proxy,
-        database,
-        address_limit,
-        rater_limit,
-        access_log,
-        accept_media,
+        host=host,
+        port=port,
+        workers=workers,
+        prefix=prefix,
+        url=url,
+        proxy=proxy,
+        database=database,
+        address_per_minute=address_limit,
+        rater_per_minute=rater_limit,
+        access_log=access_log,
+        accept_media=accept_media,
     )
     with progress_bar(f"opening {folder}") as report:
         prepared = prepare(folder, options, report)
@@ -157,5 +157,7 @@ def serve_predictor(
         say(f"{name} answers at {address}  (Ctrl-C stops it)")
         say(f"Score it: heartfelt bench SOURCE --model endpoint:{address} --out DIR")
 
-    options = ServerOptions(host, port, batch, wait / 1000, megabytes=max_mb, media=media)
+    options = ServerOptions(
+        host=host, port=port, batch=batch, wait=wait / 1000, megabytes=max_mb, media=media
+    )
     run(predictor_from(name), options, ready)

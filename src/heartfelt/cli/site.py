@@ -48,7 +48,14 @@ def site(
     """Build a static site of benches: leaderboards, a page per model and per stimulus, how to submit."""
     from heartfelt.site import SiteOptions, write_site
 
-    options = SiteOptions(title, release, hold_out, submit_to, copy_media, stimuli)
+    options = SiteOptions(
+        title=title,
+        release=release,
+        hold_out=hold_out,
+        submit_to=submit_to,
+        copy_media=copy_media,
+        stimuli=stimuli,
+    )
     with progress_bar(f"reading {source}") as report:
         made = write_site(source, out or source / "site", options, report)
     say(f"Site: {made / 'index.html'}")
@@ -90,7 +97,7 @@ def view(
     """Look at what models answered: media, what was sent, raw and parsed answers, retries and labels, offline."""
     from heartfelt.site.viewer import ViewOptions, write_view
 
-    options = ViewOptions(release, site)
+    options = ViewOptions(release=release, site=site)
     with progress_bar(f"reading {run}") as report:
         made = write_view(run, out, options, report)
     say(f"Viewer: {made / 'index.html'}")

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from heartfelt.cli.command import Format, Map, Out, app, parse_map, progress_bar, read_source, say
+from heartfelt.api.sources import read_source
+from heartfelt.cli.command import Format, Map, Out, app, progress_bar, say
+from heartfelt.cli.flags import parse_map
 from heartfelt.errors import InputError
 
 if TYPE_CHECKING:

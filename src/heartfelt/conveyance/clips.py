@@ -22,7 +22,8 @@ from heartfelt.formats.format import candidates, read_with
 from heartfelt.formats.manifest import is_study
 from heartfelt.labels import first_answers
 from heartfelt.predictors.folders import FoundFile, files_below
-from heartfelt.predictors.running import Run, RunOptions, run
+from heartfelt.predictors.options import RunOptions
+from heartfelt.predictors.running import Run, run
 from heartfelt.predictors.task import cases
 from heartfelt.predictors.trained.model import TrainedModel
 from heartfelt.predictors.trained.predictor import TrainedPredictor

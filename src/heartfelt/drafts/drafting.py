@@ -28,8 +28,9 @@ from heartfelt.formats.manifest import OpenStudy, open_study
 from heartfelt.predictors.budgets import applies_to, calls_in, runs_below, with_other_runs
 from heartfelt.predictors.calls import Budget, usage_of
 from heartfelt.predictors.draft_values import draft_value
+from heartfelt.predictors.options import RunOptions
 from heartfelt.predictors.predictor import Ask, Case, Prediction, Predictor
-from heartfelt.predictors.running import Run, RunOptions, run
+from heartfelt.predictors.running import Run, run
 from heartfelt.predictors.spec import check_extras, parse_spec, predictor_from
 from heartfelt.predictors.store import lock
 from heartfelt.progress import Progress
@@ -99,7 +100,7 @@ def draft_from_pixels(folder: Path | str, progress: Progress | None = None) -> D
     )
     if not fields:
         return None
-    return draft(folder, DraftOptions(fields, duplicates=False), progress)
+    return draft(folder, DraftOptions(fields=fields, duplicates=False), progress)
 
 
 def drafter_of(assigned: Assignment, language: str) -> Predictor:

@@ -265,4 +265,10 @@ def _selection(
     else:
         gap = inner.value - outer.value
         optimism = Estimate(gap, method="inner best minus outer").without_interval(_OVERLAP)
-    return Selection(question, len(sweep.variants), inner, outer, optimism)
+    return Selection(
+        full_coverage=question,
+        unanimous=len(sweep.variants),
+        exclude_flagged=inner,
+        limit=outer,
+        seed=optimism,
+    )

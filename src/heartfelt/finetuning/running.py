@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from heartfelt.errors import InputError
 from heartfelt.files import write_text
 from heartfelt.finetuning.card import model_card
 from heartfelt.finetuning.checkpoints import Checkpoints, RunIdentity
@@ -19,6 +18,7 @@ from heartfelt.finetuning.data import TrainingData, gather_data, gather_folds
 from heartfelt.finetuning.engine import Engine, Fitted
 from heartfelt.finetuning.folder import ModelFacts, PartScore, write_model_files
 from heartfelt.finetuning.intervals import error_intervals
+from heartfelt.finetuning.options import FineTuneOptions
 from heartfelt.finetuning.parts import VALIDATION
 from heartfelt.finetuning.recipe import FineTuneRecipe, Settings, recipe_named, settings_of
 from heartfelt.finetuning.task import Output, Task
@@ -39,38 +39,10 @@ from heartfelt.serialization import to_json, write_json
 from heartfelt.snapshot import Snapshot
 from heartfelt.streams import derived_seed
 from heartfelt.training.fitting import Floats
-from heartfelt.training.grouping import AUTO
 from heartfelt.training.material import TRAIN
-from heartfelt.training.training import PUBLISHED_SPLIT
 
 _RESAMPLES = 2_000
 _SHOWN = ("item", "system")
-
-
-@dataclass(frozen=True, slots=True)
-class FineTuneOptions:
-    """How a model is fine-tuned; ``settings`` are the recipe's."""
-
-    recipe: str
-    settings: Mapping[str, object] = field(default_factory=dict)
-    policy: str = "default"
-    group: str = AUTO
-    split: str = ""
-    seed: int = 0
-    name: str = ""
-    folds: int = 0
-    """Folds of cross-validation: every stimulus is scored by a model that was not trained on its group. 0 scores one part."""
-
-    def __post_init__(self) -> None:
-        if self.folds and (self.folds < 2 or self.split):
-            raise InputError(
-                f"--folds must be 2 or more; got {self.folds}."
-                if not self.split
-                else "--folds makes parts of its own and cannot be used with a published split.",
-                "Use --folds 5, without --split.",
-            )
-        if self.split not in ("", PUBLISHED_SPLIT):
-            raise InputError(f"No split is called '{self.split}'.", f"Use '{PUBLISHED_SPLIT}', or none.")
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,6 +1,7 @@
 from .asking import Retry
 from .engines import ENGINES, Engine
-from .media_files import FILE_PREDICTIONS, FileOptions, FileRun, predict_files
+from .media_files import FILE_PREDICTIONS, FileRun, predict_files
+from .options import FileOptions, RunOptions
 from .predictor import (
     PREDICTIONS,
     PREDICTORS,
@@ -12,7 +13,7 @@ from .predictor import (
     PredictorInfo,
     TransientError,
 )
-from .running import Run, RunOptions, run
+from .running import Run, run
 from .spec import parse_spec, predictor_from
 from .store import user_cache
 from .task import cases

@@ -24,7 +24,8 @@ from heartfelt.report.page import Page, Section, bullets, figure_block, joined, 
 from heartfelt.report.palette import COLOURS, SHAPES, colour
 from heartfelt.report.tables import Columns, PValue, table_of
 from heartfelt.scoring.closeness import Closeness
-from heartfelt.scoring.distances import METRICS, Distances, SystemDistance
+from heartfelt.scoring.distances import Distances, SystemDistance
+from heartfelt.scoring.options import SET_METRICS
 from heartfelt.serialization import write_json
 from heartfelt.wording import interval, number
 
@@ -143,7 +144,7 @@ def _page(result: Distances, charts: dict[str, Chart | Absent]) -> Page:
         "systems": lambda row: number(row.systems),
     }
     named = "; ".join(
-        f"{name}: {METRICS[name]}" for name in dict.fromkeys(row.metric for row in result.systems)
+        f"{name}: {SET_METRICS[name]}" for name in dict.fromkeys(row.metric for row in result.systems)
     )
     lead = (
         f"{ABOUT} {named}. 0 means that the embedding cannot tell the sets apart; estimates may be negative."

@@ -1,18 +1,5 @@
 """Training: heads on frozen embeddings, chosen on inner folds only, with an honest evaluation."""
 
-from heartfelt.training.evaluating import Evaluation, Score, evaluate
-from heartfelt.training.material import RECIPES, Material, Recipe, gather
-from heartfelt.training.training import Trained, TrainOptions, train
+from lazy_loader import attach_stub
 
-__all__ = [
-    "RECIPES",
-    "Evaluation",
-    "Material",
-    "Recipe",
-    "Score",
-    "TrainOptions",
-    "Trained",
-    "evaluate",
-    "gather",
-    "train",
-]
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

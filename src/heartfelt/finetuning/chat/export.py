@@ -18,9 +18,10 @@ from heartfelt.errors import InputError
 from heartfelt.files import write_text
 from heartfelt.finetuning.chat.conversations import NO_LABEL, chat_questions, labelled_answers
 from heartfelt.finetuning.chat.recipe import ChatLoraRecipe, medium_of
+from heartfelt.finetuning.options import FineTuneOptions
 from heartfelt.finetuning.parts import VALIDATION
 from heartfelt.finetuning.recipe import recipe_named, settings_of
-from heartfelt.finetuning.running import FineTuneOptions, data_hash, gather_for
+from heartfelt.finetuning.running import data_hash, gather_for
 from heartfelt.formats.delimited import csv_text
 from heartfelt.progress import Progress
 from heartfelt.serialization import dumps, write_json
