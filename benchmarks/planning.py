@@ -7,7 +7,8 @@ import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from heartfelt.make.starter import StarterOptions, start_study
+from heartfelt.make.options import StarterOptions
+from heartfelt.make.starter import start_study
 from heartfelt.planning import PlanOptions, plan_study
 
 LIMIT = 60.0

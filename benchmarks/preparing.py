@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 import soundfile
 
-from heartfelt.make.prepared import PrepareOptions
+from heartfelt.make.options import PrepareOptions
 from heartfelt.make.preparing import prepare
 from heartfelt.streams import stream
 

@@ -129,7 +129,8 @@ def prepared(folder: Path, stimuli: int = STIMULI, models: int = MODELS) -> tupl
 
 def main() -> None:
     from heartfelt.site import SiteOptions, write_site
-    from heartfelt.site.viewer import ViewOptions, write_view
+    from heartfelt.site.options import ViewOptions
+    from heartfelt.site.viewer import write_view
 
     with tempfile.TemporaryDirectory() as space:
         snapshot, benches = prepared(Path(space))

@@ -1,7 +1,7 @@
 """Write the types of the public functions and of a snapshot's methods, from their options classes; ``--check`` only compares.
 
-Type checkers and editors read ``heartfelt/api/__init__.pyi`` and ``heartfelt/snapshot/shortcuts.pyi``; at run time the same signatures
-are made by ``heartfelt.arguments``.
+Type checkers and editors read ``heartfelt/api/__init__.pyi`` and ``heartfelt/snapshot/shortcuts.pyi``; at run time
+``heartfelt.arguments`` makes the same signatures.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from typing import Any
 
 from heartfelt import api
 from heartfelt.arguments import option_classes
-from heartfelt.options import options_of
 from heartfelt.snapshot.shortcuts import METHODS
 
 ROOT = Path(__file__).resolve().parents[1] / "src" / "heartfelt"
@@ -81,7 +80,7 @@ def _imports(functions: Any) -> str:
     wanted: set[str] = set()
     for function in functions:
         inner = inspect.unwrap(function)
-        fields = [field for kind in option_classes(inner).values() for field in options_of(kind).values()]
+        fields = [field for _, offered in option_classes(inner).values() for field in offered.values()]
         for module in {inner.__module__, *(field.owner.__module__ for field in fields)}:
             known |= dict(_names_of(module))
         signature = inspect.signature(function)

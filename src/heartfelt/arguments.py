@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import inspect
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from functools import wraps
 from textwrap import fill, indent
 from types import NoneType
@@ -25,8 +25,7 @@ from heartfelt.options import (
     choices_of,
     evaluated,
     fitting,
-    is_options,
-    options_of,
+    offers,
 )
 
 _KEYWORD = inspect.Parameter.KEYWORD_ONLY
@@ -35,11 +34,14 @@ _RESULTS = "\n\nReturns\n-------"
 _PARAMETERS = "\n\nParameters\n----------\n"
 
 
-def option_classes(function: Callable[..., Any]) -> dict[str, type]:
-    """The parameters of a function that take options objects, with their classes."""
+Offered = Mapping[str, tuple[type, Mapping[str, OptionField]]]
+
+
+def option_classes(function: Callable[..., Any]) -> Offered:
+    """The parameters of a function that take options objects, with their classes and the options they offer."""
     parameters = inspect.signature(function).parameters.values()
-    hints = {each.name: evaluated(each.annotation, function.__module__) for each in parameters}
-    return {name: kind for name, hint in hints.items() for kind in alternatives(hint) if is_options(kind)}
+    found = {each.name: offers(evaluated(each.annotation, function.__module__)) for each in parameters}
+    return {name: pair for name, pair in found.items() if pair is not None}
 
 
 def keyword_function(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -57,8 +59,8 @@ def keyword_function(function: Callable[..., Any]) -> Callable[..., Any]:
     def call(*args: Any, **kwargs: Any) -> Any:
         given = signature.bind(*args, **kwargs).arguments
         arguments = {name: fitting(name, given[name], hint) for name, hint in plain.items() if name in given}
-        for name, kind in classes.items():
-            arguments[name] = build(kind, {each: given[each] for each in options_of(kind) if each in given})
+        for name, (kind, options) in classes.items():
+            arguments[name] = build(kind, {each: given[each] for each in options if each in given})
         return function(**arguments)
 
     call.__signature__ = signature  # type: ignore[attr-defined]  # what inspect and IPython read
@@ -66,14 +68,16 @@ def keyword_function(function: Callable[..., Any]) -> Callable[..., Any]:
     return names_the_extra(call)
 
 
-def _signature(inner: inspect.Signature, classes: Mapping[str, type]) -> inspect.Signature:
+def _signature(inner: inspect.Signature, classes: Offered) -> inspect.Signature:
     """The parameters of the function, with options in the place of options objects."""
-    kept = [each for name, each in inner.parameters.items() if name not in classes]
-    options = {name: field for kind in classes.values() for name, field in options_of(kind).items()}
-    parameters = [each for each in kept if each.kind is _POSITIONAL]
+    plain = [each for name, each in inner.parameters.items() if name not in classes]
+    options: dict[str, OptionField] = {}
+    for _, offered in classes.values():
+        options = {**offered, **options}
+    parameters = [each for each in plain if each.kind is _POSITIONAL]
     parameters += [_parameter(field) for field in options.values() if field.option.positional]
     parameters += [_parameter(field) for field in options.values() if not field.option.positional]
-    parameters += [each for each in kept if each.kind is _KEYWORD]
+    parameters += [each for each in plain if each.kind is _KEYWORD]
     return inner.replace(parameters=parameters)
 
 
@@ -115,10 +119,10 @@ def _accepted(text: str) -> str:
     )
 
 
-def _docstring(function: Callable[..., Any], classes: Mapping[str, type]) -> str:
+def _docstring(function: Callable[..., Any], classes: Offered) -> str:
     """The function's docstring with an entry for every option."""
     text = inspect.getdoc(function) or ""
-    entries = "\n".join(entry for kind in classes.values() for entry in _entries(kind))
+    entries = "\n".join(_entry(field) for _, options in classes.values() for field in options.values())
     if not entries:
         return text
     head, results, tail = text.partition(_RESULTS)
@@ -126,9 +130,8 @@ def _docstring(function: Callable[..., Any], classes: Mapping[str, type]) -> str
     return f"{head}\n{entries}{results}{tail}"
 
 
-def _entries(kind: type) -> Iterator[str]:
-    for name, field in options_of(kind).items():
-        yield f"{name} : {described_type(field)}\n{indent(fill(field.option.help, 116), '    ')}"
+def _entry(field: OptionField) -> str:
+    return f"{field.name} : {described_type(field)}\n{indent(fill(field.option.help, 116), '    ')}"
 
 
 def described_type(field: OptionField) -> str:

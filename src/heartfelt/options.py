@@ -167,6 +167,13 @@ def _offered(kind: type, notes: Iterable[Any]) -> Mapping[str, OptionField]:
     return {name: field for name, field in options_of(kind).items() if name not in hidden}
 
 
+def offers(hint: Any) -> tuple[type, Mapping[str, OptionField]] | None:
+    """The class of options that a parameter of this type takes, and those that it offers; None where it takes none."""
+    plain, notes = _unwrapped(hint)
+    kind = next((each for each in alternatives(plain) if is_options(each)), None)
+    return None if kind is None else (kind, _offered(kind, notes))
+
+
 def build(kind: type[T], values: Mapping[str, Any], defaults: T | None = None) -> T:
     """The options object from what a person gave, checked for its kind; the rest is ``defaults`` or the class's own."""
     arguments: dict[str, Any] = {}

@@ -20,7 +20,7 @@ pytest.importorskip("fastapi", reason="the extra 'serve' is not installed")
 from starlette.testclient import TestClient
 from typer.testing import CliRunner
 
-from heartfelt.challenge.challenge import Challenge, ChallengeOptions
+from heartfelt.challenge.challenge import Challenge
 from heartfelt.challenge.final import (
     BEST,
     CHOSEN,
@@ -34,8 +34,8 @@ from heartfelt.challenge.final import (
     reopened,
     write_final,
 )
-from heartfelt.challenge.guard import HostOptions
 from heartfelt.challenge.ledger import Closed, Ledger, Member, Submission
+from heartfelt.challenge.options import ChallengeOptions, HostOptions
 from heartfelt.challenge.server import challenge_app
 from heartfelt.cli.app import app
 from heartfelt.errors import InputError

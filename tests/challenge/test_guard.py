@@ -13,7 +13,8 @@ from starlette.responses import PlainTextResponse
 from starlette.testclient import TestClient
 from starlette.types import Receive, Scope, Send
 
-from heartfelt.challenge.guard import Guard, HostOptions
+from heartfelt.challenge.guard import Guard
+from heartfelt.challenge.options import HostOptions
 from heartfelt.web.errors import Refused
 
 SITE = "https://board.example"

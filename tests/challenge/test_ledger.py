@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 from heartfelt.challenge.ladder import Tries
-from heartfelt.challenge.ledger import ATTEMPTS, DAY, Closed, Ledger, Limits, Member, OverLimit, Steps
+from heartfelt.challenge.ledger import ATTEMPTS, DAY, Closed, Ledger, Member, OverLimit, Steps
 from heartfelt.challenge.ledger_file import new_key  # before the fixture that fixes keys
+from heartfelt.challenge.options import Limits
 from heartfelt.errors import DamagedError, InputError
 
 LIMITS = Limits(per_day=2, in_all=3)

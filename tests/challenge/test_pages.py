@@ -16,11 +16,11 @@ pytest.importorskip("fastapi", reason="the extra 'serve' is not installed")
 import uvicorn
 from typer.testing import CliRunner
 
-from heartfelt.challenge.challenge import Challenge, ChallengeOptions
+from heartfelt.challenge.challenge import Challenge
 from heartfelt.challenge.client import choose_final, own_submissions
 from heartfelt.challenge.final import close
-from heartfelt.challenge.guard import HostOptions
 from heartfelt.challenge.ledger import Member
+from heartfelt.challenge.options import ChallengeOptions, HostOptions
 from heartfelt.challenge.server import challenge_app
 from heartfelt.cli.app import app
 from heartfelt.errors import InputError

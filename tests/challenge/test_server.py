@@ -30,10 +30,10 @@ pytest.importorskip("fastapi", reason="the extra 'serve' is not installed")
 from starlette.testclient import TestClient
 from typer.testing import CliRunner
 
-from heartfelt.challenge.challenge import Challenge, ChallengeOptions
-from heartfelt.challenge.guard import HostOptions
+from heartfelt.challenge.challenge import Challenge
 from heartfelt.challenge.ladder import effective_items, overstatement, variance_proxy
-from heartfelt.challenge.ledger import ATTEMPTS, DAY, Ledger, Limits, Member, OverLimit
+from heartfelt.challenge.ledger import ATTEMPTS, DAY, Ledger, Member, OverLimit
+from heartfelt.challenge.options import ChallengeOptions, HostOptions, Limits
 from heartfelt.challenge.reading import SizeLimits
 from heartfelt.challenge.server import _seconds, challenge_app
 from heartfelt.cli.app import app

@@ -11,7 +11,7 @@ import pytest
 from heartfelt.cli import main
 from heartfelt.errors import InputError
 from heartfelt.make.cropping import cropped
-from heartfelt.make.prepared import PrepareOptions
+from heartfelt.make.options import PrepareOptions
 from heartfelt.media.audio import Audio, crop_start, write_audio
 from heartfelt.media.checks import StepLevels
 from heartfelt.media.sound import Samples

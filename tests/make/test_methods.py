@@ -15,7 +15,8 @@ from heartfelt.formats.manifest import open_study
 from heartfelt.formats.set_plan import SetPlan, plan_sets
 from heartfelt.make import Prompt
 from heartfelt.make.methods.clips import VERSIONS, Moving, Versions, low_passed
-from heartfelt.make.starter import StarterOptions, start_study
+from heartfelt.make.options import StarterOptions
+from heartfelt.make.starter import start_study
 from tests.collect.people import add_media
 
 NO_MEDIA = StarterOptions(media=False)

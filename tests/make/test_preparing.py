@@ -15,7 +15,8 @@ from heartfelt.cli import main
 from heartfelt.errors import InputError, UnknownNameError
 from heartfelt.formats.manifest import open_study
 from heartfelt.make.generators.speech import render_voice
-from heartfelt.make.prepared import PrepareOptions, VocalsHeard
+from heartfelt.make.options import PrepareOptions
+from heartfelt.make.prepared import VocalsHeard
 from heartfelt.make.preparing import prepare
 from heartfelt.media.audio import content_hash, loudness, read_audio, true_peak, write_audio
 from heartfelt.media.image import decode_image

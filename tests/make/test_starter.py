@@ -21,16 +21,8 @@ from heartfelt.errors import InputError, UnknownNameError
 from heartfelt.formats.manifest import open_study
 from heartfelt.make import Prompt
 from heartfelt.make.methods import starters as methods
-from heartfelt.make.starter import (
-    STARTERS,
-    Clip,
-    SmallClips,
-    Started,
-    StarterOptions,
-    replace_block,
-    start_study,
-    substitute,
-)
+from heartfelt.make.options import StarterOptions
+from heartfelt.make.starter import STARTERS, Clip, SmallClips, Started, replace_block, start_study, substitute
 from heartfelt.media.audio import Audio, read_audio
 from heartfelt.media.probe import CACHE_FILE
 from heartfelt.study.model import AnchorProbe

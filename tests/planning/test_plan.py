@@ -16,7 +16,8 @@ from heartfelt.analysis.preregistration import FILE, find_preregistration, read_
 from heartfelt.cli import main
 from heartfelt.errors import InputError
 from heartfelt.formats.manifest import open_study
-from heartfelt.make.starter import StarterOptions, start_study
+from heartfelt.make.options import StarterOptions
+from heartfelt.make.starter import start_study
 from heartfelt.planning import Plan, PlanOptions, plan_study
 from heartfelt.planning import workers as workers
 from heartfelt.planning.builtin import BUILT_IN, built_in_pilot

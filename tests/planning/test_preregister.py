@@ -13,7 +13,8 @@ import pytest
 from heartfelt.cli import main
 from heartfelt.errors import InputError
 from heartfelt.formats.manifest import open_study
-from heartfelt.make.starter import StarterOptions, start_study
+from heartfelt.make.options import StarterOptions
+from heartfelt.make.starter import start_study
 from heartfelt.planning import DesignForecast, Plan, PlanOptions, QuestionForecast, plan_study
 from heartfelt.planning.design import PlannedDesign
 from heartfelt.planning.preregister import markdown, preregistration_of, registered_design

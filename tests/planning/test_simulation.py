@@ -10,8 +10,10 @@ import polars as pl
 import pytest
 
 from heartfelt.analysis import AnalyzeOptions, analyze
-from heartfelt.collect.simulation import SimulationOptions, simulate_collection
-from heartfelt.make.starter import StarterOptions, start_study
+from heartfelt.collect.options import SimulationOptions
+from heartfelt.collect.simulation import simulate_collection
+from heartfelt.make.options import StarterOptions
+from heartfelt.make.starter import start_study
 from heartfelt.planning.builtin import BUILT_IN
 from heartfelt.planning.design import Material, PlannedDesign, layout_of, standardised
 from heartfelt.planning.forecasts import question_forecast

@@ -24,7 +24,8 @@ from heartfelt.predictors.contrastive import temperature_of
 from heartfelt.predictors.endpoint import Endpoint
 from heartfelt.predictors.http import LONGEST_ANSWER, is_transient, refusal, wait_of
 from heartfelt.predictors.metrics import Score, on_scale
-from heartfelt.predictors.server import RefusedRequest, ServerOptions, read_request
+from heartfelt.predictors.options import ServerOptions
+from heartfelt.predictors.server import RefusedRequest, read_request
 from heartfelt.predictors.spec import number_option
 from heartfelt.predictors.store import Recent
 from heartfelt.predictors.texts import Names, file_name_of, stem_of

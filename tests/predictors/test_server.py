@@ -36,7 +36,8 @@ from heartfelt.predictors import (
 )
 from heartfelt.predictors.baselines import Sham, similarity
 from heartfelt.predictors.endpoint import Endpoint
-from heartfelt.predictors.server import ServerOptions, predictor_app, serve_predictor
+from heartfelt.predictors.options import ServerOptions
+from heartfelt.predictors.server import predictor_app, serve_predictor
 from tests.predictors.studies import snapshot, texts_case
 
 pytest.importorskip("uvicorn", exc_type=ImportError)

@@ -17,7 +17,8 @@ from heartfelt.predictors import Retry, RunOptions
 from heartfelt.predictors.store import Journal
 from heartfelt.report.bench.write import run_bench
 from heartfelt.scoring import ScoreOptions
-from heartfelt.site.viewer import View, ViewOptions, read_run_folder, write_view
+from heartfelt.site.options import ViewOptions
+from heartfelt.site.viewer import View, read_run_folder, write_view
 from tests.predictors.servers import Reply, good, serving
 from tests.predictors.studies import snapshot as small
 from tests.report.test_browser import Watched, until

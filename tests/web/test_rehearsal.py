@@ -11,7 +11,8 @@ import pytest
 from heartfelt.collect import Collection
 from heartfelt.collect.simulation import Visit
 from heartfelt.formats.drafts import write_drafts
-from heartfelt.make.starter import StarterOptions, start_study
+from heartfelt.make.options import StarterOptions
+from heartfelt.make.starter import start_study
 from heartfelt.simulate import RaterMix, StrengthOptions, VerifierMix
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.comparisons import pairs

@@ -1,5 +1,5 @@
 # Written by scripts/write_stubs.py from the options classes; run it again after changing an option.
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -9,26 +9,44 @@ from matplotlib.figure import Figure
 from heartfelt.analysis import Analysis
 from heartfelt.benchmark import Bench
 from heartfelt.benchmark.bench import Models
+from heartfelt.benchmark.pinned import PinnedScores
+from heartfelt.collect.simulation import Outcome
+from heartfelt.conveyance.clips import Conveyed, Reader
+from heartfelt.drafts import Drafting
+from heartfelt.experiments import Experiment
 from heartfelt.finetuning import FineTuned
+from heartfelt.generation import Making
 from heartfelt.labels import Labels
 from heartfelt.labels.adjudicated import Adjudicated
 from heartfelt.labels.labels import Method
+from heartfelt.make.intents import ChosenIntents, Norms
+from heartfelt.make.options import Channels, Choice, Content, Crop
+from heartfelt.make.prepared import Preparation
+from heartfelt.make.starter import Started
 from heartfelt.planning import Plan
 from heartfelt.predictors.calls import Budget
 from heartfelt.predictors.engines import Engine
+from heartfelt.predictors.predictor import Predictor
 from heartfelt.predictors.spec import PredictorLike
+from heartfelt.predictors.trained.model import TrainedModel
 from heartfelt.progress import Progress
+from heartfelt.publishing.deposits.deposit import Deposit
 from heartfelt.publishing.options import People, Texts, Times
 from heartfelt.publishing.papers.details import Details
-from heartfelt.publishing.publish import Published
+from heartfelt.report.words import WordStatistics
 from heartfelt.scoring.distances import Distances
 from heartfelt.screening import Panel
 from heartfelt.screening.policy import Policy
+from heartfelt.site.published import Published
 from heartfelt.training import Trained
 
 def analyze(
     source: object,
     *,
+    figures: bool = True,
+    layout: str | None = None,
+    format: str | None = None,
+    map: Mapping[str, object] = ...,
     policy: Policy | str | Path | Mapping[str, Any] = "flag-only",
     seed: int = 0,
     resamples: int = 1000,
@@ -37,10 +55,6 @@ def analyze(
     preregistration: Path | str | None = None,
     future_raters: Literal["alike", "careless"] = "alike",
     smallest_effect: float | None = None,
-    format: str | None = None,
-    map: Mapping[str, object] = ...,
-    figures: bool = True,
-    layout: str | None = None,
     out: Path | str | None = None,
     progress: Progress | None = None,
 ) -> Analysis: ...
@@ -48,6 +62,9 @@ def bench(
     source: object,
     models: Models,
     *,
+    format: str | None = None,
+    map: Mapping[str, object] = ...,
+    policy: str = "flag-only",
     layout: str | None = None,
     questions: Sequence[str] | None = None,
     threshold: float = 0.0,
@@ -73,17 +90,35 @@ def bench(
     cache: bool | Path | str | None = None,
     budget: str | float | Budget | None = None,
     repeats: int = 1,
-    format: str | None = None,
-    map: Mapping[str, object] = ...,
-    policy: str = "flag-only",
     systems: Mapping[str, Mapping[str, float]] | Path | str | None = None,
     folder: Path | str | None = None,
     progress: Progress | None = None,
 ) -> Bench: ...
+def choose_intents(
+    norms: Norms,
+    words: Iterable[str] | None = None,
+    *,
+    per_quadrant: int = 3,
+    margin: float = 1.0,
+    by: Choice = "clear",
+    seed: int = 0,
+) -> ChosenIntents: ...
+def convey(
+    source: Path | str,
+    *,
+    study: Path | None = None,
+    ratings: Path | None = None,
+    model: TrainedModel | None = None,
+    progress: Progress | None = None,
+    read: Reader = ...,
+) -> Conveyed: ...
 def distances(
     source: object,
     embedding: str,
     *,
+    format: str | None = None,
+    map: Mapping[str, object] = ...,
+    policy: str = "flag-only",
     reference: str | Path = "leave-one-out",
     metrics: Sequence[str] = (),
     group: str = "auto",
@@ -91,24 +126,74 @@ def distances(
     correction: Literal["jackknife", "extrapolation", "none"] = "jackknife",
     questions: Sequence[str] | None = None,
     seed: int = 0,
-    format: str | None = None,
-    map: Mapping[str, object] = ...,
-    policy: str = "flag-only",
     out: Path | str | None = None,
     progress: Progress | None = None,
 ) -> Distances: ...
+def draft(
+    folder: Path | str,
+    *,
+    fields: Sequence[str] = (),
+    drafters: Sequence[str] = (),
+    replace: bool = False,
+    language: str | None = None,
+    budget: str | float | Budget | None = None,
+    duplicates: bool = True,
+    engine: str | Engine = "local",
+    address: str | None = None,
+    workers: int | None = None,
+    cpus: float | None = None,
+    gpus: float | None = None,
+    send_media: bool = False,
+    at_once: int | None = None,
+    batch: int | None = None,
+    timeout: float | None = None,
+    cache: bool | Path | str | None = None,
+    progress: Progress | None = None,
+) -> Drafting: ...
+def experiment(
+    kind: str,
+    sources: Mapping[str, object],
+    *,
+    tried: Mapping[str, str] = ...,
+    most: int = 0,
+    inner: int = 3,
+    over: Literal["stimuli", "raters", "ratings"] = "stimuli",
+    amounts: Sequence[float] = (),
+    base: str = "",
+    ahead: Sequence[float] = ...,
+    fields: Sequence[str] = (),
+    only: bool = False,
+    drop: bool = False,
+    engine: str | Engine = "local",
+    address: str | None = None,
+    workers: int | None = None,
+    cpus: float | None = None,
+    gpus: float | None = None,
+    recipe: str = "va-audio",
+    policy: str = "default",
+    raters: Literal["screened", "everyone"] = "screened",
+    seeds: Sequence[int] = ...,
+    folds: int = 5,
+    group: str = "auto",
+    by: str = "",
+    questions: Sequence[str] = (),
+    same: Mapping[str, str] = ...,
+    settings: Mapping[str, str] = ...,
+    out: Path | str,
+    progress: Progress | None = None,
+) -> Experiment: ...
 def fine_tune(
     sources: object,
     recipe: str = "va-audio",
     *,
+    format: str | None = None,
+    map: Mapping[str, object] = ...,
     policy: str = "default",
     group: str = "auto",
     split: str = "",
     seed: int = 0,
     settings: Mapping[str, object] = ...,
     folds: int = 0,
-    format: str | None = None,
-    map: Mapping[str, object] = ...,
     out: Path | str,
     resume: bool = False,
     progress: Progress | None = None,
@@ -116,14 +201,31 @@ def fine_tune(
 def label(
     source: object,
     *,
+    format: str | None = None,
+    map: Mapping[str, object] = ...,
     method: Method | None = None,
     minimum_ratings: int | None = None,
     ties: Literal["missing", "lowest", "highest"] = "missing",
     confidence: float = 0.95,
     adjudicated: Adjudicated = "categories",
-    format: str | None = None,
-    map: Mapping[str, object] = ...,
 ) -> Labels: ...
+def make(
+    folder: Path | str,
+    *,
+    engine: str | Engine = "local",
+    address: str | None = None,
+    workers: int | None = None,
+    cpus: float | None = None,
+    gpus: float | None = None,
+    systems: Sequence[str] = (),
+    limit: int | None = None,
+    replace: bool = False,
+    device: str = "auto",
+    budget: str | float | None = None,
+    keep_failed: bool = False,
+    accept_licences: bool = False,
+    progress: Progress | None = None,
+) -> Making: ...
 def plan(
     study: Path | str,
     *,
@@ -176,10 +278,29 @@ def predict(
     folder: Path | str | None = None,
     progress: Progress | None = None,
 ) -> pl.DataFrame: ...
+def prepare(
+    folder: Path | str,
+    *,
+    seconds: float | None = None,
+    crop: Crop = "random",
+    between: str | Sequence[float] = ...,
+    fade: float = 0.02,
+    channels: Channels = "keep",
+    rate: int | str | None = 48000,
+    loudness: float | str | None = -23.0,
+    peak: float = -1.0,
+    format: str | None = None,
+    side: int | None = None,
+    content: Content = "any",
+    out: Path | str | None = None,
+    progress: Progress | None = None,
+) -> Preparation: ...
 def publish(
     source: object,
     out: Path | str,
     *,
+    format: str | None = None,
+    map: Mapping[str, object] = ...,
     k: int = 5,
     l: int = 2,
     sensitive: Sequence[str] = (),
@@ -205,25 +326,97 @@ def publish(
     analysis: bool = True,
     figures: bool = True,
     layouts: Sequence[str] | None = None,
-    format: str | None = None,
-    map: Mapping[str, object] = ...,
     details: Details | Path | str | None = None,
     progress: Progress | None = None,
 ) -> Published: ...
+def score_pinned(
+    benchmark: Path,
+    predictions: Path,
+    *,
+    threshold: float = 0.0,
+    seed: int = 0,
+    resamples: int = 10000,
+    full_coverage: int | None = None,
+    unanimous: bool = False,
+    exclude_flagged: bool = False,
+    limit: int | None = None,
+    questions: Sequence[str] | None = None,
+    ties: Literal["missing", "lowest"] = "missing",
+    part: str | None = None,
+    interval_confidence: float = 0.9,
+    name: str | None = None,
+    timeout: float | None = None,
+) -> PinnedScores: ...
 def screen(
     source: object,
     policy: Policy | str | Path = "default",
     *,
+    format: str | None = None,
+    map: Mapping[str, object] = ...,
     seed: int = 0,
     exclude: Sequence[str] = (),
     restore: Sequence[str] = (),
-    format: str | None = None,
-    map: Mapping[str, object] = ...,
 ) -> Panel: ...
+def send(
+    folder: Path | str,
+    target: str,
+    progress: Progress | None = None,
+    *,
+    dry_run: bool = False,
+    make_public: bool = False,
+    private: Path | str | None = None,
+) -> Deposit: ...
+def serve(
+    folder: Path,
+    ready: Callable[[], None] | None = None,
+    *,
+    host: str = "127.0.0.1",
+    port: int = 8000,
+    workers: int = 1,
+    prefix: str = "",
+    url: str | None = None,
+    proxy: str | None = None,
+    database: str | None = None,
+    address_per_minute: int = 3000,
+    rater_per_minute: int = 240,
+    access_log: bool = True,
+    accept_media: bool = False,
+) -> None: ...
+def serve_predictor(
+    predictor: Predictor,
+    ready: Callable[[str], None] | None = None,
+    *,
+    host: str = "127.0.0.1",
+    port: int = 8100,
+    batch: int | None = None,
+    wait: float = 5.0,
+    megabytes: float = 64.0,
+    media: Path | str | None = None,
+) -> None: ...
+def simulate_collection(
+    folder: Path | str,
+    progress: Progress | None = None,
+    *,
+    raters: int | None = None,
+    trials: int | None = None,
+    dropout: float = 0.0,
+    seed: int = 0,
+) -> Outcome: ...
+def start_study(
+    recipe: str,
+    folder: Path | str,
+    progress: Progress | None = None,
+    *,
+    per_cell: int = 1,
+    media: bool = True,
+    seed: int | None = None,
+) -> Started: ...
 def train(
     source: object,
     recipe: str = "va-audio",
     *,
+    format: str | None = None,
+    map: Mapping[str, object] = ...,
     policy: str = "default",
     group: str = "auto",
     split: str = "",
@@ -231,23 +424,72 @@ def train(
     heads: Sequence[str] = (),
     embedding: str = "",
     confidence: float = 0.9,
-    format: str | None = None,
-    map: Mapping[str, object] = ...,
     out: Path | str | None = None,
     evaluate_only: bool = False,
     progress: Progress | None = None,
 ) -> Trained: ...
+def words(
+    source: Path | str,
+    *,
+    format: str | None = None,
+    map: Mapping[str, object] = ...,
+    fields: Sequence[str] = (),
+    against: Sequence[str] = (),
+    bert: str | None = None,
+    layer: int | None = None,
+    tools: Path | str | None = None,
+    window: int = 100,
+    draws: int = 42,
+    others: Mapping[str, Path | str] | None = None,
+    out: Path | str | None = None,
+    progress: Progress | None = None,
+) -> WordStatistics: ...
+def write_site(
+    source: Path | str,
+    out: Path | str,
+    progress: Progress | None = None,
+    *,
+    title: str = "",
+    release: Path | str | None = None,
+    hold_out: str | None = None,
+    submit_to: str | None = None,
+    copy_media: bool = False,
+    stimuli: bool = True,
+) -> Path: ...
+def write_view(
+    run: Path | str,
+    out: Path | str | None = None,
+    progress: Progress | None = None,
+    *,
+    release: Path | str | None = None,
+    site: Path | str | None = None,
+) -> Path: ...
 
 __all__ = [
     "analyze",
     "bench",
+    "choose_intents",
+    "convey",
     "distances",
+    "draft",
+    "experiment",
     "fine_tune",
     "label",
+    "make",
     "plan",
     "plot",
     "predict",
+    "prepare",
     "publish",
+    "score_pinned",
     "screen",
+    "send",
+    "serve",
+    "serve_predictor",
+    "simulate_collection",
+    "start_study",
     "train",
+    "words",
+    "write_site",
+    "write_view",
 ]

@@ -13,7 +13,7 @@ import time
 from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as TookTooLong
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
@@ -21,7 +21,8 @@ import polars as pl
 
 from heartfelt.benchmark.prediction_file import Scorer, in_order
 from heartfelt.challenge.ladder import Rung, Tries, overstatement, rungs_of
-from heartfelt.challenge.ledger import Ledger, Limits, Member, Steps, Submission
+from heartfelt.challenge.ledger import Ledger, Member, Steps, Submission
+from heartfelt.challenge.options import ChallengeOptions
 from heartfelt.challenge.parts import divided
 from heartfelt.challenge.reading import SizeLimits, not_usable, readable_file, too_many_rows
 from heartfelt.errors import HeartfeltError, InputError
@@ -43,22 +44,6 @@ _COLD = 10
 _AT_HAND = 64
 """Submissions whose predictions are kept in memory."""
 _log = logging.getLogger("heartfelt.challenge")
-
-
-@dataclass(frozen=True, slots=True)
-class ChallengeOptions:
-    """The rules of a challenge."""
-
-    part: str | None = "test"
-    """The part whose labels are hidden; None for all of them."""
-    step: float | None = None
-    """The step of published scores; by default about half a standard error of each task."""
-    limits: Limits = field(default_factory=Limits)
-    megabytes: float = 16.0
-    seconds: float = 60.0
-    """How long scoring one submission may take."""
-    public_share: float = 0.5
-    """The share of the hidden labels that the running board is scored on; the others are for the final ranking."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,8 +18,9 @@ from pathlib import Path
 import polars as pl
 
 from heartfelt.benchmark.prediction_file import in_order
-from heartfelt.challenge.challenge import AUTOMATIC, LEDGER, Challenge, ChallengeOptions
+from heartfelt.challenge.challenge import AUTOMATIC, LEDGER, Challenge
 from heartfelt.challenge.ledger import Ledger, Submission
+from heartfelt.challenge.options import ChallengeOptions
 from heartfelt.errors import InputError
 from heartfelt.files import whole_folder, write_text
 from heartfelt.formats.delimited import csv_text

@@ -17,6 +17,7 @@ from typing import Any, Literal, TypeAlias
 
 from heartfelt.challenge.ladder import Tries
 from heartfelt.challenge.ledger_file import LedgerFile
+from heartfelt.challenge.options import Limits
 from heartfelt.errors import HeartfeltError, InputError
 
 Status: TypeAlias = Literal["received", "scored", "refused"]
@@ -43,19 +44,6 @@ class Closed(HeartfeltError):
 
     def __init__(self) -> None:
         super().__init__("The challenge is closed.", "The final ranking is at /leaderboard.")
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """How much each team may send."""
-
-    per_day: int = 5
-    in_all: int = 100
-
-    def __post_init__(self) -> None:
-        for name in ("per_day", "in_all"):
-            if getattr(self, name) < 1:
-                raise InputError(f"{name} must be at least 1.", "Give a number of submissions.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

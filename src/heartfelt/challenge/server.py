@@ -23,8 +23,9 @@ from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, R
 
 from heartfelt.challenge.challenge import Challenge
 from heartfelt.challenge.final import final_of, final_table
-from heartfelt.challenge.guard import Guard, HostOptions, TooLarge
+from heartfelt.challenge.guard import Guard, TooLarge
 from heartfelt.challenge.ledger import Closed, Member, OverLimit, Submission
+from heartfelt.challenge.options import HostOptions
 from heartfelt.challenge.pages import content_policy, how_to_submit, leaderboard_page, own_page
 from heartfelt.challenge.reading import too_large
 from heartfelt.errors import HeartfeltError, InputError

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 from rich.columns import Columns
@@ -17,14 +17,10 @@ from rich.progress import TimeRemainingColumn as Remaining
 from rich.text import Text
 
 from heartfelt import __version__
-from heartfelt.cli.flags import App, parse_map
+from heartfelt.cli.flags import App
 from heartfelt.cli.panels import CommandPanels
 from heartfelt.errors import on_command_line
-from heartfelt.options import SourceOptions
 from heartfelt.progress import Progress
-
-if TYPE_CHECKING:
-    from heartfelt.snapshot import Snapshot
 
 app = App(
     name="heartfelt",
@@ -38,17 +34,6 @@ err = Console(stderr=True, highlight=False)
 
 Source = Annotated[Path, typer.Argument(metavar="SOURCE", help="A snapshot, published data or a table.")]
 Out = Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="The folder to make.")]
-Format = Annotated[
-    str | None, typer.Option("--format", "-f", help="The source's format; detected if left out.")
-]
-Map = Annotated[
-    list[str] | None,
-    typer.Option("--map", "-m", metavar="OPTION=VALUE", help="An option of the format. May be repeated."),
-]
-Policy = Annotated[str, typer.Option(help="How flagged raters are treated: see docs/screening.md.")]
-Layout = Annotated[
-    str | None, typer.Option("--as", metavar="LAYOUT", help="Also write the files of a published system.")
-]
 StudyFolder = Annotated[Path, typer.Argument(metavar="DIR", help="A study folder; it may be running.")]
 Database = Annotated[
     str | None,
@@ -72,15 +57,6 @@ def root(
     if version:
         print(f"heartfelt {__version__}")
         raise typer.Exit()
-
-
-def read_parts(
-    source: Path, format: str | None, given: list[str] | None, layout: str | None, progress: Progress
-) -> list[Snapshot]:
-    """Read ``source`` once, or once in each of the formats that a published layout is made of."""
-    from heartfelt.api.sources import read_parts
-
-    return read_parts(source, SourceOptions(format=format, map=parse_map(given)), layout, progress)
 
 
 def say(*lines: str) -> None:

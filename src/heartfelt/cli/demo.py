@@ -60,7 +60,8 @@ class Demo:
 
 def plan(demo: Demo, progress: Progress) -> str:
     """A small study of what clips convey, without its clips yet, and what it will show: simulated before anybody rates."""
-    from heartfelt.make.starter import StarterOptions, start_study
+    from heartfelt.make.options import StarterOptions
+    from heartfelt.make.starter import start_study
     from heartfelt.planning import PlanOptions, plan_study
     from heartfelt.report import write_plan
     from heartfelt.report.planning import plan_section
@@ -93,7 +94,7 @@ def make(demo: Demo, progress: Progress) -> str:
 
 def prepare(demo: Demo, progress: Progress) -> str:
     """Every clip cropped and brought to the same loudness; how systems differed before and after."""
-    from heartfelt.make.prepared import PrepareOptions
+    from heartfelt.make.options import PrepareOptions
     from heartfelt.make.preparing import prepare as run
     from heartfelt.report.preparation import preparation_section, write_preparation
 
@@ -132,7 +133,8 @@ def freeze(demo: Demo, _: Progress) -> str:
 def compare(demo: Demo, progress: Progress) -> str:
     """A small arena of the same systems: people compare two clips at a time, the next pair where it tells most."""
     from heartfelt.analysis import AnalyzeOptions, analyze
-    from heartfelt.make.starter import StarterOptions, start_study
+    from heartfelt.make.options import StarterOptions
+    from heartfelt.make.starter import start_study
     from heartfelt.report import write_analysis
     from heartfelt.simulate import RaterMix
     from heartfelt.web.rehearsal import RehearsalOptions, rehearse
@@ -153,7 +155,8 @@ def verify(demo: Demo, progress: Progress) -> str:
     from heartfelt.analysis import AnalyzeOptions, analyze
     from heartfelt.collect import CollectOptions
     from heartfelt.drafts import draft_from_pixels
-    from heartfelt.make.starter import STARTERS, StarterOptions, start_study
+    from heartfelt.make.options import StarterOptions
+    from heartfelt.make.starter import STARTERS, start_study
     from heartfelt.report import write_analysis
     from heartfelt.simulate import RaterMix, VerifierMix
     from heartfelt.study.recipes import drafted_recipe

@@ -14,7 +14,7 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 import typer
 
 from heartfelt.errors import InputError
-from heartfelt.options import REQUIRED, OptionField, alternatives, build, choices_of, is_options, options_of
+from heartfelt.options import REQUIRED, OptionField, alternatives, build, choices_of, offers
 
 _TYPES = (str, Path, int, float, bool)
 _METAVARS = {int: "N,N", float: "X,X", str: "A,B"}
@@ -44,28 +44,20 @@ class App(typer.Typer):
 def with_flags(function: Callable[..., Any]) -> Callable[..., Any]:
     """The function with the flags of its options objects as parameters."""
     hints = get_type_hints(function, include_extras=True)
-    classes: dict[str, tuple[type, Mapping[str, Any]]] = {}
-    for name, hint in hints.items():
-        plain = get_args(hint)[0] if get_origin(hint) is Annotated else hint
-        if is_options(plain):
-            notes = getattr(hint, "__metadata__", ())
-            classes[name] = (
-                plain,
-                {key: v for n in notes if isinstance(n, Defaults) for key, v in n.values.items()},
-            )
+    classes = {name: pair for name, hint in hints.items() if (pair := offers(hint)) is not None}
     if not classes:
         return function
+    defaults = {name: _defaults(hints[name]) for name in classes}
     fields: dict[str, OptionField] = {}
     parameters: list[inspect.Parameter] = []
     for parameter in inspect.signature(function).parameters.values():
         if parameter.name not in classes:
             parameters.append(_keyword(parameter.name, hints[parameter.name], parameter.default))
             continue
-        kind, defaults = classes[parameter.name]
-        for name, field in options_of(kind).items():
+        for name, field in classes[parameter.name][1].items():
             if name not in fields:
                 fields[name] = field
-                parameters.append(_flag(field, defaults.get(name, field.default)))
+                parameters.append(_flag(field, defaults[parameter.name].get(name, field.default)))
 
     @wraps(function)
     def call(**typed: Any) -> Any:
@@ -74,14 +66,20 @@ def with_flags(function: Callable[..., Any]) -> Callable[..., Any]:
             for name, field in fields.items()
             if (value := _value(field, typed.pop(name))) is not None
         }
-        for name, (kind, defaults) in classes.items():
-            own = {key: value for key, value in {**defaults, **chosen}.items() if key in options_of(kind)}
+        for name, (kind, options) in classes.items():
+            own = {key: value for key, value in {**defaults[name], **chosen}.items() if key in options}
             typed[name] = build(kind, own)
         return function(**typed)
 
     call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # what Typer reads
     call.__annotations__ = {each.name: each.annotation for each in parameters}
     return call
+
+
+def _defaults(hint: Any) -> Mapping[str, Any]:
+    """The defaults that a command has in place of the class's."""
+    notes = getattr(hint, "__metadata__", ())
+    return {key: value for note in notes if isinstance(note, Defaults) for key, value in note.values.items()}
 
 
 def _keyword(name: str, annotation: Any, default: Any) -> inspect.Parameter:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -9,10 +10,10 @@ import typer
 from typer.core import TyperCommand
 
 from heartfelt.cli.command import Source, app, progress_bar, say
-from heartfelt.cli.deposit import DryRun, MakePublic, send_all
+from heartfelt.cli.deposit import send_all
 from heartfelt.errors import InputError
 from heartfelt.options import SourceOptions
-from heartfelt.publishing.options import PublishOptions
+from heartfelt.publishing.options import DepositOptions, PublishOptions
 from heartfelt.wording import listed
 
 
@@ -33,6 +34,7 @@ def publish(
     source: Source,
     options: PublishOptions,
     reading: SourceOptions,
+    sending: DepositOptions,
     out: Annotated[
         Path | None,
         typer.Argument(
@@ -56,13 +58,11 @@ def publish(
         list[str] | None,
         typer.Option(metavar="zenodo[:sandbox]", help="Send it to Zenodo (token in ZENODO_TOKEN)."),
     ] = None,
-    dry_run: DryRun = False,
-    make_public: MakePublic = False,
 ) -> None:
     """Make a study anonymous and write dataset, benchmark and papers."""
     from heartfelt.api import studies
     from heartfelt.files import must_be_free
-    from heartfelt.publishing.deposits import DepositOptions, check_target
+    from heartfelt.publishing.deposits import check_target
     from heartfelt.publishing.papers.details import read_details
     from heartfelt.publishing.record import sentences
 
@@ -76,9 +76,7 @@ def publish(
         return
     must_be_free(out)
     stated = read_details(described or (source if source.is_dir() else None))
-    sending = DepositOptions(
-        dry_run=dry_run, make_public=make_public, details=stated, private=options.private
-    )
+    sending = replace(sending, details=stated)
     for target in (targets := [*(push or ()), *(deposit or ())]):
         check_target(target, sending)
     with progress_bar(f"reading {source}") as report:

@@ -11,6 +11,7 @@ import typer
 
 from heartfelt.cli.command import app, out, progress_bar, say
 from heartfelt.errors import HeartfeltError, InputError
+from heartfelt.make.options import StarterOptions
 from heartfelt.serialization import dumps
 
 if TYPE_CHECKING:
@@ -21,19 +22,15 @@ if TYPE_CHECKING:
 def new(
     recipe: Annotated[str, typer.Argument(metavar="RECIPE", help="One of 'heartfelt recipes'.")],
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="The study folder to make.")],
-    per_cell: Annotated[int, typer.Option(min=1, max=100, help="Example stimuli per system and intent.")] = 1,
-    media: Annotated[
-        bool, typer.Option(help="Render example stimuli, so that the study can be run at once.")
-    ] = True,
-    seed: Annotated[int | None, typer.Option(help="Seed of the study; the recipe's own if left out.")] = None,
+    options: StarterOptions,
 ) -> None:
     """Start a study from a published design: a folder that is valid and ready to run."""
     from heartfelt.drafts import draft_from_pixels
-    from heartfelt.make.starter import StarterOptions, start_study
+    from heartfelt.make.starter import start_study
 
     with progress_bar(f"starting {folder}") as report:
-        made = start_study(recipe, folder, StarterOptions(per_cell=per_cell, media=media, seed=seed), report)
-        drafted = draft_from_pixels(folder, report) if media else None
+        made = start_study(recipe, folder, options, report)
+        drafted = draft_from_pixels(folder, report) if options.media else None
     counts = f"{made.stimuli.height} stimuli and {len(made.study.asked)} questions"
     out.print(f"[bold]{folder}[/bold]: a study after '{recipe}' with {counts}")
     say("  study.yaml   what is asked, of whom, about what: edit it; 'heartfelt check' validates it")

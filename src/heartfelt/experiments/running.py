@@ -11,8 +11,9 @@ from typing import Protocol
 from heartfelt import __version__
 from heartfelt.errors import InputError
 from heartfelt.experiments.cells import Cell, CellStore, Fit, complete, run_cells
-from heartfelt.experiments.design import Condition, ExperimentOptions, Removed, Scorer, all_cells
+from heartfelt.experiments.design import Condition, Removed, Scorer, all_cells
 from heartfelt.experiments.frozen import FrozenFit
+from heartfelt.experiments.options import ExperimentOptions
 from heartfelt.experiments.pool import Pool, pool_of
 from heartfelt.experiments.results import Curve, Experiment, Selection, Variant
 from heartfelt.finetuning import gather_data, is_fine_tuning, recipe_named, settings_of

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from heartfelt.errors import InputError
-from heartfelt.make.prepared import PrepareOptions
+from heartfelt.make.options import PrepareOptions
 from heartfelt.media import audio
 from heartfelt.media.checks import StepLevels, energetic_starts
 from heartfelt.media.sound import Samples

@@ -27,7 +27,8 @@ from heartfelt.formats.columns import PARQUET, Sheet
 from heartfelt.formats.delimited import csv_text
 from heartfelt.make.cropping import cropped
 from heartfelt.make.differences import SystemDifference, system_difference
-from heartfelt.make.prepared import Preparation, PreparedStimulus, PrepareOptions, VocalCheck
+from heartfelt.make.options import PrepareOptions
+from heartfelt.make.prepared import Preparation, PreparedStimulus, VocalCheck
 from heartfelt.media import audio
 from heartfelt.media.checks import check_sound
 from heartfelt.media.duplicates import Bits, duplicate_groups, image_hash

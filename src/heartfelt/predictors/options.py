@@ -158,3 +158,25 @@ class FileOptions:
                 f"A prompt of type '{type(self.prompt).__name__}' cannot be used.",
                 "Give a text, or a dict of texts by file.",
             )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerOptions:
+    """Where and how to serve a predictor."""
+
+    host: Annotated[str, Option("Address to listen on; 0.0.0.0 for all.")] = "127.0.0.1"
+    port: Annotated[int, Option("Port to listen on.", low=0, high=65535)] = 8100
+    batch: Annotated[
+        int | None, Option("Requests asked together; by default what the predictor prefers.", low=1)
+    ] = None
+    wait: Annotated[
+        float, Option("Milliseconds a request waits for others to join it.", low=0, high=10_000)
+    ] = 5.0
+    waiting: int = 512
+    """This many requests may wait; more are asked to come back."""
+    megabytes: Annotated[
+        float, Option("How large a request may be, in MB.", flags=("--max-mb",), low=0.001)
+    ] = 64.0
+    media: Annotated[Path | None, Option("Media that requests name without sending them.", metavar="DIR")] = (
+        None
+    )

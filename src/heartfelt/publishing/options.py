@@ -6,10 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias, get_args
 
 from heartfelt.errors import require
 from heartfelt.options import Option, check, written
+
+if TYPE_CHECKING:
+    from heartfelt.publishing.papers.details import Details
 
 Times: TypeAlias = Literal["day", "week", "month", "none"]
 Texts: TypeAlias = Literal["search", "review", "drop"]
@@ -173,3 +176,21 @@ class PublishOptions:
             f"Name it with {written(self, 'earlier')}.",
         )
         require(self.seconds >= 0, "seconds cannot be negative.", "Use 0 to publish no answer times.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DepositOptions:
+    """How a release is sent."""
+
+    dry_run: Annotated[
+        bool,
+        Option("List what would be sent, and its size; send nothing, for which no token is needed."),
+    ] = False
+    make_public: Annotated[
+        bool, Option("Show it to everybody; if left out, it stays private (hub) or a draft (Zenodo).")
+    ] = False
+    private: Annotated[
+        Path | None, Option("The private folder of the release; OUT-private if left out.", metavar="DIR")
+    ] = None
+    details: Details | None = None
+    """Title, authors and licence, for services that ask for them; those of ``CITATION.cff`` if left out."""

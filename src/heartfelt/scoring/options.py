@@ -228,3 +228,31 @@ class DistanceOptions:
         require(
             0 < self.confidence < 1, f"confidence = {self.confidence} is not between 0 and 1.", "Use 0.95."
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WordOptions:
+    """Which texts are counted, and how they are compared with references."""
+
+    fields: Annotated[
+        tuple[str, ...],
+        Option("A text question, a field, a text column of the stimuli or of the table.", flags=("--field",)),
+    ] = ()
+    against: Annotated[
+        tuple[str, ...], Option("A field with reference texts for the same stimuli or rows.")
+    ] = ()
+    bert: Annotated[
+        str | None,
+        Option("A text encoder of Transformers for BERTScore: a folder or a hub name.", metavar="MODEL"),
+    ] = None
+    layer: Annotated[int | None, Option("The layer BERTScore reads; the last if left out.")] = None
+    tools: Annotated[
+        Path | None,
+        Option("A folder with meteor-1.5.jar and spice-1.0.jar and their files.", metavar="DIR"),
+    ] = None
+    window: Annotated[int, Option("Words in a window of MATTR.")] = 100
+    draws: Annotated[int, Option("Words that HD-D draws.")] = 42
+
+    def __post_init__(self) -> None:
+        if self.against and len(self.fields) != 1:
+            raise InputError("References belong to one field.", "Name one field next to its references.")

@@ -16,7 +16,7 @@ from typing import Any
 from heartfelt.errors import HeartfeltError, InputError
 from heartfelt.extras import require_extra
 from heartfelt.progress import Progress
-from heartfelt.publishing.deposits.deposit import DEPOSITS, Deposit, DepositOptions
+from heartfelt.publishing.deposits.deposit import DEPOSITS, Deposit
 from heartfelt.publishing.deposits.files import ReleaseFile, git_blob_id
 from heartfelt.publishing.deposits.problems import (
     DepositError,
@@ -25,6 +25,7 @@ from heartfelt.publishing.deposits.problems import (
     unreachable,
     without_secrets,
 )
+from heartfelt.publishing.options import DepositOptions
 
 SERVICE, VARIABLE = "The Hugging Face hub", "HF_TOKEN"
 CARD = "README.md"

@@ -1,4 +1,4 @@
 from .read import Exchange, Sample, View, read_run_folder
-from .write import ViewOptions, write_view
+from .write import write_view
 
-__all__ = ["Exchange", "Sample", "View", "ViewOptions", "read_run_folder", "write_view"]
+__all__ = ["Exchange", "Sample", "View", "read_run_folder", "write_view"]
