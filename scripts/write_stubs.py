@@ -95,9 +95,12 @@ def _imports(functions: Any) -> str:
             modules[module].add(original)
         elif name != "pl":
             raise SystemExit(f"No module of '{name}' was seen: import it where the option is defined.")
-    lines = ["import polars as pl"] if "pl" in wanted else []
-    lines += [f"from {module} import {', '.join(sorted(names))}" for module, names in sorted(modules.items())]
-    return "\n".join(lines) + "\n"
+    texts = [f"from {module} import {', '.join(sorted(names))}" for module, names in sorted(modules.items())]
+    ours = [f"    {text}" for text in texts if text.startswith("from heartfelt")]
+    lines = [text for text in texts if not text.startswith("from heartfelt")]
+    lines += ["from typing import TYPE_CHECKING", *(["import polars as pl"] if "pl" in wanted else [])]
+    # A snapshot's methods return what is made of snapshots: as imports for type checkers only, the circle can be read.
+    return "\n".join([*lines, "", "if TYPE_CHECKING:", *ours, ""])
 
 
 def _names_of(module: str) -> Iterator[tuple[str, tuple[str, str]]]:

@@ -99,15 +99,16 @@ def python_type(field: OptionField) -> str:
 
 
 def _written(field: OptionField) -> str:
-    """The type as its class spells it; that of a shared ``Annotated`` alias is evaluated."""
+    """The type as its class spells it; that of a shared ``Annotated`` alias, and a choice, as they are evaluated."""
     tree = ast.parse(field.annotation, mode="eval").body
-    if isinstance(tree, ast.Subscript) and isinstance(tree.slice, ast.Tuple):
+    if not choices_of(field.type) and isinstance(tree, ast.Subscript) and isinstance(tree.slice, ast.Tuple):
         return ast.unparse(tree.slice.elts[0])
     kinds = (
         getattr(kind, "__name__", "") if get_origin(kind) is None else str(kind)
         for kind in alternatives(field.type)
     )
-    return " | ".join(kinds).replace("NoneType", "None").replace("collections.abc.", "")
+    plain = " | ".join(kinds).replace("NoneType", "None")
+    return plain.replace("collections.abc.", "").replace("typing.", "")
 
 
 def _accepted(text: str) -> str:

@@ -14,7 +14,6 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import KW_ONLY, dataclass, fields, replace
-from functools import cache
 from numbers import Integral, Real
 from pathlib import Path
 from types import NoneType, UnionType
@@ -80,7 +79,8 @@ class OptionField:
         if self.option.flags:
             return self.option.flags
         name = self.name.replace("_", "-")
-        return (f"--{name}/--no-{name}" if self.default is True else f"--{name}",)
+        negative = f"/--{'no-' + name}" if self.default is True else ""
+        return (f"--{name}{negative}",)
 
     @property
     def written(self) -> str:
@@ -102,59 +102,52 @@ def evaluated(annotation: Any, module: str) -> Any:
     return eval(annotation, {"__builtins__": {}}, _Names(vars(sys.modules[module])))
 
 
-def is_options(hint: Any) -> bool:
-    """Whether a type is a class with options."""
-    return isinstance(hint, type) and dataclasses.is_dataclass(hint) and bool(options_of(hint))
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Part:
+    """A field of a class of options: an option, a nested class of options, or a setting of other stages."""
+
+    name: str
+    type: Any
+    option: Option | None
+    hidden: frozenset[str]
+    """The options of a nested class that are not offered."""
+    annotation: str
+    default: Any
+
+    @property
+    def nested(self) -> Mapping[str, OptionField]:
+        """The options of a nested class, by name; the field of one has a default."""
+        if self.option is not None or self.default is REQUIRED or not is_options(self.type):
+            return {}
+        return {name: field for name, field in options_of(self.type).items() if name not in self.hidden}
 
 
-@cache
-def _hints(kind: type) -> dict[str, tuple[str, Any]]:
-    """Each field's annotation, as written and evaluated."""
-    written: dict[str, tuple[str, Any]] = {}
-    for base in reversed(kind.__mro__):
-        for name, annotation in vars(base).get("__annotations__", {}).items():
-            written[name] = (str(annotation), evaluated(annotation, base.__module__))
-    return written
+_PARTS: dict[Any, tuple[_Part, ...]] = {}
+_OPTIONS: dict[Any, Mapping[str, OptionField]] = {}
 
 
-@cache
-def options_of(kind: type) -> Mapping[str, OptionField]:
-    """The options of a class by name, in order, those of nested classes included."""
-    found: dict[str, OptionField] = {}
-    for field in fields(kind):
-        written, hint = _hints(kind)[field.name]
-        plain, notes = _unwrapped(hint)
-        option = next((note for note in notes if isinstance(note, Option)), None)
-        default = field.default if field.default_factory is REQUIRED else field.default_factory()
-        if option is not None:
-            found.setdefault(
-                field.name,
-                OptionField(
+def _parts(kind: Any) -> tuple[_Part, ...]:
+    """The fields of a class, with their types evaluated once."""
+    if kind not in _PARTS:
+        homes = {
+            name: base for base in reversed(kind.__mro__) for name in vars(base).get("__annotations__", {})
+        }
+        parts = []
+        for field in fields(kind):
+            hint = evaluated(field.type, homes[field.name].__module__)
+            plain, notes = _unwrapped(hint)
+            parts.append(
+                _Part(
                     name=field.name,
-                    option=option,
                     type=plain,
-                    annotation=written,
-                    owner=kind,
-                    default=default,
-                ),
+                    option=next((note for note in notes if isinstance(note, Option)), None),
+                    hidden=_hidden(notes),
+                    annotation=str(field.type),
+                    default=field.default if field.default_factory is REQUIRED else field.default_factory(),
+                )
             )
-        elif is_options(plain):
-            for name, inner in _offered(plain, notes).items():
-                changed = inner if default is REQUIRED else replace(inner, default=value_of(default, name))
-                found.setdefault(name, changed)
-    return found
-
-
-def value_of(value: Any, name: str) -> Any:
-    """An option's value in an object of options, or in one nested in it."""
-    kind = type(value)
-    if name in _hints(kind) and not is_options(_unwrapped(_hints(kind)[name][1])[0]):
-        return getattr(value, name)
-    for field in fields(kind):
-        plain, notes = _unwrapped(_hints(kind)[field.name][1])
-        if is_options(plain) and name in _offered(plain, notes):
-            return value_of(getattr(value, field.name), name)
-    raise AttributeError(name)
+        _PARTS[kind] = tuple(parts)
+    return _PARTS[kind]
 
 
 def _unwrapped(hint: Any) -> tuple[Any, tuple[Any, ...]]:
@@ -162,38 +155,64 @@ def _unwrapped(hint: Any) -> tuple[Any, tuple[Any, ...]]:
     return (get_args(hint)[0], hint.__metadata__) if get_origin(hint) is Annotated else (hint, ())
 
 
-def _offered(kind: type, notes: Iterable[Any]) -> Mapping[str, OptionField]:
-    hidden = {name for note in notes if isinstance(note, Without) for name in note.names}
-    return {name: field for name, field in options_of(kind).items() if name not in hidden}
+def _hidden(notes: Iterable[Any]) -> frozenset[str]:
+    return frozenset(name for note in notes if isinstance(note, Without) for name in note.names)
+
+
+def is_options(hint: Any) -> bool:
+    """Whether a type is a class with options."""
+    return isinstance(hint, type) and dataclasses.is_dataclass(hint) and bool(options_of(hint))
+
+
+def options_of(kind: Any) -> Mapping[str, OptionField]:
+    """The options of a class by name, in order, those of nested classes included."""
+    if kind not in _OPTIONS:
+        found: dict[str, OptionField] = {}
+        for part in _parts(kind):
+            if part.option is not None:
+                found[part.name] = OptionField(
+                    name=part.name,
+                    option=part.option,
+                    type=part.type,
+                    annotation=part.annotation,
+                    owner=kind,
+                    default=part.default,
+                )
+            for name, field in part.nested.items():
+                found.setdefault(name, replace(field, default=value_of(part.default, name)))
+        _OPTIONS[kind] = found
+    return _OPTIONS[kind]
+
+
+def value_of(options: Any, name: str) -> Any:
+    """An option's value in an options object, or in one nested in it."""
+    for part in _parts(type(options)):
+        if part.name == name and part.option is not None:
+            return getattr(options, name)
+        if name in part.nested:
+            return value_of(getattr(options, part.name), name)
+    raise AttributeError(name)
 
 
 def offers(hint: Any) -> tuple[type, Mapping[str, OptionField]] | None:
     """The class of options that a parameter of this type takes, and those that it offers; None where it takes none."""
     plain, notes = _unwrapped(hint)
     kind = next((each for each in alternatives(plain) if is_options(each)), None)
-    return None if kind is None else (kind, _offered(kind, notes))
+    if kind is None:
+        return None
+    return kind, {name: field for name, field in options_of(kind).items() if name not in _hidden(notes)}
 
 
 def build(kind: type[T], values: Mapping[str, Any], defaults: T | None = None) -> T:
     """The options object from what a person gave, checked for its kind; the rest is ``defaults`` or the class's own."""
     arguments: dict[str, Any] = {}
-    own = options_of(kind)
-    for field in fields(kind):  # type: ignore[arg-type]  # options classes are dataclasses
-        plain, notes = _unwrapped(_hints(kind)[field.name][1])
-        if field.name in values and field.name in own and own[field.name].owner is kind:
-            arguments[field.name] = _value(own[field.name], values[field.name])
-        elif is_options(plain):
-            inner = {name: values[name] for name in _offered(plain, notes) if name in values}
-            if inner:
-                nested = getattr(defaults, field.name, None) or _default_of(field)
-                arguments[field.name] = build(plain, inner, nested)
-    return kind(**arguments) if defaults is None else replace(defaults, **arguments)  # type: ignore[type-var]  # as above
-
-
-def _default_of(field: dataclasses.Field[Any]) -> Any:
-    if field.default_factory is not REQUIRED:
-        return field.default_factory()
-    return None if field.default is REQUIRED else field.default
+    for part in _parts(kind):
+        if part.name in values and part.option is not None:
+            arguments[part.name] = _value(options_of(kind)[part.name], values[part.name])
+        inner = {name: values[name] for name in part.nested if name in values}
+        if inner:
+            arguments[part.name] = build(part.type, inner, getattr(defaults, part.name, part.default))
+    return kind(**arguments) if defaults is None else replace(defaults, **arguments)  # type: ignore[type-var]  # a dataclass
 
 
 def _value(field: OptionField, value: Any) -> Any:
@@ -265,7 +284,7 @@ def _fit(value: Any, kind: Any) -> Any:
         return value if isinstance(value, str) else REQUIRED
     if isinstance(origin, type) and issubclass(origin, Mapping):
         return _fit_mapping(value, parts[1]) if isinstance(value, Mapping) else REQUIRED
-    if isinstance(origin, type) and issubclass(origin, Iterable) and origin is not type:
+    if isinstance(origin, type) and issubclass(origin, Iterable):
         return _fit_several(value, parts)
     if isinstance(value, bool):
         return value if kind is bool else REQUIRED

@@ -1,44 +1,42 @@
 # Written by scripts/write_stubs.py from the options classes; run it again after changing an option.
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import polars as pl
 from matplotlib.figure import Figure
 
-from heartfelt.analysis import Analysis
-from heartfelt.benchmark import Bench
-from heartfelt.benchmark.bench import Models
-from heartfelt.benchmark.pinned import PinnedScores
-from heartfelt.collect.simulation import Outcome
-from heartfelt.conveyance.clips import Conveyed, Reader
-from heartfelt.drafts import Drafting
-from heartfelt.experiments import Experiment
-from heartfelt.finetuning import FineTuned
-from heartfelt.generation import Making
-from heartfelt.labels import Labels
-from heartfelt.labels.adjudicated import Adjudicated
-from heartfelt.labels.labels import Method
-from heartfelt.make.intents import ChosenIntents, Norms
-from heartfelt.make.options import Channels, Choice, Content, Crop
-from heartfelt.make.prepared import Preparation
-from heartfelt.make.starter import Started
-from heartfelt.planning import Plan
-from heartfelt.predictors.calls import Budget
-from heartfelt.predictors.engines import Engine
-from heartfelt.predictors.predictor import Predictor
-from heartfelt.predictors.spec import PredictorLike
-from heartfelt.predictors.trained.model import TrainedModel
-from heartfelt.progress import Progress
-from heartfelt.publishing.deposits.deposit import Deposit
-from heartfelt.publishing.options import People, Texts, Times
-from heartfelt.publishing.papers.details import Details
-from heartfelt.report.words import WordStatistics
-from heartfelt.scoring.distances import Distances
-from heartfelt.screening import Panel
-from heartfelt.screening.policy import Policy
-from heartfelt.site.published import Published
-from heartfelt.training import Trained
+if TYPE_CHECKING:
+    from heartfelt.analysis import Analysis
+    from heartfelt.benchmark import Bench
+    from heartfelt.benchmark.bench import Models
+    from heartfelt.benchmark.pinned import PinnedScores
+    from heartfelt.collect.simulation import Outcome
+    from heartfelt.conveyance.clips import Conveyed, Reader
+    from heartfelt.drafts import Drafting
+    from heartfelt.experiments import Experiment
+    from heartfelt.finetuning import FineTuned
+    from heartfelt.generation import Making
+    from heartfelt.labels import Labels
+    from heartfelt.make.intents import ChosenIntents, Norms
+    from heartfelt.make.prepared import Preparation
+    from heartfelt.make.starter import Started
+    from heartfelt.planning import Plan
+    from heartfelt.predictors.calls import Budget
+    from heartfelt.predictors.engines import Engine
+    from heartfelt.predictors.predictor import Predictor
+    from heartfelt.predictors.spec import PredictorLike
+    from heartfelt.predictors.trained.model import TrainedModel
+    from heartfelt.progress import Progress
+    from heartfelt.publishing.deposits.deposit import Deposit
+    from heartfelt.publishing.papers.details import Details
+    from heartfelt.report.words import WordStatistics
+    from heartfelt.scoring.distances import Distances
+    from heartfelt.screening import Panel
+    from heartfelt.screening.policy import Policy
+    from heartfelt.site.published import Published
+    from heartfelt.training import Trained
+    from heartfelt.web.serve import PreparedServer
 
 def analyze(
     source: object,
@@ -100,7 +98,7 @@ def choose_intents(
     *,
     per_quadrant: int = 3,
     margin: float = 1.0,
-    by: Choice = "clear",
+    by: Literal["clear", "spread", "random"] = "clear",
     seed: int = 0,
 ) -> ChosenIntents: ...
 def convey(
@@ -203,11 +201,11 @@ def label(
     *,
     format: str | None = None,
     map: Mapping[str, object] = ...,
-    method: Method | None = None,
+    method: Literal["mean", "median", "mode", "p910", "dawid-skene"] | None = None,
     minimum_ratings: int | None = None,
     ties: Literal["missing", "lowest", "highest"] = "missing",
     confidence: float = 0.95,
-    adjudicated: Adjudicated = "categories",
+    adjudicated: Literal["categories", "all", "none"] = "categories",
 ) -> Labels: ...
 def make(
     folder: Path | str,
@@ -259,7 +257,7 @@ def predict(
     source: Any,
     model: PredictorLike = "valence-arousal",
     *,
-    questions: Sequence[str] = (),
+    questions: Sequence[str] | None = None,
     study: str | Path | None = None,
     prompt: str | Mapping[str, str] | None = None,
     reference: Path | str | None = None,
@@ -282,16 +280,16 @@ def prepare(
     folder: Path | str,
     *,
     seconds: float | None = None,
-    crop: Crop = "random",
+    crop: Literal["random", "energy", "start", "centre"] = "random",
     between: str | Sequence[float] = ...,
     fade: float = 0.02,
-    channels: Channels = "keep",
+    channels: Literal["keep", "mono", "stereo"] = "keep",
     rate: int | str | None = 48000,
     loudness: float | str | None = -23.0,
     peak: float = -1.0,
     format: str | None = None,
     side: int | None = None,
-    content: Content = "any",
+    content: Literal["any", "instrumental", "speech"] = "any",
     out: Path | str | None = None,
     progress: Progress | None = None,
 ) -> Preparation: ...
@@ -308,11 +306,11 @@ def publish(
     drop: Sequence[str] = (),
     weights: Mapping[str, float] = ...,
     earlier: Sequence[Path | str] = (),
-    people: People = "all",
+    people: Literal["all", "earlier", "new"] = "all",
     without_demographics: bool = False,
-    times: Times = "day",
+    times: Literal["day", "week", "month", "none"] = "day",
     seconds: float = 0.0,
-    texts: Texts | None = None,
+    texts: Literal["search", "review", "drop"] | None = None,
     ner: Mapping[str, str] = ...,
     decisions: Path | str | None = None,
     private: Path | str | None = None,
@@ -368,6 +366,7 @@ def send(
 ) -> Deposit: ...
 def serve(
     folder: Path,
+    prepared: PreparedServer | None = None,
     ready: Callable[[], None] | None = None,
     *,
     host: str = "127.0.0.1",

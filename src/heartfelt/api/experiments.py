@@ -75,7 +75,6 @@ def run_experiment(
     from heartfelt.experiments import KINDS, prepare, run_plan, run_sweep
     from heartfelt.experiments.cells import CellStore
     from heartfelt.experiments.sweeping import SweepPlan
-    from heartfelt.predictors import ENGINES
     from heartfelt.report.experiments import write_experiment
 
     if kind not in KINDS:
@@ -83,9 +82,7 @@ def run_experiment(
     _refuse_others(kind, options, ablation, growth, search)
     home = Path(out)
     CellStore(home, kind, options.recipe)
-    engine = options.engine
-    if isinstance(engine, str):
-        engine = ENGINES[engine].make(options.engine_settings)
+    engine = options.make_engine()
     try:
         setup = prepare(read(), options, progress)
         plan = _planned(kind, setup, ablation, growth, search)

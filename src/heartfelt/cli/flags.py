@@ -9,13 +9,14 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
 
 import typer
 
 from heartfelt.errors import InputError
 from heartfelt.options import REQUIRED, OptionField, alternatives, build, choices_of, offers
 
+F = TypeVar("F", bound=Callable[..., Any])
 _TYPES = (str, Path, int, float, bool)
 _METAVARS = {int: "N,N", float: "X,X", str: "A,B"}
 
@@ -30,11 +31,11 @@ class Defaults:
 class App(typer.Typer):
     """A group of commands whose parameters may be options objects."""
 
-    def command(self, *args: Any, **settings: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    def command(self, name: str | None = None, **settings: Any) -> Callable[[F], F]:
         """Register a command, with its options objects as flags."""
-        register = super().command(*args, **settings)
+        register = super().command(name, **settings)
 
-        def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        def decorate(function: F) -> F:
             register(with_flags(function))
             return function
 
@@ -95,7 +96,7 @@ def _flag(field: OptionField, default: Any) -> inspect.Parameter:
         metavar = "|".join(choices)
     if metavar is None and option.separator:
         metavar = _METAVARS.get(_element(field.type))
-    several = get_origin(kind) is not None and list in map(get_origin, alternatives(kind))
+    several = any(get_origin(each) is list for each in alternatives(kind))
     repeated = " May be repeated." if several and not option.separator else ""
     whole = kind is int or int in alternatives(kind)
     low, high = (int(limit) if whole and limit is not None else limit for limit in (option.low, option.high))
@@ -115,7 +116,7 @@ def _flag(field: OptionField, default: Any) -> inspect.Parameter:
 def _typed(field: OptionField, default: Any) -> tuple[Any, Any]:
     """The type that Typer reads an option as, and the default it shows."""
     kinds = alternatives(field.type)
-    if any("/--no-" in flag for flag in field.flags):
+    if any("/" in flag for flag in field.flags):
         return (bool, default) if default is not None else (bool | None, None)
     if field.option.separator and _element(field.type) is str:
         return list[str] | None, None

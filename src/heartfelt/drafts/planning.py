@@ -19,12 +19,12 @@ from heartfelt.drafts.cases import draft_ask, draft_cases, pending_items
 from heartfelt.drafts.choosing import Assignment, assign
 from heartfelt.drafts.drafting import (
     RUNS,
-    DraftOptions,
     drafter_of,
     language_of,
     provenance,
     run_folder,
 )
+from heartfelt.drafts.options import DraftOptions
 from heartfelt.errors import HeartfeltError
 from heartfelt.formats.manifest import OpenStudy, open_study
 from heartfelt.predictors.budgets import calls_in

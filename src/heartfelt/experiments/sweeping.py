@@ -265,10 +265,4 @@ def _selection(
     else:
         gap = inner.value - outer.value
         optimism = Estimate(gap, method="inner best minus outer").without_interval(_OVERLAP)
-    return Selection(
-        full_coverage=question,
-        unanimous=len(sweep.variants),
-        exclude_flagged=inner,
-        limit=outer,
-        seed=optimism,
-    )
+    return Selection(question, len(sweep.variants), inner, outer, optimism)

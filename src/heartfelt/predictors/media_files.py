@@ -103,12 +103,12 @@ def _asks(predictor: Predictor, options: FileOptions) -> tuple[Ask, ...]:
             "Give a text to compare them with (prompt), the questions of a study (study), or ratings to predict: a snapshot.",
         )
     known = {ask.question: ask for ask in asks}
-    for name in options.questions:
+    for name in options.questions or ():
         if name not in known:
             raise UnknownNameError(
                 f"There is no question '{name}' to ask.", suggestion(name, known, "Questions")
             )
-    return tuple(known[name] for name in dict.fromkeys(options.questions)) or asks
+    return tuple(known[name] for name in dict.fromkeys(options.questions or ())) or asks
 
 
 def _study_asks(source: Path | str) -> tuple[Ask, ...]:

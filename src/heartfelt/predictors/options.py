@@ -65,9 +65,16 @@ class EngineOptions:
                     f"Give {written(self, 'engine')} ray too, or leave it out.",
                 )
 
+    def make_engine(self) -> Engine:
+        """The engine, made with its options; one that was given as an object is that object."""
+        if not isinstance(self.engine, str):
+            return self.engine
+        from heartfelt.predictors.engines import ENGINES
+
+        return ENGINES[self.engine].make(self._engine_settings)
+
     @property
-    def engine_settings(self) -> dict[str, str]:
-        """What the engine is made with."""
+    def _engine_settings(self) -> dict[str, str]:
         named = {name: getattr(self, name) for name in ("address", "workers", "cpus", "gpus")}
         named["media"] = "send" if getattr(self, "send_media", False) else None
         texts = {
@@ -132,9 +139,9 @@ class FileOptions:
     """What is asked about files, and how."""
 
     questions: Annotated[
-        tuple[str, ...],
+        tuple[str, ...] | None,
         Option("Only this question of the predictor or the study.", flags=("--question",)),
-    ] = ()
+    ] = None
     study: Annotated[
         str | Path | None,
         Option("A study or recipe whose questions are asked; else the model's own.", metavar="STUDY"),

@@ -23,7 +23,6 @@ from heartfelt.files import write_bytes, write_text
 from heartfelt.predictors.asking import Outcome, Retry, Work
 from heartfelt.predictors.budgets import applies_to, with_calls
 from heartfelt.predictors.calls import Call, Spending, Usage, calls_table, usage_of
-from heartfelt.predictors.engines import ENGINES
 from heartfelt.predictors.options import RunOptions
 from heartfelt.predictors.predictor import Case, Media, Prediction, Predictor, PredictorInfo
 from heartfelt.predictors.repeats import NOT_ASKED, combined
@@ -264,9 +263,7 @@ def _ask(predictor: Predictor, state: _State, options: RunOptions, progress: Pro
     """Put everything that is missing to the predictor."""
     if not state.todo:
         return
-    engine = options.engine
-    if isinstance(engine, str):
-        engine = ENGINES[engine].make(options.engine_settings)
+    engine = options.make_engine()
     network = predictor.reach == "network"
     timeout = options.timeout or (NETWORK_TIMEOUT if network else None)
     cache = None if options.cache is None else Cache(options.cache)

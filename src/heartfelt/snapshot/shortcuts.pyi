@@ -1,27 +1,25 @@
 # Written by scripts/write_stubs.py from the options classes; run it again after changing an option.
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import polars as pl
 
-from heartfelt.analysis import Analysis
-from heartfelt.benchmark import Bench
-from heartfelt.benchmark.bench import Models
-from heartfelt.labels import Labels
-from heartfelt.labels.adjudicated import Adjudicated
-from heartfelt.labels.labels import Method
-from heartfelt.predictors.calls import Budget
-from heartfelt.predictors.engines import Engine
-from heartfelt.predictors.spec import PredictorLike
-from heartfelt.progress import Progress
-from heartfelt.publishing.options import People, Texts, Times
-from heartfelt.publishing.papers.details import Details
-from heartfelt.publishing.publish import Published
-from heartfelt.scoring.distances import Distances
-from heartfelt.screening import Panel
-from heartfelt.screening.policy import Policy
-from heartfelt.training import Trained
+if TYPE_CHECKING:
+    from heartfelt.analysis import Analysis
+    from heartfelt.benchmark import Bench
+    from heartfelt.benchmark.bench import Models
+    from heartfelt.labels import Labels
+    from heartfelt.predictors.calls import Budget
+    from heartfelt.predictors.engines import Engine
+    from heartfelt.predictors.spec import PredictorLike
+    from heartfelt.progress import Progress
+    from heartfelt.publishing.papers.details import Details
+    from heartfelt.publishing.publish import Published
+    from heartfelt.scoring.distances import Distances
+    from heartfelt.screening import Panel
+    from heartfelt.screening.policy import Policy
+    from heartfelt.training import Trained
 
 METHODS: tuple[str, ...]
 
@@ -41,11 +39,11 @@ class Shortcuts:
         *,
         format: str | None = None,
         map: Mapping[str, object] = ...,
-        method: Method | None = None,
+        method: Literal["mean", "median", "mode", "p910", "dawid-skene"] | None = None,
         minimum_ratings: int | None = None,
         ties: Literal["missing", "lowest", "highest"] = "missing",
         confidence: float = 0.95,
-        adjudicated: Adjudicated = "categories",
+        adjudicated: Literal["categories", "all", "none"] = "categories",
     ) -> Labels: ...
     def analyze(
         self,
@@ -122,7 +120,7 @@ class Shortcuts:
         self,
         model: PredictorLike = "valence-arousal",
         *,
-        questions: Sequence[str] = (),
+        questions: Sequence[str] | None = None,
         study: str | Path | None = None,
         prompt: str | Mapping[str, str] | None = None,
         reference: Path | str | None = None,
@@ -171,11 +169,11 @@ class Shortcuts:
         drop: Sequence[str] = (),
         weights: Mapping[str, float] = ...,
         earlier: Sequence[Path | str] = (),
-        people: People = "all",
+        people: Literal["all", "earlier", "new"] = "all",
         without_demographics: bool = False,
-        times: Times = "day",
+        times: Literal["day", "week", "month", "none"] = "day",
         seconds: float = 0.0,
-        texts: Texts | None = None,
+        texts: Literal["search", "review", "drop"] | None = None,
         ner: Mapping[str, str] = ...,
         decisions: Path | str | None = None,
         private: Path | str | None = None,
