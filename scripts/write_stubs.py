@@ -11,8 +11,8 @@ import inspect
 import re
 import subprocess
 import sys
-from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -71,50 +71,47 @@ def _default(value: object) -> str:
     return repr(value) if plain or value == () else "..."
 
 
-def _imports(functions: Any) -> str:
-    """Where the names in the signatures come from, as their modules import or define them."""
-    known: dict[str, tuple[str, str]] = {
-        "Sequence": ("collections.abc", "Sequence"),
-        "Path": ("pathlib", "Path"),
-    }
-    wanted: set[str] = set()
+def _imports(functions: Iterable[Callable[..., Any]]) -> str:
+    """Where the names in the signatures come from: as the module of each function and those of its options see them."""
+    homes: dict[str, str] = {}
     for function in functions:
-        inner = inspect.unwrap(function)
-        fields = [field for _, offered in option_classes(inner).values() for field in offered.values()]
-        for module in {inner.__module__, *(field.owner.__module__ for field in fields)}:
-            known |= dict(_names_of(module))
-        signature = inspect.signature(function)
+        inner, signature = inspect.unwrap(function), inspect.signature(function)
+        known = {"Sequence": "collections.abc", "Path": "pathlib"}
+        for _, offered in option_classes(inner).values():
+            for field in offered.values():
+                for base in field.owner.__mro__[:-1]:
+                    known |= dict(_names_of(base.__module__))
+        known |= dict(_names_of(inner.__module__))
         texts = [str(each.annotation) for each in signature.parameters.values()]
         for text in [*texts, str(signature.return_annotation)]:
-            text = re.sub(r"(?<=[a-z])\.\w+", "", text)
-            wanted |= set(re.findall(r"\b[A-Za-z_]\w*\b", re.sub(r"'[^']*'|\"[^\"]*\"", "", text)))
-    modules = defaultdict(set)
-    for name in wanted - BUILT_IN:
-        module, original = known.get(name, ("", name))
-        if module:
-            modules[module].add(original)
-        elif name != "pl":
-            raise SystemExit(f"No module of '{name}' was seen: import it where the option is defined.")
-    texts = [f"from {module} import {', '.join(sorted(names))}" for module, names in sorted(modules.items())]
-    ours = [f"    {text}" for text in texts if text.startswith("from heartfelt")]
-    lines = [text for text in texts if not text.startswith("from heartfelt")]
-    lines += ["from typing import TYPE_CHECKING", *(["import polars as pl"] if "pl" in wanted else [])]
+            plain = re.sub(r"(?<=[a-z])\.\w+|'[^']*'", "", text)
+            for name in set(re.findall(r"\b[A-Za-z_]\w*\b", plain)) - BUILT_IN:
+                if homes.setdefault(name, known[name]) != known[name]:
+                    raise SystemExit(f"'{name}' is {homes[name]}.{name} and {known[name]}.{name}.")
+    lines = [f"from {module} import {name}" for name, module in sorted(homes.items()) if module]
+    ours = [f"    {line}" for line in lines if line.startswith("from heartfelt")]
+    others = [line for line in lines if not line.startswith("from heartfelt")]
+    others += ["from typing import TYPE_CHECKING", *(["import polars as pl"] if "pl" in homes else [])]
     # A snapshot's methods return what is made of snapshots: as imports for type checkers only, the circle can be read.
-    return "\n".join([*lines, "", "if TYPE_CHECKING:", *ours, ""])
+    return "\n".join([*others, "", "if TYPE_CHECKING:", *ours, ""])
 
 
-def _names_of(module: str) -> Iterator[tuple[str, tuple[str, str]]]:
-    """The names a module imports or defines at its top or for type checkers, with where they come from."""
+@cache
+def _names_of(module: str) -> tuple[tuple[str, str], ...]:
+    """The names a module defines or imports, at its top or for type checkers, with the module they come from."""
     tree = ast.parse(Path(import_module(module).__file__ or "").read_text(encoding="utf-8"))
-    for node in tree.body:
-        if isinstance(node, ast.ClassDef):
-            yield node.name, (module, node.name)
-        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
-            yield node.target.id, (module, node.target.id)
+    names = []
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module and node.module != "__future__":
-            for alias in node.names:
-                yield alias.asname or alias.name, (node.module, alias.name)
+            names += [(alias.asname or alias.name, node.module) for alias in node.names]
+        elif isinstance(node, ast.Import):
+            names += [(alias.asname, "") for alias in node.names if alias.asname]
+    for node in tree.body:
+        if isinstance(node, ast.ClassDef):
+            names.append((node.name, module))
+        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            names.append((node.target.id, module))
+    return tuple(names)
 
 
 def _formatted(text: str) -> str:

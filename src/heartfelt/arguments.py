@@ -73,7 +73,7 @@ def _signature(inner: inspect.Signature, classes: Offered) -> inspect.Signature:
     plain = [each for name, each in inner.parameters.items() if name not in classes]
     options: dict[str, OptionField] = {}
     for _, offered in classes.values():
-        options = {**offered, **options}
+        options |= {name: field for name, field in offered.items() if name not in options}
     parameters = [each for each in plain if each.kind is _POSITIONAL]
     parameters += [_parameter(field) for field in options.values() if field.option.positional]
     parameters += [_parameter(field) for field in options.values() if not field.option.positional]
