@@ -180,9 +180,9 @@ def test_options_are_frozen_documented_keywords(name: str) -> None:
             assert re.search(rf"^{key} : \S", text, re.MULTILINE), (name, key)
 
 
-def test_the_types_for_editors_are_up_to_date() -> None:
+def test_types_for_editors_and_tables_in_the_docs_are_up_to_date() -> None:
     done = subprocess.run(
-        [sys.executable, str(ROOT / "scripts" / "write_stubs.py"), "--check"],
+        [sys.executable, str(ROOT / "scripts" / "write_options.py"), "--check"],
         capture_output=True,
         text=True,
         check=False,

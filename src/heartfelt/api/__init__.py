@@ -3,7 +3,7 @@
 ``heartfelt.screen``, ``label``, ``analyze``, ``bench``, ``predict``, ``train``, ``publish`` and ``plot`` are these, and
 ``Snapshot`` has them as methods; ``heartfelt.plan`` comes before there are ratings, and takes a study folder. Their keywords are
 the options of the stage's Options class, which is also where the flags of the command come from. The types in ``__init__.pyi`` are
-generated from the same classes (``python scripts/write_stubs.py``).
+generated from the same classes (``python scripts/write_options.py``).
 """
 
 from importlib import import_module

@@ -1,4 +1,4 @@
-# Written by scripts/write_stubs.py from the options classes; run it again after changing an option.
+# Written by scripts/write_options.py from the options classes; run it again after changing an option.
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal

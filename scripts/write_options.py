@@ -1,7 +1,8 @@
-"""Write the types of the public functions and of a snapshot's methods, from their options classes; ``--check`` only compares.
+"""Write what follows from the options classes: types for editors and tables in the docs; ``--check`` only compares.
 
 Type checkers and editors read ``heartfelt/api/__init__.pyi`` and ``heartfelt/snapshot/shortcuts.pyi``; at run time
-``heartfelt.arguments`` makes the same signatures.
+``heartfelt.arguments`` makes the same signatures. In the docs, a table stands between ``<!-- options CLASS: NAME NAME -->`` and
+``<!-- end of options -->``.
 """
 
 from __future__ import annotations
@@ -19,23 +20,49 @@ from typing import Any
 
 from heartfelt import api
 from heartfelt.arguments import option_classes
+from heartfelt.options import options_of
 from heartfelt.snapshot.shortcuts import METHODS
 
-ROOT = Path(__file__).resolve().parents[1] / "src" / "heartfelt"
+TOP = Path(__file__).resolve().parents[1]
+ROOT = TOP / "src" / "heartfelt"
 HEAD = (
-    "# Written by scripts/write_stubs.py from the options classes; run it again after changing an option.\n"
+    "# Written by scripts/write_options.py from the options classes; run it again after changing an option.\n"
+)
+TABLE = re.compile(
+    r"(?P<start><!-- options (?P<kind>[\w.]+): (?P<names>[\w ]+) -->)\n(?s:.*?)(?P<end><!-- end of options -->)"
 )
 BUILT_IN = {"str", "int", "float", "bool", "object", "None", "dict", "list", "tuple"}
 
 
 def main(check: bool) -> int:
-    """Write the stubs, or compare them with what is there; 1 where one is out of date."""
-    stale = [path for path, text in stubs().items() if not path.is_file() or path.read_text() != text]
-    for path in stale:
-        print(f"{path} {'is out of date: run python scripts/write_stubs.py' if check else 'written'}")
+    """Write the files, or compare them with what is there; 1 where one is out of date."""
+    stale = False
+    for path, text in (stubs() | tables()).items():
+        if path.is_file() and path.read_text(encoding="utf-8") == text:
+            continue
+        stale = True
+        print(f"{path} {'is out of date: run python scripts/write_options.py' if check else 'written'}")
         if not check:
-            path.write_text(stubs()[path], encoding="utf-8")
-    return int(check and bool(stale))
+            path.write_text(text, encoding="utf-8")
+    return int(check and stale)
+
+
+def tables() -> dict[Path, str]:
+    """The pages of the docs that have tables of options, with the tables as they should be."""
+    pages = {path: path.read_text(encoding="utf-8") for path in sorted((TOP / "docs").rglob("*.md"))}
+    return {path: TABLE.sub(_table, text) for path, text in pages.items() if TABLE.search(text)}
+
+
+def _table(match: re.Match[str]) -> str:
+    module, _, name = match["kind"].rpartition(".")
+    options = options_of(getattr(import_module(module), name))
+    rows = ["| flag | keyword | meaning |", "|---|---|---|"]
+    for each in match["names"].split():
+        field = options[each]
+        value = f" {field.option.metavar}" if field.option.metavar else ""
+        help_ = field.option.help.replace("|", "\\|")
+        rows.append(f"| `{field.flags[0]}{value}` | `{each}` | {help_} |")
+    return "\n".join([match["start"], *rows, match["end"]])
 
 
 def stubs() -> dict[Path, str]:
