@@ -30,6 +30,7 @@ BASE = {
     "wording",
     "representation",
     "arguments",
+    "options",
 }
 ORDER = (
     "base",
