@@ -31,6 +31,9 @@ from heartfelt.options import (
 _KEYWORD = inspect.Parameter.KEYWORD_ONLY
 _POSITIONAL = inspect.Parameter.POSITIONAL_OR_KEYWORD
 _RESULTS = "\n\nReturns\n-------"
+_PROGRESS = (
+    "progress : callable, optional\n    Called with what is being done, the steps done and the steps in all."
+)
 _PARAMETERS = "\n\nParameters\n----------\n"
 
 
@@ -123,12 +126,15 @@ def _accepted(text: str) -> str:
 def _docstring(function: Callable[..., Any], classes: Offered) -> str:
     """The function's docstring with an entry for every option."""
     text = inspect.getdoc(function) or ""
-    entries = "\n".join(_entry(field) for _, options in classes.values() for field in options.values())
+    entries = [_entry(field) for _, options in classes.values() for field in options.values()]
+    if "progress" in inspect.signature(function).parameters:
+        entries.append(_PROGRESS)
     if not entries:
         return text
     head, results, tail = text.partition(_RESULTS)
     head += "" if _PARAMETERS in head else _PARAMETERS.rstrip("\n")
-    return f"{head}\n{entries}{results}{tail}"
+    listed = "\n".join(dict.fromkeys(entries))
+    return f"{head}\n{listed}{results}{tail}"
 
 
 def _entry(field: OptionField) -> str:

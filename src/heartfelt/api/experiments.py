@@ -42,8 +42,6 @@ def experiment(
         The ratings by name; the first is a mix's base.
     out : path
         The folder with the fits, the table, the figures and the page.
-    progress : callable, optional
-        Called with what is being done, the steps done and the steps in all.
 
     Returns
     -------

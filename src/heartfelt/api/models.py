@@ -54,8 +54,6 @@ def bench(
     folder : path, optional
         Where predictions are stored as they arrive, so that a second call asks only for what is missing, and where
         the report is written. Models that an earlier bench of the same data left there are kept.
-    progress : callable, optional
-        Called with what is being done, the steps done and the steps in all.
 
     Returns
     -------
@@ -150,8 +148,6 @@ def distances(
         What has stimuli with systems and media files; or a folder with a subfolder per system, without ratings.
     out : path, optional
         The folder to write the report into.
-    progress : callable, optional
-        Called with what is being done, the steps done and the steps in all.
 
     Returns
     -------
@@ -197,8 +193,6 @@ def predict(
         A predictor as ``NAME[:ARGUMENT]``, the folder of a trained or fine-tuned model, or a function.
     folder : path, optional
         Where answers are stored as they arrive, to be continued.
-    progress : callable, optional
-        Called with what is being done, the steps done and the steps in all.
 
     Returns
     -------
@@ -254,8 +248,6 @@ def train(
         The folder to write the model and its evaluation into.
     evaluate_only : bool
         Write only the evaluation.
-    progress : callable, optional
-        Called with what is being done, the steps done and the steps in all.
 
     Returns
     -------
@@ -296,8 +288,6 @@ def fine_tune(
         The folder to write the model and its evaluation into; checkpoints are next to it until it is complete.
     resume : bool
         Continue a run that was interrupted.
-    progress : callable, optional
-        Called with what is being done, the steps done and the steps in all.
 
     Returns
     -------

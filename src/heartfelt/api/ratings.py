@@ -94,8 +94,6 @@ def analyze(
         The ratings.
     out : path, optional
         The folder to write the report, its tables and figures into.
-    progress : callable, optional
-        Called with what is being done, the steps done and the steps in all.
 
     Returns
     -------

@@ -25,8 +25,6 @@ def make(folder: Path | str, options: MakeOptions, *, progress: Progress | None 
     ----------
     folder : path
         The study folder.
-    progress : callable, optional
-        Called with what is being done, the steps done and the steps in all.
 
     Returns
     -------
@@ -56,8 +54,6 @@ def prepare(
         The study folder.
     out : path, optional
         The new folder to write a report into.
-    progress : callable, optional
-        Called with what is being done, the steps done and the steps in all.
 
     Returns
     -------
@@ -104,8 +100,6 @@ def draft(folder: Path | str, options: DraftOptions, *, progress: Progress | Non
     ----------
     folder : path
         The study folder.
-    progress : callable, optional
-        Called with what is being done, the steps done and the steps in all.
 
     Returns
     -------

@@ -43,8 +43,6 @@ def plan(
         The folder to write plan.html, plan.json and figures into.
     preregister : path, optional
         Where to write a preregistration in Markdown; preregistration.json goes into the study folder.
-    progress : callable, optional
-        Called with what is being done, the steps done and the steps in all.
 
     Returns
     -------
@@ -97,8 +95,6 @@ def publish(
         The folder to make, for everybody to read. What stays private goes to ``out`` with ``-private``.
     details : Details or path, optional
         What only the authors know, or the ``publication.yaml`` that says it; that of ``source`` if it is a folder with one.
-    progress : callable, optional
-        Called with what is being done, the steps done and the steps in all.
 
     Returns
     -------

@@ -36,8 +36,6 @@ def words(
         Other texts by name to show next to these; FILE#COLUMN where the column has another name.
     out : path, optional
         The folder to write a report into.
-    progress : callable, optional
-        Called with what is being done, the steps done and the steps in all.
 
     Returns
     -------
