@@ -99,7 +99,8 @@ def evaluated(annotation: Any, module: str) -> Any:
     """An annotation of a module as a type."""
     if not isinstance(annotation, str):
         return NoneType if annotation is None else annotation
-    return eval(annotation, {"__builtins__": {}}, _Names(vars(sys.modules[module])))
+    names = vars(sys.modules[module])
+    return eval(annotation, names, _Names(names))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -235,7 +236,8 @@ def check(options: Any) -> None:
             )
         low, high = field.option.low, field.option.high
         if (low is not None and value < low) or (high is not None and value > high):
-            limits = [f"at least {low:g}"] * (low is not None) + [f"at most {high:g}"] * (high is not None)
+            limits = [f"at least {low:g}"] if low is not None else []
+            limits += [f"at most {high:g}"] if high is not None else []
             raise InputError(
                 f"{field.written} must be {' and '.join(limits)}, not {value:g}.",
                 f"Give a number for {field.written} in that range.",

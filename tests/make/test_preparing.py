@@ -205,11 +205,11 @@ def test_pictures_are_turned_reduced_and_compared(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "problem"),
     [
-        ({"crop": "rndom"}, "no way to treat crop"),
+        ({"crop": "rndom"}, "crop = 'rndom' is unknown"),
         ({"between": (0.9, 0.1)}, "nothing between"),
         ({"seconds": -1.0}, "seconds must be positive"),
         ({"fade": -1.0}, "fade must be positive"),
-        ({"content": "song"}, "no way to treat content"),
+        ({"content": "song"}, "content = 'song' is unknown"),
     ],
 )
 def test_settings_that_make_no_sense(options: dict[str, object], problem: str) -> None:

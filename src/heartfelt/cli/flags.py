@@ -60,13 +60,16 @@ def with_flags(function: Callable[..., Any]) -> Callable[..., Any]:
                 fields[name] = field
                 parameters.append(_flag(field, defaults[parameter.name].get(name, field.default)))
 
+    shown = {each.name: each.default for each in parameters}
+
     @wraps(function)
     def call(**typed: Any) -> Any:
-        chosen = {
-            name: value
-            for name, field in fields.items()
-            if (value := _value(field, typed.pop(name))) is not None
-        }
+        chosen: dict[str, Any] = {}
+        for name, field in fields.items():
+            text = typed.pop(name)
+            # What was not typed is the default itself, not its text read again.
+            if text not in (None, []) and text != shown[name]:
+                chosen[name] = _value(field, text)
         for name, (kind, options) in classes.items():
             own = {key: value for key, value in {**defaults[name], **chosen}.items() if key in options}
             typed[name] = build(kind, own)
@@ -148,9 +151,7 @@ def _joined(field: OptionField, default: Any) -> str:
 
 
 def _value(field: OptionField, typed: Any) -> Any:
-    """What was typed, as the option takes it; None where nothing was."""
-    if typed is None or typed == []:
-        return None
+    """What was typed, as the option takes it."""
     kinds = alternatives(field.type)
     if field.option.parse is not None or str in kinds:
         return typed
