@@ -43,8 +43,8 @@ Offered = Mapping[str, tuple[type, Mapping[str, OptionField]]]
 def option_classes(function: Callable[..., Any]) -> Offered:
     """The parameters of a function that take options objects, with their classes and the options they offer."""
     parameters = inspect.signature(function).parameters.values()
-    found = {each.name: offers(evaluated(each.annotation, function.__module__)) for each in parameters}
-    return {name: pair for name, pair in found.items() if pair is not None}
+    pairs = {each.name: offers(evaluated(each.annotation, function.__module__)) for each in parameters}
+    return {name: pair for name, pair in pairs.items() if pair is not None}
 
 
 def keyword_function(function: Callable[..., Any]) -> Callable[..., Any]:

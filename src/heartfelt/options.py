@@ -168,10 +168,10 @@ def is_options(hint: Any) -> bool:
 def options_of(kind: Any) -> Mapping[str, OptionField]:
     """The options of a class by name, in order, those of nested classes included."""
     if kind not in _OPTIONS:
-        found: dict[str, OptionField] = {}
+        options: dict[str, OptionField] = {}
         for part in _parts(kind):
             if part.option is not None:
-                found[part.name] = OptionField(
+                options[part.name] = OptionField(
                     name=part.name,
                     option=part.option,
                     type=part.type,
@@ -180,8 +180,8 @@ def options_of(kind: Any) -> Mapping[str, OptionField]:
                     default=part.default,
                 )
             for name, field in part.nested.items():
-                found.setdefault(name, replace(field, default=value_of(part.default, name)))
-        _OPTIONS[kind] = found
+                options.setdefault(name, replace(field, default=value_of(part.default, name)))
+        _OPTIONS[kind] = options
     return _OPTIONS[kind]
 
 
@@ -204,7 +204,7 @@ def offers(hint: Any) -> tuple[type, Mapping[str, OptionField]] | None:
     return kind, {name: field for name, field in options_of(kind).items() if name not in _hidden(notes)}
 
 
-def build(kind: type[T], values: Mapping[str, Any], defaults: T | None = None) -> T:
+def build(kind: type[T], values: Mapping[str, object], defaults: T | None = None) -> T:
     """The options object from what a person gave, checked for its kind; the rest is ``defaults`` or the class's own."""
     arguments: dict[str, Any] = {}
     for part in _parts(kind):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from heartfelt.errors import InputError
 from heartfelt.options import Option, check
@@ -19,7 +19,7 @@ class AnalyzeOptions:
     """How an analysis is made."""
 
     policy: Annotated[
-        Policy | str | Path | Mapping[str, Any],
+        Policy | str | Path | Mapping[str, object],
         Option("How flagged raters are treated, flag-only retains everybody: see docs/screening.md."),
     ] = "flag-only"
     seed: Annotated[int, Option("Seed of all resampling.")] = 0

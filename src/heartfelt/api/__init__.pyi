@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 def analyze(
     source: object,
     *,
-    policy: Policy | str | Path | Mapping[str, Any] = "flag-only",
+    policy: Policy | str | Path | Mapping[str, object] = "flag-only",
     seed: int = 0,
     resamples: int = 1000,
     covariates: Sequence[str] = (),

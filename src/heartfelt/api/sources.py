@@ -32,7 +32,7 @@ def snapshot_of(
 def read_source(
     source: Any,
     format: str | None = None,
-    options: Mapping[str, Any] | None = None,
+    options: Mapping[str, object] | None = None,
     progress: Progress | None = None,
 ) -> Snapshot:
     """Read ``source``. A study folder that ratings were collected for is read with its ratings."""

@@ -53,7 +53,7 @@ def predict(
     """Predict what people would answer about sound files or images: any built-in, trained or fine-tuned model."""
     from heartfelt.api.models import predict as run
     from heartfelt.predictors.media_files import read_prompts
-    from heartfelt.predictors.valence_arousal.earlier import earlier_json, file_predictions
+    from heartfelt.predictors.valence_arousal.earlier import file_predictions
 
     if prompts is not None:
         options = replace(options, prompt=read_prompts(prompts))
@@ -65,7 +65,7 @@ def predict(
     if as_json and earlier == "valence-arousal":
         print(dumps([prediction.to_json() for prediction in file_predictions(table)]))
     elif as_json and earlier is not None:
-        print(dumps([earlier_json(earlier, rows) for rows in by_file.values()]))
+        print(dumps([_earlier_json(earlier, rows) for rows in by_file.values()]))
     elif as_json:
         print(dumps([row for rows in by_file.values() for row in rows]))
     for rows in () if as_json else by_file.values():
@@ -86,8 +86,6 @@ def _rows(table: pl.DataFrame) -> Iterator[_Row]:
 
 def _show(rows: Sequence[_Row], most: int) -> None:
     """The answers about one file: a line with all of them (of tags the ``most`` probable), then what to know about them."""
-    from heartfelt.predictors.valence_arousal.earlier import problems_of
-
     answered = [row for row in rows if row["ok"]]
     if answered:
         flags = list(dict.fromkeys(row["flag"] for row in answered if row.get("flag")))
@@ -102,7 +100,7 @@ def _show(rows: Sequence[_Row], most: int) -> None:
             )
         )
         _show_windows(answered)
-    for problem, questions in problems_of(rows).items():
+    for problem, questions in _problems(rows).items():
         names = "" if len(questions) == len(rows) else f" ({', '.join(questions)})"
         place = "" if rows[0]["file"] in problem else f"{rows[0]['file']}{names}: "
         err.print(f"{place}{problem}", markup=False, soft_wrap=True)
@@ -134,6 +132,38 @@ def _exit_by(answered: Sequence[bool]) -> None:
     """Leave with 0 if every file was answered, 1 if some were not, 2 if none was."""
     if not all(answered):
         raise typer.Exit(1 if any(answered) else 2)
+
+
+def _earlier_json(command: str, rows: Sequence[_Row]) -> dict[str, Any]:
+    """What version 0.8 printed for a file under ``trained``, ``speech-quality`` or ``tags``."""
+    from heartfelt.media.sound import SoundFile
+
+    path, problems = rows[0]["file"], _problems(rows)
+    if len(rows) == sum(map(len, problems.values())):
+        return {"file": path, "problem": next(iter(problems)), "fix": ""}
+    if command == "trained":
+        return {
+            "file": path,
+            "values": {row["question"]: row["value"] for row in rows if "shares" not in row},
+            "shares": {row["question"]: row["shares"] for row in rows if "shares" in row},
+            "trained_on": any(row.get("flag") == "trained on" for row in rows),
+            "problem": None,
+            "fix": None,
+        }
+    seconds = round(SoundFile.of(path).seconds, 3)
+    warnings = list(dict.fromkeys(row["warning"] for row in rows if "warning" in row))
+    shares = rows[0].get("shares") or {row["question"]: row["value"] for row in rows if row["ok"]}
+    values = {name: {"value": value} for name, value in shares.items()}
+    return {"file": path, "seconds": seconds, "values": values, "warnings": warnings}
+
+
+def _problems(rows: Sequence[_Row]) -> dict[str, list[str]]:
+    """The questions without an answer, by the reason."""
+    problems: dict[str, list[str]] = {}
+    for row in rows:
+        if not row["ok"]:
+            problems.setdefault(row["problem"], []).append(row["question"])
+    return problems
 
 
 def _trained(folder: Path | None) -> TrainedModel | None:

@@ -117,12 +117,12 @@ class LabelOptions:
     def __post_init__(self) -> None:
         if self.method is not None and self.method not in METHODS:
             raise InputError(f"No label method is called '{self.method}'.", suggestion(self.method, METHODS))
-        check(self)
         if not 0 < self.confidence < 1 or (self.minimum_ratings is not None and self.minimum_ratings < 1):
             raise InputError(
                 "Labels need a confidence between 0 and 1 and at least one rating.",
                 "Leave both out for the defaults.",
             )
+        check(self)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

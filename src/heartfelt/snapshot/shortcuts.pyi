@@ -1,7 +1,7 @@
 # Written by scripts/write_options.py from the options classes; run it again after changing an option.
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import polars as pl
 
@@ -48,7 +48,7 @@ class Shortcuts:
     def analyze(
         self,
         *,
-        policy: Policy | str | Path | Mapping[str, Any] = "flag-only",
+        policy: Policy | str | Path | Mapping[str, object] = "flag-only",
         seed: int = 0,
         resamples: int = 1000,
         covariates: Sequence[str] = (),

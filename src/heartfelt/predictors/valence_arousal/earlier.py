@@ -108,33 +108,3 @@ def predict(
 def file_predictions(table: pl.DataFrame) -> list[FilePrediction]:
     """An entry for every file of a table under ``FILE_PREDICTIONS``, in order."""
     return [FilePrediction.of(rows) for _, rows in table.group_by("file", maintain_order=True)]
-
-
-def earlier_json(command: str, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """What version 0.8 printed for a file under ``trained``, ``speech-quality`` or ``tags``."""
-    path, problems = rows[0]["file"], problems_of(rows)
-    if len(rows) == sum(map(len, problems.values())):
-        return {"file": path, "problem": next(iter(problems)), "fix": ""}
-    if command == "trained":
-        return {
-            "file": path,
-            "values": {row["question"]: row["value"] for row in rows if "shares" not in row},
-            "shares": {row["question"]: row["shares"] for row in rows if "shares" in row},
-            "trained_on": any(row.get("flag") == "trained on" for row in rows),
-            "problem": None,
-            "fix": None,
-        }
-    seconds = round(SoundFile.of(path).seconds, 3)
-    warnings = list(dict.fromkeys(row["warning"] for row in rows if "warning" in row))
-    shares = rows[0].get("shares") or {row["question"]: row["value"] for row in rows if row["ok"]}
-    values = {name: {"value": value} for name, value in shares.items()}
-    return {"file": path, "seconds": seconds, "values": values, "warnings": warnings}
-
-
-def problems_of(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:
-    """The questions without an answer, by the reason."""
-    problems: dict[str, list[str]] = {}
-    for row in rows:
-        if not row["ok"]:
-            problems.setdefault(row["problem"], []).append(row["question"])
-    return problems
