@@ -16,7 +16,7 @@ from functools import wraps
 from pathlib import Path
 from typing import Any, ParamSpec
 
-from heartfelt.generation.torch_models import library, listening
+from heartfelt.stimuli.generators.torch_models import library, listening
 
 P = ParamSpec("P")
 LETTERS = [*string.ascii_lowercase, *string.ascii_uppercase, *string.digits, *" ,.'-"]
@@ -542,7 +542,7 @@ def _saved(kind: Any, parts: dict[str, Any], folder: Path, **options: Any) -> Pa
 def write_mustango(folder: Path, *, tiny: bool = False) -> Path:
     """Mustango's checkpoint as published, and in ``text`` and ``beats`` below it what it borrows from other models."""
     torch, transformers = library("torch"), library("transformers")
-    networks = library("heartfelt.generation.mustango_networks")
+    networks = library("heartfelt.stimuli.generators.mustango_networks")
     sizes = T5_TINY if tiny else T5_LARGE
     small = {
         "block_out_channels": [8, 8],

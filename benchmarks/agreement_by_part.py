@@ -17,8 +17,8 @@ from functools import partial
 import numpy as np
 import polars as pl
 
-from heartfelt.scoring.label_raters import LabelRaters
-from heartfelt.scoring.parts import Compared, Gaps, part_errors, system_biases
+from heartfelt.scoring.calibration.label_raters import LabelRaters
+from heartfelt.scoring.calibration.parts import Gaps, ModelErrors, part_errors, system_biases
 from heartfelt.stats.calibration_line import calibration_line
 from heartfelt.stats.raters_worth import RatersWorth, raters_worth
 from heartfelt.stats.ratings import Ratings, as_ratings
@@ -144,7 +144,7 @@ def _errors_of_design(design: tuple[int, int, int, float, tuple[int, int], float
         noise = rng.normal(size=part.size) * 1.2 / raters**0.5
         squared = 1.44 / raters * rng.chisquare(raters - 1) / (raters - 1)
         rows = part_errors(
-            Compared(
+            ModelErrors(
                 model="m", task="t", wrong=(off + noise) ** 2, noise=squared, stimulus=np.arange(part.size), squared=True,
                 ratings=raters, group=prompt if systems > 1 else None, unit="prompts" if systems > 1 else "stimuli",
             ),

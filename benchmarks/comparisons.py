@@ -21,7 +21,7 @@ import numpy.typing as npt
 import polars as pl
 
 from heartfelt.stats import bootstrap_strengths, bradley_terry, davidson
-from heartfelt.stats.comparison.pairing import Pairing
+from heartfelt.stats.comparison.pairing import PairSchedule
 from heartfelt.stats.estimate import Estimate
 from heartfelt.streams import stream
 
@@ -148,7 +148,7 @@ class _Log:
 
     def __init__(self, truth: Floats, rng: np.random.Generator, seed: int) -> None:
         self._truth, self._rng = truth, rng
-        self.pairing = Pairing(truth.size, seed=seed)
+        self.pairing = PairSchedule(truth.size, seed=seed)
         self.rows: list[tuple[int, int, float]] = []
 
     def continue_to(self, count: int, *, adaptive: bool) -> None:

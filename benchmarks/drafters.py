@@ -20,10 +20,10 @@ import numpy as np
 import polars as pl
 from PIL import Image
 
-from heartfelt.models.faces import detect_faces
-from heartfelt.models.imagenet import broader_words, imagenet_classes
 from heartfelt.predictors import Ask, Case, Media, predictor_from, run
-from heartfelt.predictors.scale_answers import normalised
+from heartfelt.predictors.answers.scales import normalised
+from heartfelt.predictors.networks.faces import detect_faces
+from heartfelt.predictors.networks.imagenet import broader_words, imagenet_classes
 from heartfelt.stats._bounds import wilson
 from heartfelt.study.scale import Numeric, Tags
 
@@ -58,8 +58,10 @@ def main() -> None:
 
 
 def _looked_at() -> None:
-    """Words for the images that somebody described by looking (``tests/drafts/seen``), and how many agree."""
-    with (Path(__file__).parents[1] / "tests/drafts/seen/images.csv").open(encoding="utf-8") as file:
+    """Words for the images that somebody described by looking (``tests/predictors/drafts/seen``), and how many agree."""
+    with (Path(__file__).parents[1] / "tests/predictors/drafts/seen/images.csv").open(
+        encoding="utf-8"
+    ) as file:
         rows = [row for row in csv.DictReader(file) if (DATA / row["image"]).is_file()]
     table, _ = _answers("objects", [DATA / row["image"] for row in rows], Ask("objects", TAGS, ""))
     things = [{normalised(word) for word in row["things"].split(";")} for row in rows]

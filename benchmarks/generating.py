@@ -21,10 +21,10 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import _pipelines
-from heartfelt.generation.generator import GeneratorOutOfMemory
-from heartfelt.generation.musicgen import MusicGen, MusicGenSettings
-from heartfelt.generation.mustango import Mustango, MustangoSampling, MustangoSettings
-from heartfelt.generation.pipelines import (
+from heartfelt.stimuli.generators.generator import GeneratorOutOfMemory
+from heartfelt.stimuli.generators.musicgen import MusicGen, MusicGenSettings
+from heartfelt.stimuli.generators.mustango import Mustango, MustangoSampling, MustangoSettings
+from heartfelt.stimuli.generators.pipelines import (
     AudioLdm2,
     AudioLdm2Settings,
     DiffusionSampling,
@@ -32,9 +32,9 @@ from heartfelt.generation.pipelines import (
     StableAudioSampling,
     StableAudioSettings,
 )
-from heartfelt.generation.text_to_image import ImageSampling, ImageSettings, TextToImage
-from heartfelt.generation.torch_models import Unusable, library
-from heartfelt.make.prompts import Prompt
+from heartfelt.stimuli.generators.text_to_image import ImageSampling, TextToImage, TextToImageSettings
+from heartfelt.stimuli.generators.torch_models import Unusable, library
+from heartfelt.stimuli.prompts.prompt import StimulusPrompt
 
 SECONDS = 10.0
 TEXT = "happy, instrumental"
@@ -86,7 +86,7 @@ def architectures(tiny: bool) -> list[Architecture]:
             "Stable Diffusion 1.5, 512 pixels, 50 steps",
             _pipelines.write_stable_diffusion,
             TextToImage,
-            ImageSettings,
+            TextToImageSettings,
             ImageSampling(**(steps or {"steps": 50})),
             0.0,
             32 if tiny else 512,
@@ -96,7 +96,7 @@ def architectures(tiny: bool) -> list[Architecture]:
             "Stable Diffusion XL, 1024 pixels, 30 steps",
             _pipelines.write_stable_diffusion_xl,
             TextToImage,
-            ImageSettings,
+            TextToImageSettings,
             ImageSampling(**(steps or {"steps": 30})),
             0.0,
             32 if tiny else 1_024,
@@ -131,7 +131,7 @@ def measure(work: Architecture, home: Path, device: str, tiny: bool) -> Iterator
     given |= {} if work.sampling is None else {"settings": work.sampling}
     generator = work.generator(work.settings(**given), device)
     loading = time.perf_counter() - begun
-    prompts = [Prompt(f"S_{place}", "S", "happy", TEXT) for place in range(max(work.batches))]
+    prompts = [StimulusPrompt(f"S_{place}", "S", "happy", TEXT) for place in range(max(work.batches))]
     generator.generate(prompts[0], 0)
     facts = generator.facts()
     shared = {

@@ -3,7 +3,7 @@
 ``python -m benchmarks leaderboards`` prints the tables of docs/challenge.md for 164 items (about five minutes);
 ``HEARTFELT_BENCH=full`` adds 40 and 1,000 items (about half an hour). Half of the items feeds the board; the
 ladder of earlier versions had all of them. Every rule is a function of plain arrays; the one in use is
-``heartfelt.challenge.ladder`` itself. 1,000 further items stand for the truth.
+``heartfelt.publishing.submissions.ladder`` itself. 1,000 further items stand for the truth.
 
 Attacks, each with 10,000 submissions by one team, by 100 teams of 100 and by 2,000 teams of 5 that share everything: ``boost``
 (Blum and Hardt: the votes of random submissions that were published, weighted by their scores), ``climb`` (change a random number
@@ -22,7 +22,15 @@ from typing import Any
 import numpy as np
 from scipy.stats import kendalltau
 
-from heartfelt.challenge.ladder import Rung, Tries, level, overstatement, resolution, step_for, variance_proxy
+from heartfelt.publishing.submissions.ladder import (
+    Rung,
+    Tries,
+    level,
+    overstatement,
+    resolution,
+    step_for,
+    variance_proxy,
+)
 from heartfelt.stats.triples import Floats
 
 FULL = os.environ.get("HEARTFELT_BENCH") == "full"

@@ -7,9 +7,9 @@ import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from heartfelt.make.options import StarterOptions
-from heartfelt.make.starter import start_study
 from heartfelt.planning import PlanOptions, plan_study
+from heartfelt.stimuli.options import StarterOptions
+from heartfelt.stimuli.starter import start_study
 
 LIMIT = 60.0
 

@@ -23,9 +23,9 @@ import numpy as np
 import soundfile
 
 import heartfelt
-from heartfelt.models import MODELS
-from heartfelt.models.conversion.readers import read_checkpoint
-from heartfelt.models.store import archive_of, read_members
+from heartfelt.predictors.weights import MODELS
+from heartfelt.predictors.weights.conversion.readers import read_checkpoint
+from heartfelt.predictors.weights.store import archive_of, read_members
 from heartfelt.streams import stream
 
 CLIPS, SECONDS, RATE, RUNS = 24, 10, 44_100, 3

@@ -20,8 +20,8 @@ from pathlib import Path
 import numpy as np
 import soundfile
 
-from heartfelt.make.options import PrepareOptions
-from heartfelt.make.preparing import prepare
+from heartfelt.stimuli.options import PrepareOptions
+from heartfelt.stimuli.preparation.preparing import prepare
 from heartfelt.streams import stream
 
 CLIPS, LONG, SECONDS, RATE, TO_RATE, RUNS = 24, 30, 10, 44_100, 48_000, 3

@@ -17,12 +17,12 @@ from pathlib import Path
 
 import numpy as np
 
-from heartfelt.make.generators import SynthMusic, SynthVoice
-from heartfelt.make.generators.music import MUSIC_SYSTEMS
-from heartfelt.make.generators.speech import VOICE_SYSTEMS
-from heartfelt.make.prompts import Prompt
 from heartfelt.media.recordings import same_recordings
 from heartfelt.media.sound import decode, resample
+from heartfelt.stimuli.prompts.prompt import StimulusPrompt
+from heartfelt.stimuli.synthesis import SynthMusic, SynthVoice
+from heartfelt.stimuli.synthesis.music import MUSIC_SYSTEMS
+from heartfelt.stimuli.synthesis.speech import VOICE_SYSTEMS
 from heartfelt.streams import stream
 
 CUTS, SECONDS, RATE = 400, 10.0, 16_000
@@ -75,7 +75,9 @@ def _synthesised(folder: Path) -> list[Path]:
                 for seed in range(3):
                     name = f"{system}_{intent}_{seed}"
                     place = {"valence": valence, "arousal": arousal}
-                    clip = maker.generate(Prompt(name, system, intent, intent, place, "", seed + 1), seed)
+                    clip = maker.generate(
+                        StimulusPrompt(name, system, intent, intent, place, "", seed + 1), seed
+                    )
                     paths.append(clip.save(folder / f"{name}.wav"))
     return paths
 

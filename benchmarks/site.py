@@ -128,9 +128,9 @@ def prepared(folder: Path, stimuli: int = STIMULI, models: int = MODELS) -> tupl
 
 
 def main() -> None:
-    from heartfelt.site import SiteOptions, write_site
-    from heartfelt.site.options import ViewOptions
-    from heartfelt.site.viewer import write_view
+    from heartfelt.report.site import SiteOptions, write_site
+    from heartfelt.report.site.options import ViewOptions
+    from heartfelt.report.site.viewer import write_view
 
     with tempfile.TemporaryDirectory() as space:
         snapshot, benches = prepared(Path(space))

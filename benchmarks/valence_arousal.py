@@ -15,10 +15,10 @@ import numpy as np
 import polars as pl
 
 import heartfelt
-from heartfelt.report.training import write_evaluation
+from heartfelt.report.pages.training import write_evaluation
 from heartfelt.snapshot import Snapshot
 from heartfelt.training import Trained, TrainOptions, train
-from heartfelt.training.card import answers_table, evaluation_table
+from heartfelt.training.heads.card import answers_table, evaluation_table
 
 DATA = Path(os.environ.get("HEARTFELT_DATA", "../shared/data"))
 OUT = os.environ.get("HEARTFELT_BENCH_OUT")

@@ -18,9 +18,9 @@ import polars as pl
 
 import heartfelt
 from benchmarks.valence_arousal import AVT, DATA
-from heartfelt.benchmark import BenchOptions, bench
 from heartfelt.predictors import RunOptions, cases, predictor_from, run
 from heartfelt.scoring import ScoreOptions
+from heartfelt.scoring.bench import BenchOptions, bench
 from heartfelt.snapshot import Snapshot
 
 OUT = os.environ.get("HEARTFELT_BENCH_OUT")

@@ -128,11 +128,11 @@ def _guarded() -> Iterator[Core]:
 
 
 MAKE: tuple[Core, ...] = (
-    Core("generation/provenance.py", ("tests/generation/test_provenance.py",)),
-    Core("make/cropping.py", ("tests/make/test_cropping.py",)),
-    Core("make/intents.py", ("tests/make/test_intents.py",)),
+    Core("stimuli/generation/provenance.py", ("tests/stimuli/generation/test_provenance.py",)),
+    Core("stimuli/preparation/cropping.py", ("tests/stimuli/preparation/test_cropping.py",)),
+    Core("stimuli/prompts/intents.py", ("tests/stimuli/preparation/test_intents.py",)),
     Core("media/recordings.py", ("tests/media/test_recordings.py",)),
-    Core("publishing/anonymity/media_licences.py", ("tests/generation/test_provenance.py",)),
+    Core("publishing/anonymity/media_licences.py", ("tests/stimuli/generation/test_provenance.py",)),
     Core("publishing/papers/provenance.py", ("tests/publishing/papers/test_origins.py",)),
 )
 """Making stimuli: where they come from, where they are cut, which are the same."""
@@ -198,9 +198,14 @@ CORE: tuple[Core, ...] = (
     ),
     Core("snapshot/survey.py", ("tests/snapshot/test_guards.py", "tests/snapshot/test_sensitivity.py")),
     Core("tables.py", ("tests/snapshot/test_guards.py", "tests/test_base.py")),
-    Core("predictors/running.py", ("tests/predictors/test_limits.py", "tests/predictors/test_running.py")),
-    Core("drafts/*.py", ("tests/drafts/test_limits.py", "tests/drafts/test_drafting.py")),
-    Core("predictors/tagger.py", ("tests/drafts/test_plugged_in.py",)),
+    Core(
+        "predictors/execution/running.py",
+        ("tests/predictors/test_limits.py", "tests/predictors/test_running.py"),
+    ),
+    Core(
+        "drafts/*.py", ("tests/predictors/drafts/test_limits.py", "tests/predictors/drafts/test_drafting.py")
+    ),
+    Core("predictors/measures/tagger.py", ("tests/predictors/drafts/test_plugged_in.py",)),
     Core("media/colour_names.py", ("tests/media/test_colour_names.py",)),
     Core("web/security/*.py", ("tests/web/security",)),
     *(
@@ -252,31 +257,31 @@ CORE: tuple[Core, ...] = (
     Core(
         "publishing/digests.py", ("tests/publishing/test_digest_list.py", "tests/publishing/test_digests.py")
     ),
-    Core("challenge/final.py", ("tests/challenge/test_final.py",)),
-    Core("challenge/guard.py", ("tests/challenge/test_guard.py",)),
-    Core("challenge/ladder.py", ("tests/challenge/test_ladder.py",)),
-    Core("challenge/ledger.py", ("tests/challenge/test_ledger.py",)),
-    Core("challenge/ledger_file.py", ("tests/challenge/test_ledger.py",)),
-    Core("challenge/parts.py", ("tests/challenge/test_parts.py",)),
-    Core("challenge/reading.py", ("tests/challenge/test_reading.py",)),
+    Core("web/challenge/final.py", ("tests/web/challenge/test_final.py",)),
+    Core("web/challenge/guard.py", ("tests/web/challenge/test_guard.py",)),
+    Core("publishing/submissions/ladder.py", ("tests/web/challenge/test_ladder.py",)),
+    Core("publishing/submissions/ledger.py", ("tests/web/challenge/test_ledger.py",)),
+    Core("publishing/submissions/ledger_file.py", ("tests/web/challenge/test_ledger.py",)),
+    Core("web/challenge/parts.py", ("tests/web/challenge/test_parts.py",)),
+    Core("web/challenge/reading.py", ("tests/web/challenge/test_reading.py",)),
 )
 EQUIVALENT: dict[str, str] = {
     **dict.fromkeys(
         (
-            f"challenge/final.py: ScoreOptions(ceilings=False, slices=()) -> ScoreOptions({other})"
+            f"web/challenge/final.py: ScoreOptions(ceilings=False, slices=()) -> ScoreOptions({other})"
             for other in ("ceilings=False", "slices=()")
         ),
         "the ranking reads headlines, which have neither ceilings nor slices",
     ),
-    "challenge/ladder.py: shown >= certainty -> shown > certainty": "sixty halvings end at the same digits",
-    "challenge/parts.py: costs[0] < costs[1] -> costs[0] <= costs[1]": "equal costs are decided by the coin before",
-    "challenge/parts.py: own.group_by('prompt', maintain_order=True) -> own.group_by('prompt')": (
+    "publishing/submissions/ladder.py: shown >= certainty -> shown > certainty": "sixty halvings end at the same digits",
+    "web/challenge/parts.py: costs[0] < costs[1] -> costs[0] <= costs[1]": "equal costs are decided by the coin before",
+    "web/challenge/parts.py: own.group_by('prompt', maintain_order=True) -> own.group_by('prompt')": (
         "groups are put in the order of the names"
     ),
-    "drafts/drafting.py: row.get('call') or '' -> row.get('call')": "neither is the id of a call",
-    "drafts/cases.py: items.join(filled, on=['stimulus', 'question'], how='anti', maintain_order='left')"
+    "predictors/drafts/drafting.py: row.get('call') or '' -> row.get('call')": "neither is the id of a call",
+    "predictors/drafts/cases.py: items.join(filled, on=['stimulus', 'question'], how='anti', maintain_order='left')"
     " -> items.join(filled, on=['stimulus', 'question'], how='anti')": "cases are put in the order of the stimuli",
-    "drafts/drafting.py: runs and all((each.problem is not None for each in runs))"
+    "predictors/drafts/drafting.py: runs and all((each.problem is not None for each in runs))"
     " -> all((each.problem is not None for each in runs))": "without a drafter nothing is run: that is an error before",
     "stats/comparison/ceilings.py: beyond(most) > 0 and most < 1000000000000.0"
     " -> beyond(most) > 0 or most < 1000000000000.0": "where a search ends at most; the root between is the same",

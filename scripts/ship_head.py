@@ -13,10 +13,10 @@ from pathlib import Path
 import heartfelt
 from heartfelt.predictors.trained.folder import MODEL, NOT_STATED, DataSource
 from heartfelt.predictors.trained.model import load_trained
-from heartfelt.predictors.valence_arousal import SHIPPED
+from heartfelt.predictors.trained.valence_arousal import SHIPPED
 from heartfelt.study.recipes import RECIPES, recipe_study
 from heartfelt.training import train
-from heartfelt.training.card import card
+from heartfelt.training.heads.card import card
 
 LICENCE = "Apache-2.0"
 

@@ -143,7 +143,7 @@ def _names_of(module: str) -> tuple[tuple[str, str], ...]:
 
 def _formatted(text: str) -> str:
     """As the repository's formatter writes it."""
-    for command in (["check", "--select", "I", "--fix", "--quiet"], ["format", "--quiet"]):
+    for command in (["check", "--select", "I,F401", "--fix", "--quiet"], ["format", "--quiet"]):
         ruff = [str(Path(sys.executable).with_name("ruff")), *command, "--stdin-filename", "stub.pyi", "-"]
         text = subprocess.run(ruff, input=text, capture_output=True, text=True, check=True).stdout
     return text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import re
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from pathlib import Path
 import pytest
 
 import heartfelt
+from heartfelt.moved import MOVED, RENAMED
 
 ROOT = Path(heartfelt.__file__).parent
 TOP = Path(__file__).parents[1]
@@ -31,6 +33,7 @@ BASE = {
     "representation",
     "arguments",
     "options",
+    "moved",
 }
 ORDER = (
     "base",
@@ -39,29 +42,20 @@ ORDER = (
     "study",
     "snapshot",
     "formats",
-    "make",
     "simulate",
     "collect",
     "screening",
     "labels",
     "analysis",
     "planning",
-    "models",
     "predictors",
-    "drafts",
-    "generation",
+    "stimuli",
     "scoring",
     "training",
-    "finetuning",
-    "benchmark",
-    "conveyance",
-    "experiments",
     "datasets",
     "report",
-    "site",
     "publishing",
     "web",
-    "challenge",
     "api",
     "cli",
 )
@@ -96,7 +90,7 @@ OPEN = {
     "collect/simulation.py",
     "formats/json_files.py",
     "formats/format.py",
-    "models/store.py",
+    "predictors/weights/store.py",
     "predictors/trained/domain.py",
     "predictors/trained/model.py",
     "screening/panel.py",
@@ -331,7 +325,7 @@ def test_heavy_libraries_are_imported_late() -> None:
         heavy = HEAVY - ({"fastapi"} if path.startswith("web/") else set())
         heavy -= {"matplotlib"} if path.startswith("report/drawing/") else set()
         # Networks are classes of PyTorch; a recipe or generator imports them when it builds or loads one.
-        is_network = path.startswith(("finetuning/", "generation/")) and "networks" in path
+        is_network = path.startswith(("training/finetuning/", "stimuli/generators/")) and "networks" in path
         heavy -= {"torch"} if is_network else set()
         for node in tree.body:
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
@@ -425,3 +419,21 @@ def test_a_reason_is_more_than_the_name_of_the_check(comment: str, lacking: bool
 )
 def test_a_skipped_test_has_a_reason(mark: str, lacking: bool) -> None:
     assert bool(list(skips_without_reason(ast.parse(f"@{mark}\ndef test_x(): ...")))) == lacking
+
+
+def test_packages_can_be_imported_under_their_former_names() -> None:
+    for former, present in MOVED.items():
+        with pytest.warns(DeprecationWarning, match=re.escape(f"{former} is now {present}")):
+            module = importlib.import_module(former)
+        new = importlib.import_module(present)
+        for name in getattr(new, "__all__", ()):
+            assert getattr(module, name) is getattr(new, name), f"{former}.{name}"
+        sys.modules.pop(former)
+
+
+def test_classes_can_be_imported_under_their_former_names() -> None:
+    for package_name, renamed in RENAMED.items():
+        module = importlib.import_module(package_name)
+        for former, present in renamed.items():
+            with pytest.warns(DeprecationWarning, match=f"{former} is now {present}"):
+                assert getattr(module, former) is getattr(module, present), f"{package_name}.{former}"

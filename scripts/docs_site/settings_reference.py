@@ -104,10 +104,10 @@ def _figures() -> str:
 
 def _predictors() -> str:
     from heartfelt.predictors import PREDICTIONS, PREDICTORS
-    from heartfelt.predictors.valence_arousal import shipped
+    from heartfelt.predictors.trained.valence_arousal import shipped
     from heartfelt.serialization import from_json
     from heartfelt.training import Score
-    from heartfelt.training.card import evaluation_table
+    from heartfelt.training.heads.card import evaluation_table
 
     parts = [
         "# Options of predictors\n",
@@ -132,7 +132,7 @@ def _predictors() -> str:
 
 
 def _models() -> str:
-    from heartfelt.models import MODELS
+    from heartfelt.predictors.weights import MODELS
 
     parts = [
         "# Pretrained models\n",
@@ -191,7 +191,7 @@ def contracts() -> list[Any]:
 
     places = (
         "tables", "labels.labels", "labels.buckets", "labels.strengths", "labels.courses", "labels.benchmark",
-        "screening.rule", "predictors.calls", "predictors.media_files",
+        "screening.rule", "predictors.execution.calls", "predictors.files.media_files",
     )  # fmt: skip
     found = {
         (each.name, each.about): each
@@ -236,7 +236,7 @@ def _rows_of(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
 
 
 def _training() -> str:
-    from heartfelt.finetuning import FINE_TUNE_RECIPES
+    from heartfelt.training.finetuning import FINE_TUNE_RECIPES
 
     parts = [
         "# Settings of fine-tuning recipes\n",
@@ -247,7 +247,7 @@ def _training() -> str:
         parts.append(
             f"## {name}\n\n{recipe.about[0].upper()}{recipe.about[1:]}.\n\n{_table(recipe.settings)}"
         )
-    from heartfelt.finetuning.images.architectures import ARCHITECTURES
+    from heartfelt.training.finetuning.images.architectures import ARCHITECTURES
 
     parts.append("## Architectures of image-emotion and attributes\n")
     parts.append(
@@ -268,7 +268,7 @@ def _training() -> str:
 
 
 def _generators() -> str:
-    from heartfelt.generation import GENERATORS, GeneratorSettings
+    from heartfelt.stimuli import GENERATORS, GeneratorSettings
 
     shared = set(GeneratorSettings.model_fields)
     parts = [
@@ -290,9 +290,9 @@ def _generators() -> str:
 
 
 def _conveyance() -> str:
-    from heartfelt.make.generators.image import IMAGE_SYSTEMS
-    from heartfelt.make.generators.music import MUSIC_SYSTEMS
-    from heartfelt.make.generators.speech import VOICE_SYSTEMS
+    from heartfelt.stimuli.synthesis.image import IMAGE_SYSTEMS
+    from heartfelt.stimuli.synthesis.music import MUSIC_SYSTEMS
+    from heartfelt.stimuli.synthesis.speech import VOICE_SYSTEMS
 
     profiles = {
         name: system.conveyance

@@ -7,5 +7,8 @@ that has none yet; ``stats`` works on plain arrays.
 
 from lazy_loader import attach_stub
 
+from heartfelt.moved import find_former_names
+
 __version__ = "0.8.5"
 __getattr__, __dir__, __all__ = attach_stub(__name__, __file__)
+find_former_names()

@@ -97,7 +97,7 @@ def conveyance_study(systems: Iterable[str] = simulate.SYSTEMS) -> Study:
     )
 
 
-def simulated(sim: simulate.Simulated, table: pl.DataFrame) -> Snapshot:
+def simulated(sim: simulate.SimulatedRatings, table: pl.DataFrame) -> Snapshot:
     retained = table.select("stimulus", "system", "intent")
     return Snapshot.build(conveyance_study(), stimuli=retained, ratings=sim.ratings)
 

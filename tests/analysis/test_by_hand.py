@@ -14,7 +14,7 @@ from heartfelt.analysis import rater_groups, sensitivity
 from heartfelt.analysis.counts import checks
 from heartfelt.analysis.effects import loudness_of, model_pairs, pairwise, variance_tables
 from heartfelt.analysis.failures import Failures
-from heartfelt.analysis.material import Material, prepare
+from heartfelt.analysis.material import AnalysisData, prepare
 from heartfelt.analysis.means import Scores, slopes, stimulus_scores
 from heartfelt.analysis.quadrants import quadrants
 from heartfelt.analysis.reliability import reliability
@@ -30,16 +30,16 @@ TABLE = stimuli(24, 2)
 
 
 @pytest.fixture(scope="module")
-def material() -> Material:
+def material() -> AnalysisData:
     return prepare(snapshot("conveyance", TABLE, answers("conveyance", TABLE)))
 
 
 @pytest.fixture(scope="module")
-def scores(material: Material) -> Scores:
+def scores(material: AnalysisData) -> Scores:
     return {question.id: stimulus_scores(question) for question in material.questions}
 
 
-def test_quadrants_are_those_of_both_means(material: Material, scores: Scores) -> None:
+def test_quadrants_are_those_of_both_means(material: AnalysisData, scores: Scores) -> None:
     result = quadrants(material, scores, 0)
     assert result is not None
     x, y = (question.items.sort("stimulus") for question in material.questions)
@@ -56,7 +56,7 @@ def test_quadrants_are_those_of_both_means(material: Material, scores: Scores) -
     assert len(result.by_quadrant) == 4 * 2
 
 
-def test_lines_meet_what_was_intended_at_the_neutral_point(material: Material, scores: Scores) -> None:
+def test_lines_meet_what_was_intended_at_the_neutral_point(material: AnalysisData, scores: Scores) -> None:
     rows = slopes(scores)
     assert [(row.question, row.system) for row in rows] == [
         (question, system) for question in ("valence", "arousal") for system in ("all", "M0", "M1")
@@ -70,7 +70,7 @@ def test_lines_meet_what_was_intended_at_the_neutral_point(material: Material, s
     assert slopes({question.id: stimulus_scores(question) for question in opinion.questions}) == ()
 
 
-def test_means_without_a_spread_have_unknown_noise(material: Material) -> None:
+def test_means_without_a_spread_have_unknown_noise(material: AnalysisData) -> None:
     from dataclasses import replace
 
     question = material.questions[0]
@@ -82,7 +82,7 @@ def test_means_without_a_spread_have_unknown_noise(material: Material) -> None:
     assert noise.tolist() == pytest.approx((within / question.items["n"]).to_list())
 
 
-def test_pairs_belong_to_the_effect_with_the_same_model(material: Material, scores: Scores) -> None:
+def test_pairs_belong_to_the_effect_with_the_same_model(material: AnalysisData, scores: Scores) -> None:
     effect = next(row for row in variance_tables(material, {}) if row.effect == "system")
     pairs = pairwise(scores, {}, Failures())
     own = model_pairs(pairs, effect)
@@ -214,7 +214,7 @@ def test_each_half_has_its_own_rows_and_everything_known_of_raters() -> None:
     assert sensitivity._halves(snapshot("opinion", table, answers("opinion", table[:7])), 0) is None
 
 
-def test_no_media_have_no_loudness(material: Material) -> None:
+def test_no_media_have_no_loudness(material: AnalysisData) -> None:
     assert material.snapshot.source.media_root is None
     with_path = TABLE.with_columns(path=pl.lit("a.wav"))
     assert loudness_of(snapshot("conveyance", with_path, answers("conveyance", with_path))) == {}

@@ -8,7 +8,7 @@ import pytest
 
 from heartfelt import stats
 from heartfelt.analysis.analyze import analyze
-from heartfelt.analysis.comparison_results import Comparison
+from heartfelt.analysis.comparison_results import SetComparison
 from heartfelt.analysis.comparisons import comparison_results, majorities
 from heartfelt.analysis.options import AnalyzeOptions
 from heartfelt.analysis.summary import Analysis, Summary
@@ -19,7 +19,7 @@ from tests.compared import SYSTEMS, abx, arena, mushra, referenced, sets_of_four
 from tests.screening.compared_panels import panel_of_pairs
 
 
-def only(snapshot: Snapshot) -> Comparison:
+def only(snapshot: Snapshot) -> SetComparison:
     (made,) = comparison_results(snapshot)
     return made
 

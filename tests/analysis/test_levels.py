@@ -13,14 +13,14 @@ from heartfelt.analysis.failures import Failures
 from heartfelt.analysis.material import prepare
 from heartfelt.analysis.means import JACKKNIFE, stimulus_scores
 from heartfelt.analysis.reliability import reliability
-from heartfelt.analysis.results import Ceilings, Effect, Outcome, Pair, Reliability
-from heartfelt.analysis.sensitivity import Side, sensitivity, sensitivity_pairs
+from heartfelt.analysis.results import AnovaEffect, Ceilings, Outcome, Pair, Reliability
+from heartfelt.analysis.sensitivity import PolicySide, sensitivity, sensitivity_pairs
 from heartfelt.analysis.summary import SideCounts
 from heartfelt.analysis.verdict import _ceiling, _needed, fitness
 from heartfelt.stats.estimate import Estimate
 from tests.analysis.made import answers, snapshot, stimuli
 
-EMPTY = Side(SideCounts(0, 0, 0, 0), {}, (), (), (), (), None)
+EMPTY = PolicySide(SideCounts(0, 0, 0, 0), {}, (), (), (), (), None)
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,7 @@ def test_two_to_sixty_systems_are_compared_in_pairs(systems: int, compared: int)
 def test_factors_have_at_most_two_hundred_levels(systems: int, fitted: int) -> None:
     question = prepare(snapshot("opinion", stimuli(4, 2), answers("opinion", stimuli(4, 2)))).questions[0]
     names = pl.DataFrame({"system": [f"m{k}" for k in range(systems)], "mean": 1.0})
-    frame = effects.Model("value", ("system",)).frame(replace(question, items=names), {})
+    frame = effects.EffectsModel("value", ("system",)).frame(replace(question, items=names), {})
     assert frame.height == fitted
 
 
@@ -158,7 +158,7 @@ def test_figures_of_effects_name_what_was_measured() -> None:
     gone = Estimate.missing("not needed here")
     outcomes: tuple[Outcome, ...] = ("value", "signed", "absolute")
     rows = tuple(
-        Effect("quality", outcome, "system + intent", 2, "system", gone, f=3.0, eta_squared=0.1)
+        AnovaEffect("quality", outcome, "system + intent", 2, "system", gone, f=3.0, eta_squared=0.1)
         for outcome in outcomes
     )
     effects_only = replace(EMPTY, anova=rows)

@@ -16,7 +16,7 @@ from heartfelt.analysis import AnalyzeOptions, analyze
 from heartfelt.analysis import quadrants as chance_module
 from heartfelt.analysis.agreement import share_of
 from heartfelt.analysis.counts import CONFIDENCE, checks
-from heartfelt.analysis.live import LiveSystemMean, VarianceParts, ratings_needed
+from heartfelt.analysis.live import LiveSystemMean, MeanVarianceParts, ratings_needed
 from heartfelt.analysis.material import prepare
 from heartfelt.analysis.means import stimulus_scores
 from heartfelt.analysis.quadrants import chance_of_hits
@@ -477,7 +477,7 @@ class TestRatingsStillNeeded:
         stimuli=20,
         ratings=100,
         bounds=None,
-        parts=VarianceParts(fixed=0.05, shrinking=0.2, t=2.0),
+        parts=MeanVarianceParts(fixed=0.05, shrinking=0.2, t=2.0),
     )
 
     def test_by_hand(self) -> None:

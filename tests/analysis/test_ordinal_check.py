@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from heartfelt.analysis import ordinal_check as module
-from heartfelt.analysis.material import Material, prepare
+from heartfelt.analysis.material import AnalysisData, prepare
 from heartfelt.analysis.ordinal_check import ordinal_checks, sentence
 from heartfelt.analysis.ordinal_results import OrdinalCheck
 from heartfelt.serialization import from_json, to_json
@@ -17,7 +17,7 @@ from tests.analysis.made import answers, snapshot
 from tests.analysis.test_rating_models import TABLE, fit, panel, rated
 
 
-def checked(material: Material) -> tuple[OrdinalCheck, ...]:
+def checked(material: AnalysisData) -> tuple[OrdinalCheck, ...]:
     found = fit(material)
     return ordinal_checks(material, found.effects, found.pairs)
 
@@ -55,7 +55,7 @@ def test_only_the_order_of_the_points_counts() -> None:
     assert plain.p_interval != pytest.approx(stretched.p_interval, rel=0.05)
 
 
-def replace_values(material: Material, rows: list[tuple[str | None, str, str, float]]) -> Material:
+def replace_values(material: AnalysisData, rows: list[tuple[str | None, str, str, float]]) -> AnalysisData:
     """The same material with other numbers, beyond its scale."""
     value = {(rater, name, question): number for rater, name, question, number in rows}
     questions = []

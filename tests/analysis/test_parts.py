@@ -11,8 +11,8 @@ import pytest
 
 from heartfelt.analysis import AnalyzeOptions, analyze
 from heartfelt.analysis.highlights import f_test
-from heartfelt.analysis.material import Plane, find_plane, kind_of, prepare
-from heartfelt.analysis.results import Effect
+from heartfelt.analysis.material import QuestionPlane, find_plane, kind_of, prepare
+from heartfelt.analysis.results import AnovaEffect
 from heartfelt.errors import InputError
 from heartfelt.screening.panel import screen
 from heartfelt.snapshot import Snapshot
@@ -83,12 +83,12 @@ def test_a_single_axis_is_no_plane() -> None:
 
 def test_quadrants_keep_the_studys_names() -> None:
     result = find_plane(recipe_study("aimoclips"))
-    assert isinstance(result, Plane)
+    assert isinstance(result, QuestionPlane)
     assert result.names == ("hv_ha", "lv_ha", "lv_la", "hv_la")
     assert result.midpoints == (5.0, 5.0)
     assert result.of_intent["tranquil"] == "hv_la"
     plain = find_plane(study("conveyance"))
-    assert isinstance(plain, Plane)
+    assert isinstance(plain, QuestionPlane)
     assert plain.of_intent["sad"] == "low valence, low arousal"
 
 
@@ -102,7 +102,7 @@ def test_a_reference_on_the_midline_lies_in_no_quadrant() -> None:
     base = study("conveyance")
     more = [*base.intents, Intent(id="plain", reference={"valence": 5.0, "arousal": 8.0})]
     result = find_plane(base.changed(intents=more))
-    assert isinstance(result, Plane)
+    assert isinstance(result, QuestionPlane)
     assert "plain" not in result.of_intent
 
 
@@ -346,7 +346,7 @@ def test_phrases(text: str, expected: str) -> None:
 
 def test_an_f_test_reads_as_papers_print_it() -> None:
     gone = Estimate.missing("x")
-    row = Effect(
+    row = AnovaEffect(
         "q", "signed", "system", 2, "system", gone, (5, 974), f=150.5254, p=1e-90, eta_squared=0.1233
     )
     assert f_test(row) == "F(5, 974) = 150.53, p < .001, eta squared = .123"

@@ -9,7 +9,7 @@ import heartfelt
 from heartfelt.analysis import rating_models as module
 from heartfelt.analysis.effects import pairwise
 from heartfelt.analysis.failures import Failures
-from heartfelt.analysis.material import Material, prepare
+from heartfelt.analysis.material import AnalysisData, prepare
 from heartfelt.analysis.means import JACKKNIFE, stimulus_scores
 from heartfelt.analysis.rating_models import ONE_STIMULUS, ONE_SYSTEM, RatingModels, rating_models
 from heartfelt.errors import InputError
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.slow
 TABLE = stimuli(24, 2)
 
 
-def fit(material: Material, smallest_effect: float | None = None) -> RatingModels:
+def fit(material: AnalysisData, smallest_effect: float | None = None) -> RatingModels:
     scores = {question.id: stimulus_scores(question) for question in material.questions}
     return rating_models(material, scores, smallest_effect)
 
@@ -40,7 +40,7 @@ def panel(raters: int, *, taste: float, gap: float = 0.0, seed: int = 0) -> list
     return rows
 
 
-def rated(rows: list[Row]) -> Material:
+def rated(rows: list[Row]) -> AnalysisData:
     return prepare(snapshot("opinion", TABLE, rows))
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from heartfelt import simulate
 from heartfelt.analysis import Analysis, AnalyzeOptions, analyze
-from heartfelt.make.conveyance import Conveyance
+from heartfelt.simulate.conveyed_emotion import ConveyanceProfile
 from tests.analysis.made import simulated, summary_of
 
 pytestmark = pytest.mark.slow  # what they look at takes seconds to make
@@ -16,11 +16,11 @@ GAINS = {"Sinewood": (0.4, 0.5), "Pluckbox": (0.9, 0.0), "Brassline": (0.6, -0.6
 
 
 @pytest.fixture(scope="module")
-def planted() -> tuple[simulate.Simulated, Analysis]:
+def planted() -> tuple[simulate.SimulatedRatings, Analysis]:
     table = simulate.stimuli(per_cell=8)
     both = ("valence", "arousal")
     profiles = {
-        name: Conveyance(dict.fromkeys(both, gain), dict.fromkeys(both, shift), 0.4)
+        name: ConveyanceProfile(dict.fromkeys(both, gain), dict.fromkeys(both, shift), 0.4)
         for name, (gain, shift) in GAINS.items()
     }
     options = simulate.TruthOptions(systems=profiles, cell_sd=0.0)
@@ -31,7 +31,7 @@ def planted() -> tuple[simulate.Simulated, Analysis]:
     return sim, analyze(simulated(sim, table), AnalyzeOptions(policy="default", resamples=200))
 
 
-def test_careless_raters_are_left_out(planted: tuple[simulate.Simulated, Analysis]) -> None:
+def test_careless_raters_are_left_out(planted: tuple[simulate.SimulatedRatings, Analysis]) -> None:
     sim, result = planted
     careless = set(sim.raters.filter(pl.col("kind") != "honest")["rater"])
     dropped = set(summary_of(result)["screening"]["dropped_by_default"])
@@ -41,7 +41,9 @@ def test_careless_raters_are_left_out(planted: tuple[simulate.Simulated, Analysi
 
 
 @pytest.mark.parametrize("question", ["valence", "arousal"])
-def test_planted_slopes_are_recovered(planted: tuple[simulate.Simulated, Analysis], question: str) -> None:
+def test_planted_slopes_are_recovered(
+    planted: tuple[simulate.SimulatedRatings, Analysis], question: str
+) -> None:
     sim, result = planted
     truth = sim.truth.filter(pl.col("question") == question)
     for row in summary_of(result)["slopes"]:
@@ -54,7 +56,7 @@ def test_planted_slopes_are_recovered(planted: tuple[simulate.Simulated, Analysi
         assert row["slope"]["low"] - 0.03 <= slope <= row["slope"]["high"] + 0.03
 
 
-def test_planted_shifts_are_recovered(planted: tuple[simulate.Simulated, Analysis]) -> None:
+def test_planted_shifts_are_recovered(planted: tuple[simulate.SimulatedRatings, Analysis]) -> None:
     sim, result = planted
     true = sim.truth.group_by("system", "question").agg(
         (pl.col("true") - pl.col("intended")).mean().alias("shift")
@@ -68,7 +70,9 @@ def test_planted_shifts_are_recovered(planted: tuple[simulate.Simulated, Analysi
     assert inside >= 6
 
 
-def test_the_most_faithful_system_ranks_first_and_apart(planted: tuple[simulate.Simulated, Analysis]) -> None:
+def test_the_most_faithful_system_ranks_first_and_apart(
+    planted: tuple[simulate.SimulatedRatings, Analysis],
+) -> None:
     _, result = planted
     for question in ("valence", "arousal"):
         rows = sorted(
@@ -80,7 +84,9 @@ def test_the_most_faithful_system_ranks_first_and_apart(planted: tuple[simulate.
         assert rows[0]["tied_with"] == []
 
 
-def test_effects_are_found_on_labels_and_on_ratings(planted: tuple[simulate.Simulated, Analysis]) -> None:
+def test_effects_are_found_on_labels_and_on_ratings(
+    planted: tuple[simulate.SimulatedRatings, Analysis],
+) -> None:
     _, result = planted
     for row in summary_of(result)["anova"] + summary_of(result)["mixed"]:
         if row["effect"] == "system" and row["deviation"] == "signed":
@@ -90,7 +96,7 @@ def test_effects_are_found_on_labels_and_on_ratings(planted: tuple[simulate.Simu
 
 def test_no_difference_is_not_called_one() -> None:
     table = simulate.stimuli(per_cell=6)
-    same = Conveyance({"valence": 0.7, "arousal": 0.7}, {}, 0.5)
+    same = ConveyanceProfile({"valence": 0.7, "arousal": 0.7}, {}, 0.5)
     options = simulate.TruthOptions(systems=dict.fromkeys(simulate.SYSTEMS, same), cell_sd=0.0)
     sim = simulate.study_ratings(table, 40, truth_options=options, seed=11)
     result = summary_of(analyze(simulated(sim, table), AnalyzeOptions(resamples=100)))

@@ -8,7 +8,7 @@ import pytest
 
 from heartfelt.analysis import AnalyzeOptions, Summary, analyze
 from heartfelt.analysis.highlights import covered, covers_pools, f_test, highest, information, main_effects
-from heartfelt.analysis.results import Agreement, Chance, CountTest, CountTests, Reliability
+from heartfelt.analysis.results import Agreement, ChanceLevelTest, CountTest, CountTests, Reliability
 from heartfelt.analysis.summary import Crossfit, HalfAlpha, HeldOutAlpha, SensitivityFigure
 from heartfelt.analysis.verdict import bottom_line, reliability_sentences
 from heartfelt.analysis.verdict_raters import sentences as rater_sentences
@@ -147,7 +147,9 @@ def test_effects_with_covariates_or_interactions_do_not_lead(summary: Summary) -
 def test_hits_are_compared_with_chance(summary: Summary, p: float, words: str) -> None:
     assert summary.quadrants is not None
     quadrants = replace(
-        summary.quadrants, hit_rate=Estimate(0.52, 0.49, 0.55), hit_rate_by_chance=Chance(0.25, p, "m")
+        summary.quadrants,
+        hit_rate=Estimate(0.52, 0.49, 0.55),
+        hit_rate_by_chance=ChanceLevelTest(0.25, p, "m"),
     )
     text = " ".join(system_sentences(replace(summary, quadrants=quadrants)))
     assert "52% [49, 55] of the stimuli land in the intended quadrant; chance 25%" in text

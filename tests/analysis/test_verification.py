@@ -11,7 +11,7 @@ import pytest
 from heartfelt.analysis import AnalyzeOptions, analyze
 from heartfelt.analysis.live import machine_fields
 from heartfelt.analysis.verification import verification
-from heartfelt.analysis.verification_results import DraftedField, Verification
+from heartfelt.analysis.verification_results import DraftedField, DraftVerification
 from heartfelt.serialization import from_json, to_json
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.verified import verified_rows
@@ -64,7 +64,7 @@ def row(
     return {"source": source, "verified_by": "p", **given, **more}
 
 
-def field_of(made: Verification | None, name: str) -> DraftedField:
+def field_of(made: DraftVerification | None, name: str) -> DraftedField:
     assert made is not None
     return next(field for field in made.fields if field.field == name)
 
@@ -148,7 +148,7 @@ def test_planted_effects_are_measured() -> None:
     assert first.anchoring.p is not None
     assert first.anchoring.p_holm is not None
     assert first.anchoring.p_holm >= first.anchoring.p
-    assert from_json(Verification, to_json(made)) == made
+    assert from_json(DraftVerification, to_json(made)) == made
     without = verification(snapshot, ["r000", "r001"])
     assert without is not None
     assert without.left_out == 2 * 60 * 3

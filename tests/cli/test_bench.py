@@ -278,7 +278,7 @@ def test_the_published_split_is_used(tmp_path: Path, capsys: pytest.CaptureFixtu
 def test_rays_resources_reach_the_engine(
     source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from heartfelt.predictors.engines import ENGINES, Local
+    from heartfelt.predictors.execution.engines import ENGINES, Local
 
     given: dict[str, str] = {}
 
@@ -319,7 +319,7 @@ def test_a_model_may_be_given_a_name(
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """No waits between attempts."""
-    monkeypatch.setattr("heartfelt.predictors.asking.Retry.wait", lambda *_, **__: 0.0)
+    monkeypatch.setattr("heartfelt.predictors.execution.work.Retry.wait", lambda *_, **__: 0.0)
 
 
 @pytest.mark.slow

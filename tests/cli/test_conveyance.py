@@ -14,10 +14,10 @@ from typer.testing import CliRunner
 from heartfelt.api.sources import read_source
 from heartfelt.cli.app import app
 from heartfelt.collect import Collection
-from heartfelt.conveyance import clips_of
 from heartfelt.errors import InputError
-from heartfelt.models import load_model
-from heartfelt.models.store import PullError
+from heartfelt.predictors.weights import load_model
+from heartfelt.predictors.weights.store import PullError
+from heartfelt.scoring.conveyance import clips_of
 from heartfelt.streams import stream
 from tests.collect.people import Person, write_study
 

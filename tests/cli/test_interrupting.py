@@ -28,7 +28,7 @@ def interrupted(*_: object, **__: object) -> None:
     [
         ("heartfelt.study.json_schema", ["schema"]),
         ("heartfelt.web.study_check.open_study", ["check", "."]),
-        ("heartfelt.models.store.cache_folder", ["models", "list"]),
+        ("heartfelt.predictors.weights.store.cache_folder", ["models", "list"]),
     ],
     ids=["schema", "check", "models list"],
 )

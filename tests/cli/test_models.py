@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from heartfelt.cli.app import app
 from heartfelt.errors import HeartfeltError
-from heartfelt.models import MODELS
+from heartfelt.predictors.weights import MODELS
 
 NAME = "musicnn-msd"
 
@@ -58,7 +58,7 @@ def test_show_says_where_a_model_comes_from(cache: Path, name: str) -> None:
 
 @pytest.mark.slow
 def test_pull_verify_and_a_damaged_file(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from heartfelt.models.store import PullError
+    from heartfelt.predictors.weights.store import PullError
 
     try:
         text = run("pull", NAME)

@@ -19,10 +19,10 @@ OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*[a-z]")
 OTHER_PROGRAMS = {
     "extras.py": {"--force"},
     "study/branding.py": {"--accent", "--accent-ink", "--card", "--paper", "--ring", "--tint"},
-    "challenge/pages.py": {"--data-binary"},
-    "site/pages.py": {"--data-binary"},
-    "models/hub.py": {"--local-dir"},
-    "models/store.py": {
+    "web/challenge/pages.py": {"--data-binary"},
+    "report/site/pages.py": {"--data-binary"},
+    "predictors/weights/hub.py": {"--local-dir"},
+    "predictors/weights/store.py": {
         "--dest", "--disable-pip-version-check", "--no-deps", "--no-input", "--only-binary", "--quiet", "--retries",
     },
 }  # fmt: skip

@@ -11,8 +11,8 @@ import soundfile
 from typer.testing import CliRunner
 
 from heartfelt.cli.app import app
-from heartfelt.models import load_model
-from heartfelt.models.store import PullError
+from heartfelt.predictors.weights import load_model
+from heartfelt.predictors.weights.store import PullError
 
 pytestmark = pytest.mark.slow  # what they look at takes seconds to make
 

@@ -10,7 +10,7 @@ import pytest
 
 from heartfelt.cli import main
 from heartfelt.formats.texts import file_texts, snapshot_texts
-from heartfelt.report.words import WordStatistics
+from heartfelt.report.pages.words import WordStatistics
 from heartfelt.serialization import read_json
 from heartfelt.snapshot import Snapshot
 from heartfelt.study import parse_study

@@ -5,17 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 from heartfelt.collect.assign import Event, State
-from heartfelt.collect.assign.model import Layout, Rater
+from heartfelt.collect.assign.model import AssignmentUnits, Rater
 
 
-def layout(units: int = 4, quota: int = 2, **more: Any) -> Layout:
-    return Layout(units + 1, tuple(range(1, units + 1)), quota, lease=10.0, **more)
+def layout(units: int = 4, quota: int = 2, **more: Any) -> AssignmentUnits:
+    return AssignmentUnits(units + 1, tuple(range(1, units + 1)), quota, lease=10.0, **more)
 
 
 class Journal:
     """A state that is told events one by one."""
 
-    def __init__(self, layout: Layout) -> None:
+    def __init__(self, layout: AssignmentUnits) -> None:
         self.state = State(layout)
         self.events: list[Event] = []
         self.now = 0.0

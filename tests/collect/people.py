@@ -16,8 +16,8 @@ from heartfelt.collect.commands import (
     AskConsent,
     AskDemographics,
     AskHeadphones,
-    Consent,
     Demographics,
+    GiveConsent,
     Headphones,
     Next,
     Ready,
@@ -94,7 +94,7 @@ class Person:
         """Do what the step before the trials, or the break, asks for."""
         do, step = self.collection.do, self.step
         if isinstance(step, AskConsent):
-            self.step = do(Consent(self.id, True))
+            self.step = do(GiveConsent(self.id, True))
         elif isinstance(step, AskDemographics):
             answers = {
                 demographic.id: 30

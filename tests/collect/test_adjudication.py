@@ -24,7 +24,7 @@ from heartfelt.collect.adjudicators import (
 )
 from heartfelt.collect.commands import Exclude, Flag, Restore
 from heartfelt.collect.errors import DecidedElsewhere, InvalidAnswer, UnknownAdjudicator
-from heartfelt.collect.reading.adjudication import GivenAnswer, disagree, select
+from heartfelt.collect.reading.adjudication import AnonymousAnswer, disagree, select
 from heartfelt.collect.stored import STORE_FILE
 from heartfelt.errors import InputError, UnknownNameError
 from heartfelt.snapshot import load
@@ -48,9 +48,11 @@ STUDY: dict[str, Any] = {
 }
 
 
-def given(*answers: Any) -> list[GivenAnswer]:
+def given(*answers: Any) -> list[AnonymousAnswer]:
     return [
-        GivenAnswer(n, float(each), None) if isinstance(each, int | float) else GivenAnswer(n, None, each)
+        AnonymousAnswer(n, float(each), None)
+        if isinstance(each, int | float)
+        else AnonymousAnswer(n, None, each)
         for n, each in enumerate(answers)
     ]
 
@@ -103,12 +105,15 @@ def test_every_rule_selects_what_it_says_and_names_itself() -> None:
         {"type": "flagged", "at_least": 2},
     ]
     here = study({"rules": rules}, "tags", quota=2)
-    accepted, rejected = GivenAnswer(1, None, "dog", "accepted"), GivenAnswer(2, None, None, "rejected")
-    planted = GivenAnswer(3, None, "cat", "accepted", planted=True)
-    caught = GivenAnswer(4, None, "dog", "fixed", planted=True)
+    accepted, rejected = (
+        AnonymousAnswer(1, None, "dog", "accepted"),
+        AnonymousAnswer(2, None, None, "rejected"),
+    )
+    planted = AnonymousAnswer(3, None, "cat", "accepted", planted=True)
+    caught = AnonymousAnswer(4, None, "dog", "fixed", planted=True)
     item = ("s", "q_tags")
 
-    def chosen(*answers: GivenAnswer, flags: int = 0, trials: int = 2) -> tuple[str, ...]:
+    def chosen(*answers: AnonymousAnswer, flags: int = 0, trials: int = 2) -> tuple[str, ...]:
         return select(here, {item: answers}, {"s": trials}, {"s": flags}).get(item, ())
 
     assert chosen(accepted, accepted) == ()
@@ -118,7 +123,7 @@ def test_every_rule_selects_what_it_says_and_names_itself() -> None:
     assert chosen(accepted, caught) == ()
     assert chosen(accepted, accepted, flags=1) == ()
     assert chosen(accepted, accepted, flags=2) == ("flagged",)
-    assert chosen(accepted, GivenAnswer(5, None, "cat"), planted, flags=3) == (
+    assert chosen(accepted, AnonymousAnswer(5, None, "cat"), planted, flags=3) == (
         "disagreement",
         "planted",
         "flagged",
@@ -129,7 +134,7 @@ def test_every_rule_selects_what_it_says_and_names_itself() -> None:
 @pytest.mark.slow
 def test_the_random_share_is_the_same_every_time_and_about_as_large_as_said() -> None:
     here = study({"rules": [{"type": "random", "share": 0.2}], "after": 1})
-    items = {(f"s{n}", "q_emotions"): (GivenAnswer(n, 0.0, "joy"),) for n in range(5000)}
+    items = {(f"s{n}", "q_emotions"): (AnonymousAnswer(n, 0.0, "joy"),) for n in range(5000)}
     trials = {f"s{n}": 1 for n in range(5000)}
     first = select(here, items, trials, {})
     assert first == select(here, dict(reversed(items.items())), trials, {})

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from heartfelt.collect import Collection
-from heartfelt.collect.commands import AskConsent, Consent, Next, SessionEnd, ShowTrial, Withdraw
+from heartfelt.collect.commands import AskConsent, GiveConsent, Next, SessionEnd, ShowTrial, Withdraw
 from heartfelt.collect.errors import InvalidAnswer, MissingAnswer, UnknownRater
 from heartfelt.errors import InputError, StudyError
 from heartfelt.publishing.columns import about_column
@@ -53,11 +53,11 @@ def test_required_boxes_must_be_ticked_and_all_are_stored_with_the_document(
         (("adult", "x"), InvalidAnswer, "No box of the consent is called 'x'"),
     ):
         with pytest.raises(error, match=problem):
-            collection.do(Consent(person.id, True, ticked))
+            collection.do(GiveConsent(person.id, True, ticked))
     assert stored(collection) == [], "nothing is stored of a consent that was not given"
-    collection.do(Consent(person.id, True, ("contact", "adult")))
+    collection.do(GiveConsent(person.id, True, ("contact", "adult")))
     other = Person(collection)
-    collection.do(Consent(other.id, True, ("adult",), "ko"))
+    collection.do(GiveConsent(other.id, True, ("adult",), "ko"))
     digests = [
         hashlib.sha256((folder / name).read_bytes()).hexdigest()
         for name in ("consent.html", "consent.ko.pdf")
@@ -68,10 +68,10 @@ def test_required_boxes_must_be_ticked_and_all_are_stored_with_the_document(
     ]
     (folder / "consent.html").write_text("<p>Something else.", encoding="utf-8")
     third = Person(collection)
-    collection.do(Consent(third.id, True, ("adult",)))
+    collection.do(GiveConsent(third.id, True, ("adult",)))
     assert stored(collection)[2][3] != digests[0], "an edited document is another one"
     declined = Person(collection)
-    assert collection.do(Consent(declined.id, False)) == SessionEnd(
+    assert collection.do(GiveConsent(declined.id, False)) == SessionEnd(
         "no-consent", collection.settings.code_no_consent
     )
     raters = collection.raters()

@@ -10,7 +10,7 @@ import pytest
 from heartfelt.collect.assign.model import (
     Rater,
 )
-from heartfelt.collect.assign.pool import Errors, Pool, Tally
+from heartfelt.collect.assign.pool import AnswerSums, Errors, OpenUnits
 from tests.collect.journal import Journal, layout
 
 
@@ -23,7 +23,7 @@ class Loaded(Random):
 
 def test_after_twelve_draws_the_rest_is_looked_through() -> None:
     """One unit in fifty is left for this rater: draws that miss it must not end their session."""
-    pool = Pool(layout(50))
+    pool = OpenUnits(layout(50))
     rater = Rater(1, "r1", seen=set(range(1, 50)))
     assert pool.pick(rater, Loaded(1)) == 50
     rater.seen.add(50)
@@ -41,7 +41,7 @@ def test_twelve_draws_and_no_more() -> None:
         def getrandbits(self, _: int, /) -> int:
             return 0
 
-    pool = Pool(layout(50))
+    pool = OpenUnits(layout(50))
     assert pool.pick(Rater(1, "r1", seen=set(range(1, 50))), Counting(1)) == 50
     assert len(draws) == 12
     draws.clear()
@@ -50,7 +50,7 @@ def test_twelve_draws_and_no_more() -> None:
 
 
 def test_a_unit_with_fewer_ratings_comes_first_even_in_another_cell() -> None:
-    pool = Pool(layout(4, 3, cell={1: 0, 2: 0, 3: 1, 4: 1}))
+    pool = OpenUnits(layout(4, 3, cell={1: 0, 2: 0, 3: 1, 4: 1}))
     for unit in (1, 2, 3):
         pool.count(unit, leases=1)
     assert {pool.pick(Rater(1, "r1"), Random(seed)) for seed in range(20)} == {4}
@@ -72,13 +72,13 @@ def test_a_unit_met_in_practice_comes_when_nothing_else_is_left() -> None:
 
 
 def test_the_fullest_cell_goes_first() -> None:
-    pool = Pool(layout(5, 2, cell={1: 0, 2: 0, 3: 0, 4: 1, 5: 2}))
+    pool = OpenUnits(layout(5, 2, cell={1: 0, 2: 0, 3: 0, 4: 1, 5: 2}))
     assert {pool.pick(Rater(1, "r"), Random(seed)) for seed in range(30)} == {1, 2, 3}
     assert {pool.pick(Rater(1, "r", cells={0}), Random(seed)) for seed in range(30)} == {4, 5}
 
 
 def test_no_unit_of_a_cell_that_was_met_comes_even_if_nothing_else_is_left() -> None:
-    pool = Pool(layout(2, 2, cell={1: 0, 2: 0}))
+    pool = OpenUnits(layout(2, 2, cell={1: 0, 2: 0}))
     assert pool.allowed(2, Rater(1, "r", seen={1}))
     met = Rater(1, "r", seen={1}, cells={0})
     assert not pool.allowed(2, met)
@@ -86,7 +86,7 @@ def test_no_unit_of_a_cell_that_was_met_comes_even_if_nothing_else_is_left() -> 
 
 
 def test_a_full_unit_is_open_to_nobody() -> None:
-    pool = Pool(layout(2, 2))
+    pool = OpenUnits(layout(2, 2))
     pool.count(1, valid=1)
     pool.count(1, leases=1)
     assert (pool.open, pool.short, pool.floor(), pool.load(1)) == (1, 3, 0, 2)
@@ -99,7 +99,7 @@ def test_a_full_unit_is_open_to_nobody() -> None:
 
 
 def test_a_raised_quota_opens_what_was_full() -> None:
-    pool = Pool(layout(3, 1))
+    pool = OpenUnits(layout(3, 1))
     pool.count(1, valid=1)
     pool.count(2, valid=2)
     pool.count(3, leases=1)
@@ -110,26 +110,26 @@ def test_a_raised_quota_opens_what_was_full() -> None:
 
 
 def test_units_another_process_added_are_counted_and_not_given() -> None:
-    pool = Pool(layout(1, 2))
+    pool = OpenUnits(layout(1, 2))
     pool.count(9, valid=1)
     assert (pool.valid[9], pool.open, pool.short) == (1, 1, 2)
     assert pool.pick(Rater(1, "r", seen={1}), Random(1)) is None
 
 
 def test_after_a_unit_another_process_added_any_block_may_come() -> None:
-    pool = Pool(layout(3, 2, block={1: 0, 2: 1, 3: 1}, order="blocks"))
+    pool = OpenUnits(layout(3, 2, block={1: 0, 2: 1, 3: 1}, order="blocks"))
     assert {pool.pick(Rater(1, "r", latest=9, seen={9}), Random(seed)) for seed in range(20)} == {2, 3}
 
 
 def test_manifest_order_begins_again_at_the_top() -> None:
-    pool = Pool(layout(4, 2, order="manifest"))
+    pool = OpenUnits(layout(4, 2, order="manifest"))
     assert pool.pick(Rater(1, "r"), Random(1)) == 1
     assert pool.pick(Rater(1, "r", latest=2, seen={2}), Random(1)) == 3
     assert pool.pick(Rater(1, "r", latest=4, seen={4}), Random(1)) == 1
 
 
 def test_a_block_is_finished_first_and_then_the_fullest() -> None:
-    pool = Pool(layout(6, 2, block={1: 0, 2: 0, 3: 1, 4: 1, 5: 1, 6: 2}, order="blocks"))
+    pool = OpenUnits(layout(6, 2, block={1: 0, 2: 0, 3: 1, 4: 1, 5: 1, 6: 2}, order="blocks"))
     assert {pool.pick(Rater(1, "r", latest=1, seen={1}), Random(s)) for s in range(20)} == {2}
     assert {pool.pick(Rater(1, "r", latest=2, seen={1, 2}), Random(s)) for s in range(20)} == {3, 4, 5}
 
@@ -186,7 +186,7 @@ def test_what_is_coming_counts_as_if_it_were_there() -> None:
     errors.add(2, {"c": 1.0}, 1)
     errors.update(1, 0, 0.0)
     errors.update(2, 0, 0.0)
-    alone = Tally()
+    alone = AnswerSums()
     for value in (2.0, 6.0):
         alone.add(value, 1)
     assert errors.of(1) == alone.error(8.0, 0)
@@ -200,13 +200,13 @@ def test_what_is_coming_counts_as_if_it_were_there() -> None:
 
 
 def test_counts_grow_to_the_unit_that_was_added() -> None:
-    pool = Pool(layout(1, 2))
+    pool = OpenUnits(layout(1, 2))
     pool.count(9, leases=1)
     assert (len(pool.valid), len(pool.leases), pool.leases[9]) == (10, 10, 1)
 
 
 def test_the_error_of_categories_follows_the_most_frequent_one() -> None:
-    tally = Tally()
+    tally = AnswerSums()
     for code in (1.0, 1.0, 1.0, 2.0, 3.0):
         tally.add(code, 1)
     share = 4 / 7

@@ -12,7 +12,7 @@ import soundfile
 import yaml
 
 from heartfelt.collect import Collection
-from heartfelt.collect.commands import Change, SessionEnd, TrialLog
+from heartfelt.collect.commands import ChangeSettings, SessionEnd, TrialLog
 from tests.collect.people import Clock, Person, write_study
 
 Open = Callable[..., Collection]
@@ -171,7 +171,7 @@ def test_the_code_of_review_is_made_set_and_changed(tmp_path: Path, collect: Ope
     first = collection.settings.code_review
     assert first is not None
     assert len(first) == 8
-    collection.do(Change({"code_review": "LOOK"}))
+    collection.do(ChangeSettings({"code_review": "LOOK"}))
     end = session(collection, clock, [(0.01, SILENT)] * 2)
     assert end == SessionEnd("review", "LOOK", "https://example.org/?cc=LOOK")
     collection.close()

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from heartfelt.collect import Collection
-from heartfelt.collect.commands import Arrive, Consent, Flag, Invite, Next, SessionEnd
+from heartfelt.collect.commands import Arrive, Flag, GiveConsent, Invite, Next, SessionEnd
 from heartfelt.collect.errors import UnknownRater
 from heartfelt.collect.store.tables import metadata
 from heartfelt.collect.stored import STORE_FILE
@@ -134,7 +134,7 @@ def test_declining_leaves_a_count_and_nothing_else(make_study: Make, opened: Ope
     collection = opened(folder)
     rater = collection.do(Arrive("prolific", "p1", {"session": "s"})).rater
     collection.do(Next(rater))
-    end = collection.do(Consent(rater, False))
+    end = collection.do(GiveConsent(rater, False))
     assert end == SessionEnd("no-consent", collection.settings.code_no_consent)
     assert collection.do(Next(rater)) == end, "a reload shows the same page"
     assert rows_of(collection, 1) == {"journal": 1}

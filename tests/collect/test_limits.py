@@ -14,9 +14,9 @@ from heartfelt.collect import Collection, CollectOptions
 from heartfelt.collect.commands import (
     Answer,
     Arrive,
-    Change,
-    Consent,
+    ChangeSettings,
     Demographics,
+    GiveConsent,
     Headphones,
     Leave,
     MediaProblem,
@@ -160,12 +160,12 @@ def test_settings_at_their_limits(
 ) -> None:
     collection = collect(make_study())
     for value in valid:
-        settings = collection.do(Change({name: value}))
+        settings = collection.do(ChangeSettings({name: value}))
         assert getattr(settings, name) == value or value is None
     before = collection.settings
     for value in invalid:
         with pytest.raises(InputError, match=f"the setting '{name}'"):
-            collection.do(Change({name: value}))
+            collection.do(ChangeSettings({name: value}))
     assert collection.settings == before
 
 
@@ -182,7 +182,7 @@ def test_every_ending_has_its_code(make_study: Make, collect: Open) -> None:
     assert collection.do(Leave(rater)) == SessionEnd("left", "P", "https://a/P")
     assert collection.do(Next(rater)) == SessionEnd("left", "P", "https://a/P")
     other = collection.do(Arrive()).rater
-    assert collection.do(Consent(other, False)) == SessionEnd("no-consent", "D", "https://a/D")
+    assert collection.do(GiveConsent(other, False)) == SessionEnd("no-consent", "D", "https://a/D")
 
 
 @pytest.mark.parametrize("nothing", [None, "", " ", []])

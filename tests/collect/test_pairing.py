@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from heartfelt.collect import Collection
-from heartfelt.collect.assign.model import Event, Layout
-from heartfelt.collect.assign.pairs import Pairs
+from heartfelt.collect.assign.model import AssignmentUnits, Event
+from heartfelt.collect.assign.pairs import AdaptivePairs
 from heartfelt.collect.assign.state import State
 from heartfelt.collect.commands import Exclude, ShowTrial
 from tests.collect.people import Person
@@ -104,16 +104,18 @@ def test_a_restart_knows_the_same(make_study: Make, opened: Open) -> None:
     assert not before.pairs._coming.any()
 
 
-def big() -> Layout:
+def big() -> AssignmentUnits:
     """100 systems and all their 4,950 pairs."""
     rows = [(i, j) for i in range(100) for j in range(i)]
     contestants = dict(enumerate(rows, 1))
-    return Layout(len(rows) + 1, sorted(contestants), 5, adaptive=True, minimum=0, contestants=contestants)
+    return AssignmentUnits(
+        len(rows) + 1, sorted(contestants), 5, adaptive=True, minimum=0, contestants=contestants
+    )
 
 
 @pytest.mark.slow
 def test_raters_who_come_together_are_spread() -> None:
-    pairs, rng, layout = Pairs(big()), Random(1), big()
+    pairs, rng, layout = AdaptivePairs(big()), Random(1), big()
     leased: Counter[int] = Counter()
     for _ in range(50):
         unit = pairs.pick(lambda _: True, lambda _: 0, rng)

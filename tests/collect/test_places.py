@@ -15,9 +15,9 @@ from heartfelt.collect.assign.model import (
 from heartfelt.collect.commands import (
     Answer,
     Arrive,
-    Change,
-    Consent,
+    ChangeSettings,
     Exclude,
+    GiveConsent,
     Invite,
     Leave,
     Next,
@@ -41,7 +41,7 @@ LEASE = 180.0
 @pytest.mark.slow
 def test_the_cap_with_raters_who_are_through(make_study: Make, collect: Open, clock: Clock) -> None:
     collection = collect(make_study(4, design={"ratings_per_item": 9, "stimuli_per_rater": 2}))
-    collection.do(Change({"cap": 2}))
+    collection.do(ChangeSettings({"cap": 2}))
     first = Person(collection)
     first.finish()
     second = Person(collection)
@@ -59,13 +59,13 @@ def test_the_cap_with_raters_who_are_through(make_study: Make, collect: Open, cl
     collection.do(Restore(second.id))
     with pytest.raises(StudyFull):
         collection.do(Arrive())
-    collection.do(Change({"cap": 4}))
+    collection.do(ChangeSettings({"cap": 4}))
     assert isinstance(Person(collection).begin(), ShowTrial)
 
 
 def test_half_an_hour_without_a_sign_frees_a_place(make_study: Make, collect: Open, clock: Clock) -> None:
     collection = collect(make_study(4, design={"ratings_per_item": 9}))
-    collection.do(Change({"cap": 1}))
+    collection.do(ChangeSettings({"cap": 1}))
     Person(collection).begin()
     clock.now += 1799.9
     with pytest.raises(StudyBusy):
@@ -78,7 +78,7 @@ def test_half_an_hour_without_a_sign_frees_a_place(make_study: Make, collect: Op
 
 def test_a_long_lease_is_waited_for(make_study: Make, collect: Open, clock: Clock) -> None:
     collection = collect(make_study(4, design={"ratings_per_item": 9, "expected_seconds": 600}))
-    collection.do(Change({"cap": 1}))
+    collection.do(ChangeSettings({"cap": 1}))
     Person(collection).begin()
     clock.now += 2399.0
     with pytest.raises(StudyBusy):
@@ -91,9 +91,9 @@ def test_a_long_lease_is_waited_for(make_study: Make, collect: Open, clock: Cloc
 def test_somebody_who_left_or_only_looked_holds_no_place(make_study: Make, collect: Open) -> None:
     consent = {"text": "Agree?"}
     collection = collect(make_study(4, design={"ratings_per_item": 9}, consent=consent))
-    collection.do(Change({"cap": 1}))
+    collection.do(ChangeSettings({"cap": 1}))
     looking = [Person(collection) for _ in range(3)]
-    collection.do(Consent(looking[0].id, True))
+    collection.do(GiveConsent(looking[0].id, True))
     with pytest.raises(StudyBusy):
         collection.do(Arrive())
     collection.do(Leave(looking[0].id))
@@ -103,10 +103,10 @@ def test_somebody_who_left_or_only_looked_holds_no_place(make_study: Make, colle
 @pytest.mark.slow
 def test_a_cap_of_none_is_no_cap_and_of_zero_lets_nobody_in(make_study: Make, collect: Open) -> None:
     collection = collect(make_study(4, design={"ratings_per_item": 9}))
-    collection.do(Change({"cap": 0}))
+    collection.do(ChangeSettings({"cap": 0}))
     with pytest.raises(StudyFull):
         collection.do(Arrive())
-    collection.do(Change({"cap": None}))
+    collection.do(ChangeSettings({"cap": None}))
     Person(collection)
 
 
@@ -222,7 +222,7 @@ def test_those_who_declined_are_remembered_for_a_while(
     collection = collect(make_study(2, consent={"text": "Agree?"}))
     gone = [collection.do(Arrive()).rater for _ in range(3)]
     for rater in gone:
-        assert collection.do(Consent(rater, False)) == collection.do(Next(rater))
+        assert collection.do(GiveConsent(rater, False)) == collection.do(Next(rater))
     assert isinstance(collection.do(Next(gone[1])), SessionEnd)
     assert isinstance(collection.do(Next(gone[2])), SessionEnd)
     with pytest.raises(Exception, match="does not know"):

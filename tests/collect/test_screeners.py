@@ -13,7 +13,7 @@ from heartfelt.collect import Collection
 from heartfelt.collect.commands import (
     Arrive,
     AskQuestionnaire,
-    Change,
+    ChangeSettings,
     Demographics,
     Exclude,
     Headphones,
@@ -94,11 +94,11 @@ def test_an_answer_screens_out_with_its_own_code(make_study: Make, collect: Open
 
 def test_codes_can_be_changed(make_study: Make, collect: Open) -> None:
     collection = collect(make_study(demographics=[HEARING], screeners=[POOR]))
-    changed = collection.do(Change({"code_screeners": {"deaf": " D9 "}}))
+    changed = collection.do(ChangeSettings({"code_screeners": {"deaf": " D9 "}}))
     assert changed.code_screeners == {"deaf": "D9"}
     for wrong in ({"blind": "X"}, {"deaf": ""}, {"deaf": 3}, "X"):
         with pytest.raises(InputError):
-            collection.do(Change({"code_screeners": wrong}))
+            collection.do(ChangeSettings({"code_screeners": wrong}))
     assert collection.settings.code_screeners == {"deaf": "D9"}
 
 

@@ -13,10 +13,10 @@ from heartfelt.collect.commands import (
     AskConsent,
     AskDemographics,
     AskHeadphones,
-    Change,
-    Consent,
+    ChangeSettings,
     Demographics,
     Exclude,
+    GiveConsent,
     Headphones,
     Invite,
     Leave,
@@ -91,16 +91,16 @@ def test_the_whole_way(make_study: Make, opened: Open) -> None:
 def test_refusing_ends_with_its_own_code(make_study: Make, opened: Open) -> None:
     collection = opened(make_study(consent={"text": "Do you agree?"}))
     person = Person(collection)
-    end = collection.do(Consent(person.id, False))
+    end = collection.do(GiveConsent(person.id, False))
     assert end == SessionEnd("no-consent", collection.settings.code_no_consent)
     assert collection.do(Next(person.id)) == end
-    assert collection.do(Consent(person.id, True)) == end
+    assert collection.do(GiveConsent(person.id, True)) == end
 
 
 def test_consent_that_is_not_required_can_be_refused(make_study: Make, opened: Open) -> None:
     collection = opened(make_study(consent={"text": "May we publish?", "required": False}))
     person = Person(collection)
-    assert collection.do(Consent(person.id, False)) == ShowInstructions()
+    assert collection.do(GiveConsent(person.id, False)) == ShowInstructions()
     assert collection.raters()["agreed"].to_list() == [False]
 
 
@@ -179,7 +179,7 @@ def test_an_id_alone_does_not_open_somebody_elses_session(make_study: Make, open
     theirs = {"session": "only their link has this", "study": "everybody knows this"}
     first = collection.do(Arrive("prolific", "p1", theirs))
     assert collection.do(Arrive("prolific", "p1")).rater == first.rater, "nothing was said under this id yet"
-    collection.do(Consent(first.rater, True))
+    collection.do(GiveConsent(first.rater, True))
     for facts in ({}, {"study": "everybody knows this"}, {"session": "a guess"}):
         with pytest.raises(StartedElsewhere, match=r"another browser.*\n.*Continue in that browser"):
             collection.do(Arrive("prolific", "p1", facts))
@@ -240,30 +240,30 @@ def test_closing_stops_new_raters_and_lets_old_ones_finish(make_study: Make, ope
     collection = opened(make_study())
     person = Person(collection)
     person.begin()
-    collection.do(Change({"open": False}))
+    collection.do(ChangeSettings({"open": False}))
     with pytest.raises(StudyClosed) as refused:
         collection.do(Arrive())
     assert refused.value.ending == "closed"
     assert person.finish().ending == "complete"
-    collection.do(Change({"open": True}))
+    collection.do(ChangeSettings({"open": True}))
     collection.do(Arrive())
 
 
 @pytest.mark.slow
 def test_the_cap_counts_those_who_take_part(make_study: Make, opened: Open, clock: Clock) -> None:
     collection = opened(make_study(consent={"text": "Agree?"}, design={"ratings_per_item": 9}))
-    collection.do(Change({"cap": 2}))
+    collection.do(ChangeSettings({"cap": 2}))
     for _ in range(5):
         collection.do(Arrive())  # a link preview, or somebody who only looks
     first, second = Person(collection), Person(collection)
-    collection.do(Consent(first.id, True))
-    collection.do(Consent(second.id, True))
+    collection.do(GiveConsent(first.id, True))
+    collection.do(GiveConsent(second.id, True))
     with pytest.raises(StudyBusy) as refused:
         collection.do(Arrive())
     assert refused.value.ending == "wait", "nobody is through yet"
     collection.do(Leave(second.id))
     third = Person(collection)
-    collection.do(Consent(third.id, True))
+    collection.do(GiveConsent(third.id, True))
     with pytest.raises(StudyBusy):
         collection.do(Arrive())
     clock.now += 3600
@@ -311,9 +311,9 @@ def test_who_was_told_full_takes_a_place_that_opens(make_study: Make, opened: Op
     assert late.begin() == full
     assert collection.do(Next(late.id)) == full, "nothing has changed"
     collection.do(Exclude(early.id, "careless"))
-    collection.do(Change({"open": False}))
+    collection.do(ChangeSettings({"open": False}))
     assert collection.do(Next(late.id)) == full, "a closed study takes nobody in"
-    collection.do(Change({"open": True}))
+    collection.do(ChangeSettings({"open": True}))
     late.step = collection.do(Next(late.id))
     assert isinstance(late.step, ShowTrial)
     assert (late.step.number, late.step.of) == (1, 2)
@@ -364,7 +364,7 @@ def test_codes_come_from_the_study(make_study: Make, opened: Open) -> None:
     person = Person(collection)
     person.begin()
     assert collection.do(Leave(person.id)) == SessionEnd("left", "P", "https://example.org/?cc=P")
-    collection.do(Change({"code_partial": "P2", "open": False}))
+    collection.do(ChangeSettings({"code_partial": "P2", "open": False}))
     with pytest.raises(StudyClosed) as closed:
         collection.do(Arrive())
     assert closed.value.end == SessionEnd("closed", "F", "https://example.org/?cc=F")
@@ -408,13 +408,13 @@ def test_settings_are_held_to_what_they_mean(
     collection = opened(make_study())
     before = collection.settings
     with pytest.raises(InputError):
-        collection.do(Change(wrong))
+        collection.do(ChangeSettings(wrong))
     assert collection.settings == before
 
 
 def test_the_end_leads_back_to_the_recruiter(make_study: Make, opened: Open) -> None:
     collection = opened(make_study(1, design={"ratings_per_item": 1}))
-    collection.do(Change({"return_url": "https://example.org/done?cc={code}", "code_complete": "C1"}))
+    collection.do(ChangeSettings({"return_url": "https://example.org/done?cc={code}", "code_complete": "C1"}))
     assert Person(collection).finish() == SessionEnd("complete", "C1", "https://example.org/done?cc=C1")
 
 

@@ -6,8 +6,8 @@ from random import Random
 
 from heartfelt.collect.assign.model import (
     ORDINARY,
-    Plan,
-    Trial,
+    ReservedTrial,
+    SessionPlan,
     probes_each_session,
     session_plan,
 )
@@ -46,13 +46,13 @@ def test_no_probe_opens_a_session() -> None:
 
 def test_a_plan_gives_its_probes_at_their_places_and_ordinary_slots_elsewhere() -> None:
     probe = ("anchor", "known", -1)
-    plan = Plan(3, [(1, probe)])
+    plan = SessionPlan(3, [(1, probe)])
     heads = []
     while plan:
         heads.append(plan.head)
         plan.advance()
     assert heads == [ORDINARY, probe, ORDINARY]
-    plan = Plan(2, [(0, probe)])
+    plan = SessionPlan(2, [(0, probe)])
     plan.repeat_ordinary()
     assert (len(plan), plan.head) == (3, ORDINARY), "what was given back comes before the probe"
     plan.advance()
@@ -85,4 +85,4 @@ def test_an_ordinary_trial_is_no_repeat() -> None:
         0,
         False,
     )
-    assert Trial(1, 1, 1).session == 0
+    assert ReservedTrial(1, 1, 1).session == 0

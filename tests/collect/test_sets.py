@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 
 from heartfelt.collect import Collection, CollectOptions
-from heartfelt.collect.assign.balance import Balance
+from heartfelt.collect.assign.balance import PositionBalance
 from heartfelt.collect.commands import Answer, Erase, Exclude, Flag, MediaProblem, Next, ShowTrial, TrialLog
 from heartfelt.collect.errors import InvalidAnswer, MissingAnswer, TrialClosed
 from heartfelt.errors import StudyError
@@ -399,7 +399,7 @@ def test_what_was_presented_is_known_after_a_restart_and_without_the_erased(
     collection.do(Erase(people[1].id))
     collection.do(Exclude(people[2].id, "test"))
 
-    def counts(balance: Balance) -> list[dict[Any, float]]:
+    def counts(balance: PositionBalance) -> list[dict[Any, float]]:
         tables = (
             balance._offsets,
             balance._rater_offsets,

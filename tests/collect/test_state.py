@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from heartfelt.collect.assign import Event, State
-from heartfelt.collect.assign.model import Layout, Plan, probes_each_session, session_plan
-from heartfelt.collect.assign.pool import Errors, Tally
+from heartfelt.collect.assign.model import AssignmentUnits, SessionPlan, probes_each_session, session_plan
+from heartfelt.collect.assign.pool import AnswerSums, Errors
 from heartfelt.study.model import AnchorProbe, AttentionProbe, Probe, RepeatProbe
 
 UNITS = 7
@@ -26,7 +26,7 @@ class Assigning(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.layout = Layout(UNITS + 1, tuple(range(1, UNITS + 1)), QUOTA, cell=CELLS, lease=10.0)
+        self.layout = AssignmentUnits(UNITS + 1, tuple(range(1, UNITS + 1)), QUOTA, cell=CELLS, lease=10.0)
         self.state = State(self.layout)
         self.events: list[Event] = []
         self.now = 0.0
@@ -176,7 +176,7 @@ def test_plans(ordinary: int) -> None:
 
 
 def test_a_plan_is_taken_slot_by_slot() -> None:
-    plan = Plan(3, [(1, ("anchor", "a", -1))])
+    plan = SessionPlan(3, [(1, ("anchor", "a", -1))])
     taken = []
     plan.repeat_ordinary()
     while plan:
@@ -187,7 +187,7 @@ def test_a_plan_is_taken_slot_by_slot() -> None:
 
 def test_errors_shrink_with_answers_and_grow_with_spread() -> None:
     """SOURCE: by hand. Spread held towards a quarter of the range with the weight of two answers."""
-    tally = Tally()
+    tally = AnswerSums()
     for value in (1.0, 9.0):
         tally.add(value, 1)
     spread = (32 / 64 + 2 * 0.25**2) / (1 + 2)
@@ -195,7 +195,7 @@ def test_errors_shrink_with_answers_and_grow_with_spread() -> None:
     assert tally.error(8.0, 2) == pytest.approx(math.sqrt(spread / 4))
     tally.add(9.0, -1)
     assert tally.error(8.0, 0) == pytest.approx(math.sqrt(2 * 0.25**2 / 2 / 1))
-    nominal = Tally()
+    nominal = AnswerSums()
     for value in (0.0, 0.0, 1.0):
         nominal.add(value, 1)
     assert nominal.error(0.0, 0) == pytest.approx(math.sqrt(0.6 * 0.4 / 3))

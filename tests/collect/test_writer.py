@@ -33,7 +33,7 @@ def test_what_waits_together_is_committed_together(
     entered, go = threading.Event(), threading.Event()
     original = collection._writer._transaction
 
-    def slow(jobs: list[writer.Job]) -> None:
+    def slow(jobs: list[writer.QueuedCommand]) -> None:
         sizes.append(len(jobs))
         entered.set()
         assert go.wait(120)
@@ -84,7 +84,7 @@ def test_an_erased_person_may_come_again_in_the_same_transaction(make_study: Mak
     collection = collect(make_study(3))
     first = Person(collection, recruiter="prolific", person="p1")
     commands: list[Command[Any]] = [Erase(participant="p1"), Arrive("prolific", "p1")]
-    jobs = [writer.Job(command, None, None) for command in commands]
+    jobs = [writer.QueuedCommand(command, None, None) for command in commands]
     collection._writer._transaction(jobs)
     assert [job.error for job in jobs] == [None, None]
     assert jobs[1].result.rater != first.id

@@ -18,7 +18,7 @@ from heartfelt.datasets.musiceval.reader import MusicEvalFormat
 from heartfelt.errors import InputError
 from heartfelt.formats.format import system_scores
 from heartfelt.predictors import cases, predictor_from, run
-from heartfelt.scoring import ScoreOptions, Selection, score, truth_of
+from heartfelt.scoring import ItemSelection, ScoreOptions, score, truth_of
 from heartfelt.snapshot import Snapshot
 from tests.datasets.emolia_data import dim, emo
 from tests.scoring import made
@@ -111,7 +111,9 @@ def test_published_ties_and_selections(tmp_path: Path) -> None:
     snapshot = emo(tmp_path / "in")
     forced = bench(snapshot, tmp_path / "forced", ScoreOptions(ceilings=False, resamples=200, ties="lowest"))
     assert strict(forced / "summary.json")["n_tied"] == 0
-    chosen = ScoreOptions(ceilings=False, resamples=200, selection=Selection(full_coverage=3), threshold=0.5)
+    chosen = ScoreOptions(
+        ceilings=False, resamples=200, selection=ItemSelection(full_coverage=3), threshold=0.5
+    )
     folder = bench(snapshot, tmp_path / "chosen", chosen)
     rows = read(folder / "predictions.csv")
     assert {row["file_name"] for row in rows} == {"f1.mp3", "f2.mp3", "f5.mp3", "f6.mp3"}
@@ -120,7 +122,7 @@ def test_published_ties_and_selections(tmp_path: Path) -> None:
     flagged = bench(
         dim(tmp_path / "dim"),
         tmp_path / "flagged",
-        ScoreOptions(ceilings=False, resamples=200, selection=Selection(exclude_flagged=True)),
+        ScoreOptions(ceilings=False, resamples=200, selection=ItemSelection(exclude_flagged=True)),
     )
     assert "0" not in {row["n_raters"] for row in read(flagged / "predictions.csv")}
     assert len(read(flagged / "predictions.csv")) == 4

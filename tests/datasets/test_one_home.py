@@ -14,10 +14,10 @@ import pytest
 import heartfelt
 from heartfelt.analysis.published import FIGURES
 from heartfelt.formats import FORMATS
-from heartfelt.make.starter import STARTERS
 from heartfelt.registry import DuplicateNameError
 from heartfelt.scoring.layouts import LAYOUTS
 from heartfelt.screening.policy import POLICIES
+from heartfelt.stimuli.starter import STARTERS
 from heartfelt.study.recipes import RECIPES, drafted_recipe, recipe_study, reference_recipe
 
 ROOT = Path(heartfelt.__file__).parent
@@ -42,7 +42,7 @@ for command in (["formats"], ["recipes"], ["analyze", "--help"]):
     assert main(command) == 0, command
 from heartfelt.screening.policy import POLICIES
 from heartfelt.scoring.layouts import LAYOUTS
-from heartfelt.make.starter import STARTERS
+from heartfelt.stimuli.starter import STARTERS
 assert "default" in POLICIES and gone not in [*POLICIES, *LAYOUTS, *STARTERS]
 source = FORMATS["long"].example(out / "in")
 from heartfelt.analysis import analyze

@@ -11,18 +11,18 @@ import pytest
 import heartfelt
 from heartfelt.cli.app import app
 from heartfelt.cli.panels import RENAMED
-from heartfelt.finetuning import FINE_TUNE_RECIPES
-from heartfelt.generation import GENERATORS
 from heartfelt.publishing.deposits import DEPOSITS
 from heartfelt.publishing.layouts import LAYOUTS
 from heartfelt.scoring import METRICS
 from heartfelt.screening import RULES
+from heartfelt.stimuli import GENERATORS
 from heartfelt.study import SCALES, parse_study
 from heartfelt.study.design import Design
 from heartfelt.study.model import Question
 from heartfelt.study.recipes import RECIPES
 from heartfelt.study.sets import Sets
 from heartfelt.tables import ADJUDICATIONS, FIELDS, LEDGER, RATINGS, STIMULI
+from heartfelt.training.finetuning import FINE_TUNE_RECIPES
 from tests.docs.reference import meanings, sections, settings_pages
 
 ROOT = Path(__file__).resolve().parents[2]

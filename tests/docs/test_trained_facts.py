@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from heartfelt.predictors.trained.embeddings import EMBEDDINGS
-from heartfelt.predictors.valence_arousal import shipped
+from heartfelt.predictors.trained.valence_arousal import shipped
 from heartfelt.serialization import from_json
-from heartfelt.training import RECIPES, Recipe, Score
-from heartfelt.training.fitting import COMPONENTS
+from heartfelt.training import RECIPES, ProtocolScore, TrainingRecipe
+from heartfelt.training.heads.fitting import COMPONENTS
 from heartfelt.wording import listed, number, percent
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -28,7 +28,7 @@ def joined(page: str) -> str:
     return " ".join(text_of(page).split())
 
 
-def embedding_words(recipe: Recipe) -> str:
+def embedding_words(recipe: TrainingRecipe) -> str:
     words = EMBEDDINGS[recipe.embedding].about
     for question, blocks in recipe.ignored.items():
         names = listed([" ".join(reversed(block.split(", "))) for block in blocks])
@@ -102,7 +102,7 @@ def test_the_page_of_the_shipped_head_says_how_far_off_it_is(part: str) -> None:
 
 def test_the_page_of_the_shipped_head_says_how_its_intervals_and_single_answers_do() -> None:
     page = joined("valence-arousal.md")
-    scores = [from_json(Score, row) for row in shipped().facts.evaluation]
+    scores = [from_json(ProtocolScore, row) for row in shipped().facts.evaluation]
     left_out = {
         (score.question, score.raters): score for score in scores if score.protocol == "leave-one-system-out"
     }

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from heartfelt.predictors import PREDICTORS
-from heartfelt.predictors.speech_mos import EchoMos, SpeechMos
+from heartfelt.predictors.measures.speech_mos import EchoMos, SpeechMos
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "how-to" / "which-metric.md").read_text(
     encoding="utf-8"

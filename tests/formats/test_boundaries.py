@@ -12,7 +12,7 @@ import pytest
 
 import heartfelt
 from heartfelt.errors import InputError
-from heartfelt.formats.columns import Sheet, id_notes, ids, moment_expr, need, number_expr
+from heartfelt.formats.columns import NamedTable, id_notes, ids, moment_expr, need, number_expr
 from heartfelt.formats.delimited import line_ends, read_delimited, with_line_ends
 from heartfelt.formats.described import parse_scale
 from heartfelt.formats.source_table import compile_pattern, locate, open_table, pick, pick_optional
@@ -29,10 +29,10 @@ class TestCells:
         "gap", ["", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None", ".", "-", " NA ", None]
     )
     def test_gaps(self, gap: str | None) -> None:
-        assert Sheet(text("1", gap), "f").numbers("c").to_list() == [1.0, None]
+        assert NamedTable(text("1", gap), "f").numbers("c").to_list() == [1.0, None]
 
     def test_numbers_with_points_commas_and_spaces(self) -> None:
-        assert Sheet(text("1,5", " 2.5 ", "-3e2", "+4"), "f").numbers("c").to_list() == [
+        assert NamedTable(text("1,5", " 2.5 ", "-3e2", "+4"), "f").numbers("c").to_list() == [
             1.5,
             2.5,
             -300.0,
@@ -41,14 +41,14 @@ class TestCells:
 
     def test_the_first_cell_that_is_no_number_is_named_with_its_line(self) -> None:
         with pytest.raises(InputError, match=r"f, line 3, column 'c': 'x' is not a number \(2 such cells\)"):
-            Sheet(text("1", "x", "y"), "f").numbers("c")
+            NamedTable(text("1", "x", "y"), "f").numbers("c")
         with pytest.raises(InputError, match="line 2, column 'c'"):
-            Sheet(text("1", "x"), "f", first=1).numbers("c")
+            NamedTable(text("1", "x"), "f", first=1).numbers("c")
 
     def test_whole_numbers(self) -> None:
-        assert Sheet(text("1.0", None, "-3"), "f").whole_numbers("c").to_list() == [1, None, -3]
+        assert NamedTable(text("1.0", None, "-3"), "f").whole_numbers("c").to_list() == [1, None, -3]
         with pytest.raises(InputError, match=r"line 3, column 'c': '1.5' is not a whole number"):
-            Sheet(text("1", "1.5"), "f").whole_numbers("c")
+            NamedTable(text("1", "1.5"), "f").whole_numbers("c")
 
     def test_what_is_no_number_is_empty_where_that_is_allowed(self) -> None:
         assert text("x", "2", "nan").select(number_expr("c"))["c"].to_list() == [None, 2.0, None]
@@ -88,34 +88,34 @@ class TestCells:
 
     def test_keys(self) -> None:
         frame = pl.DataFrame({"a": ["1", "2", "1"], "b": ["x", "x", "x"]})
-        Sheet(frame[:2], "f").unique("a")
+        NamedTable(frame[:2], "f").unique("a")
         with pytest.raises(
             InputError, match=r"f, line 2: a '1', b 'x' is there more than once \(2 such rows\)"
         ):
-            Sheet(frame, "f").unique("a", "b")
+            NamedTable(frame, "f").unique("a", "b")
         with pytest.raises(InputError, match="f, line 1:"):
-            Sheet(frame, "f", first=1).unique("a", "b")
+            NamedTable(frame, "f", first=1).unique("a", "b")
 
     def test_gaps_that_are_not_allowed(self) -> None:
-        Sheet(text("a"), "f").filled("c")
+        NamedTable(text("a"), "f").filled("c")
         with pytest.raises(InputError, match=r"f, line 3: the column 'c' is empty \(1 such rows\)"):
-            Sheet(text("a", None), "f").filled("c")
+            NamedTable(text("a", None), "f").filled("c")
 
     def test_words(self) -> None:
-        assert Sheet(text("Yes ", "no", None), "f").one_word_of("c", ["yes", "no"]).to_list() == [
+        assert NamedTable(text("Yes ", "no", None), "f").one_word_of("c", ["yes", "no"]).to_list() == [
             "yes",
             "no",
             None,
         ]
         with pytest.raises(InputError, match="line 3, column 'c': 'yess'") as caught:
-            Sheet(text("yes", "yess"), "f").one_word_of("c", ["yes", "no"])
+            NamedTable(text("yes", "yess"), "f").one_word_of("c", ["yes", "no"])
         assert "Did you mean 'yes'?" in caught.value.fix
 
     @pytest.mark.parametrize("path", ["/etc/passwd", "..", "a/../b", "a/..", "C:/x", "..\\x"])
     def test_paths_out(self, path: str) -> None:
-        Sheet(pl.DataFrame([pl.Series("p", ["a/b..c.wav", "..a", None])]), "f").inside_paths("p")
+        NamedTable(pl.DataFrame([pl.Series("p", ["a/b..c.wav", "..a", None])]), "f").inside_paths("p")
         with pytest.raises(InputError, match="line 3, column 'p': the path"):
-            Sheet(pl.DataFrame([pl.Series("p", ["ok", path])]), "f").inside_paths("p")
+            NamedTable(pl.DataFrame([pl.Series("p", ["ok", path])]), "f").inside_paths("p")
 
     def test_columns_by_name(self) -> None:
         frame = pl.DataFrame(schema={"Rater": pl.String, "rater ": pl.String, "Item": pl.String})

@@ -11,7 +11,7 @@ import pytest
 import heartfelt
 from heartfelt.errors import InputError
 from heartfelt.snapshot import Snapshot
-from heartfelt.study.set_scale import BestWorst, Grade, Rank, Trace
+from heartfelt.study.set_scale import BestWorst, Grade, Ranking, Trace
 
 QUADS = pl.DataFrame(
     {
@@ -70,7 +70,7 @@ def test_ranks_in_columns_and_by_order(tmp_path: Path) -> None:
     assert (
         listed.ratings["place"].null_count() == 4
     )  # the order of preference says nothing of the order on the page
-    assert isinstance(listed.study.scales["scale"], Rank)
+    assert isinstance(listed.study.scales["scale"], Ranking)
     again(ranked, tmp_path / "ranked")
     again(listed, tmp_path / "listed")
     with pytest.raises(InputError, match="as many ranks"):

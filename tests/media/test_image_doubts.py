@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 
 from heartfelt.media.image import image_doubts
-from heartfelt.predictors.trained.domain import Place
+from heartfelt.predictors.trained.domain import DomainDistance
 from heartfelt.predictors.trained.embeddings import Features
 from heartfelt.predictors.trained.model import TrainedModel
 from heartfelt.predictors.trained.predictor import doubt_of
@@ -62,7 +62,8 @@ def test_frames_that_are_not_looked_at_are_counted(name: str, count: int, tmp_pa
 
 def test_a_head_of_images_flags_them(tmp_path: Path) -> None:
     head = cast(
-        TrainedModel, SimpleNamespace(place=lambda _: Place(), look=lambda: SimpleNamespace(media="image"))
+        TrainedModel,
+        SimpleNamespace(place=lambda _: DomainDistance(), look=lambda: SimpleNamespace(media="image")),
     )
     features = Features(np.zeros((1, 3), np.float32), np.zeros(1), 0.0)
     doubt = doubt_of(head, features, stored(Image.new("RGB", (8, 8)), tmp_path / "black.png"))

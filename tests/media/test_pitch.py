@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from heartfelt.make.generators.speech import render_voice
 from heartfelt.media.pitch import HIGHEST, LOWEST, pitch_track
+from heartfelt.stimuli.synthesis.speech import render_voice
 from heartfelt.streams import stream
 
 

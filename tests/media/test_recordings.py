@@ -8,8 +8,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from heartfelt.make.generators import SynthMusic, SynthVoice
-from heartfelt.make.prompts import Prompt
 from heartfelt.media.audio import Audio, write_audio
 from heartfelt.media.recordings import (
     MIN_OVERLAP,
@@ -24,6 +22,8 @@ from heartfelt.media.recordings import (
     same_recordings,
 )
 from heartfelt.media.sound import Samples, resample, to_one_channel
+from heartfelt.stimuli.prompts.prompt import StimulusPrompt
+from heartfelt.stimuli.synthesis import SynthMusic, SynthVoice
 
 
 def melody(seed: int, seconds: float = 4.0, notes_per_second: int = 6) -> Samples:
@@ -239,7 +239,7 @@ def test_clips_of_one_system_and_intent_are_not_the_same(tmp_path: Path) -> None
         (SynthVoice(4.0), "Attic"),
     ):
         for seed in range(4):
-            prompt = Prompt(
+            prompt = StimulusPrompt(
                 f"{system}{seed}", system, "calm", "calm", {"valence": 7.0, "arousal": 2.5}, "", seed
             )
             clip = maker.generate(prompt, seed)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from heartfelt.make.generators.speech import VOICE_SYSTEMS, render_voice, utterance
 from heartfelt.media.sound import Samples, resample
 from heartfelt.media.speech import speech_rate
+from heartfelt.stimuli.synthesis.speech import VOICE_SYSTEMS, render_voice, utterance
 
 RATE = 22_050
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from heartfelt.planning.design import Material, PlannedDesign, layout_of
+from heartfelt.planning.design import PlannedDesign, StudyContents, layout_of
 from heartfelt.planning.incidence import Incidence
 from heartfelt.planning.latent import Floats
 from heartfelt.planning.options import PlanOptions
@@ -36,7 +36,7 @@ class Published:
     """A published study: its ratings, its design as numbers, and who rated what."""
 
     snapshot: Snapshot
-    material: Material
+    material: StudyContents
     design: PlannedDesign
     incidence: Incidence
 
@@ -61,7 +61,7 @@ def published(snapshot: Snapshot, minimum: int) -> Published:
         for column in ("system", "intent")
     ]
     systems, intents = tuple(names["system"]), tuple(names["intent"])
-    material = Material(systems, intents, codes[0], codes[1], (), None, 1, minimum)
+    material = StudyContents(systems, intents, codes[0], codes[1], (), None, 1, minimum)
     raters, place = code(ratings["rater"]), {name: at for at, name in enumerate(rated["stimulus"].to_list())}
     unit = np.array([place[name] for name in ratings["stimulus"].to_list()], np.int64)
     order = np.argsort(raters.codes, kind="stable")

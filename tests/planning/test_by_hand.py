@@ -21,9 +21,9 @@ from heartfelt.planning.comparison import (
     tie_share,
     tie_widths,
 )
-from heartfelt.planning.design import Layout, Material, PlannedDesign
+from heartfelt.planning.design import PlannedDesign, StimulusTable, StudyContents
 from heartfelt.planning.forecasts import PILOT, mean_share, open_share, share_estimate
-from heartfelt.planning.incidence import Incidence, Units, assign
+from heartfelt.planning.incidence import AssignedUnits, Incidence, assign
 from heartfelt.planning.latent import Components
 from heartfelt.planning.options import PlanOptions
 from heartfelt.planning.pilot import Pilot
@@ -334,7 +334,7 @@ class TestTests:
         assert attentive_share(incidence, ([careless], [np.ones(3, np.bool_)]), 0) == 1.0
 
     def test_as_many_are_careless_as_the_share_says(self) -> None:
-        incidence = assign(Units((), 10), 4, 4, 10, 0.0, 1)
+        incidence = assign(AssignedUnits((), 10), 4, 4, 10, 0.0, 1)
         careless, dropped = draw_people([incidence], np.full(400, 0.25), (1.0, 0.0), rng())
         counts = [int(who.sum()) for who in careless]
         assert set(counts) == {2, 3}
@@ -385,9 +385,11 @@ class TestReliability:
 
 
 class TestComparisons:
-    def layout(self) -> tuple[Layout, Incidence]:
+    def layout(self) -> tuple[StimulusTable, Incidence]:
         many = 4000
-        layout = Layout(np.array([0, 1]), np.zeros(2, np.int64), Units((), 1), np.array([0]), np.array([1]))
+        layout = StimulusTable(
+            np.array([0, 1]), np.zeros(2, np.int64), AssignedUnits((), 1), np.array([0]), np.array([1])
+        )
         zeros = np.zeros(many, np.int64)
         return layout, Incidence(np.arange(many) % 40, zeros, zeros, 40, 0, 0, zeros)
 
@@ -432,16 +434,18 @@ class TestComparisons:
 
 def test_people_for_whom_nothing_is_left_are_counted() -> None:
     """Two units wanted once each: whoever comes third gets nothing."""
-    incidence = assign(Units((), 2), 1, 1, 5, 0.0, 3)
+    incidence = assign(AssignedUnits((), 2), 1, 1, 5, 0.0, 3)
     assert incidence.raters == 2
     assert incidence.turned_away == 3
     assert incidence.left == 0
-    everybody = assign(Units((), 4), 5, 4, 5, 0.0, 3)
+    everybody = assign(AssignedUnits((), 4), 5, 4, 5, 0.0, 3)
     assert (everybody.turned_away, everybody.rater.size) == (0, 20)
 
 
 SYSTEMS, INTENTS = ("A", "B"), ("calm", "happy")
-MATERIAL = Material(SYSTEMS, INTENTS, np.repeat([0, 1], 6), np.tile(np.repeat([0, 1], 3), 2), (), 6, 4, 2)
+MATERIAL = StudyContents(
+    SYSTEMS, INTENTS, np.repeat([0, 1], 6), np.tile(np.repeat([0, 1], 3), 2), (), 6, 4, 2
+)
 PAID = PlanOptions(pay_per_hour=12.0, fee=0.25, overhead_minutes=3.0, afford=40.0, effect=0.5)
 
 

@@ -16,9 +16,7 @@ from heartfelt.analysis.preregistration import FILE, find_preregistration, read_
 from heartfelt.cli import main
 from heartfelt.errors import InputError
 from heartfelt.formats.manifest import open_study
-from heartfelt.make.options import StarterOptions
-from heartfelt.make.starter import start_study
-from heartfelt.planning import Plan, PlanOptions, plan_study
+from heartfelt.planning import PlanOptions, StudyPlan, plan_study
 from heartfelt.planning import workers as workers
 from heartfelt.planning.builtin import BUILT_IN, built_in_pilot
 from heartfelt.planning.comparison import comparison_pilot
@@ -31,6 +29,8 @@ from heartfelt.planning.search import price
 from heartfelt.report import write_plan
 from heartfelt.serialization import dumps, read_json
 from heartfelt.snapshot import Snapshot
+from heartfelt.stimuli.options import StarterOptions
+from heartfelt.stimuli.starter import start_study
 from tests import compared
 from tests.report.studies import presence
 
@@ -53,7 +53,7 @@ def music(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def made(music: Path) -> Plan:
+def made(music: Path) -> StudyPlan:
     options = fast(
         ratings=(4, 8),
         clips=(2, 4),
@@ -74,7 +74,7 @@ def simulated_pilot(music: Path, raters: int, seed: int = 0) -> Snapshot:
 
 
 @pytest.mark.slow
-def test_more_ratings_and_more_clips_find_more_and_cost_more(made: Plan) -> None:
+def test_more_ratings_and_more_clips_find_more_and_cost_more(made: StudyPlan) -> None:
     by = {(each.design.stimuli, each.design.ratings): each for each in made.designs}
     few, many, wide = by[96, 4], by[96, 8], by[192, 8]
     for question in ("valence", "arousal"):
@@ -95,13 +95,13 @@ def test_more_ratings_and_more_clips_find_more_and_cost_more(made: Plan) -> None
 
 
 @pytest.mark.slow
-def test_the_same_seed_gives_the_same_plan(music: Path, made: Plan) -> None:
+def test_the_same_seed_gives_the_same_plan(music: Path, made: StudyPlan) -> None:
     again = plan_study(music, made.options)
     assert dumps(again) == dumps(made)
 
 
 @pytest.mark.slow
-def test_answers_are_direct(made: Plan) -> None:
+def test_answers_are_direct(made: StudyPlan) -> None:
     raters, clips, afford = made.answers.sentences
     assert raters.startswith("How many raters: ")
     assert "raters" in raters
@@ -116,7 +116,7 @@ def test_answers_are_direct(made: Plan) -> None:
 
 
 @pytest.mark.slow
-def test_time_and_cost_by_hand(made: Plan) -> None:
+def test_time_and_cost_by_hand(made: StudyPlan) -> None:
     design = replace(made.designs[0].design, raters=10, per_rater=30)
     options = PlanOptions(pay_per_hour=12, fee=0.25, overhead_minutes=3)
     taken = price(design, options, seconds=20, given=300)
@@ -128,9 +128,11 @@ def test_time_and_cost_by_hand(made: Plan) -> None:
 
 
 @pytest.mark.slow
-def test_plan_files_round_trip_and_the_page_says_what_to_do(made: Plan, tmp_path: Path) -> None:
+def test_plan_files_round_trip_and_the_page_says_what_to_do(made: StudyPlan, tmp_path: Path) -> None:
     folder = write_plan(made, tmp_path / "plan")
-    assert dumps(read_json(folder / "plan.json", Plan)) == (folder / "plan.json").read_text().rstrip("\n")
+    assert dumps(read_json(folder / "plan.json", StudyPlan)) == (folder / "plan.json").read_text().rstrip(
+        "\n"
+    )
     page = (folder / "plan.html").read_text()
     assert "How many raters: " in page
     assert "CC BY 4.0" in page
@@ -196,7 +198,7 @@ def test_a_pilot_carries_its_uncertainty_into_the_ranges(music: Path) -> None:
     fixed = {name: replace(each, freedom=None) for name, each in pilot.questions.items()}
     sure = plan_study(music, options, pilot=replace(pilot, questions=fixed, careless_raters=None))
 
-    def width(plan: Plan) -> float:
+    def width(plan: StudyPlan) -> float:
         power = plan.designs[0].questions["valence"].power
         return (power.high or 0) - (power.low or 0)
 
@@ -271,7 +273,7 @@ def test_the_built_in_pilot_follows_the_scale(music: Path) -> None:
 
 
 @pytest.mark.slow
-def test_preregistration_and_deviations(made: Plan, music: Path, tmp_path: Path) -> None:
+def test_preregistration_and_deviations(made: StudyPlan, music: Path, tmp_path: Path) -> None:
     folder = tmp_path / "study"
     folder.mkdir()
     for name in ("study.yaml", "stimuli.csv"):

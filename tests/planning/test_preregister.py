@@ -13,15 +13,15 @@ import pytest
 from heartfelt.cli import main
 from heartfelt.errors import InputError
 from heartfelt.formats.manifest import open_study
-from heartfelt.make.options import StarterOptions
-from heartfelt.make.starter import start_study
-from heartfelt.planning import DesignForecast, Plan, PlanOptions, QuestionForecast, plan_study
+from heartfelt.planning import DesignForecast, PlanOptions, QuestionForecast, StudyPlan, plan_study
 from heartfelt.planning.design import PlannedDesign
 from heartfelt.planning.preregister import markdown, preregistration_of, registered_design
-from heartfelt.planning.results import Answers, Forecast, PilotSummary
+from heartfelt.planning.results import PilotSummary, PlainAnswers, StudyForecast
 from heartfelt.stats.estimate import Estimate
+from heartfelt.stimuli.options import StarterOptions
+from heartfelt.stimuli.starter import start_study
 
-MISSING = Forecast(Estimate.missing("not simulated", "none"))
+MISSING = StudyForecast(Estimate.missing("not simulated", "none"))
 SECTIONS = (
     *("Hypotheses", "Design", "Sample size", "Stopping rule", "Variables"),
     *("Exclusion rules", "Analyses"),
@@ -47,10 +47,12 @@ def planned(ratings: int, power: float | None, cost: float | None, stimuli: int 
 
 def plan_of(
     *designs: DesignForecast, afford: float | None = None, power: float = 0.8, effect: float | None = 1.0
-) -> Plan:
+) -> StudyPlan:
     options = PlanOptions(afford=afford, power=power, effect=effect, pay_per_hour=12.0)
     pilot = PilotSummary("assumptions", 0, 0.1, 0.05, 15.0, {}, False, "")
-    return Plan("0", "s", "h", "ratings", options, pilot, designs, None, Answers("", "", ""), (), 96)
+    return StudyPlan(
+        "0", "s", "h", "ratings", options, pilot, designs, None, PlainAnswers("", "", ""), (), 96
+    )
 
 
 GRID = (

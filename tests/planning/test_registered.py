@@ -13,7 +13,7 @@ import pytest
 
 from heartfelt import __version__
 from heartfelt.errors import InputError
-from heartfelt.planning import Plan
+from heartfelt.planning import StudyPlan
 from heartfelt.planning.preregister import (
     COMPARISONS,
     RATINGS,
@@ -50,7 +50,7 @@ def with_design(forecast: DesignForecast, **changes: Any) -> DesignForecast:
     return replace(forecast, design=replace(forecast.design, **changes))
 
 
-def with_options(plan: Plan, **changes: Any) -> Plan:
+def with_options(plan: StudyPlan, **changes: Any) -> StudyPlan:
     return replace(plan, options=replace(plan.options, **changes))
 
 

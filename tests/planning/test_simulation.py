@@ -12,12 +12,10 @@ import pytest
 from heartfelt.analysis import AnalyzeOptions, analyze
 from heartfelt.collect.options import SimulationOptions
 from heartfelt.collect.simulation import simulate_collection
-from heartfelt.make.options import StarterOptions
-from heartfelt.make.starter import start_study
 from heartfelt.planning.builtin import BUILT_IN
-from heartfelt.planning.design import Material, PlannedDesign, layout_of, standardised
+from heartfelt.planning.design import PlannedDesign, StudyContents, layout_of, standardised
 from heartfelt.planning.forecasts import question_forecast
-from heartfelt.planning.incidence import Units, assign
+from heartfelt.planning.incidence import AssignedUnits, assign
 from heartfelt.planning.latent import Components, ScaleUse, latent_parts, latent_total
 from heartfelt.planning.options import PlanOptions
 from heartfelt.planning.pilot import estimate_pilot, fit_components, rating_table
@@ -33,14 +31,16 @@ from heartfelt.planning.simulation import (
 )
 from heartfelt.planning.statistics import statistics
 from heartfelt.stats.inference import mixed_model
+from heartfelt.stimuli.options import StarterOptions
+from heartfelt.stimuli.starter import start_study
 
 SYSTEMS, INTENTS = ("A", "B", "C"), ("calm", "happy", "sad", "tense")
 
 
-def material(per_cell: int = 4, minimum: int = 2) -> Material:
+def material(per_cell: int = 4, minimum: int = 2) -> StudyContents:
     system = np.repeat(np.arange(3), 4 * per_cell)
     intent = np.tile(np.repeat(np.arange(4), per_cell), 3)
-    return Material(SYSTEMS, INTENTS, system, intent, ("system", "intent"), 12, 5, minimum)
+    return StudyContents(SYSTEMS, INTENTS, system, intent, ("system", "intent"), 12, 5, minimum)
 
 
 def design(raters: int = 20, ratings: int = 5, per_cell: int = 4) -> PlannedDesign:
@@ -119,7 +119,7 @@ def test_assignment_in_memory_spreads_ratings_like_a_collection(tmp_path: Path, 
     cells = made.stimuli.select(pl.struct("system", "intent").rank("dense") - 1).to_series().to_list()
     counts = []
     for seed in range(4):
-        incidence = assign(Units(cells, len(cells)), 6, 16, raters, dropout, seed)
+        incidence = assign(AssignedUnits(cells, len(cells)), 6, 16, raters, dropout, seed)
         counts.append(np.bincount(incidence.unit, minlength=len(cells)))
         assert incidence.position.max() <= 16
         pairs = np.column_stack([incidence.rater, incidence.unit])

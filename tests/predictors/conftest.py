@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from heartfelt.models import load_model
-from heartfelt.models.store import PullError
+from heartfelt.predictors.weights import load_model
+from heartfelt.predictors.weights.store import PullError
 from tests.predictors.studies import CountedMedia
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from heartfelt.predictors.trained.embeddings import Music
-from heartfelt.predictors.trained.model import Head, Output, TrainedModel
+from heartfelt.predictors.trained.embeddings import MusicnnEmbedding
+from heartfelt.predictors.trained.model import Head, QuestionHead, TrainedModel
 from tests.predictors.tiny import write_tiny_clap, write_tiny_clip
 from tests.predictors.tiny_scores import write_tiny
 
@@ -50,10 +50,10 @@ def example(name: str, folder: Path) -> str:
 
 def trained_example(folder: Path) -> str:
     """A model that predicts 5 for everything."""
-    size = Music().size
+    size = MusicnnEmbedding().size
     nothing = {key: np.zeros(size) for key in ("mean", "factor", "reach", "weight")}
-    output = Output("valence", Head("ridge", 5.0, nothing), (1.0, 9.0), 2.0, 0.9)
-    return str(TrainedModel("example", "va-audio", Music.name, (output,)).write(folder / "model"))
+    output = QuestionHead("valence", Head("ridge", 5.0, nothing), (1.0, 9.0), 2.0, 0.9)
+    return str(TrainedModel("example", "va-audio", MusicnnEmbedding.name, (output,)).write(folder / "model"))
 
 
 def tags(path: Path) -> list[str]:

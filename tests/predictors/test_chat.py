@@ -29,8 +29,8 @@ from heartfelt.predictors import (
     predictor_from,
     run,
 )
-from heartfelt.predictors.chat import Chat
-from heartfelt.predictors.chat_form import read_form
+from heartfelt.predictors.hosted.chat import Chat
+from heartfelt.predictors.hosted.chat_form import read_form
 from heartfelt.study.answer import Scale
 from heartfelt.study.scale import Categories, FreeText, Numeric, Ordered, Points, Tags, YesNo
 from tests.predictors.servers import Reply, Served, serving

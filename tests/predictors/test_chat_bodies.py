@@ -16,10 +16,10 @@ import soundfile
 
 from heartfelt.errors import Interrupted
 from heartfelt.predictors import Ask, Case, Media, Retry, Run, RunOptions, predictor_from, run
-from heartfelt.predictors.asking import next_from
-from heartfelt.predictors.budgets import calls_in
-from heartfelt.predictors.calls import Budget
-from heartfelt.site.viewer.read import read_run_folder
+from heartfelt.predictors.execution.budgets import calls_in
+from heartfelt.predictors.execution.calls import Budget
+from heartfelt.predictors.execution.work import next_from
+from heartfelt.report.site.viewer.read import read_run_folder
 from heartfelt.study.scale import YesNo
 from heartfelt.study.set_scale import Choice
 from tests.predictors.hostile import answer, hostile
@@ -330,7 +330,7 @@ def test_what_is_under_way_at_ctrl_c_is_still_recorded(
     clip: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Three requests are at the server when the run is interrupted: their answers are paid for, and kept."""
-    from heartfelt.predictors import engines
+    from heartfelt.predictors.execution import engines
 
     reached, interrupted = threading.Barrier(4), threading.Event()
     waits: list[float | None] = []

@@ -13,15 +13,15 @@ import polars as pl
 import pytest
 import soundfile
 
-from heartfelt.benchmark import BenchOptions, bench
 from heartfelt.errors import InputError
 from heartfelt.predictors import Case, Retry, RunOptions, cases, predictor_from, run
-from heartfelt.predictors.chat import Chat
-from heartfelt.predictors.chat_sets import LETTERS, orders_of, set_answer, set_values
+from heartfelt.predictors.hosted.chat import Chat
+from heartfelt.predictors.hosted.chat_sets import LETTERS, orders_of, set_answer, set_values
+from heartfelt.scoring.bench import BenchOptions, bench
 from heartfelt.scoring.details import ChoiceDetails
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.snapshot import Source
-from heartfelt.study.set_scale import BestWorst, Choice, Preference, Rank, SetScale
+from heartfelt.study.set_scale import BestWorst, Choice, Preference, Ranking, SetScale
 from tests.predictors.servers import Reply, serving
 from tests.predictors.test_chat_judge import completion, spec
 from tests.scoring.compared import arena, rankings
@@ -230,9 +230,9 @@ def test_orders() -> None:
         (Preference(type="preference"), -3, [3.0, -3.0]),
         (Preference(type="preference"), 4, None),
         (Preference(type="preference"), "A", None),
-        (Rank(type="rank"), ["B", "A"], [2.0, 1.0]),
-        (Rank(type="rank"), ["B"], None),
-        (Rank(type="rank"), "BA", None),
+        (Ranking(type="rank"), ["B", "A"], [2.0, 1.0]),
+        (Ranking(type="rank"), ["B"], None),
+        (Ranking(type="rank"), "BA", None),
         (BestWorst(type="best-worst"), {"best": "B", "worst": "A"}, [-1.0, 1.0]),
         (BestWorst(type="best-worst"), {"best": "A", "worst": "A"}, None),
         (BestWorst(type="best-worst"), {"best": "A"}, None),

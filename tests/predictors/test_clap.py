@@ -16,10 +16,10 @@ import pytest
 import soundfile
 
 from heartfelt.errors import InputError, MissingPartError
-from heartfelt.models.network import PullError
 from heartfelt.predictors import Ask, Case, Media, Prediction, predictor_from
-from heartfelt.predictors.contrastive import Clap, Vector, cut_windows
-from heartfelt.predictors.texts import general_text
+from heartfelt.predictors.answers.texts import general_text
+from heartfelt.predictors.measures.contrastive import ClapMatch, Vector, cut_windows
+from heartfelt.predictors.weights.network import PullError
 from heartfelt.streams import stream
 from heartfelt.study.scale import Categories, FreeText, Points, YesNo
 from tests.predictors.tiny import write_tiny_clap
@@ -38,9 +38,9 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def clap(tiny: Path) -> Clap:
+def clap(tiny: Path) -> ClapMatch:
     made = predictor_from(f"clap:{tiny}")
-    assert isinstance(made, Clap)
+    assert isinstance(made, ClapMatch)
     return made
 
 
@@ -50,7 +50,7 @@ def clip(folder: Path, seconds: float, name: str = "a") -> tuple[Media, npt.NDAr
     return Media(folder / f"{name}.wav"), samples
 
 
-def asked(predictor: Clap, media: Media, *asks: Ask) -> list[Prediction]:
+def asked(predictor: ClapMatch, media: Media, *asks: Ask) -> list[Prediction]:
     return list(predictor.predict([Case("s", asks, media)])[0])
 
 
@@ -66,7 +66,7 @@ def library_logits(folder: Path, samples: npt.NDArray[np.float32], texts: list[s
         return model(**given).logits_per_audio[0].double().numpy(), math.exp(model.logit_scale_a.item())
 
 
-def test_the_score_is_the_librarys_cosine(clap: Clap, tiny: Path, tmp_path: Path) -> None:
+def test_the_score_is_the_librarys_cosine(clap: ClapMatch, tiny: Path, tmp_path: Path) -> None:
     media, samples = clip(tmp_path, 0.7)
     texts = ["Speech audio in which the speaker conveys Anger.", "Rain.", "日本語"]
     logits, scale = library_logits(tiny, samples, texts)
@@ -76,7 +76,7 @@ def test_the_score_is_the_librarys_cosine(clap: Clap, tiny: Path, tmp_path: Path
     assert all(each.value is None and each.problem is None for each in result)
 
 
-def test_what_is_doubtful_about_a_sound_is_said(clap: Clap, tmp_path: Path) -> None:
+def test_what_is_doubtful_about_a_sound_is_said(clap: ClapMatch, tmp_path: Path) -> None:
     soundfile.write(tmp_path / "silent.wav", np.zeros(RATE), RATE)
     samples = clip(tmp_path, 1.0)[1]
     soundfile.write(tmp_path / "opposite.wav", np.stack([samples, -samples], 1), RATE // 2)
@@ -90,7 +90,7 @@ def test_what_is_doubtful_about_a_sound_is_said(clap: Clap, tmp_path: Path) -> N
     assert fine.note is None
 
 
-def test_categories_get_the_librarys_softmax(clap: Clap, tiny: Path, tmp_path: Path) -> None:
+def test_categories_get_the_librarys_softmax(clap: ClapMatch, tiny: Path, tmp_path: Path) -> None:
     media, samples = clip(tmp_path, 1.0)
     scale = Categories(type="categories", categories=["joy", "grief", "calm"])
     logits, _ = library_logits(tiny, samples, [f"Music that conveys {c}." for c in ("joy", "grief", "calm")])
@@ -104,7 +104,7 @@ def test_categories_get_the_librarys_softmax(clap: Clap, tiny: Path, tmp_path: P
     assert (result.answer, result.value) == (best, scale.codes()[best])
 
 
-def test_points_with_words_at_both_ends_get_a_value(clap: Clap, tiny: Path, tmp_path: Path) -> None:
+def test_points_with_words_at_both_ends_get_a_value(clap: ClapMatch, tiny: Path, tmp_path: Path) -> None:
     media, samples = clip(tmp_path, 1.0)
     words = {1: "unpleasant", 9: "pleasant"}
     logits, _ = library_logits(tiny, samples, [f"Music that is {word}." for word in words.values()])
@@ -127,7 +127,7 @@ def test_points_with_words_at_both_ends_get_a_value(clap: Clap, tiny: Path, tmp_
     assert -1 <= (bare.score or math.nan) <= 1
 
 
-def test_a_long_clip_is_the_mean_of_its_windows(clap: Clap, tmp_path: Path) -> None:
+def test_a_long_clip_is_the_mean_of_its_windows(clap: ClapMatch, tmp_path: Path) -> None:
     media, samples = clip(tmp_path, 2.3)
     parts = [samples[:RATE], samples[RATE : 2 * RATE], samples[-RATE:]]
     result = cut_windows(samples, RATE)
@@ -152,7 +152,7 @@ def test_windows_cover_the_clip(length: int) -> None:
 
 @pytest.mark.parametrize("fusion", [False, True])
 def test_nothing_is_drawn_at_random(tmp_path: Path, fusion: bool) -> None:
-    made = Clap.make(str(write_tiny_clap(tmp_path / "model", fusion=fusion)))
+    made = ClapMatch.make(str(write_tiny_clap(tmp_path / "model", fusion=fusion)))
     media, _ = clip(tmp_path, 3.4)
     results = []
     for seed in (1, 2, 3):
@@ -162,18 +162,18 @@ def test_nothing_is_drawn_at_random(tmp_path: Path, fusion: bool) -> None:
     np.testing.assert_array_equal(results[0], results[2])
 
 
-def test_what_else_is_asked_changes_nothing(clap: Clap, tmp_path: Path) -> None:
+def test_what_else_is_asked_changes_nothing(clap: ClapMatch, tmp_path: Path) -> None:
     media, _ = clip(tmp_path, 1.5)
     other, _ = clip(tmp_path, 0.4, "b")
     ask = Ask("q", YES, "A short text.")
     alone = asked(clap, media, ask)[0].score
-    fresh = Clap.make(clap.where)
+    fresh = ClapMatch.make(clap.where)
     long = Ask("r", YES, "A much longer text that stands in the same batch as the short one.")
     together = fresh.predict([Case("b", (long, ask), other), Case("a", (long, ask), media)])
     assert together[1][1].score == alone
 
 
-class Counting(Clap):
+class Counting(ClapMatch):
     """Counts what is embedded."""
 
     def __init__(self, where: str, options: Mapping[str, str]) -> None:
@@ -201,7 +201,7 @@ def test_every_text_and_every_medium_is_embedded_once(tiny: Path, tmp_path: Path
     assert made.media == 4
 
 
-def test_what_cannot_be_answered_says_why(clap: Clap, tmp_path: Path) -> None:
+def test_what_cannot_be_answered_says_why(clap: ClapMatch, tmp_path: Path) -> None:
     media, _ = clip(tmp_path, 0.5)
     (answer,) = asked(clap, media, Ask("t", FreeText(type="text"), "", "Describe it."))
     assert answer.problem == "clap matches texts with media and writes none itself"
@@ -212,15 +212,15 @@ def test_what_cannot_be_answered_says_why(clap: Clap, tmp_path: Path) -> None:
         asked(clap, Media(tmp_path / "bad.wav"), Ask("q", YES, "x"))
 
 
-def test_the_identity_is_the_content(clap: Clap, tiny: Path, tmp_path: Path) -> None:
+def test_the_identity_is_the_content(clap: ClapMatch, tiny: Path, tmp_path: Path) -> None:
     moved = Path(shutil.copytree(tiny, tmp_path / "moved"))
-    assert Clap.make(str(moved)).identity == clap.identity
-    assert Clap.make(str(tiny), {"temperature": "0.5"}).identity != clap.identity
+    assert ClapMatch.make(str(moved)).identity == clap.identity
+    assert ClapMatch.make(str(tiny), {"temperature": "0.5"}).identity != clap.identity
     other = write_tiny_clap(tmp_path / "other", seed=1)
-    assert Clap.make(str(other)).identity != clap.identity
+    assert ClapMatch.make(str(other)).identity != clap.identity
 
 
-def test_it_travels_and_answers_the_same(clap: Clap, tmp_path: Path) -> None:
+def test_it_travels_and_answers_the_same(clap: ClapMatch, tmp_path: Path) -> None:
     media, _ = clip(tmp_path, 0.6)
     ask = Ask("q", YES, "Rain.")
     away = pickle.loads(pickle.dumps(clap))
@@ -233,7 +233,7 @@ def test_a_relative_folder_is_found_from_elsewhere(
     tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tiny.parent)
-    packed = pickle.dumps(Clap.make("tiny"))
+    packed = pickle.dumps(ClapMatch.make("tiny"))
     monkeypatch.chdir(tmp_path)
     assert pickle.loads(packed).where == str(tiny.resolve())
 
@@ -241,7 +241,7 @@ def test_a_relative_folder_is_found_from_elsewhere(
 @pytest.mark.parametrize("temperature", ["0", "-1", "nan", "warm"])
 def test_a_temperature_must_be_above_zero(tiny: Path, temperature: str) -> None:
     with pytest.raises(InputError, match="is not a valid temperature"):
-        Clap.make(str(tiny), {"temperature": temperature})
+        ClapMatch.make(str(tiny), {"temperature": temperature})
 
 
 def test_a_low_temperature_makes_the_shares_sharp(tiny: Path, tmp_path: Path) -> None:
@@ -249,7 +249,7 @@ def test_a_low_temperature_makes_the_shares_sharp(tiny: Path, tmp_path: Path) ->
     ask = Ask("m", Categories(type="categories", categories=["joy", "grief"]), "", "", ABOUT)
     top = []
     for temperature in ("100", "0.0001"):
-        made = Clap.make(str(tiny), {"temperature": temperature})
+        made = ClapMatch.make(str(tiny), {"temperature": temperature})
         top.append(max((asked(made, media, ask)[0].shares or {}).values()))
     assert top[0] == pytest.approx(0.5, abs=0.01)
     assert top[1] == pytest.approx(1.0, abs=1e-6)
@@ -258,14 +258,14 @@ def test_a_low_temperature_makes_the_shares_sharp(tiny: Path, tmp_path: Path) ->
 def test_what_is_no_model_is_told_with_a_fix(tiny: Path, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
     with pytest.raises(InputError, match="is a file"):
-        Clap.make(str(tmp_path / "file"))
+        ClapMatch.make(str(tmp_path / "file"))
     with pytest.raises(InputError, match=r"no config\.json"):
-        Clap.make(str(tmp_path))
+        ClapMatch.make(str(tmp_path))
     broken = Path(shutil.copytree(tiny, tmp_path / "broken"))
     weights = broken / "model.safetensors"
     weights.write_bytes(weights.read_bytes()[:5_000])
     with pytest.raises(InputError, match="does not load"):
-        Clap.make(str(broken))
+        ClapMatch.make(str(broken))
 
 
 def test_missing_weights_are_not_made_up(tiny: Path, tmp_path: Path) -> None:
@@ -276,7 +276,7 @@ def test_missing_weights_are_not_made_up(tiny: Path, tmp_path: Path) -> None:
     weights.pop("audio_projection.linear1.weight")
     save_file(weights, short / "model.safetensors", {"format": "pt"})
     with pytest.raises(InputError, match=r"weights are missing, such as audio_projection\.linear1\.weight"):
-        Clap.make(str(short))
+        ClapMatch.make(str(short))
 
 
 def test_without_a_connection_a_hub_name_is_told_with_a_fix(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -284,7 +284,7 @@ def test_without_a_connection_a_hub_name_is_told_with_a_fix(monkeypatch: pytest.
 
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
     with pytest.raises(PullError, match="is not stored here, and HF_HUB_OFFLINE is set") as message:
-        Clap.make("nobody/has-this-model")
+        ClapMatch.make("nobody/has-this-model")
     assert "models--nobody--has-this-model" in message.value.fix
 
 
@@ -292,9 +292,9 @@ def test_without_a_connection_a_hub_name_is_told_with_a_fix(monkeypatch: pytest.
 def test_a_missing_library_names_the_extra(tiny: Path, monkeypatch: pytest.MonkeyPatch, absent: str) -> None:
     monkeypatch.setitem(sys.modules, absent, None)
     with pytest.raises(MissingPartError, match=r"\[transformers\]"):
-        Clap.make(str(tiny))
+        ClapMatch.make(str(tiny))
 
 
 def test_a_device_that_is_not_there_is_told(tiny: Path) -> None:
     with pytest.raises(InputError, match="No device here is called 'abacus'"):
-        Clap.make(str(tiny), {"device": "abacus"})
+        ClapMatch.make(str(tiny), {"device": "abacus"})

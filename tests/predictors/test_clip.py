@@ -13,7 +13,7 @@ from PIL import Image
 
 from heartfelt.errors import InputError
 from heartfelt.predictors import Ask, Case, Media, RunOptions, predictor_from, run
-from heartfelt.predictors.contrastive import Clip
+from heartfelt.predictors.measures.contrastive import ClipMatch
 from heartfelt.streams import stream
 from heartfelt.study.scale import Categories, YesNo
 from tests.predictors.tiny import write_tiny_clip
@@ -31,9 +31,9 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def clip(tiny: Path) -> Clip:
+def clip(tiny: Path) -> ClipMatch:
     made = predictor_from(f"clip:{tiny}")
-    assert isinstance(made, Clip)
+    assert isinstance(made, ClipMatch)
     return made
 
 
@@ -60,7 +60,7 @@ def library_logits(folder: Path, path: Path, texts: list[str]) -> tuple[list[flo
     return out.logits_per_image[0].double().tolist(), math.exp(model.logit_scale.item())
 
 
-def test_the_score_is_the_librarys_cosine(clip: Clip, tiny: Path, tmp_path: Path) -> None:
+def test_the_score_is_the_librarys_cosine(clip: ClipMatch, tiny: Path, tmp_path: Path) -> None:
     path = picture(tmp_path)
     texts = ["A quiet lake.", "An angry crowd in the street."]
     logits, scale = library_logits(tiny, path, texts)
@@ -70,7 +70,7 @@ def test_the_score_is_the_librarys_cosine(clip: Clip, tiny: Path, tmp_path: Path
     assert abs(logits[0] - logits[1]) > 1e-3
 
 
-def test_an_image_that_shows_nothing_has_a_note(clip: Clip, tmp_path: Path) -> None:
+def test_an_image_that_shows_nothing_has_a_note(clip: ClipMatch, tmp_path: Path) -> None:
     Image.new("RGB", (64, 64), "navy").save(tmp_path / "navy.png")
     ask = Ask("fits", YesNo(type="yes-no"), "a calm sea", about={"media": "image"})
     blank, fine = (
@@ -81,7 +81,7 @@ def test_an_image_that_shows_nothing_has_a_note(clip: Clip, tmp_path: Path) -> N
     assert fine.note is None
 
 
-def test_eight_emotions_get_the_librarys_softmax(clip: Clip, tiny: Path, tmp_path: Path) -> None:
+def test_eight_emotions_get_the_librarys_softmax(clip: ClipMatch, tiny: Path, tmp_path: Path) -> None:
     path = picture(tmp_path)
     logits, _ = library_logits(tiny, path, [f"An image that evokes {name}." for name in MIKELS])
     top = max(logits)
@@ -95,7 +95,7 @@ def test_eight_emotions_get_the_librarys_softmax(clip: Clip, tiny: Path, tmp_pat
     assert result.answer == MIKELS[logits.index(top)]
 
 
-def test_it_runs_and_bad_files_are_rows(clip: Clip, tmp_path: Path) -> None:
+def test_it_runs_and_bad_files_are_rows(clip: ClipMatch, tmp_path: Path) -> None:
     ask = Ask("q", YES, "A quiet lake.")
     (tmp_path / "text.png").write_text("no picture")
     whole = picture(tmp_path, "whole.png").read_bytes()
@@ -110,7 +110,7 @@ def test_it_runs_and_bad_files_are_rows(clip: Clip, tmp_path: Path) -> None:
     assert "gone.png" in problems[3]
 
 
-def test_it_travels(clip: Clip, tmp_path: Path) -> None:
+def test_it_travels(clip: ClipMatch, tmp_path: Path) -> None:
     case = Case("a", (Ask("q", YES, "Rain."),), Media(picture(tmp_path)))
     assert pickle.loads(pickle.dumps(clip)).predict([case]) == clip.predict([case])
 
@@ -120,7 +120,7 @@ def test_a_clap_folder_is_no_clip(tmp_path: Path) -> None:
 
     folder = write_tiny_clap(tmp_path / "clap")
     with pytest.raises(InputError, match="model of type 'clap', not 'clip'"):
-        Clip.make(str(folder))
+        ClipMatch.make(str(folder))
 
 
 TEXTS = [
@@ -136,7 +136,7 @@ TEXTS = [
 @pytest.mark.parametrize("kind", ["clip", "clap"])
 def test_the_tiny_models_read_the_whole_text(kind: str, tmp_path: Path) -> None:
     """Texts that differ by a few letters, wherever these stand, give other vectors; the same text gives the same one."""
-    from heartfelt.predictors.contrastive import Matcher
+    from heartfelt.predictors.measures.contrastive import Matcher
     from tests.predictors.tiny import write_tiny_clap
 
     folder = (write_tiny_clip if kind == "clip" else write_tiny_clap)(tmp_path / "model")
@@ -149,7 +149,7 @@ def test_the_tiny_models_read_the_whole_text(kind: str, tmp_path: Path) -> None:
     assert np.array_equal(made.embed_text(TEXTS[0])[0], vectors[0])
 
 
-def test_another_text_gets_another_score(clip: Clip, tmp_path: Path) -> None:
+def test_another_text_gets_another_score(clip: ClipMatch, tmp_path: Path) -> None:
     asks = tuple(Ask(f"q{place}", YES, text) for place, text in enumerate(TEXTS))
     scores = [p.score for p in clip.predict([Case("a", asks, Media(picture(tmp_path)))])[0]]
     assert len({round(score or 0.0, 4) for score in scores}) == len(TEXTS)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from heartfelt.predictors import ENGINES, PREDICTIONS, Retry, RunOptions
-from heartfelt.predictors.http import LONGEST_ANSWER, is_transient
+from heartfelt.predictors.hosted.http import LONGEST_ANSWER, is_transient
 from tests.docs.reference import meanings, sections, settings_pages
 from tests.predictors.servers import serving
 from tests.predictors.studies import snapshot

@@ -18,7 +18,7 @@ from heartfelt.errors import HeartfeltError
 from heartfelt.formats import FORMATS
 from heartfelt.predictors import Case, Prediction, Retry, RunOptions, cases, predictor_from, run
 from heartfelt.predictors.baselines import similarity
-from heartfelt.predictors.http import wait_of
+from heartfelt.predictors.hosted.http import wait_of
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.snapshot import Source
 from tests.predictors.servers import Reply, batching, good, serving

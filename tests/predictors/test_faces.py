@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 
 from heartfelt.errors import InputError
-from heartfelt.models.expressions import EXPRESSIONS
-from heartfelt.models.faces import Face
 from heartfelt.predictors import Ask, Case, Media, Prediction, predictor_from, run
-from heartfelt.predictors.asking import checked
-from heartfelt.predictors.faces import Expressions, Faces
+from heartfelt.predictors.execution.work import checked
+from heartfelt.predictors.measures.faces import Expressions, Faces
+from heartfelt.predictors.networks.expressions import EXPRESSIONS
+from heartfelt.predictors.networks.faces import Face
 from heartfelt.study.answer import NONE, Scale
 from heartfelt.study.scale import Categories, Category, FreeText, Numeric, Ordered, Points, Tags, YesNo
-from tests.models.conftest import Pulled, _cache, pulled  # noqa: F401  # fixtures
 from tests.predictors.hostile_images import HOSTILE, write_hostile
+from tests.predictors.weights.conftest import Pulled, _cache, pulled  # noqa: F401  # fixtures
 
 FREE, YES_NO, NUMBER = Tags(type="tags"), YesNo(type="yes-no"), Numeric(type="numeric")
 

@@ -13,7 +13,7 @@ import heartfelt
 from heartfelt.errors import HeartfeltError
 from heartfelt.formats import FORMATS
 from heartfelt.predictors import Run, cases, predictor_from, run
-from heartfelt.predictors.texts import Names
+from heartfelt.predictors.answers.texts import StimulusNames
 from heartfelt.snapshot import Snapshot
 from tests.datasets.emolia_data import dim, emo
 from tests.predictors.studies import snapshot
@@ -263,7 +263,7 @@ def test_what_is_no_number_is_named(
 def test_a_stimulus_is_found_by_its_folders_and_never_taken_for_one_of_another_folder(
     name: str, stimulus: str | None
 ) -> None:
-    names = Names(["A/1.wav", "B/1.wav", "A/2.wav", "3.wav", "x/y/4.wav"])
+    names = StimulusNames(["A/1.wav", "B/1.wav", "A/2.wav", "3.wav", "x/y/4.wav"])
     assert names.find(name) == stimulus
     assert names.is_ambiguous(name) == (name == "1.wav")
 

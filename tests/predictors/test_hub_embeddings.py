@@ -95,7 +95,7 @@ def test_a_long_sound_has_a_row_for_every_ten_seconds(kind: str, home: Path, tmp
 
 
 def test_clap_and_clip_are_the_predictors_vectors(home: Path) -> None:
-    from heartfelt.predictors.contrastive import Matcher
+    from heartfelt.predictors.measures.contrastive import Matcher
 
     for kind in ("clap", "clip"):
         predictor = predictor_from(f"{kind}:{home / kind}")

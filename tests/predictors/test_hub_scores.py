@@ -24,7 +24,7 @@ from typer.testing import CliRunner
 from heartfelt.cli.app import app
 from heartfelt.errors import HeartfeltError, InputError, MissingPartError
 from heartfelt.predictors import PREDICTORS, Ask, Case, Media, RunOptions, predictor_from, run
-from heartfelt.predictors.hub_model import HubScores
+from heartfelt.predictors.measures.hub_model import HubScores
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.snapshot import Source
 from heartfelt.streams import stream

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from heartfelt.benchmark import BenchOptions, bench
 from heartfelt.errors import HeartfeltError
 from heartfelt.predictors import Run, cases, predictor_from, run
 from heartfelt.scoring import ScoreOptions
+from heartfelt.scoring.bench import BenchOptions, bench
 from heartfelt.snapshot import Snapshot
 from tests.predictors.studies import snapshot
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from heartfelt.predictors.store import Recent
+from heartfelt.predictors.execution.store import Recent
 
 
 def test_a_thing_is_made_once_and_the_oldest_goes() -> None:

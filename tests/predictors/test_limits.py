@@ -25,11 +25,19 @@ from heartfelt.predictors import (
     TransientError,
     run,
 )
-from heartfelt.predictors.asking import Work
-from heartfelt.predictors.calls import Call, usage_of
-from heartfelt.predictors.engines import Given, Job, Local, Result
-from heartfelt.predictors.running import NETWORK_TIMEOUT
-from heartfelt.predictors.store import JOURNAL, Cache, Entry, Journal, cache_key, question_digest, user_cache
+from heartfelt.predictors.execution.calls import Call, usage_of
+from heartfelt.predictors.execution.engines import BatchJob, Given, Local, Result
+from heartfelt.predictors.execution.running import NETWORK_TIMEOUT
+from heartfelt.predictors.execution.store import (
+    JOURNAL,
+    Cache,
+    Journal,
+    StoredPrediction,
+    cache_key,
+    question_digest,
+    user_cache,
+)
+from heartfelt.predictors.execution.work import PredictorWork
 from heartfelt.streams import stream
 from heartfelt.study.scale import Points, YesNo
 from tests.predictors.runs import Scripted
@@ -364,7 +372,7 @@ def test_a_success_after_the_end_of_a_run_does_not_hide_the_last_problem(clips: 
 def test_a_case_the_engine_lost_is_reported_as_such(clips: list[Path]) -> None:
     class Forgetful(Local):
         def map(
-            self, work: Job[Given, Result], batches: Iterable[Sequence[Given]], at_once: int
+            self, work: BatchJob[Given, Result], batches: Iterable[Sequence[Given]], at_once: int
         ) -> Iterator[Sequence[Result]]:
             yield from list(super().map(work, batches, at_once))[1:]
 
@@ -404,9 +412,9 @@ def test_a_batch_has_the_time_of_all_its_cases(clips: list[Path], monkeypatch: p
         limits.append(seconds)
         raise queue.Empty
 
-    monkeypatch.setattr("heartfelt.predictors.asking.next_from", hung)
+    monkeypatch.setattr("heartfelt.predictors.execution.work.next_from", hung)
     cases = [texts_case(path, ["a"]) for path in clips[:3]]
-    outcomes = Work(Scripted(lambda *_: SURE), Retry(retries=0), timeout=2.0)(cases)
+    outcomes = PredictorWork(Scripted(lambda *_: SURE), Retry(retries=0), timeout=2.0)(cases)
     assert limits == [6.0, 2.0, 2.0, 2.0]
     assert [outcome.predictions[0].problem for outcome in outcomes] == ["no answer within 2 s"] * 3
 
@@ -417,12 +425,12 @@ def test_a_network_has_ten_minutes_and_this_machine_all_the_time(
     assert NETWORK_TIMEOUT == 600.0
     given: list[float | None] = []
 
-    class Noting(Work):
+    class Noting(PredictorWork):
         def __call__(self, cases: Sequence[Case]) -> Any:
             given.append(self.timeout)
-            return Work(self.predictor)(cases)
+            return PredictorWork(self.predictor)(cases)
 
-    monkeypatch.setattr("heartfelt.predictors.running.Work", Noting)
+    monkeypatch.setattr("heartfelt.predictors.execution.running.PredictorWork", Noting)
     for reach, timeout in (("network", None), ("here", None), ("network", 5.0), ("here", 5.0)):
         predictor = Scripted(lambda *_: SURE)
         predictor.reach = reach  # type: ignore[assignment]  # one of the two words
@@ -461,8 +469,8 @@ def test_batches_have_the_size_they_are_given(
     assert [len(call) for call in predictor.calls] == expected
 
 
-def entry(score: float, attempts: int = 1) -> Entry:
-    return Entry(Prediction(score=score), attempts, 0.5)
+def entry(score: float, attempts: int = 1) -> StoredPrediction:
+    return StoredPrediction(Prediction(score=score), attempts, 0.5)
 
 
 def test_later_lines_of_the_journal_replace_earlier_ones_and_a_torn_one_is_dropped(tmp_path: Path) -> None:
@@ -512,7 +520,7 @@ def test_a_line_of_the_journal_has_this_layout(tmp_path: Path) -> None:
     call = Call("id", "digest", "now", ("q",), "m", "plain")
     journal = Journal(tmp_path)
     answer = Prediction(answer="é", shares={"a": 1.0}, call=call)
-    journal.add("a", {"k": Entry(answer, 3)}, 0.25)
+    journal.add("a", {"k": StoredPrediction(answer, 3)}, 0.25)
     assert journal.calls == {"id": ("a", call)}
     journal.close()
     line = json.loads((tmp_path / JOURNAL).read_bytes())
@@ -524,7 +532,7 @@ def test_a_line_of_the_journal_has_this_layout(tmp_path: Path) -> None:
     assert plain["call"]["questions"] == ["q"]
     assert set(plain) == {"answer", "shares", "call"}
     again = Journal(tmp_path)
-    assert again.entries["k"] == Entry(answer, 3, 0.25)
+    assert again.entries["k"] == StoredPrediction(answer, 3, 0.25)
     assert again.calls == {"id": ("a", call)}
     again.close()
 

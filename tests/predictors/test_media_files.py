@@ -22,9 +22,9 @@ import heartfelt
 from heartfelt.cli.app import app
 from heartfelt.errors import HeartfeltError, InputError, UnknownNameError
 from heartfelt.predictors import PREDICTORS, Ask, Case, Prediction, Predictor, predict_files
-from heartfelt.predictors.folders import find_files
-from heartfelt.predictors.valence_arousal import SHIPPED
-from heartfelt.predictors.valence_arousal import predict as former_predict
+from heartfelt.predictors.files.folders import find_files
+from heartfelt.predictors.trained.valence_arousal import SHIPPED
+from heartfelt.predictors.trained.valence_arousal import predict as former_predict
 from heartfelt.streams import stream
 from tests.predictors.file_answers import answered_everywhere
 

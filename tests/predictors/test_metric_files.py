@@ -13,22 +13,22 @@ import polars as pl
 import pytest
 
 import heartfelt
-from heartfelt.benchmark import Bench, BenchOptions, bench
-from heartfelt.benchmark.pinned import Request, answer_to
-from heartfelt.benchmark.prediction_file import Scorer
 from heartfelt.cli import main
 from heartfelt.errors import HeartfeltError
 from heartfelt.predictors import cases, predictor_from, run
-from heartfelt.predictors.metric_files import Metric, read_lines
+from heartfelt.predictors.files.metric_files import ColumnMetric, read_lines
 from heartfelt.predictors.predictor import Ask
 from heartfelt.report.bench.write import run_bench
 from heartfelt.scoring import ScoreOptions, Scores
+from heartfelt.scoring.bench import Bench, BenchOptions, bench
+from heartfelt.scoring.bench.pinned import ScoringRequest, answer_to
+from heartfelt.scoring.bench.prediction_file import FileScorer
 from heartfelt.serialization import read_json
 from heartfelt.snapshot import Snapshot
 from heartfelt.study.scale import Points
-from tests.challenge.made import benchmark
 from tests.predictors.studies import snapshot
 from tests.scoring.compared import arena
+from tests.web.challenge.made import benchmark
 
 FEW = BenchOptions(score=ScoreOptions(resamples=100), questions=("valence",))
 TRUTH = {f"clip_{i:03}.wav": (7 if (i // 2) % 2 == 0 else 3) + (1 if i % 2 == 0 else 0) for i in range(8)}
@@ -351,15 +351,15 @@ def test_directions_are_found_by_the_metrics_name() -> None:
     assert {
         name
         for name in (*lower, "utmos", "pesq", "power", "answer", "f0corr")
-        if Metric.named(name).lower_is_better
+        if ColumnMetric.named(name).lower_is_better
     } == lower
-    assert Metric.named("arecho_mcd").lower_is_better
-    assert Metric.named("WER").lower_is_better
-    assert (Metric.named("UTMOS").low, Metric.named("sigmos_ovrl").high) == (1.0, 5.0)
-    assert Metric.named("arecho_audiobox_aesthetics_PQ").high == 10.0
+    assert ColumnMetric.named("arecho_mcd").lower_is_better
+    assert ColumnMetric.named("WER").lower_is_better
+    assert (ColumnMetric.named("UTMOS").low, ColumnMetric.named("sigmos_ovrl").high) == (1.0, 5.0)
+    assert ColumnMetric.named("arecho_audiobox_aesthetics_PQ").high == 10.0
     ask = Ask("quality", Points(type="points", points=5), "")
-    assert Metric.named("mcd").prediction(4.0, ask).score == 4.0
-    assert Metric.named("utmos").prediction(5.5, ask).value == 5.0
+    assert ColumnMetric.named("mcd").prediction(4.0, ask).score == 4.0
+    assert ColumnMetric.named("utmos").prediction(5.5, ask).value == 5.0
 
 
 @pytest.mark.slow
@@ -388,7 +388,7 @@ def test_the_command_scores_every_metric_against_a_benchmark(
     verified = main([*command, "--resamples", "100", "--verify", str(tmp_path / "out")])
     assert verified == 0
     with pytest.raises(HeartfeltError, match="holds 2 metrics"):
-        Scorer.of(frozen, ScoreOptions(part="test")).read(tmp_path / "versa.jsonl")
+        FileScorer.of(frozen, ScoreOptions(part="test")).read(tmp_path / "versa.jsonl")
 
 
 def test_scoring_says_why_entries_of_a_file_were_not_used_and_takes_folders(tmp_path: Path) -> None:
@@ -404,7 +404,7 @@ def test_scoring_says_why_entries_of_a_file_were_not_used_and_takes_folders(tmp_
     frozen.write(tmp_path / "benchmark")
     options = ScoreOptions(part="test", resamples=100)
     done = [
-        answer_to(Request(str(tmp_path / "benchmark"), str(path), options))
+        answer_to(ScoringRequest(str(tmp_path / "benchmark"), str(path), options))
         for path in (folder, tmp_path / "all.jsonl")
     ]
     unread = "1 entry of the file could not be used: 'avg_result.txt' does not have one object per line, so it was not read."

@@ -15,16 +15,16 @@ from PIL import Image
 
 import heartfelt
 from heartfelt.errors import HeartfeltError, InputError
-from heartfelt.make.generators.speech import render_voice
 from heartfelt.media.sound import resample
-from heartfelt.models import Model
-from heartfelt.models.speech import aecmos, plcmos
 from heartfelt.predictors import PREDICTORS, Ask, Case, Media, Prediction, Predictor, predictor_from, run
-from heartfelt.predictors.against_reference import aligned
-from heartfelt.predictors.metrics import Score, on_scale
+from heartfelt.predictors.measures.against_reference import aligned
+from heartfelt.predictors.measures.metrics import MetricScore, on_scale
+from heartfelt.predictors.networks.speech import aecmos, plcmos
+from heartfelt.predictors.weights import Model
+from heartfelt.stimuli.synthesis.speech import render_voice
 from heartfelt.streams import stream
 from heartfelt.study.scale import Numeric, Points, Tags, YesNo
-from tests.models.conftest import Pulled, _cache, pulled  # noqa: F401  # fixtures
+from tests.predictors.weights.conftest import Pulled, _cache, pulled  # noqa: F401  # fixtures
 
 RATE = 16_000
 ANY, UNIT, NINE = (
@@ -122,7 +122,7 @@ def test_every_file_question_has_an_answer(spec: str, pulled: Pulled, tmp_path: 
     assert run(again, [case]).table["value"].to_list() == table["value"].to_list()
 
 
-LESS_IS_BETTER, ENDLESS = Score("a fault", 100, 0), Score("a count")
+LESS_IS_BETTER, ENDLESS = MetricScore("a fault", 100, 0), MetricScore("a count")
 
 
 @pytest.mark.parametrize(
@@ -142,12 +142,14 @@ LESS_IS_BETTER, ENDLESS = Score("a fault", 100, 0), Score("a count")
         (ENDLESS, "quality", NINE, Prediction(score=25)),
     ],
 )
-def test_a_score_on_a_scale(score: Score, name: str, scale: Numeric | Points, expected: Prediction) -> None:
+def test_a_score_on_a_scale(
+    score: MetricScore, name: str, scale: Numeric | Points, expected: Prediction
+) -> None:
     assert on_scale(25.0, score, Ask(name, scale, ""), "fault") == expected
 
 
 @pytest.mark.parametrize("score", [LESS_IS_BETTER, ENDLESS])
-def test_what_a_number_cannot_answer_is_a_problem(score: Score) -> None:
+def test_what_a_number_cannot_answer_is_a_problem(score: MetricScore) -> None:
     for scale in (YesNo(type="yes-no"), Tags(type="tags"), Numeric(type="numeric", low=1)):
         assert "another kind of answer" in (on_scale(1.0, score, Ask("q", scale, ""), "fault").problem or "")
     assert on_scale(None, score, Ask("q", ANY, ""), "fault", ("nothing sounds",)).problem == "nothing sounds"

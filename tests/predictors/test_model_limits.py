@@ -12,20 +12,20 @@ import polars as pl
 import pytest
 from scipy import stats as scipy_stats
 
-from heartfelt.conveyance import Evidence, KnownError, predicted_conveyance
 from heartfelt.errors import DamagedError, InputError
-from heartfelt.models import MODELS
-from heartfelt.models.mel import is_silent, mono
-from heartfelt.models.musicnn import PatchOptions
-from heartfelt.models.network import offline_switch
-from heartfelt.models.speech import MOST_WINDOWS, checked_speech, distillmos, dnsmos, spread
-from heartfelt.models.store import difference_from_reference, reference
 from heartfelt.predictors import Ask, Prediction
-from heartfelt.predictors.trained.domain import COMPONENTS, NEIGHBOURS, QUANTILE, Domain, Place
+from heartfelt.predictors.networks.mel import is_silent, mono
+from heartfelt.predictors.networks.musicnn import PatchOptions
+from heartfelt.predictors.networks.speech import MOST_WINDOWS, checked_speech, distillmos, dnsmos, spread
+from heartfelt.predictors.trained.domain import COMPONENTS, NEIGHBOURS, QUANTILE, Domain, DomainDistance
 from heartfelt.predictors.trained.embeddings import EMBEDDINGS, Features, windows
 from heartfelt.predictors.trained.facts import OutOfFold
-from heartfelt.predictors.trained.model import Head, Output, TrainedModel, growth, softmax
+from heartfelt.predictors.trained.model import Head, QuestionHead, TrainedModel, growth, softmax
 from heartfelt.predictors.trained.predictor import WINDOWS, Doubt, answer_of, doubt_of, interval
+from heartfelt.predictors.weights import MODELS
+from heartfelt.predictors.weights.network import offline_switch
+from heartfelt.predictors.weights.store import difference_from_reference, reference
+from heartfelt.scoring.conveyance import Evidence, KnownError, predicted_conveyance
 from heartfelt.serialization import to_json
 from heartfelt.streams import stream
 from heartfelt.study.scale import Points
@@ -33,25 +33,25 @@ from heartfelt.study.scale import Points
 NINE = Points(type="points", points=9)
 
 
-def output(slope: float = 0.0, bounds: tuple[float, float] | None = (1.0, 9.0)) -> Output:
+def output(slope: float = 0.0, bounds: tuple[float, float] | None = (1.0, 9.0)) -> QuestionHead:
     size = EMBEDDINGS["music"]().size
     nothing = {name: np.zeros(size) for name in ("mean", "factor", "reach", "weight")}
-    return Output("valence", Head("ridge", 5.0, nothing), bounds, 1.5, 0.9, slope=slope)
+    return QuestionHead("valence", Head("ridge", 5.0, nothing), bounds, 1.5, 0.9, slope=slope)
 
 
 def test_an_interval_grows_up_to_four_times_and_never_shrinks() -> None:
     distances = np.array([-3.0, 0.0, 1.0, 100.0])
     assert growth(0.5, distances).tolist() == [1.0, 1.0, math.exp(0.5), 4.0]
-    assert output(0.5).half(Place(1.0)) == pytest.approx(1.5 * math.exp(0.5), rel=1e-12)
-    assert output(0.0).half(Place(50.0)) == 1.5
+    assert output(0.5).half(DomainDistance(1.0)) == pytest.approx(1.5 * math.exp(0.5), rel=1e-12)
+    assert output(0.0).half(DomainDistance(50.0)) == 1.5
 
 
 def test_an_interval_is_held_on_the_scale_and_is_the_whole_of_it_where_flagged() -> None:
-    assert interval(output(), 5.0, Doubt(Place())) == (3.5, 6.5)
-    assert interval(output(), 1.2, Doubt(Place())) == (1.0, 2.7)
-    assert interval(output(), 8.0, Doubt(Place())) == (6.5, 9.0)
-    assert interval(output(), 5.0, Doubt(Place(), "silent")) == (1.0, 9.0)
-    assert interval(output(bounds=None), 5.0, Doubt(Place(), "silent")) == (3.5, 6.5)
+    assert interval(output(), 5.0, Doubt(DomainDistance())) == (3.5, 6.5)
+    assert interval(output(), 1.2, Doubt(DomainDistance())) == (1.0, 2.7)
+    assert interval(output(), 8.0, Doubt(DomainDistance())) == (6.5, 9.0)
+    assert interval(output(), 5.0, Doubt(DomainDistance(), "silent")) == (1.0, 9.0)
+    assert interval(output(bounds=None), 5.0, Doubt(DomainDistance(), "silent")) == (3.5, 6.5)
 
 
 def test_a_stimulus_is_foreign_beyond_either_limit_in_half_of_its_windows() -> None:
@@ -118,7 +118,7 @@ def test_a_training_stimulus_is_known_by_content_or_by_all_three_names() -> None
 def test_windows_are_answered_where_there_is_more_than_one() -> None:
     ask = Ask.number("valence", 1, 9)
     every = replace(ask, about={WINDOWS: "all"})
-    out, doubt = model().outputs[0], Doubt(Place())
+    out, doubt = model().outputs[0], Doubt(DomainDistance())
     single, double = (answer_of(every, out, features(rows=rows), doubt, None) for rows in (1, 2))
     assert single == Prediction(5.0, low=3.5, high=6.5)
     assert (double.samples, double.rate, double.start) == ((5.0, 5.0), 0.1, 5.0)
@@ -282,7 +282,7 @@ def test_the_interval_of_a_slope_is_the_textbooks() -> None:
 
 
 def test_a_scale_that_is_asked_otherwise_is_reached_linearly() -> None:
-    from heartfelt.predictors.finetuned import onto
+    from heartfelt.predictors.trained.finetuned import onto
 
     assert onto(5.0, (1.0, 9.0), (0.0, 1.0)) == 0.5
     assert onto(1.0, (1.0, 9.0), (-4.0, 4.0)) == -4.0

@@ -12,7 +12,7 @@ from PIL import Image
 from heartfelt.errors import InputError
 from heartfelt.media.pixels import PixelMeasures, measure_image
 from heartfelt.predictors import Ask, Case, Media, Prediction, predictor_from, run
-from heartfelt.predictors.pixels import ENDS, MEASURES, Pixels, measure_named
+from heartfelt.predictors.measures.pixels import ENDS, MEASURES, Pixels, measure_named
 from heartfelt.study.scale import Categories, Numeric, Points, Tags
 from tests.predictors.hostile_images import HOSTILE, write_hostile
 

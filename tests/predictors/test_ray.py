@@ -16,12 +16,12 @@ from typing import Any, NoReturn
 import pytest
 
 from heartfelt.errors import HeartfeltError, InputError, MissingPartError
-from heartfelt.experiments import plan_learning_curve, run_plan
 from heartfelt.predictors import ENGINES, Ask, Case, Media, Run, RunOptions, predictor_from, run
-from heartfelt.predictors.ray import Ray, SentMedia
+from heartfelt.predictors.execution.ray import Ray, SentMedia
 from heartfelt.serialization import dumps
 from heartfelt.study.scale import Points, YesNo
-from tests.experiments.studies import setup_of, study
+from heartfelt.training.experiments import plan_learning_curve, run_plan
+from tests.training.experiments.studies import setup_of, study
 
 if find_spec("ray") is None:
     pytest.skip("Ray is not installed", allow_module_level=True)
@@ -243,7 +243,7 @@ def test_a_cluster_that_gives_no_worker_is_not_waited_for_forever(
     cluster: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Ray, "_capacity", lambda _: 1)
-    monkeypatch.setattr("heartfelt.predictors.ray._PATIENCE", 2.0)
+    monkeypatch.setattr("heartfelt.predictors.execution.ray._PATIENCE", 2.0)
     settings = RunOptions(engine="ray", engine_options={"address": cluster.address, "cpus": "2"})
     with pytest.raises(HeartfeltError, match="has had no worker for 2 s") as message:
         run(predictor_from("sham"), cases(1), None, settings)

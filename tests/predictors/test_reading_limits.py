@@ -16,20 +16,20 @@ import soundfile
 from heartfelt.errors import InputError
 from heartfelt.media.sound import LEAST_SHARE, decode, loudest_if_cancelling
 from heartfelt.predictors import Ask, Case, Media, Prediction, predictor_from
-from heartfelt.predictors.asking import shortened
+from heartfelt.predictors.answers.texts import StimulusNames, file_name_of, stem_of
 from heartfelt.predictors.baselines import Group, similarity
-from heartfelt.predictors.chat import Chat
-from heartfelt.predictors.chat_form import allowed, completion_of, groups, read_form, schema
-from heartfelt.predictors.contrastive import temperature_of
-from heartfelt.predictors.endpoint import Endpoint
-from heartfelt.predictors.http import LONGEST_ANSWER, is_transient, refusal, wait_of
-from heartfelt.predictors.metrics import Score, on_scale
+from heartfelt.predictors.execution.store import Recent
+from heartfelt.predictors.execution.work import shortened
+from heartfelt.predictors.hosted.chat import Chat
+from heartfelt.predictors.hosted.chat_form import allowed, completion_of, groups, read_form, schema
+from heartfelt.predictors.hosted.endpoint import Endpoint
+from heartfelt.predictors.hosted.http import LONGEST_ANSWER, is_transient, refusal, wait_of
+from heartfelt.predictors.measures.contrastive import temperature_of
+from heartfelt.predictors.measures.metrics import MetricScore, on_scale
 from heartfelt.predictors.options import ServerOptions
-from heartfelt.predictors.server import RefusedRequest, read_request
 from heartfelt.predictors.spec import number_option
-from heartfelt.predictors.store import Recent
-from heartfelt.predictors.texts import Names, file_name_of, stem_of
 from heartfelt.study.scale import Categories, Numeric, Points, YesNo
+from heartfelt.web.predictor_server import RefusedRequest, read_request
 
 YES = YesNo(type="yes-no")
 NINE = Points(type="points", points=9, anchors={1: "low", 9: "high"})
@@ -276,7 +276,7 @@ def test_the_identity_of_an_endpoint_names_what_is_sent() -> None:
 
 
 def test_a_name_is_matched_where_it_is_unmistakable() -> None:
-    names = Names(["a/x.wav", "b/x.wav", "b/y.wav", "z"])
+    names = StimulusNames(["a/x.wav", "b/x.wav", "b/y.wav", "z"])
     assert names.find("a/x.wav") == "a/x.wav"
     assert names.find("a/x") == "a/x.wav"
     assert names.find("x.wav") is None
@@ -285,7 +285,7 @@ def test_a_name_is_matched_where_it_is_unmistakable() -> None:
     assert names.find("elsewhere/y.mp3") == "b/y.wav"
     assert names.find("z.flac") == "z"
     assert names.find("z.txt") is None
-    assert Names(["x", "a/x.wav"]).find("x") == "x"
+    assert StimulusNames(["x", "a/x.wav"]).find("x") == "x"
 
 
 def test_file_names_carry_folders_levels_and_the_ending_of_the_media(tmp_path: Path) -> None:
@@ -388,7 +388,7 @@ def test_a_group_by_itself_and_as_a_distance_from_others() -> None:
     ("score", "value", "clipped"), [(1.0, 1.0, False), (5.0, 9.0, False), (3.0, 5.0, False), (5.1, 9.0, True)]
 )
 def test_a_mean_opinion_score_on_another_scale(score: float, value: float, clipped: bool) -> None:
-    opinion = Score("a mean opinion score", 1, 5)
+    opinion = MetricScore("a mean opinion score", 1, 5)
     result = on_scale(score, opinion, Ask("q", NINE, "t"), "mos")
     assert result.value == pytest.approx(value, rel=1e-12)
     assert ("end of the scale" in (result.note or "")) == clipped

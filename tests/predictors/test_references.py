@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from heartfelt.predictors import Case, cases
-from heartfelt.predictors.references import references_of
+from heartfelt.predictors.measures.references import references_of
 from heartfelt.snapshot import Snapshot
 from heartfelt.study import parse_study
 from tests.predictors.studies import snapshot

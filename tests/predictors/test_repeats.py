@@ -18,9 +18,9 @@ import pytest
 
 from heartfelt.errors import InputError
 from heartfelt.predictors import Ask, Case, Prediction, RunOptions, cases, predictor_from, run
-from heartfelt.predictors.calls import Budget
-from heartfelt.predictors.repeats import combined, self_consistency
-from heartfelt.predictors.store import JOURNAL
+from heartfelt.predictors.execution.calls import Budget
+from heartfelt.predictors.execution.repeats import combined, self_consistency
+from heartfelt.predictors.execution.store import JOURNAL
 from heartfelt.study.answer import NONE
 from heartfelt.study.scale import Categories, FreeText, Numeric, Ordered, Points, Tags
 from tests.predictors.runs import QUICK, Scripted, ran, wait_for_lines

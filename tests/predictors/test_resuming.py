@@ -24,7 +24,7 @@ from heartfelt.predictors import (
     run,
 )
 from heartfelt.predictors.baselines import similarity
-from heartfelt.predictors.store import JOURNAL
+from heartfelt.predictors.execution.store import JOURNAL
 from tests.predictors.runs import Scripted, ran, wait_for_lines
 from tests.predictors.servers import Reply, good, serving
 from tests.predictors.studies import CountedMedia, texts_case

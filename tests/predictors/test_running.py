@@ -30,9 +30,9 @@ from heartfelt.predictors import (
     predictor_from,
     run,
 )
-from heartfelt.predictors.asking import Work
 from heartfelt.predictors.baselines import similarity
-from heartfelt.predictors.store import JOURNAL
+from heartfelt.predictors.execution.store import JOURNAL
+from heartfelt.predictors.execution.work import PredictorWork
 from heartfelt.study.set_scale import Preference
 from tests.predictors.runs import QUICK, Scripted, ran, wait_for_lines
 from tests.predictors.servers import Reply, good, serving
@@ -449,7 +449,7 @@ def test_threads_take_no_more_than_they_can_work_on() -> None:
             yield [Case(f"c{place}", ())]
 
     seen = 0
-    for _ in ENGINES["local"].make().map(Work(Scripted(lambda *_: [])), batches(), 4):
+    for _ in ENGINES["local"].make().map(PredictorWork(Scripted(lambda *_: [])), batches(), 4):
         seen += 1
         assert taken - seen <= 4
     assert seen == 50

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from heartfelt.predictors import Ask, Prediction
-from heartfelt.predictors.asking import checked
-from heartfelt.predictors.scale_answers import Label, Measurement, answer_labels, answer_number, normalised
+from heartfelt.predictors.answers.scales import Label, Measurement, answer_labels, answer_number, normalised
+from heartfelt.predictors.execution.work import checked
 from heartfelt.study.answer import Scale
 from heartfelt.study.scale import Categories, Category, FreeText, Numeric, Ordered, Points, Tag, Tags, YesNo
 

@@ -35,9 +35,9 @@ from heartfelt.predictors import (
     run,
 )
 from heartfelt.predictors.baselines import Sham, similarity
-from heartfelt.predictors.endpoint import Endpoint
+from heartfelt.predictors.hosted.endpoint import Endpoint
 from heartfelt.predictors.options import ServerOptions
-from heartfelt.predictors.server import predictor_app, serve_predictor
+from heartfelt.web.predictor_server import predictor_app, serve_predictor
 from tests.predictors.studies import snapshot, texts_case
 
 pytest.importorskip("uvicorn", exc_type=ImportError)

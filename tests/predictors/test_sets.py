@@ -10,15 +10,15 @@ import polars as pl
 import pytest
 import soundfile
 
-from heartfelt.benchmark import bench
 from heartfelt.labels import freeze
 from heartfelt.predictors import Ask, Case, Prediction, RunOptions, cases, predictor_from, run
-from heartfelt.predictors.sets import answers_of, sets_of, win_shares
-from heartfelt.predictors.store import Entry, predictions_table
-from heartfelt.predictors.trained.embeddings import Features, Music
-from heartfelt.predictors.trained.model import Head, Output, TrainedModel
+from heartfelt.predictors.answers.sets import answers_of, sets_of, win_shares
+from heartfelt.predictors.execution.store import StoredPrediction, predictions_table
+from heartfelt.predictors.trained.embeddings import Features, MusicnnEmbedding
+from heartfelt.predictors.trained.model import Head, QuestionHead, TrainedModel
 from heartfelt.predictors.trained.predictor import TrainedPredictor, answer_of, doubt_of
 from heartfelt.scoring import ScoreOptions, score
+from heartfelt.scoring.bench import bench
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.snapshot import Source
 from heartfelt.study.scale import Numeric
@@ -130,7 +130,7 @@ def test_a_prediction_about_a_set_survives_the_journal(tmp_path: Path) -> None:
 
 
 def test_ordinary_predictions_have_no_further_columns() -> None:
-    table = predictions_table("m", [("s", "q", Entry(Prediction(value=1.0)))])
+    table = predictions_table("m", [("s", "q", StoredPrediction(Prediction(value=1.0)))])
     assert not {"members", "orders", "samples", "rate", "start"} & set(table.columns)
 
 
@@ -178,13 +178,13 @@ def test_predictions_of_single_stimuli_need_no_pairs() -> None:
 
 def trained(folder: Path) -> TrainedPredictor:
     """A model of arousal that says 5 plus the first feature of a window."""
-    size = Music().size
+    size = MusicnnEmbedding().size
     parts = {key: np.zeros(size) for key in ("mean", "weight")} | {
         key: np.ones(size) for key in ("factor", "reach")
     }
     parts["weight"][0] = 1.0
-    output = Output("arousal", Head("ridge", 5.0, parts), (1.0, 9.0), 2.0, 0.9)
-    return TrainedPredictor(TrainedModel("example", "va-audio", Music.name, (output,)))
+    output = QuestionHead("arousal", Head("ridge", 5.0, parts), (1.0, 9.0), 2.0, 0.9)
+    return TrainedPredictor(TrainedModel("example", "va-audio", MusicnnEmbedding.name, (output,)))
 
 
 @pytest.mark.slow
@@ -197,7 +197,7 @@ def test_a_trained_model_answers_a_comparison_by_its_axis(tmp_path: Path) -> Non
 
 def test_a_trained_model_follows_a_clip_window_by_window(tmp_path: Path) -> None:
     model = trained(tmp_path).model
-    rows = np.zeros((3, Music().size), np.float32)
+    rows = np.zeros((3, MusicnnEmbedding().size), np.float32)
     rows[:, 0] = [-1.0, 0.0, 1.0]
     features = Features(rows, np.array([0.0, 10.0, 20.0]), 30.0)
     ask = Ask("arousal", Trace(type="trace", low=-1, high=1), "How arousing?")

@@ -9,20 +9,20 @@ import pytest
 import soundfile
 
 from heartfelt.errors import InputError
-from heartfelt.make.generators.speech import render_voice
 from heartfelt.media.sound import decode
-from heartfelt.models import Model
-from heartfelt.models.speech import distillmos, dnsmos
 from heartfelt.predictors import Ask, Case, Media, predictor_from, run
-from heartfelt.predictors.metrics import Score, on_scale
-from heartfelt.predictors.speech_mos import JUDGES, SpeechMos
+from heartfelt.predictors.measures.metrics import MetricScore, on_scale
+from heartfelt.predictors.measures.speech_mos import JUDGES, SpeechMos
+from heartfelt.predictors.networks.speech import distillmos, dnsmos
+from heartfelt.predictors.weights import Model
+from heartfelt.stimuli.synthesis.speech import render_voice
 from heartfelt.streams import stream
 from heartfelt.study.answer import Scale
 from heartfelt.study.scale import Categories, FreeText, Numeric, Ordered, Points, YesNo
-from tests.models.conftest import Pulled, _cache, pulled  # noqa: F401  # fixtures
+from tests.predictors.weights.conftest import Pulled, _cache, pulled  # noqa: F401  # fixtures
 
 MOS = Points(type="points", points=5)
-OPINION = Score("a mean opinion score", 1, 5)
+OPINION = MetricScore("a mean opinion score", 1, 5)
 NINE = Points(type="points", points=9)
 
 

@@ -9,7 +9,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from heartfelt.models.hub import quiet, transformers_library
+from heartfelt.predictors.weights.hub import quiet, transformers_library
 
 _TOKENS = 160
 _END = 260

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from heartfelt.models.hub import quiet, transformers_library
+from heartfelt.predictors.weights.hub import quiet, transformers_library
 from tests.predictors.servers import Reply
 from tests.predictors.tiny import byte_tokenizer, seeded
 

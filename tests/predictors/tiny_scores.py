@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from heartfelt.models.hub import quiet, transformers_library
+from heartfelt.predictors.weights.hub import quiet, transformers_library
 from heartfelt.streams import stream
 from tests.predictors.tiny import byte_tokenizer, seeded
 

@@ -15,7 +15,7 @@ import polars as pl
 
 from heartfelt.errors import InputError
 from heartfelt.publishing.papers.details import Details
-from heartfelt.publishing.release import PublishedMedium, Record, Release
+from heartfelt.publishing.release import PublishedMedium, Release, ReleaseRecord
 from heartfelt.publishing.splits import freeze_release
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.snapshot import Source
@@ -139,7 +139,7 @@ def release_of(
         benchmark = freeze_release(snapshot, settings=settings)
     except InputError as error:
         benchmark, why = None, error.problem
-    record = Record(snapshot.hash, snapshot.hash, "0", 1, 1, ())
+    record = ReleaseRecord(snapshot.hash, snapshot.hash, "0", 1, 1, ())
     details = Details(title="Moods", licence="CC-BY-4.0")
     return Release(snapshot, benchmark, why, None, None, record, details, media)
 

@@ -23,7 +23,7 @@ from heartfelt.publishing.anonymity.key import keyed_hash, secret_key
 from heartfelt.publishing.anonymity.regions import continent_of, region_of
 from heartfelt.publishing.digests import SOURCE
 from heartfelt.publishing.options import PublishOptions
-from heartfelt.publishing.publish import Published, publish
+from heartfelt.publishing.publish import PublishedStudy, publish
 from heartfelt.publishing.read_back import read_back
 from heartfelt.snapshot import Snapshot
 from tests.media.metadata.tagged import MARK
@@ -42,7 +42,7 @@ class Case:
     folder: Path
     roster: list[Person]
     source: Snapshot
-    published: Published
+    published: PublishedStudy
 
     @property
     def public(self) -> Snapshot:

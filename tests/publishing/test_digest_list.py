@@ -12,7 +12,7 @@ from heartfelt.files import sha256_of
 from heartfelt.publishing.anonymity.check import PrivateDataError
 from heartfelt.publishing.digests import DIGESTS, GIVEN, write_digests
 from heartfelt.publishing.papers.details import Details
-from heartfelt.publishing.release import PublishedMedium, Record, Release, Step
+from heartfelt.publishing.release import PublishedMedium, Release, ReleaseRecord, ReleaseStep
 from tests.publishing.attacks import label_only, labels
 
 COMMIT, SPLIT, LINKED, SHOWN = "ef" * 20, "12ab" * 16, "34ab" * 16, "56cd" * 16
@@ -26,10 +26,10 @@ def test_every_hash_of_every_file_is_listed_once_per_place(tmp_path: Path) -> No
         "c02": PublishedMedium("c02", "", 0),
     }
     steps = (
-        Step("split", "stimuli", "split", "x", settings={"hash": SPLIT}),
-        Step("check", "stimuli", None, "y"),
+        ReleaseStep("split", "stimuli", "split", "x", settings={"hash": SPLIT}),
+        ReleaseStep("check", "stimuli", None, "y"),
     )
-    record = Record("", snapshot.hash, "1", 5, 2, steps)
+    record = ReleaseRecord("", snapshot.hash, "1", 5, 2, steps)
     release = Release(snapshot, None, None, None, None, record, Details(limits=f"see {'9a' * 20}"), media)
     (tmp_path / "media").mkdir()
     (tmp_path / "media" / "c00.wav").write_bytes(b"sound")

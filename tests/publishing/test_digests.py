@@ -30,7 +30,7 @@ from heartfelt.publishing.digests import (
     write_digests,
 )
 from heartfelt.publishing.options import PublishOptions
-from heartfelt.publishing.publish import Published, publish
+from heartfelt.publishing.publish import PublishedStudy, publish
 from heartfelt.publishing.release import PublishedMedium
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.snapshot import Source
@@ -115,7 +115,7 @@ def test_scores_on_hidden_labels_name_a_hash_that_confirms_no_guess(tmp_path: Pa
 
 
 @pytest.fixture(scope="module")
-def released(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Snapshot, Path, Published]]:
+def released(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Snapshot, Path, PublishedStudy]]:
     """Media that are published, linked, and neither; hashes of a prompt, a consent document, originals and versions."""
     folder = tmp_path_factory.mktemp("digests")
     media = folder / "media"
@@ -163,7 +163,7 @@ def released(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Snapsho
 
 @pytest.mark.slow
 def test_every_hash_is_listed_and_none_is_over_anything_private(
-    released: tuple[Snapshot, Path, Published],
+    released: tuple[Snapshot, Path, PublishedStudy],
 ) -> None:
     source, folder, published = released
     public = digests_of(published.folder)
@@ -189,7 +189,7 @@ def test_every_hash_is_listed_and_none_is_over_anything_private(
 
 
 @pytest.mark.slow
-def test_the_list_says_what_each_hash_is_over(released: tuple[Snapshot, Path, Published]) -> None:
+def test_the_list_says_what_each_hash_is_over(released: tuple[Snapshot, Path, PublishedStudy]) -> None:
     source, _, published = released
     table = pl.read_csv(published.folder / DIGESTS)
     said = {(row["file"], row["field"]): (row["keyed"], row["over"]) for row in table.iter_rows(named=True)}
@@ -233,7 +233,7 @@ def test_a_keyed_hash_depends_on_key_kind_and_content() -> None:
 
 @pytest.mark.slow
 def test_a_hash_that_nobody_can_account_for_stops_the_release(
-    released: tuple[Snapshot, Path, Published], tmp_path: Path
+    released: tuple[Snapshot, Path, PublishedStudy], tmp_path: Path
 ) -> None:
     _, _, published = released
     copy = tmp_path / "copy"

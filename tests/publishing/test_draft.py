@@ -8,7 +8,7 @@ from pathlib import Path
 import polars as pl
 
 from heartfelt.publishing.anonymity.draft import PERSON_COLUMNS, STAGE, Draft
-from heartfelt.publishing.release import Step
+from heartfelt.publishing.release import ReleaseStep
 from heartfelt.snapshot.snapshot import Source
 from heartfelt.tables import CONTRACTS
 from tests.publishing.test_publish import small
@@ -28,7 +28,7 @@ def test_a_draft_holds_every_table_and_becomes_the_snapshot_again() -> None:
 
 def test_changes_are_added_to_what_there_is() -> None:
     draft = Draft.of(small())
-    first, second = Step("check", "ratings", None, "one"), Step("check", "raters", None, "two")
+    first, second = ReleaseStep("check", "ratings", None, "one"), ReleaseStep("check", "raters", None, "two")
     changed = draft.changed(first, ratings=draft.tables["ratings"].head(1)).changed(second)
     assert changed.steps == (first, second)
     assert changed.tables["ratings"].height == 1
@@ -50,7 +50,7 @@ def test_the_source_of_a_draft_is_that_of_its_snapshot() -> None:
     read = Source("folder", "somewhere", media_root=Path("clips"), notes=("read as Latin-1",))
     draft = replace(Draft.of(small()), source=read)
     assert draft.snapshot().source == read
-    assert Draft.of(draft.snapshot()).changed(Step("check", "raters", None, "x")).source == read
+    assert Draft.of(draft.snapshot()).changed(ReleaseStep("check", "raters", None, "x")).source == read
 
 
 def test_rows_are_added_to_a_ledger_with_columns_of_its_own() -> None:

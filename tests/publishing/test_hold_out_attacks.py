@@ -14,7 +14,7 @@ import pytest
 from heartfelt.cli import main
 from heartfelt.errors import InputError
 from heartfelt.publishing.options import PublishOptions
-from heartfelt.publishing.publish import Published, publish
+from heartfelt.publishing.publish import PublishedStudy, publish
 from heartfelt.snapshot import Snapshot
 from tests.publishing.attacks import MOODS, STUDY, label_only, labels, said_about, tables_of
 
@@ -24,7 +24,7 @@ KNOWN = {"stimulus", "split", "prompt", "system", "intent", "media", "why_absent
 """What may be said about a held-out stimulus."""
 
 
-def released(source: Snapshot, out: Path, **options: object) -> Published:
+def released(source: Snapshot, out: Path, **options: object) -> PublishedStudy:
     settings = {"hold_out": "test", "analysis": False, "figures": False, "layouts": ("csv",), **options}
     return publish(source, out, PublishOptions(**settings))  # type: ignore[arg-type]  # options by name
 

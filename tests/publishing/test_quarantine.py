@@ -29,7 +29,7 @@ from heartfelt.publishing.anonymity.quarantine import (
 from heartfelt.publishing.anonymity.recognise.rule import Finding
 from heartfelt.publishing.anonymity.texts import REVIEWED, quarantine_texts
 from heartfelt.publishing.options import PublishOptions
-from heartfelt.publishing.publish import Published, publish
+from heartfelt.publishing.publish import PublishedStudy, publish
 from heartfelt.snapshot import Snapshot
 from tests.publishing.test_publish import QUICK, small
 
@@ -259,7 +259,7 @@ def test_no_refusal_is_a_dead_end(tmp_path: Path, decision: str) -> None:
         publish(source, out, options)
     assert not out.exists()
     decide(tmp_path / "out-private" / QUARANTINE, {"Robert": decision, "hi, I'm Robert": "redact"})
-    published: Published = publish(source, out, options)
+    published: PublishedStudy = publish(source, out, options)
     readable = everything(out)
     assert ("robert" in readable) is (decision == "publish")
     assert "[name]" in readable

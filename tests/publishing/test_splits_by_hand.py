@@ -15,7 +15,7 @@ from heartfelt.errors import InputError
 from heartfelt.labels import Benchmark
 from heartfelt.labels.splits import SHARES, SplitOptions
 from heartfelt.publishing.papers.details import Details
-from heartfelt.publishing.release import PublishedMedium, Record, Release
+from heartfelt.publishing.release import PublishedMedium, Release, ReleaseRecord
 from heartfelt.publishing.splits import (
     UNASSIGNED,
     Crossing,
@@ -141,7 +141,7 @@ def test_media_in_two_parts_and_where_files_lie(tmp_path: Path) -> None:
         "gone": PublishedMedium("gone", "x", 1)
     }
     snapshot = cast("Snapshot", SimpleNamespace(stimuli=table))
-    record, details = Record("", "", "", 5, 2, ()), Details()
+    record, details = ReleaseRecord("", "", "", 5, 2, ()), Details()
     release = Release(snapshot, None, None, None, None, record, details, media, split=split)
     assert split_of(release) is split
     frozen = cast("Benchmark", SimpleNamespace(split=SplitOptions()))

@@ -11,7 +11,7 @@ import pytest
 from heartfelt.analysis import Analysis
 from heartfelt.errors import InputError, UnknownNameError
 from heartfelt.report import plot
-from heartfelt.report.charts import Axis, Bar, Chart, Columns
+from heartfelt.report.charts import Axis, Chart, Columns, HistogramBar
 from heartfelt.report.drawing.files import FORMATS, save
 from heartfelt.report.drawing.processes import drawing, waiting_helper
 from heartfelt.report.figures import FIGURES
@@ -19,7 +19,7 @@ from heartfelt.report.figures import FIGURES
 
 def bars(label: str) -> Chart:
     panel = Columns(
-        label, Axis(label), Axis(label, 0.0, 2.0, (0, 1, 2)), (Bar(label, 1.0, "#0072b2", label),)
+        label, Axis(label), Axis(label, 0.0, 2.0, (0, 1, 2)), (HistogramBar(label, 1.0, "#0072b2", label),)
     )
     return Chart(label, f"{label}.", [panel], [{"label": label, "value": 1.0}])
 

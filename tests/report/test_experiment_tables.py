@@ -10,13 +10,13 @@ import numpy as np
 import polars as pl
 import pytest
 
-from heartfelt.experiments import KINDS
-from heartfelt.experiments.design import _over_seeds
-from heartfelt.experiments.results import MEAN, SHUFFLED, Experiment, ScoreRow, SourceFacts
-from heartfelt.report.experiment_tables import experiment_grids, matrix_table, score_table
-from heartfelt.report.experiments import write_experiment
+from heartfelt.report.pages.experiment_tables import experiment_grids, matrix_table, score_table
+from heartfelt.report.pages.experiments import write_experiment
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.repeated import Repeats
+from heartfelt.training.experiments import KINDS
+from heartfelt.training.experiments.design import _over_seeds
+from heartfelt.training.experiments.results import MEAN, SHUFFLED, Experiment, ScoreRow, SourceFacts
 from tests.publishing.papers.markup_checks import check_latex, tables_in
 
 PARTS = ("A_1 & co", "50% \\alpha", "third")

@@ -10,12 +10,12 @@ import polars as pl
 import pytest
 
 import heartfelt
-from heartfelt.benchmark import BenchOptions
 from heartfelt.errors import HeartfeltError
 from heartfelt.formats import FORMATS
 from heartfelt.predictors import cases, predictor_from, run
 from heartfelt.report.bench.write import run_bench
 from heartfelt.scoring import ScoreOptions
+from heartfelt.scoring.bench import BenchOptions
 from heartfelt.snapshot import Snapshot
 from heartfelt.study import parse_study
 from tests.predictors.servers import Reply, serving

@@ -16,7 +16,7 @@ from heartfelt.report import write_overview
 from heartfelt.report.analysis import analysis_page, charts_of
 from heartfelt.report.charts import Chart
 from heartfelt.report.figures import FIGURES
-from heartfelt.report.page import Page, Section, render, script_json
+from heartfelt.report.page import ReportPage, Section, render, script_json
 from tests.analysis.made import summary_of
 from tests.docs.reference import meanings, settings_pages
 from tests.report import studies
@@ -217,7 +217,7 @@ def test_other_studies_have_their_own_sections(kind: str, request: pytest.Fixtur
 
 def test_hostile_names_stay_text() -> None:
     bad = "</script><script>alert(1)</script><img src=x onerror=alert(2)>"
-    page = Page(bad, bad, [Section("s", bad, bad)], {}, {"x": bad}, [(bad, bad)])
+    page = ReportPage(bad, bad, [Section("s", bad, bad)], {}, {"x": bad}, [(bad, bad)])
     html = render(page)
     assert "<script>alert" not in html
     assert "<img src=x" not in html

@@ -5,7 +5,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from heartfelt.report.tables import PValue, Verdict, pairs_table, table
+from heartfelt.report.tables import PValue, YesNoCell, pairs_table, table
 from heartfelt.stats.estimate import Estimate
 
 
@@ -58,8 +58,8 @@ def test_text_is_escaped_and_ready_html_is_not() -> None:
 
 
 def test_yes_and_no_are_coloured_only_where_yes_is_good() -> None:
-    assert 'class="yes"' in table("t", ["a"], [[Verdict(True)]])
-    assert 'class="no"' in table("t", ["a"], [[Verdict(False)]])
+    assert 'class="yes"' in table("t", ["a"], [[YesNoCell(True)]])
+    assert 'class="no"' in table("t", ["a"], [[YesNoCell(False)]])
     assert 'class="yes"' not in table("t", ["a"], [[True]])
 
 

@@ -12,12 +12,12 @@ import polars as pl
 import pytest
 
 import heartfelt
-from heartfelt.benchmark import Bench
 from heartfelt.cli import main
 from heartfelt.errors import InputError
-from heartfelt.predictors.budgets import read_budget
-from heartfelt.predictors.calls import Budget
-from heartfelt.site.viewer.read import read_run_folder
+from heartfelt.predictors.execution.budgets import read_budget
+from heartfelt.predictors.execution.calls import Budget
+from heartfelt.report.site.viewer.read import read_run_folder
+from heartfelt.scoring.bench import Bench
 from heartfelt.snapshot import Snapshot
 from tests.predictors.servers import Reply, Served, serving
 from tests.predictors.studies import STUDY, snapshot

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from heartfelt.errors import InputError, MissingPartError
-from heartfelt.scoring.bert_score import transformers_bert_score
-from heartfelt.scoring.captions import NAMES, caption_scores
-from heartfelt.scoring.java_captions import PARSER, meteor, spice
+from heartfelt.scoring.tasks.bert_score import transformers_bert_score
+from heartfelt.scoring.tasks.captions import NAMES, caption_scores
+from heartfelt.scoring.tasks.java_captions import PARSER, meteor, spice
 from heartfelt.stats.text import cider, rouge_l
 
 SOURCE = "Zhang et al. 2020, equations 1 to 3 (BERTScore); METEOR 1.5 as the pycocoevalcap package runs it"

@@ -13,8 +13,8 @@ import pytest
 
 import heartfelt
 from heartfelt.labels import SplitOptions, freeze
-from heartfelt.predictors.sets import answers_of, set_name, win_shares
-from heartfelt.scoring import ScoreOptions, Scores, Selection, score, truth_of
+from heartfelt.predictors.answers.sets import answers_of, set_name, win_shares
+from heartfelt.scoring import ItemSelection, ScoreOptions, Scores, score, truth_of
 from heartfelt.scoring.details import ChoiceDetails
 from heartfelt.serialization import from_json
 from heartfelt.snapshot import Snapshot
@@ -327,7 +327,7 @@ def test_a_frozen_benchmark_is_scored_like_its_snapshot() -> None:
 
 def test_a_sample_of_pairs() -> None:
     snapshot, truth = data()
-    scores = score(snapshot, scalar(truth), ScoreOptions(ceilings=False, selection=Selection(limit=10)))
+    scores = score(snapshot, scalar(truth), ScoreOptions(ceilings=False, selection=ItemSelection(limit=10)))
     assert scores.coverage["scalar"]["better"].items == 10
     assert scores.ledger.filter(pl.col("reason").str.contains("not in the sample")).height == 26
 

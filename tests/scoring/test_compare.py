@@ -10,12 +10,12 @@ import pytest
 from heartfelt.labels import labels
 from heartfelt.scoring import ScoreOptions, Scores, score
 from heartfelt.scoring.compare import Entrant, compare, ranks
-from heartfelt.scoring.scores import Task
+from heartfelt.scoring.scores import ScoringTask
 from heartfelt.streams import stream
 from tests.scoring import made
 
 SOURCE = "simulation: models of known quality, and models that are equally good"
-TASK = Task("t", "numbers", (), "pearson")
+TASK = ScoringTask("t", "numbers", (), "pearson")
 
 
 def entrant(name: str, truth: npt.NDArray[np.float64], said: npt.NDArray[np.float64]) -> Entrant:

@@ -11,7 +11,7 @@ import pytest
 from scipy import stats as scipy_stats
 
 from heartfelt.scoring.compare import Entrant, compare, ranks
-from heartfelt.scoring.scores import Task
+from heartfelt.scoring.scores import ScoringTask
 from heartfelt.stats.association import metric_difference
 from heartfelt.stats.estimate import Estimate
 
@@ -43,7 +43,7 @@ def entrants(system: bool = False) -> list[Entrant]:
     ]  # fmt: skip
 
 
-TASK = Task("task", "text", (), "mae")
+TASK = ScoringTask("task", "text", (), "mae")
 
 
 def test_both_answers_to_a_stimulus_are_left_out_together() -> None:
@@ -154,7 +154,7 @@ def test_ranks_follow_the_direction_of_the_metric() -> None:
     for rank in ranks(models, pairs, TASK, 0.6):
         assert rank.best == 1 + sum(rank.model == second for _, second in apart)
         assert rank.worst == 3 - sum(rank.model == first for first, _ in apart)
-    higher = Task("task", "text", (), "cider")
+    higher = ScoringTask("task", "text", (), "cider")
     assert [rank.model for rank in ranks(models, pairs, higher, 0.6)] == ["c", "b", "a"]
 
 

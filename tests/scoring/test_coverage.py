@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from heartfelt.scoring import Truth, truth_of
-from heartfelt.scoring.measure import Measure
+from heartfelt.scoring.measure import MetricMeasurer
 from heartfelt.scoring.options import ScoreOptions
 from heartfelt.streams import stream
 from tests.scoring import made
@@ -16,9 +16,9 @@ RUNS = 250
 
 
 @pytest.fixture(scope="module")
-def measure() -> Measure:
+def measure() -> MetricMeasurer:
     truth: Truth = truth_of(made.numbers(per_cell=1)[0])
-    return Measure(ScoreOptions(), truth)
+    return MetricMeasurer(ScoreOptions(), truth)
 
 
 def sample(draw: np.random.Generator, stimuli: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -31,7 +31,7 @@ def sample(draw: np.random.Generator, stimuli: int) -> tuple[np.ndarray, np.ndar
 
 @pytest.mark.slow
 @pytest.mark.parametrize("metric", ["pearson", "rmse", "balanced_accuracy"])
-def test_whole_stimuli_are_what_varies(measure: Measure, metric: str) -> None:
+def test_whole_stimuli_are_what_varies(measure: MetricMeasurer, metric: str) -> None:
     draw = stream(1, "tests", "coverage", metric)
     binary = metric == "balanced_accuracy"
 

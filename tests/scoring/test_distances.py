@@ -13,11 +13,11 @@ import pytest
 
 import heartfelt
 from heartfelt.errors import HeartfeltError, InputError
-from heartfelt.predictors.trained.embeddings import EMBEDDINGS, Block, Embedding, Features
-from heartfelt.report.distances import write_distances
-from heartfelt.scoring.closeness import Closeness
-from heartfelt.scoring.distances import Distances
-from heartfelt.scoring.stimulus_sets import scaler
+from heartfelt.predictors.trained.embeddings import EMBEDDINGS, Embedding, EmbeddingBlock, Features
+from heartfelt.report.pages.distances import write_distances
+from heartfelt.scoring.set_distances.closeness import Closeness
+from heartfelt.scoring.set_distances.stimulus_sets import scaler
+from heartfelt.scoring.set_distances.systems import SystemDistances
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.snapshot import Source
 from heartfelt.stats.estimate import Estimate
@@ -42,7 +42,7 @@ class OneBlock(Digits):
     """The same numbers in one block, which stay as they are."""
 
     name: ClassVar[str] = "digits-one"
-    blocks: ClassVar[tuple[Block, ...]] = (Block("all", WIDTH),)
+    blocks: ClassVar[tuple[EmbeddingBlock, ...]] = (EmbeddingBlock("all", WIDTH),)
 
     def of(self, path: Path | str, text: str | None = None) -> Features:
         del text
@@ -94,11 +94,11 @@ def study(media: Path, prompts: bool = False) -> Snapshot:
     return Snapshot.build(parse_study(STUDY, "sets"), **tables, source=source)
 
 
-def values(result: Distances, metric: str) -> dict[str, float]:
+def values(result: SystemDistances, metric: str) -> dict[str, float]:
     return {row.system: float(row.distance) for row in result.systems if row.metric == metric}
 
 
-def pick(result: Distances, metric: str, coefficient: str = "spearman") -> Closeness:
+def pick(result: SystemDistances, metric: str, coefficient: str = "spearman") -> Closeness:
     (row,) = (row for row in result.closeness if (row.metric, row.coefficient) == (metric, coefficient))
     return row
 

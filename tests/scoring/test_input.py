@@ -9,7 +9,7 @@ import pytest
 
 from heartfelt.errors import InputError
 from heartfelt.labels import labels
-from heartfelt.scoring import ScoreOptions, Selection, score, truth_of
+from heartfelt.scoring import ItemSelection, ScoreOptions, score, truth_of
 from heartfelt.snapshot import Snapshot
 from tests.scoring import made
 
@@ -36,7 +36,7 @@ def test_constant_predictions_have_errors_but_no_correlation() -> None:
 @pytest.mark.slow
 def test_one_item_and_no_answer() -> None:
     snapshot, _ = made.numbers(per_cell=1)
-    options = ScoreOptions(resamples=200, selection=Selection(limit=1))
+    options = ScoreOptions(resamples=200, selection=ItemSelection(limit=1))
     drawn = truth_of(snapshot, options).items["stimulus"][0]
     first = [row for row in rows(snapshot, value=4.0) if row["stimulus"] == drawn]
     single = score(snapshot, made.predictions("one", first), options)
@@ -105,9 +105,9 @@ def test_labels_need_their_snapshot() -> None:
         ({"ties": "highest"}, "missing"),
         ({"slices": ("colour",)}, "There are"),
         ({"part": "test"}, "freeze a benchmark"),
-        ({"selection": Selection(unanimous=True)}, "unanimous"),
-        ({"selection": Selection(exclude_flagged=True)}, "flagged"),
-        ({"selection": Selection(full_coverage=99)}, "less strict"),
+        ({"selection": ItemSelection(unanimous=True)}, "unanimous"),
+        ({"selection": ItemSelection(exclude_flagged=True)}, "flagged"),
+        ({"selection": ItemSelection(full_coverage=99)}, "less strict"),
     ],
 )
 def test_options_that_cannot_be(options: dict[str, object], words: str) -> None:
@@ -120,7 +120,7 @@ def test_options_that_cannot_be(options: dict[str, object], words: str) -> None:
 @pytest.mark.slow
 def test_a_selection_leaves_rows_in_the_ledger() -> None:
     snapshot, _ = made.presence(stimuli=20, raters=3)
-    truth = truth_of(snapshot, ScoreOptions(selection=Selection(unanimous=True, limit=5)))
+    truth = truth_of(snapshot, ScoreOptions(selection=ItemSelection(unanimous=True, limit=5)))
     assert truth.items.height == 5
     assert truth.items["unanimous"].all()
     why = truth.ledger.filter(pl.col("stage") == "score")["reason"].value_counts().to_dicts()

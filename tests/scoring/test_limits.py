@@ -12,25 +12,25 @@ import pytest
 from scipy import stats as scipy_stats
 
 from heartfelt.errors import InputError
-from heartfelt.scoring import ScoreOptions, Selection, score
+from heartfelt.scoring import ItemSelection, ScoreOptions, score
 from heartfelt.scoring import measure as measure_module
-from heartfelt.scoring.binary import _worst, best_threshold, held_out
 from heartfelt.scoring.compare import Entrant, compare
 from heartfelt.scoring.measure import (
     WITHIN,
     Forms,
-    Measure,
-    Pairing,
+    LabelsAndPredictions,
+    MetricMeasurer,
     _ceiling,
     from_chance,
     of_ceiling,
     plainly,
 )
 from heartfelt.scoring.metrics import chance_of, converted
-from heartfelt.scoring.numbers import crps_normal, interval_score
 from heartfelt.scoring.scorer import columns_of
-from heartfelt.scoring.scores import Task
-from heartfelt.scoring.sheet import Sheet
+from heartfelt.scoring.scores import ScoringTask
+from heartfelt.scoring.sheet import PredictionSheet
+from heartfelt.scoring.tasks.binary import _worst, best_threshold, held_out
+from heartfelt.scoring.tasks.numbers import crps_normal, interval_score
 from heartfelt.scoring.truth import NO_RATINGS, Truth, tasks_of, truth_of
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.noise_ceiling import Ceiling
@@ -80,18 +80,18 @@ def test_options_are_refused_outside_their_range(given: dict[str, object], field
 
 def test_options_at_their_limits() -> None:
     assert ScoreOptions(folds=2, resamples=100).folds == 2
-    assert Selection(limit=1, full_coverage=1).limit == 1
+    assert ItemSelection(limit=1, full_coverage=1).limit == 1
     with pytest.raises(InputError):
-        Selection(limit=-1)
+        ItemSelection(limit=-1)
     with pytest.raises(InputError):
-        Selection(full_coverage=-1)
+        ItemSelection(full_coverage=-1)
 
 
 def test_full_coverage_takes_exactly_that_many_raters() -> None:
     items = pl.DataFrame(
         {"stimulus": ["a", "b", "c"], "question": "q", "n": [2, 3, None]}, schema_overrides={"n": pl.Int64}
     )
-    retained, ledger = Selection(full_coverage=3).apply(items)
+    retained, ledger = ItemSelection(full_coverage=3).apply(items)
     assert retained["stimulus"].to_list() == ["b"]
     assert ledger["reason"].to_list() == ["2 of 3 raters", "0 of 3 raters"]
 
@@ -153,7 +153,7 @@ def test_one_more_stimulus_where_hardly_any_are_missing() -> None:
     gaps = np.array([1.0, 0.6, 1.4, 0.2, 1.8])
     rows = pl.DataFrame({"stimulus": list("abcde"), "question": "q", "truth": 0.0, "said": gaps + 3})
     other = rows.with_columns(said=pl.lit(3.0))
-    task = Task("t", "text", (), "mae")
+    task = ScoringTask("t", "text", (), "mae")
     models = [Entrant("m", rows, 1.0), Entrant("o", other, 1.0)]
     pair = compare(models, task, 0.999)[0]
     needed = (
@@ -253,8 +253,8 @@ def forms_of(system: list[int], answered: list[bool]) -> Forms:
         system=np.array(system), stimulus=np.repeat(np.arange(4), 2), answered=np.array(answered)
     )
     x, y = np.zeros(8), np.array([1.0, 1.5, 2.0, 2.0, 4.0, 3.5, 1.0, 3.0])
-    measure = Measure(ScoreOptions(), cast(Truth, None))
-    return measure._forms(cast(Sheet, sheet), Pairing("mae", x, y, y))
+    measure = MetricMeasurer(ScoreOptions(), cast(Truth, None))
+    return measure._forms(cast(PredictionSheet, sheet), LabelsAndPredictions("mae", x, y, y))
 
 
 def test_rows_of_unknown_systems_are_not_a_system_of_their_own() -> None:
@@ -277,8 +277,8 @@ def test_answers_to_one_stimulus_stay_together_where_some_are_missing() -> None:
 def test_a_score_within_cells_has_the_ceiling_within_cells() -> None:
     gone = Estimate.missing("not needed here")
     known = Ceiling("correlation", Estimate(0.9), Estimate(0.6), gone, gone, gone)
-    task = Task("t", "numbers", (), "pearson")
-    measure = Measure(ScoreOptions(), cast(Truth, None), {("t", "correlation"): known})
+    task = ScoringTask("t", "numbers", (), "pearson")
+    measure = MetricMeasurer(ScoreOptions(), cast(Truth, None), {("t", "correlation"): known})
     assert measure.ceiling(task, "pearson").value == 0.9
     assert measure.ceiling(task, "pearson", WITHIN).value == 0.6
     assert measure.ceiling(task, "spearman").value == 0.9
@@ -320,10 +320,10 @@ def test_the_bounds_of_a_distancefrom_chance_are_in_order() -> None:
 @pytest.mark.parametrize("score_", [Estimate(0.5), Estimate.missing("the labels do not vary")])
 def test_without_a_chance_level_the_reason_is_given(score_: Estimate) -> None:
     nothing = np.zeros(0)
-    measure = Measure(ScoreOptions(), cast(Truth, None))
-    pairing = Pairing("accuracy", nothing, nothing, nothing)
+    measure = MetricMeasurer(ScoreOptions(), cast(Truth, None))
+    pairing = LabelsAndPredictions("accuracy", nothing, nothing, nothing)
     forms = Forms(score_, score_, score_)
-    level, beyond, (p, over) = measure._above_chance(cast(Sheet, None), pairing, forms, None)
+    level, beyond, (p, over) = measure._above_chance(cast(PredictionSheet, None), pairing, forms, None)
     why = score_.why_missing or "there are no labels"
     assert level.why_missing == "there are no labels"
     assert beyond.why_missing == p.why_missing == over.why_missing == why

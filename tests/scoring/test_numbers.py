@@ -10,7 +10,7 @@ from scipy import stats
 
 from heartfelt.labels import labels
 from heartfelt.scoring import ScoreOptions, Scores, score
-from heartfelt.scoring.scores import Score
+from heartfelt.scoring.scores import ModelScore
 from heartfelt.snapshot import Snapshot
 from tests.lazily import Lazily
 from tests.scoring import made
@@ -63,7 +63,7 @@ def scores(snapshot: Snapshot, pairs: pl.DataFrame) -> Scores:
     return score(snapshot, pl.concat(tables), FEW)
 
 
-def one(scores: Scores, model: str, metric: str, level: str = "item") -> Score:
+def one(scores: Scores, model: str, metric: str, level: str = "item") -> ModelScore:
     result = scores.find("valence", model, metric, level)
     assert result is not None
     return result

@@ -12,16 +12,23 @@ import numpy as np
 import polars as pl
 import pytest
 
-from heartfelt.benchmark import bench
-from heartfelt.benchmark.stacking import stacks_of, with_stacks
 from heartfelt.media.probe import probe_stimuli
+from heartfelt.report.site.boards import _without_oracles
 from heartfelt.scoring import ScoreOptions, Scores, score, truth_of
-from heartfelt.scoring.by_part import stimulus_groups, thirds
-from heartfelt.scoring.label_raters import LabelRaters
+from heartfelt.scoring.bench import bench
+from heartfelt.scoring.bench.stacking import stacks_of, with_stacks
+from heartfelt.scoring.calibration.by_part import stimulus_groups, thirds
+from heartfelt.scoring.calibration.label_raters import LabelRaters
+from heartfelt.scoring.calibration.parts import (
+    Gaps,
+    ModelErrors,
+    PartAgreement,
+    PartError,
+    part_errors,
+    system_biases,
+)
 from heartfelt.scoring.leaderboard import ScoredRun, boards_of
-from heartfelt.scoring.parts import Compared, Gaps, PartError, Parts, part_errors, system_biases
 from heartfelt.serialization import from_json
-from heartfelt.site.boards import _without_oracles
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.snapshot import Source
 from heartfelt.stats.calibration_line import calibration_line
@@ -267,7 +274,7 @@ def errors_of(
     squared: bool = True,
 ) -> list[PartError]:
     """The errors by part of a model that is so wrong."""
-    compared = Compared(
+    compared = ModelErrors(
         model="m",
         task="t",
         wrong=np.array(wrong),
@@ -478,4 +485,4 @@ def test_boards_join_the_parts_of_runs_and_hide_those_of_hidden_labels(
     assert {row.model for row in board.scores.parts.worth} == {"m (one)", "m (two)"}
     assert {row.model for row in board.scores.parts.errors} == {"m (one)", "m (two)"}
     # By part, statistics of hidden labels would be of few items each.
-    assert _without_oracles(biased).parts == Parts()
+    assert _without_oracles(biased).parts == PartAgreement()

@@ -13,7 +13,7 @@ from heartfelt.errors import InputError
 from heartfelt.labels import labels
 from heartfelt.scoring import ModelInfo, ScoreOptions, Scores, score
 from heartfelt.scoring.details import IntervalFacts, NumberDetails
-from heartfelt.scoring.numbers import crps_normal, interval_score
+from heartfelt.scoring.tasks.numbers import crps_normal, interval_score
 from heartfelt.streams import stream
 from tests.scoring import made
 

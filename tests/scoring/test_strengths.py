@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from heartfelt.labels import labels
-from heartfelt.predictors.sets import set_name
+from heartfelt.predictors.answers.sets import set_name
 from heartfelt.scoring import ScoreOptions, score, truth_of
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.snapshot import Source

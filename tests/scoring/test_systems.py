@@ -12,7 +12,7 @@ from heartfelt.report.bench.page import sentences
 from heartfelt.report.bench.sections import comparisons
 from heartfelt.scoring import ScoreOptions, score
 from heartfelt.scoring.compare import Entrant, compare, ranks
-from heartfelt.scoring.scores import Task
+from heartfelt.scoring.scores import ScoringTask
 from heartfelt.stats.association import metric_difference
 from heartfelt.streams import stream
 from tests.scoring import made
@@ -20,7 +20,7 @@ from tests.scoring import made
 SOURCE = (
     "simulation under the null hypothesis; metric_difference on the clips, and on the systems' means by hand"
 )
-TASK = Task("t", "numbers", (), "pearson")
+TASK = ScoringTask("t", "numbers", (), "pearson")
 
 
 def entrants(draw: np.random.Generator, systems: int, clips: int = 8, shared: float = 1.0) -> list[Entrant]:

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from heartfelt.screening import RULES, Policy, RatingsView, RuleOptions
-from heartfelt.screening.decision import Decision, decide, ledger_rows
+from heartfelt.screening.decision import ScreeningDecision, decide, ledger_rows
 from heartfelt.screening.policy import actions_of
 from heartfelt.screening.rule import FLAGS
 from heartfelt.screening.rules.collusion import ParallelPairs, _Comparison, parallel_pairs
@@ -121,7 +121,7 @@ def test_a_dropped_batch_has_the_words_and_figures_of_its_own_flag() -> None:
     flags = pl.concat([flags_of({"r0": "spread"}), flags_of({"r0": "spread"})]).with_columns(
         batch=pl.Series(["b1", "b2"]), words=pl.Series(["First.", "Second."]), value=pl.Series([1.0, 2.0])
     )
-    decision = Decision({}, {("r0", "b2"): ["spread"]}, [])
+    decision = ScreeningDecision({}, {("r0", "b2"): ["spread"]}, [])
     (row,) = ledger_rows(flags, decision, ratings.lazy()).iter_rows(named=True)
     assert (row["rater"], row["stimulus"], row["value"]) == ("r0", "b", 2.0)
     assert row["reason"] == "Batch b2: Second."

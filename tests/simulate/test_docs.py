@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from heartfelt import simulate
-from heartfelt.make.generators.image import IMAGE_SYSTEMS, ImageSystem
-from heartfelt.make.generators.music import MUSIC_SYSTEMS, MusicSystem
-from heartfelt.make.generators.speech import VOICE_SYSTEMS, VoiceSystem
+from heartfelt.stimuli.synthesis.image import IMAGE_SYSTEMS, ImageSystem
+from heartfelt.stimuli.synthesis.music import MUSIC_SYSTEMS, MusicSystem
+from heartfelt.stimuli.synthesis.speech import VOICE_SYSTEMS, VoiceSystem
 from tests.docs.reference import settings_pages
 
 DOCS = Path(__file__).parents[2] / "docs"

@@ -14,7 +14,7 @@ from heartfelt.errors import InputError
 from heartfelt.simulate import Habits, StrengthOptions, judge, match, strengths, trace
 from heartfelt.simulate.judgements import course
 from heartfelt.study.scale import Numeric, Points
-from heartfelt.study.set_scale import BestWorst, Choice, Grade, Preference, Rank, SetScale, Trace
+from heartfelt.study.set_scale import BestWorst, Choice, Grade, Preference, Ranking, SetScale, Trace
 
 SETS: list[SetScale] = [
     Choice(type="choice"),
@@ -22,7 +22,7 @@ SETS: list[SetScale] = [
     Preference(type="preference"),
     Grade(type="grade"),
     Grade(type="grade", low=-1, high=1, step=0.3),
-    Rank(type="rank"),
+    Ranking(type="rank"),
     BestWorst(type="best-worst"),
 ]
 TRIALS = 4000
@@ -74,7 +74,7 @@ def test_ties_are_the_close_ones() -> None:
 
 
 def test_orders_follow_plackett_and_luce() -> None:
-    rng, scale, planted = np.random.default_rng(5), Rank(type="rank"), [1.0, 0.0, -0.5]
+    rng, scale, planted = np.random.default_rng(5), Ranking(type="rank"), [1.0, 0.0, -0.5]
     orders = [tuple(judge(scale, planted, rng)) for _ in range(TRIALS)]
     weights = np.exp(planted)
     for order, share in shares(orders).items():

@@ -13,7 +13,7 @@ import pytest
 
 from heartfelt import simulate
 from heartfelt.errors import InputError, UnknownNameError
-from heartfelt.simulate import KINDS, DesignOptions, RaterMix, Simulated, TruthOptions
+from heartfelt.simulate import KINDS, DesignOptions, RaterMix, SimulatedRatings, TruthOptions
 from heartfelt.tables import RATERS, RATINGS
 
 STIMULI = simulate.stimuli(per_cell=10)
@@ -23,7 +23,7 @@ PER_KIND = 8
 
 
 @functools.cache
-def mixed() -> Simulated:
+def mixed() -> SimulatedRatings:
     shares = {kind: PER_KIND / 80 for kind in KINDS if kind != "honest"}
     return simulate.study_ratings(STIMULI, 80, mix=RaterMix(shares=shares), seed=11)
 
@@ -34,11 +34,11 @@ def of_kind(kind: str, question: str = "valence") -> list[np.ndarray]:
     return [sim.ratings.filter(rater=name, question=question)["value"].to_numpy() for name in names]
 
 
-def with_truth(sim: Simulated) -> pl.DataFrame:
+def with_truth(sim: SimulatedRatings) -> pl.DataFrame:
     return sim.ratings.join(sim.truth, on=["stimulus", "question"], maintain_order="left")
 
 
-def agreement(sim: Simulated, rater: str) -> float:
+def agreement(sim: SimulatedRatings, rater: str) -> float:
     own = with_truth(sim).filter(rater=rater, question="valence")
     return float(np.corrcoef(own["value"], own["true"])[0, 1])
 

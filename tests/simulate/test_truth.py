@@ -8,14 +8,13 @@ import pytest
 
 from heartfelt import simulate
 from heartfelt.errors import InputError
-from heartfelt.make import Conveyance
-from heartfelt.simulate import TruthOptions
+from heartfelt.simulate import ConveyanceProfile, TruthOptions
 
 WIDE = TruthOptions(low=-1e6, high=1e6)
 
 
 def test_the_formula_is_exact_without_noise() -> None:
-    convey = Conveyance({"valence": 0.5, "arousal": 0.9}, {"valence": 1.0, "arousal": -0.5})
+    convey = ConveyanceProfile({"valence": 0.5, "arousal": 0.9}, {"valence": 1.0, "arousal": -0.5})
     options = TruthOptions(systems={"A": convey}, cell_sd=0.0)
     planted = simulate.truth(simulate.stimuli(["A"], per_cell=2), options)
     valence = planted.filter(question="valence")
@@ -48,7 +47,7 @@ def test_planted_spreads_are_there() -> None:
 
 
 def test_a_named_conveyance_sets_its_own_spread() -> None:
-    options = replace(WIDE, systems={"A": Conveyance(noise=1.5)}, stimulus_sd=0.2)
+    options = replace(WIDE, systems={"A": ConveyanceProfile(noise=1.5)}, stimulus_sd=0.2)
     planted = simulate.truth(simulate.stimuli(["A", "B"], per_cell=200), options)
     spread = planted.group_by("system").agg((pl.col("true") - pl.col("cell_mean")).std()).sort("system")
     assert spread["true"].to_list() == pytest.approx([1.5, 0.2], rel=0.06)
@@ -96,6 +95,6 @@ def test_impossible_options_are_refused() -> None:
     with pytest.raises(InputError):
         TruthOptions(neutral=10.0)
     with pytest.raises(InputError):
-        Conveyance(noise=-1.0)
+        ConveyanceProfile(noise=-1.0)
     with pytest.raises(InputError):
         simulate.stimuli([], per_cell=1)

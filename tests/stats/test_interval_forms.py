@@ -16,7 +16,7 @@ from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.jackknife import cluster_df, spread_of
 from heartfelt.stats.metrics import METRICS, rows
 from heartfelt.stats.probability import brier
-from heartfelt.stats.resample import Sample, chosen_interval, condense
+from heartfelt.stats.resample import SamplingUnits, chosen_interval, condense
 
 SOURCE = "scipy.stats (binomtest, ttest, norm, bootstrap's BCa formula); numpy.quantile; the formulas by hand"
 
@@ -178,7 +178,7 @@ def test_fewer_than_three_units_have_no_spread() -> None:
 
 
 def test_very_many_rows_take_the_delta_method() -> None:
-    sample = Sample(rows(METRICS["mae"], X, Y))
+    sample = SamplingUnits(rows(METRICS["mae"], X, Y))
     assert chosen_interval("auto", sample, 50_000_000) == "bca"
     assert chosen_interval("auto", sample, 50_000_001) == "delta"
     assert chosen_interval("percentile", sample, 50_000_001) == "percentile"

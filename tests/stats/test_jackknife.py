@@ -10,11 +10,11 @@ from scipy import stats
 
 from heartfelt.errors import InputError
 from heartfelt.stats import association
-from heartfelt.stats._paired import Units
+from heartfelt.stats._paired import ResampledUnits
 from heartfelt.stats.association import metric_difference
 from heartfelt.stats.jackknife import (
     Basis,
-    Spread,
+    JackknifeError,
     cluster_df,
     jackknife_metric,
     leave_out,
@@ -66,7 +66,7 @@ def test_p_and_interval_of_a_difference_always_agree(metric: str) -> None:
 
 @pytest.mark.parametrize("scale", ["identity", "fisher", "log", "logit"])
 def test_the_interval_holds_what_the_test_does_not_reject(scale: Any) -> None:
-    spread = Spread(0.6, scale, 20, 0.2, 11.5, 18.0)
+    spread = JackknifeError(0.6, scale, 20, 0.2, 11.5, 18.0)
     bounds = spread.bounds(0.95)
     assert bounds is not None
     for at in np.linspace(0.02, 0.98, 97):
@@ -177,10 +177,10 @@ def test_left_out_rows_of_big_tables_come_in_batches() -> None:
     unit = np.arange(60_000) % 40
     metric = METRICS["pearson"]
     data = rows(metric, x, y)
-    left = leave_out(metric, data, Units(40, unit))
+    left = leave_out(metric, data, ResampledUnits(40, unit))
     for u in (0, 31, 32, 39):
         assert left[u] == pytest.approx(float(association.pearson(x[unit != u], y[unit != u])), abs=1e-9)
-    assert metric_spread(Basis(metric, data), Units(40, unit)).units == 40
+    assert metric_spread(Basis(metric, data), ResampledUnits(40, unit)).units == 40
 
 
 def coverage(metric: str, runs: int, make: Any, true: float, name: str) -> float:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from heartfelt.stats.reml import PROBES, CrossedSystem, Fit, ProbedSystem, Step, maximise
+from heartfelt.stats.reml import PROBES, CrossedSystem, ProbedSystem, RemlFit, RemlStep, maximise
 from heartfelt.stats.triples import Floats, Ints
 from heartfelt.streams import stream
 from tests.stats.reliability.ratings import crossed
@@ -49,7 +49,7 @@ def dense(y: Floats, x: Floats, ratios: tuple[float, float], residual: float) ->
     return Dense(float(deviance), score, 0.5 * work.T @ p @ work, covariance @ x.T @ inverse @ y, covariance)
 
 
-def same(step: Step, other: Dense) -> None:
+def same(step: RemlStep, other: Dense) -> None:
     assert step.score == pytest.approx(other.score, rel=1e-8, abs=1e-9)
     assert step.information == pytest.approx(other.information, rel=1e-8, abs=1e-9)
     assert step.fixed == pytest.approx(other.fixed, rel=1e-8, abs=1e-10)
@@ -133,7 +133,7 @@ def test_a_grouping_that_explains_nothing_ends_at_zero() -> None:
 def test_a_perfect_fit_is_said_to_be_one() -> None:
     y = np.arange(12.0)[ITEM] + np.array([0.0, 3, 1, 5, 2, 9, 4])[RATER]
     fit = maximise(CrossedSystem(y, GROUPS), (0.5, 0.5))
-    assert isinstance(fit, Fit)
+    assert isinstance(fit, RemlFit)
     assert not fit.converged
     assert fit.exact
     # Where the likelihood has no curvature the ratio runs along its slope to the upper end.
@@ -151,13 +151,13 @@ class Slope(CrossedSystem):
         self.order, self.no_residual, self.slope = 1, 0.0, slope
         self.tried: list[float] = []
 
-    def step(self, ratios: Sequence[float] | Floats, residual: float | None = None) -> Step:
+    def step(self, ratios: Sequence[float] | Floats, residual: float | None = None) -> RemlStep:
         at = float(ratios[0])
         self.tried.append(at)
         left = float(len(self.tried) == 1) if residual is None else residual
         none, score = np.zeros(1), np.array([self.slope, 0.0])
         flat = np.diag([-1.0, 1.0])
-        return Step(np.array([at]), left, -at, none, none, score, flat, none, np.eye(1))
+        return RemlStep(np.array([at]), left, -at, none, none, score, flat, none, np.eye(1))
 
 
 @pytest.mark.parametrize(("slope", "tried"), [(-0.005, [1.0, 10.0]), (-2e-6, [1.0, 10.0]), (-5e-7, [1.0])])

@@ -11,12 +11,12 @@ from scipy import stats
 from heartfelt import stats as heartfelt_stats
 from heartfelt.errors import InputError, UnknownNameError
 from heartfelt.stats import association, resample
-from heartfelt.stats._paired import Units
+from heartfelt.stats._paired import ResampledUnits
 from heartfelt.stats.jackknife import full_value
 from heartfelt.stats.metrics import METRICS, rows
 from heartfelt.stats.resample import (
-    Drawn,
-    Sample,
+    Resample,
+    SamplingUnits,
     bootstrap,
     bootstrap_difference,
     bootstrap_metric,
@@ -60,7 +60,7 @@ def test_value_equals_the_plain_statistic(name: str) -> None:
 @pytest.mark.parametrize("name", ["pearson", "spearman", "kendall", "ccc", "mae"])
 def test_every_replicate_equals_the_statistic_of_its_resample(name: str, tied: bool) -> None:
     x, y = _pairs(61, 3, tied)
-    sample = Sample(rows(METRICS[name], x, y))
+    sample = SamplingUnits(rows(METRICS[name], x, y))
     result = replicates(METRICS[name], sample, 64, seed=5)
     drawn = np.hstack([batch.copy() for batch in weight_batches(sample, 2, seed=5)])
     assert np.all(drawn.sum(axis=0) == 61)
@@ -84,7 +84,7 @@ def test_every_replicate_equals_the_statistic_of_its_resample(name: str, tied: b
 def test_classification_replicates_equal_scikit_learn(name: str, theirs: str) -> None:
     metrics = pytest.importorskip("sklearn.metrics")
     x, y = _columns(name, 80)
-    sample = Sample(rows(METRICS[name], x, y))
+    sample = SamplingUnits(rows(METRICS[name], x, y))
     result = replicates(METRICS[name], sample, 32, seed=2)
     drawn = next(weight_batches(sample, 1, seed=2))
     for lane in range(32):
@@ -93,7 +93,7 @@ def test_classification_replicates_equal_scikit_learn(name: str, theirs: str) ->
 
 
 def test_draws_are_multinomial() -> None:
-    sample = Sample(rows(METRICS["pearson"], *_pairs(40)))
+    sample = SamplingUnits(rows(METRICS["pearson"], *_pairs(40)))
     drawn = np.hstack([batch.copy() for batch in weight_batches(sample, 400, seed=1)])
     assert drawn.mean(axis=1) == pytest.approx(np.ones(40), abs=0.05)
     assert drawn.var(axis=1) == pytest.approx(np.full(40, 1 - 1 / 40), abs=0.08)
@@ -151,7 +151,7 @@ def test_folding_equal_pairs_keeps_the_distribution(name: str) -> None:
         full_value(METRICS[name], data), abs=1e-12
     )
     each = replicates(METRICS[name], folded, 2000, seed=1)
-    two = replicates(METRICS[name], Sample(data), 2000, seed=1)
+    two = replicates(METRICS[name], SamplingUnits(data), 2000, seed=1)
     assert stats.ks_2samp(each, two).pvalue > 1e-3
 
 
@@ -193,7 +193,7 @@ def test_clusters_widen_the_interval_and_cover() -> None:
 def test_whole_clusters_are_drawn() -> None:
     data = rows(METRICS["mae"], *_pairs(12))
     unit = np.repeat(np.arange(4), 3)
-    drawn = next(weight_batches(Sample(data, Units(4, unit)), 1, seed=3))
+    drawn = next(weight_batches(SamplingUnits(data, ResampledUnits(4, unit)), 1, seed=3))
     assert np.all(drawn.reshape(4, 3, -1) == drawn.reshape(4, 3, -1)[:, :1])
     assert np.all(drawn[::3].sum(axis=0) == 4)
 
@@ -240,7 +240,7 @@ def test_same_seed_same_numbers() -> None:
 
 def test_golden_draws() -> None:
     """The same seed gives the same resamples on every machine and in every version."""
-    sample = Sample(rows(METRICS["pearson"], *_pairs(8)))
+    sample = SamplingUnits(rows(METRICS["pearson"], *_pairs(8)))
     drawn = next(weight_batches(sample, 1, seed=0))
     assert drawn[:, 0].astype(int).tolist() == GOLDEN_DRAW
 
@@ -323,7 +323,7 @@ def test_resampling_both_raters_and_items_is_what_covers(which: Any, least: floa
 def test_a_statistic_of_ones_own() -> None:
     rater, item, value = _ratings(1)
 
-    def share_high(value: Floats, weight: Floats, _drawn: Drawn) -> float | None:
+    def share_high(value: Floats, weight: Floats, _drawn: Resample) -> float | None:
         total = float(weight.sum())
         return float(weight @ (value > 0)) / total if total else None
 
@@ -337,7 +337,7 @@ def test_a_statistic_of_ones_own() -> None:
 
 def test_item_means_count_an_item_as_often_as_it_was_drawn() -> None:
     item = np.array([0, 0, 1])
-    drawn = Drawn(np.array([0, 1, 0]), item, np.array([1.0, 1.0]), np.array([1.0, 3.0]))
+    drawn = Resample(np.array([0, 1, 0]), item, np.array([1.0, 1.0]), np.array([1.0, 3.0]))
     weight = drawn.rater_times[drawn.rater] * drawn.item_times[item]
     result = resample.mean_of_item_means(np.array([1.0, 3.0, 6.0]), weight, drawn)
     assert result == pytest.approx((1 * 2 + 3 * 6) / 4)

@@ -10,8 +10,8 @@ from typer.testing import CliRunner
 from heartfelt.cli.app import app
 from heartfelt.errors import StudyError
 from heartfelt.files import write_text
-from heartfelt.make.options import StarterOptions
-from heartfelt.make.starter import start_study
+from heartfelt.stimuli.options import StarterOptions
+from heartfelt.stimuli.starter import start_study
 from heartfelt.study import Study, load_study, parse_study, study_text
 from heartfelt.study.load import STUDY_FILE, check_texts, missing_texts, texts_of
 from heartfelt.study.recipes import RECIPES, recipe_study

@@ -9,13 +9,13 @@ from typing import ClassVar
 import numpy as np
 import polars as pl
 
-from heartfelt.predictors.trained.embeddings import EMBEDDINGS, Block, Embedding, Features
+from heartfelt.predictors.trained.embeddings import EMBEDDINGS, Embedding, EmbeddingBlock, Features
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.snapshot import Source
 from heartfelt.stats.estimate import Estimate
 from heartfelt.streams import stream
 from heartfelt.study import parse_study
-from heartfelt.training import RECIPES, Recipe
+from heartfelt.training import RECIPES, TrainingRecipe
 
 STUDY = """
 heartfelt: 1
@@ -38,7 +38,10 @@ class Digits(Embedding):
     name: ClassVar[str] = "digits"
     about: ClassVar[str] = "the numbers in the file"
     media: ClassVar[str] = "audio"
-    blocks: ClassVar[tuple[Block, ...]] = (Block("first", 4), Block("rest", WIDTH - 4))
+    blocks: ClassVar[tuple[EmbeddingBlock, ...]] = (
+        EmbeddingBlock("first", 4),
+        EmbeddingBlock("rest", WIDTH - 4),
+    )
     looks = 0
 
     @property
@@ -53,8 +56,10 @@ class Digits(Embedding):
 
 if "digits" not in EMBEDDINGS:
     EMBEDDINGS.add(Digits.name, Digits)
-    RECIPES.add("digits", Recipe("digits", "numbers", "digits", ("valence",)))
-    RECIPES.add("digits-raters", Recipe("digits-raters", "numbers", "digits", ("valence",), raters=True))
+    RECIPES.add("digits", TrainingRecipe("digits", "numbers", "digits", ("valence",)))
+    RECIPES.add(
+        "digits-raters", TrainingRecipe("digits-raters", "numbers", "digits", ("valence",), raters=True)
+    )
 
 
 def value_of(estimate: Estimate) -> float:

@@ -12,10 +12,19 @@ import heartfelt
 from heartfelt.predictors.trained.feature_cache import FeatureCache
 from heartfelt.predictors.trained.model import load_trained
 from heartfelt.predictors.trained.predictor import TrainedPredictor
-from heartfelt.training import RECIPES, Evaluation, Material, Trained, TrainOptions, evaluate, gather, train
-from heartfelt.training.card import answers_table
-from heartfelt.training.fitting import View, choose
-from heartfelt.training.raters import Answers
+from heartfelt.training import (
+    RECIPES,
+    Evaluation,
+    Trained,
+    TrainingStimuli,
+    TrainOptions,
+    evaluate,
+    gather,
+    train,
+)
+from heartfelt.training.heads.card import answers_table
+from heartfelt.training.heads.fitting import ScaledRows, choose
+from heartfelt.training.heads.raters import SingleAnswers
 from tests.training.studies import planted, value_of
 
 
@@ -58,7 +67,7 @@ def test_left_out_answers_have_no_part(made: Trained) -> None:
     was = made.evaluation.left_out["valence", name]
     out = was.fold == 1
     value = np.where(out[target.answers.place], 10.0 - target.answers.value, target.answers.value)
-    wild = Answers(target.answers.rater, target.answers.place, value)
+    wild = SingleAnswers(target.answers.rater, target.answers.place, value)
     screened = np.where(out, 10.0 - target.screened, target.screened)
     changed = replace(material, targets=(replace(target, answers=wild, screened=screened),))
     after: Evaluation = evaluate(changed, ("ridge",))
@@ -77,7 +86,7 @@ def test_raters_who_differ_are_learned_from_better_than_by_means(tmp_path: Path)
     snapshot = planted(tmp_path / "media", 5)
     errors = {}
     for recipe in ("digits", "digits-raters"):
-        material: Material = gather(
+        material: TrainingStimuli = gather(
             snapshot, RECIPES[recipe], policy="none", cache=FeatureCache(tmp_path / "f")
         )
         target = material.targets[0]
@@ -90,7 +99,7 @@ def test_raters_who_differ_are_learned_from_better_than_by_means(tmp_path: Path)
         value = np.where(single.rater < 4, rng.integers(1, 10, single.value.size), single.value)
         counts = np.bincount(single.place)
         label = np.bincount(single.place, value) / counts
-        noisy = Answers(single.rater, single.place, value) if recipe == "digits-raters" else None
+        noisy = SingleAnswers(single.rater, single.place, value) if recipe == "digits-raters" else None
         at = np.arange(len(material.stimuli))
         rows = material.rows(replace(target, label=label, answers=noisy), at)
         head = choose(rows, None, ("ridge",)).head
@@ -105,7 +114,7 @@ def test_blocks_that_are_ignored_have_no_part(made: Trained) -> None:
     material = made.material
     at = np.arange(len(material.stimuli))
     rows = replace(material.rows(material.targets[0], at), ignored=("rest",))
-    assert View(rows).factor[4:].tolist() == [0.0] * 8
+    assert ScaledRows(rows).factor[4:].tolist() == [0.0] * 8
     head = choose(rows, None, ("ridge",)).head
     changed = rows.x.copy()
     changed[:, 4:] += 3.0

@@ -12,13 +12,13 @@ from typer.testing import CliRunner
 
 from heartfelt.cli.app import app
 from heartfelt.errors import InputError
-from heartfelt.report.training import write_evaluation
+from heartfelt.report.pages.training import write_evaluation
 from heartfelt.snapshot import Snapshot
 from heartfelt.streams import stream
-from heartfelt.training import Score, Trained, TrainOptions, train
-from heartfelt.training.card import evaluation_table
-from heartfelt.training.evaluating import ALONE
-from heartfelt.training.label_checks import LabelColumn, joined_words, not_learnable
+from heartfelt.training import ProtocolScore, Trained, TrainOptions, train
+from heartfelt.training.heads.card import evaluation_table
+from heartfelt.training.heads.evaluating import ALONE
+from heartfelt.training.heads.label_checks import LabelColumn, joined_words, not_learnable
 from tests.training.studies import labelled
 
 NAN, INF = float("nan"), float("inf")
@@ -34,7 +34,7 @@ def values(count: int) -> list[float]:
     return [round(float(value), 2) for value in stream(1, "values").uniform(2, 8, count)]
 
 
-def scores(trained: Trained) -> dict[str, Score]:
+def scores(trained: Trained) -> dict[str, ProtocolScore]:
     return {score.protocol: score for score in trained.evaluation.rows}
 
 

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
-from heartfelt.predictors.trained.domain import COMPONENTS, Domain, Place
+from heartfelt.predictors.trained.domain import COMPONENTS, Domain, DomainDistance
 from heartfelt.predictors.trained.folder import WEIGHTS
-from heartfelt.predictors.trained.model import DOMAIN, Output, growth, load_trained
+from heartfelt.predictors.trained.model import DOMAIN, QuestionHead, growth, load_trained
 from heartfelt.streams import stream
 from heartfelt.training import TrainOptions, train
-from heartfelt.training.calibrating import Domains, Places, conformal, width_of
+from heartfelt.training.heads.calibrating import Domains, Places, conformal, width_of
 from tests.training.studies import planted
 
 BLOCKS = (30, 12)
@@ -113,8 +113,8 @@ def test_errors_that_do_not_grow_give_intervals_that_do_not() -> None:
 
 def test_growth_is_bounded() -> None:
     assert growth(1.5, np.array([-9.0, 0.0, 9.0])).tolist() == [1.0, 1.0, 4.0]
-    output = Output("q", None, (1.0, 9.0), 2.0, 0.9, {}, 1.0)  # type: ignore[arg-type]  # the head is not asked
-    assert output.half(Place(distance=np.log(2.0))) == pytest.approx(4.0)
+    output = QuestionHead("q", None, (1.0, 9.0), 2.0, 0.9, {}, 1.0)  # type: ignore[arg-type]  # the head is not asked
+    assert output.half(DomainDistance(distance=np.log(2.0))) == pytest.approx(4.0)
 
 
 @pytest.mark.slow

@@ -9,7 +9,7 @@ import pytest
 
 from heartfelt.predictors.trained.folder import CARD, FROZEN_HEAD, BaseModel, DataSource, ModelCore
 from heartfelt.training import Trained, TrainOptions, train
-from heartfelt.training.card import half_width
+from heartfelt.training.heads.card import half_width
 from heartfelt.training.model_card import CardScore, header, licence_lines
 from tests.training.alone import code_without_heartfelt, run_alone
 from tests.training.studies import planted

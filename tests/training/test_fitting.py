@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from heartfelt.predictors.trained.embeddings import Block
+from heartfelt.predictors.trained.embeddings import EmbeddingBlock
 from heartfelt.predictors.trained.model import KINDS, Head
 from heartfelt.serialization import from_json, to_json
 from heartfelt.streams import stream
-from heartfelt.training.fitting import SETTINGS, Rows, View, choose, fit, folds, predictions
+from heartfelt.training.heads.fitting import SETTINGS, Rows, ScaledRows, choose, fit, folds, predictions
 
-BLOCKS = (Block("a", 3), Block("b", 7))
+BLOCKS = (EmbeddingBlock("a", 3), EmbeddingBlock("b", 7))
 
 
 def rows(n: int = 120, *, curved: bool = False) -> Rows:
@@ -28,7 +28,7 @@ def rows(n: int = 120, *, curved: bool = False) -> Rows:
 def test_ridge_is_the_textbook_one() -> None:
     """SOURCE: scikit-learn's Ridge with sample weights on the same scaled columns."""
     data = rows()
-    view = View(data)
+    view = ScaledRows(data)
     from sklearn.linear_model import Ridge
 
     theirs = Ridge(alpha=3.0).fit(view.z, data.y, sample_weight=data.weight)
@@ -40,7 +40,7 @@ def test_ridge_is_the_textbook_one() -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_learns_and_answers_as_it_was_tried(kind: str) -> None:
     data = rows()
-    view = View(data)
+    view = ScaledRows(data)
     setting = SETTINGS[kind][2 if kind in ("ridge", "kernel") else 0]
     head = fit(kind, view, setting)
     assert np.corrcoef(head.answer(data.x), data.y)[0, 1] > 0.9
@@ -51,7 +51,7 @@ def test_every_kind_learns_and_answers_as_it_was_tried(kind: str) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_stored_and_read_it_says_the_same(kind: str) -> None:
     data = rows()
-    head = fit(kind, View(data), SETTINGS[kind][0]).stored()
+    head = fit(kind, ScaledRows(data), SETTINGS[kind][0]).stored()
     again = from_json(Head, to_json(head)).with_arrays("q", head.to_arrays("q"))
     assert again.answer(data.x) == pytest.approx(head.answer(data.x), abs=1e-12)
 
@@ -59,7 +59,7 @@ def test_stored_and_read_it_says_the_same(kind: str) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_along_a_line_every_kind_answers_on_it(kind: str) -> None:
     data = rows()
-    head = fit(kind, View(data), SETTINGS[kind][0])
+    head = fit(kind, ScaledRows(data), SETTINGS[kind][0])
     assert head.along(-1.5, 1.4).answer(data.x) == pytest.approx(-1.5 + 1.4 * head.answer(data.x), abs=1e-9)
 
 
@@ -68,7 +68,7 @@ def test_a_penalty_that_pulls_together_is_undone_by_the_line(monkeypatch: pytest
     monkeypatch.setitem(SETTINGS, "ridge", ((100.0,),))
     data = rows()
     chosen = choose(data, None, ["ridge"])
-    plain = fit("ridge", View(data), (100.0,)).answer(data.x)
+    plain = fit("ridge", ScaledRows(data), (100.0,)).answer(data.x)
     slope, offset = np.polyfit(chosen.left_out, data.y, 1, w=np.sqrt(data.weight))
     assert (slope, offset) == pytest.approx((1.0, 0.0), abs=1e-6)
     assert np.std(chosen.head.answer(data.x)) > 1.5 * np.std(plain)
@@ -85,7 +85,7 @@ def test_a_head_that_says_nothing_is_left_as_it_is() -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_same_seed_same_bytes(kind: str) -> None:
     data = rows()
-    first, second = (fit(kind, View(data), SETTINGS[kind][0]).to_arrays("q") for _ in range(2))
+    first, second = (fit(kind, ScaledRows(data), SETTINGS[kind][0]).to_arrays("q") for _ in range(2))
     assert {key: value.tobytes() for key, value in first.items()} == {
         key: value.tobytes() for key, value in second.items()
     }
@@ -94,7 +94,7 @@ def test_same_seed_same_bytes(kind: str) -> None:
 def test_a_constant_column_says_nothing_and_blocks_count_alike() -> None:
     data = rows()
     data.x[:, 5] = 7.0
-    view = View(data)
+    view = ScaledRows(data)
     assert view.factor[5] == 0.0
     sizes = (view.z**2 * (data.weight / data.weight.sum())[:, None]).sum(axis=0)
     assert sizes[:3].sum() == pytest.approx(1.0, abs=1e-6)
@@ -103,7 +103,7 @@ def test_a_constant_column_says_nothing_and_blocks_count_alike() -> None:
 
 def test_what_lies_beyond_training_is_taken_at_its_edge() -> None:
     data = rows()
-    head = fit("ridge", View(data), (0.1,))
+    head = fit("ridge", ScaledRows(data), (0.1,))
     wild = data.x[:1].copy()
     wild[0, 0] = 1e6
     assert abs(head.answer(wild)[0] - 5) < 6

@@ -13,8 +13,8 @@ from safetensors.numpy import load_file
 
 from heartfelt.errors import DamagedError, InputError
 from heartfelt.predictors import predictor_from
-from heartfelt.predictors.finetuned import load_fine_tuned
 from heartfelt.predictors.trained.embeddings import EMBEDDINGS
+from heartfelt.predictors.trained.finetuned import load_fine_tuned
 from heartfelt.predictors.trained.folder import (
     CARD,
     FINE_TUNED,
@@ -30,10 +30,10 @@ from heartfelt.predictors.trained.folder import (
     model_kind,
 )
 from heartfelt.predictors.trained.model import KINDS, load_trained
-from heartfelt.predictors.valence_arousal import SHIPPED, shipped
+from heartfelt.predictors.trained.valence_arousal import SHIPPED, shipped
 from heartfelt.study import parse_study
 from heartfelt.training import Trained, TrainOptions, train
-from heartfelt.training.card import card
+from heartfelt.training.heads.card import card
 from tests.training.studies import STUDY, planted
 
 OLD = Path(__file__).parent / "layout1"
@@ -99,11 +99,11 @@ def test_the_graph_answers_as_the_head_does(trained: Trained, tmp_path: Path, ki
     """Every kind of head, with a scale whose ends single precision does not hold."""
     import onnxruntime
 
-    from heartfelt.training.fitting import SETTINGS, View, fit
+    from heartfelt.training.heads.fitting import SETTINGS, ScaledRows, fit
 
     target = trained.material.targets[0]
     at = np.arange(len(trained.material.stimuli))
-    head = fit(kind, View(trained.material.rows(target, at)), SETTINGS[kind][0]).stored()
+    head = fit(kind, ScaledRows(trained.material.rows(target, at)), SETTINGS[kind][0]).stored()
     output = replace(trained.model.outputs[0], head=head, bounds=(3.1, 6.3))
     replace(trained.model, outputs=(output, replace(output, question="other"))).write(tmp_path / "model")
     session = onnxruntime.InferenceSession(str(tmp_path / "model" / ONNX))

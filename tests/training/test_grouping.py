@@ -11,13 +11,13 @@ import pytest
 from PIL import Image, ImageEnhance, ImageFilter
 
 from heartfelt.errors import InputError
-from heartfelt.report.training import write_evaluation
+from heartfelt.report.pages.training import write_evaluation
+from heartfelt.scoring.grouping import StimulusGrouping, grouping_of, near_duplicates, picture_hash
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.stimulus_groups import stem_of
 from heartfelt.streams import stream
 from heartfelt.training import TrainOptions, train
-from heartfelt.training.fitting import folds
-from heartfelt.training.grouping import Grouping, grouping_of, near_duplicates, picture_hash
+from heartfelt.training.heads.fitting import folds
 from tests.training.studies import WIDTH, planted, value_of
 
 
@@ -25,12 +25,12 @@ def table(names: list[str], **columns: Sequence[str | None]) -> pl.DataFrame:
     return pl.DataFrame({"stimulus": names, "path": [f"{name}.jpg" for name in names], **columns})
 
 
-def grouped(frame: pl.DataFrame, by: str = "auto") -> Grouping:
+def grouped(frame: pl.DataFrame, by: str = "auto") -> StimulusGrouping:
     empty = np.zeros((frame.height, 0), np.float32)
     return grouping_of(frame, [f"{at}" for at in range(frame.height)], empty, by=by)
 
 
-def together(result: Grouping, frame: pl.DataFrame, values: list[str]) -> bool:
+def together(result: StimulusGrouping, frame: pl.DataFrame, values: list[str]) -> bool:
     """Whether the groups are exactly those of these values."""
     pairs = set(zip(result.groups.tolist(), values, strict=True))
     return len(pairs) == result.count == len(set(values))

@@ -12,14 +12,23 @@ import pytest
 
 from heartfelt.errors import InputError
 from heartfelt.predictors.trained.feature_cache import FeatureCache
+from heartfelt.scoring.grouping import StimulusGrouping, near_duplicates
 from heartfelt.serialization import to_json
 from heartfelt.stats.estimate import Estimate
-from heartfelt.training import RECIPES, Material, Score, Trained, TrainOptions, evaluate, gather, train
-from heartfelt.training import fitting as fitting_module
-from heartfelt.training.calibrating import Domains, Places, conformal, width_of
-from heartfelt.training.fitting import choose, folds
-from heartfelt.training.grouping import Grouping, near_duplicates
-from heartfelt.training.training import error_parts
+from heartfelt.training import (
+    RECIPES,
+    ProtocolScore,
+    Trained,
+    TrainingStimuli,
+    TrainOptions,
+    evaluate,
+    gather,
+    train,
+)
+from heartfelt.training.heads import fitting as fitting_module
+from heartfelt.training.heads.calibrating import Domains, Places, conformal, width_of
+from heartfelt.training.heads.fitting import choose, folds
+from heartfelt.training.heads.training import error_parts
 from tests.training.studies import planted
 
 GOLDEN = Path(__file__).parent / "golden.json"
@@ -31,7 +40,7 @@ def plain(value: Any) -> Any:
     return value
 
 
-def figures_of(score: Score) -> dict[str, Any]:
+def figures_of(score: ProtocolScore) -> dict[str, Any]:
     """The fields of a score that were written before, without its words."""
     values = {each.name: getattr(score, each.name) for each in fields(score) if each.name != "reading"}
     for later in ("unlike_training", "answers"):
@@ -61,7 +70,7 @@ def figures(made: Trained) -> dict[str, Any]:
     }
 
 
-def networks(material: Material) -> dict[str, Any]:
+def networks(material: TrainingStimuli) -> dict[str, Any]:
     """The inner errors of the heads that are not straight lines, on half of the stimuli."""
     rows = material.rows(material.targets[0], np.arange(0, len(material.stimuli), 2))
     chosen = choose(rows, None, ("kernel", "mlp", "ordinal"))
@@ -95,7 +104,7 @@ def test_figures_are_what_they_were(tmp_path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def material(tmp_path_factory: pytest.TempPathFactory) -> Material:
+def material(tmp_path_factory: pytest.TempPathFactory) -> TrainingStimuli:
     folder = tmp_path_factory.mktemp("material")
     return gather(
         planted(folder / "media", 4), RECIPES["digits"], policy="none", cache=FeatureCache(folder / "f")
@@ -103,7 +112,7 @@ def material(tmp_path_factory: pytest.TempPathFactory) -> Material:
 
 
 @pytest.mark.slow
-def test_what_is_left_out_has_no_part_in_its_prediction(material: Material) -> None:
+def test_what_is_left_out_has_no_part_in_its_prediction(material: TrainingStimuli) -> None:
     """Labels of one outer fold changed at will: its own predictions and intervals stay, those of others move."""
     before = evaluate(material, ("ridge",)).left_out
     for name in ("five-fold", "leave-one-system-out"):
@@ -123,7 +132,7 @@ def test_what_is_left_out_has_no_part_in_its_prediction(material: Material) -> N
 
 @pytest.mark.slow
 def test_inner_folds_keep_groups_whole_and_choose_by_them(
-    monkeypatch: pytest.MonkeyPatch, material: Material
+    monkeypatch: pytest.MonkeyPatch, material: TrainingStimuli
 ) -> None:
     at = np.arange(len(material.stimuli))
     groups = at // 4
@@ -148,7 +157,7 @@ def test_inner_folds_keep_groups_whole_and_choose_by_them(
     assert sorted(np.concatenate(asked).tolist()) == at.tolist()
 
 
-def test_systems_are_left_out_in_turn_from_three_on(material: Material) -> None:
+def test_systems_are_left_out_in_turn_from_three_on(material: TrainingStimuli) -> None:
     at = np.arange(len(material.stimuli))
     rows = material.rows(material.targets[0], at)
     assert choose(rows, at % 3, ("ridge",)).plan.tolist() == (at % 3).tolist()
@@ -179,12 +188,12 @@ def test_the_conformal_rank(size: int, confidence: float, rank: int) -> None:
     assert conformal(errors, confidence) == rank
 
 
-def places(distance: np.ndarray, foreign: np.ndarray, material: Material) -> Places:
+def places(distance: np.ndarray, foreign: np.ndarray, material: TrainingStimuli) -> Places:
     domain = material.domains().of(np.arange(48), np.arange(48) % 5).domain
     return Places(domain, distance, foreign)
 
 
-def test_intervals_grow_from_twenty_errors_on_and_up_to_a_slope(material: Material) -> None:
+def test_intervals_grow_from_twenty_errors_on_and_up_to_a_slope(material: TrainingStimuli) -> None:
     for size, slope in ((19, 0.0), (20, 1.5), (60, 1.5)):
         distance = np.linspace(-1.0, 1.0, size)
         width = width_of(np.exp(4.0 * distance), places(distance, np.zeros(size, bool), material), 0.9)
@@ -198,7 +207,7 @@ def test_intervals_grow_from_twenty_errors_on_and_up_to_a_slope(material: Materi
     assert width.half == pytest.approx(np.sort(errors / grown)[36])  # the 37th of 40: ceil(41 * .9)
 
 
-def test_foreign_stimuli_have_no_part_in_the_width_unless_few_remain(material: Material) -> None:
+def test_foreign_stimuli_have_no_part_in_the_width_unless_few_remain(material: TrainingStimuli) -> None:
     distance = np.zeros(40)
     errors = np.where(np.arange(40) < 20, 1.0, 5.0)
     foreign = np.arange(40) >= 20
@@ -224,7 +233,7 @@ def test_options_are_checked(change: dict[str, Any], words: str) -> None:
     TrainOptions(recipe="digits", confidence=0.5)
 
 
-def test_near_duplicates_need_a_cosine_at_the_limit(material: Material) -> None:
+def test_near_duplicates_need_a_cosine_at_the_limit(material: TrainingStimuli) -> None:
     rows = np.array([[1, 0], [1, 0.1], [-1, 0.2], [0, -1], [0.2, 1]], np.float32)
     spread = (rows - rows.mean(axis=0)) / rows.std(axis=0)
     unit = spread / np.linalg.norm(spread, axis=1, keepdims=True)
@@ -239,7 +248,7 @@ def test_near_duplicates_need_a_cosine_at_the_limit(material: Material) -> None:
 
 
 @pytest.mark.slow
-def test_parts_of_the_error_add_up(material: Material) -> None:
+def test_parts_of_the_error_add_up(material: TrainingStimuli) -> None:
     """System offsets of -1, 1, -1, 1 and nothing else: all of the error lies between systems."""
     target = material.targets[0]
     systems = material.systems
@@ -257,12 +266,12 @@ def test_parts_of_the_error_add_up(material: Material) -> None:
 
 
 def test_a_grouping_says_what_it_is() -> None:
-    plain_one = Grouping(np.array([0, 1, 1]), "")
+    plain_one = StimulusGrouping(np.array([0, 1, 1]), "")
     assert (plain_one.count, plain_one.unit) == (2, "stimulus")
-    assert Grouping(np.array([0, 1, 1]), "theme").unit == "theme"
+    assert StimulusGrouping(np.array([0, 1, 1]), "theme").unit == "theme"
 
 
-def test_a_part_of_the_stimuli_is_placed_once(material: Material) -> None:
+def test_a_part_of_the_stimuli_is_placed_once(material: TrainingStimuli) -> None:
     domains = Domains(material.features["digits"], (4, 8))
     at = np.arange(30)
     first = domains.of(at, at % 5)

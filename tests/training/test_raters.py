@@ -7,7 +7,7 @@ import pytest
 
 from heartfelt.predictors.trained.answers import AnswerSpread, crps, crps_expected, shares
 from heartfelt.streams import stream
-from heartfelt.training.raters import Answers, RaterModel, can_model, model_raters
+from heartfelt.training.heads.raters import RaterModel, SingleAnswers, can_model, model_raters
 
 RATERS, STIMULI, EACH = 40, 200, 8
 POINTS = np.arange(1.0, 10.0)
@@ -15,7 +15,7 @@ POINTS = np.arange(1.0, 10.0)
 
 def planted(
     bias: float = 0.8, gain: float = 0.35, noise: float = 0.4, seed: int = 1
-) -> tuple[Answers, dict[str, np.ndarray]]:
+) -> tuple[SingleAnswers, dict[str, np.ndarray]]:
     """Answers of forty raters to two hundred stimuli, eight each, and what they were made from."""
     rng = stream(seed, "planted raters")
     truth = {
@@ -27,10 +27,10 @@ def planted(
     rater = np.concatenate([rng.permutation(RATERS)[:EACH] for _ in range(STIMULI)])
     place = np.repeat(np.arange(STIMULI), EACH)
     value = 5 + truth["bias"][rater] + truth["gain"][rater] * (truth["perceived"][place] - 5)
-    return Answers(rater, place, value + truth["noise"][rater] * rng.normal(0, 1, rater.size)), truth
+    return SingleAnswers(rater, place, value + truth["noise"][rater] * rng.normal(0, 1, rater.size)), truth
 
 
-def means(answers: Answers) -> np.ndarray:
+def means(answers: SingleAnswers) -> np.ndarray:
     return np.asarray(np.bincount(answers.place, answers.value) / np.bincount(answers.place))
 
 
@@ -70,11 +70,11 @@ def test_a_rater_who_answers_by_chance_hardly_counts() -> None:
     answers, truth = planted(0.3, 0.1, 0.1, seed=3)
     rng = stream(3, "by chance")
     value = np.where(answers.rater < 10, rng.uniform(1, 9, answers.value.size), answers.value)
-    model = model_raters(Answers(answers.rater, answers.place, value), STIMULI)
+    model = model_raters(SingleAnswers(answers.rater, answers.place, value), STIMULI)
     weight = (model.gain / model.noise) ** 2
     assert weight[:10].mean() < 0.12 * weight[10:].mean()
     assert model.gain[10:].min() > 0.5
-    by_means = off(means(Answers(answers.rater, answers.place, value)), truth["perceived"])
+    by_means = off(means(SingleAnswers(answers.rater, answers.place, value)), truth["perceived"])
     assert off(model.label, truth["perceived"]) < 0.6 * by_means
 
 
@@ -90,14 +90,16 @@ def test_what_was_not_rated_has_no_label_and_answers_are_taken_by_place() -> Non
     assert np.isnan(model.variance[100:]).all()
     assert can_model(answers)
     few = answers.rater < 4
-    assert not can_model(Answers(answers.rater[few], answers.place[few], answers.value[few]))
+    assert not can_model(SingleAnswers(answers.rater[few], answers.place[few], answers.value[few]))
     nobody = np.zeros(0, np.int64)
-    assert not can_model(Answers(nobody, nobody, np.zeros(0)))
+    assert not can_model(SingleAnswers(nobody, nobody, np.zeros(0)))
 
 
 def test_all_answers_equal_is_no_error() -> None:
     answers, _ = planted()
-    model = model_raters(Answers(answers.rater, answers.place, np.full(answers.value.size, 4.0)), STIMULI)
+    model = model_raters(
+        SingleAnswers(answers.rater, answers.place, np.full(answers.value.size, 4.0)), STIMULI
+    )
     assert model.label == pytest.approx(4.0, abs=1e-6)
     assert np.isfinite(model.variance).all()
 

@@ -9,8 +9,8 @@ import polars as pl
 import pytest
 
 import heartfelt
-from heartfelt.models import load_model
-from heartfelt.models.store import PullError
+from heartfelt.predictors.weights import load_model
+from heartfelt.predictors.weights.store import PullError
 from heartfelt.training import TrainOptions, train
 from tests.training.studies import value_of
 

@@ -14,8 +14,8 @@ from heartfelt.predictors import cases, predictor_from, run
 from heartfelt.predictors.trained.feature_cache import FeatureCache
 from heartfelt.predictors.trained.folder import CARD, MODEL, ONNX, TRAINING_STIMULI, WEIGHTS
 from heartfelt.predictors.trained.model import load_trained
-from heartfelt.report.training import write_evaluation
-from heartfelt.training import RECIPES, Score, Trained, TrainOptions, gather, train
+from heartfelt.report.pages.training import write_evaluation
+from heartfelt.training import RECIPES, ProtocolScore, Trained, TrainOptions, gather, train
 from tests.training.studies import Digits, planted, value_of
 
 
@@ -27,7 +27,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Trained:
     )
 
 
-def row(made: Trained, protocol: str, side: str = "everyone") -> Score:
+def row(made: Trained, protocol: str, side: str = "everyone") -> ProtocolScore:
     scores = [score for score in made.evaluation.rows if (score.protocol, score.raters) == (protocol, side)]
     assert len(scores) == 1
     return scores[0]

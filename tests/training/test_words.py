@@ -10,12 +10,12 @@ import polars as pl
 import pytest
 
 from heartfelt.predictors import cases, predictor_from, run
-from heartfelt.predictors.trained.embeddings import EMBEDDINGS, Block, Embedding, Features
+from heartfelt.predictors.trained.embeddings import EMBEDDINGS, Embedding, EmbeddingBlock, Features
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.snapshot import Source
 from heartfelt.streams import stream
 from heartfelt.study import parse_study
-from heartfelt.training import RECIPES, Recipe, TrainOptions, train
+from heartfelt.training import RECIPES, TrainingRecipe, TrainOptions, train
 from tests.training.studies import WIDTH, Digits, value_of
 
 PROMPTS = {"bright": 1.0, "dark": -1.0, "plain": 0.2}
@@ -40,7 +40,7 @@ class DigitsWords(Embedding):
     name: ClassVar[str] = "digits-words"
     about: ClassVar[str] = "numbers and text"
     media: ClassVar[str] = "audio"
-    blocks: ClassVar[tuple[Block, ...]] = (*Digits.blocks, Block("words", 2))
+    blocks: ClassVar[tuple[EmbeddingBlock, ...]] = (*Digits.blocks, EmbeddingBlock("words", 2))
     uses_text: ClassVar[bool] = True
 
     @property
@@ -58,7 +58,7 @@ if "digits-words" not in EMBEDDINGS:
     EMBEDDINGS.add(DigitsWords.name, DigitsWords)
     RECIPES.add(
         "digits-mos",
-        Recipe(
+        TrainingRecipe(
             "digits-mos",
             "opinions",
             "digits",

@@ -12,7 +12,7 @@ from heartfelt.collect import Collection
 from heartfelt.collect.commands import (
     Answer,
     Arrive,
-    Consent,
+    GiveConsent,
     Next,
     Ready,
     SessionEnd,
@@ -80,7 +80,7 @@ def rate(
             step = collection.do(Answer(rater, step.trial, f"{rater}-{done}", given, log=heard)).next_step
             done += 1
         elif type(step).__name__ == "AskConsent":
-            step = collection.do(Consent(rater, True))
+            step = collection.do(GiveConsent(rater, True))
         else:
             step = collection.do(Ready(rater))
     return rater, done

@@ -18,7 +18,7 @@ from typing import Any
 
 import polars as pl
 
-from heartfelt.analysis.material import Material, QuestionData
+from heartfelt.analysis.material import AnalysisData, QuestionData
 from heartfelt.analysis.quadrants import chance_of_hits, confusion
 from heartfelt.analysis.reliability import for_future_raters
 from heartfelt.analysis.results import Agreement, BreakdownRow, IntentConfusion, PriorAgreement, Reliability
@@ -46,7 +46,7 @@ Prior = Mapping[str, float]
 
 
 def agreement(
-    material: Material,
+    material: AnalysisData,
     reliability: Mapping[str, Reliability],
     whom: FutureRaters = "alike",
     *,
@@ -84,7 +84,7 @@ def agreement(
     return out or None
 
 
-def _full(question: QuestionData, material: Material) -> Agreement:
+def _full(question: QuestionData, material: AnalysisData) -> Agreement:
     priors = _priors(question, material)
     codes, prior = sorted(question.categories), priors.get("all")
     ordinal = question.level == "ordinal"
@@ -181,7 +181,7 @@ def _coefficients(
     return replace(made, cohen_kappa_linear=linear, cohen_kappa_quadratic=quadratic)
 
 
-def _priors(question: QuestionData, material: Material) -> dict[str, Prior]:
+def _priors(question: QuestionData, material: AnalysisData) -> dict[str, Prior]:
     """What the items were chosen to show: the code of a category, or present and absent."""
     items = material.snapshot.table("items")
     if not {"intended", "intended_present"} & set(items.columns) or not items.height:
@@ -205,7 +205,7 @@ def _priors(question: QuestionData, material: Material) -> dict[str, Prior]:
     return {name: prior for name, prior in out.items() if prior}
 
 
-def breakdown(material: Material) -> dict[str, tuple[BreakdownRow, ...]] | None:
+def breakdown(material: AnalysisData) -> dict[str, tuple[BreakdownRow, ...]] | None:
     """One table per fact about the items, for questions answered with categories."""
     items = _items(material)
     if items is None or not items.height:
@@ -220,7 +220,7 @@ def breakdown(material: Material) -> dict[str, tuple[BreakdownRow, ...]] | None:
     return out | {"all": (_breakdown_row("all", items),)}
 
 
-def _items(material: Material) -> pl.DataFrame | None:
+def _items(material: AnalysisData) -> pl.DataFrame | None:
     """One row per item with a category: its label, whether all agreed, what it was meant to be, and its facts."""
     asked = {q.id: q for q in material.questions if q.categorical and q.items.height}
     if not asked:
@@ -286,7 +286,7 @@ def share_of(column: pl.Series, method: str, why: str = "no item says so") -> Es
     return Estimate(hits / known.len(), low, high, method, "Wilson over items", 0.95, counts)
 
 
-def intent_confusion(material: Material, seed: int) -> tuple[IntentConfusion, ...] | None:
+def intent_confusion(material: AnalysisData, seed: int) -> tuple[IntentConfusion, ...] | None:
     """Intended against answered categories, where intents are among the categories of a question."""
     out = []
     for question in material.questions:

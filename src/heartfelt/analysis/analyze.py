@@ -25,7 +25,7 @@ from heartfelt.analysis.counts import checks, counts
 from heartfelt.analysis.effects import Covariates, covariate_columns, pairwise, variance_tables
 from heartfelt.analysis.failures import Failed, Failures, attempt
 from heartfelt.analysis.instruments import instrument_scores
-from heartfelt.analysis.material import Material, prepare
+from heartfelt.analysis.material import AnalysisData, prepare
 from heartfelt.analysis.means import (
     Scores,
     distributions,
@@ -50,8 +50,8 @@ from heartfelt.analysis.rater_groups import rater_grouping, rater_groups
 from heartfelt.analysis.raters import raters_table, screening
 from heartfelt.analysis.rating_models import RatingModels, rating_models
 from heartfelt.analysis.reliability import pooled_reliability, reliability, reliability_for
-from heartfelt.analysis.results import Counts, Reliability
-from heartfelt.analysis.sensitivity import Side, crossfit, sensitivity, sensitivity_pairs
+from heartfelt.analysis.results import AnalysisCounts, Reliability
+from heartfelt.analysis.sensitivity import PolicySide, crossfit, sensitivity, sensitivity_pairs
 from heartfelt.analysis.summary import Analysis, SensitivityCounts, SideCounts, Summary
 from heartfelt.analysis.trace_analysis import trace_results
 from heartfelt.analysis.verdict import verdict
@@ -205,17 +205,17 @@ def _screened(snapshot: Snapshot, options: AnalyzeOptions, failures: Failures) -
 
 
 def _side(
-    material: Material,
+    material: AnalysisData,
     trust: Mapping[str, Reliability],
     covariates: Covariates,
     failures: Failures,
     seed: int,
-) -> tuple[Side, Scores]:
+) -> tuple[PolicySide, Scores]:
     """The parts that are computed with and without the raters in question, and the stimuli's scores they are made from."""
     guard, table = failures.guard, material.labels.table
     scores = guard("means", {}, lambda: {q.id: stimulus_scores(q) for q in material.questions})
     pairs = guard("pairwise", (), pairwise, scores, covariates, failures)
-    side = Side(
+    side = PolicySide(
         counts=SideCounts(
             raters=len(material.snapshot.survey.raters),
             answers=material.snapshot.counts["ratings"],
@@ -233,10 +233,12 @@ def _side(
     return side, scores
 
 
-def _both_sides(panel: Panel, default: Panel, own: Side, failures: Failures, seed: int) -> tuple[Side, Side]:
+def _both_sides(
+    panel: Panel, default: Panel, own: PolicySide, failures: Failures, seed: int
+) -> tuple[PolicySide, PolicySide]:
     """What is compared: all raters, and those without whom the default policy would leave out."""
 
-    def side(snapshot: Snapshot) -> Side:
+    def side(snapshot: Snapshot) -> PolicySide:
         """The same parts for other raters; a part that fails here is missing on that side only."""
         material, failed = prepare(snapshot), Failures()
         made, _ = _side(material, reliability(material, seed, brief=True), {}, failed, seed)
@@ -255,7 +257,7 @@ def _registered(
     planned: Preregistration | None,
     snapshot: Snapshot,
     panel: Panel,
-    counted: Counts,
+    counted: AnalysisCounts,
     options: AnalyzeOptions,
 ) -> Registered | None:
     """The preregistration next to what was done; None where there is none."""
@@ -274,7 +276,7 @@ def _registered(
     )
 
 
-def _labels(material: Material) -> pl.DataFrame:
+def _labels(material: AnalysisData) -> pl.DataFrame:
     """The labels with system, intent, quadrant, reference and deviation."""
     texts = dict.fromkeys(("stimulus", "question", "system", "intent", "quadrant"), pl.String)
     columns = texts | dict.fromkeys(("reference", "deviation"), pl.Float64)
@@ -299,7 +301,7 @@ def _labels(material: Material) -> pl.DataFrame:
     )
 
 
-def _in_words(summary: Summary, material: Material, snapshot: Snapshot, failures: Failures) -> Summary:
+def _in_words(summary: Summary, material: AnalysisData, snapshot: Snapshot, failures: Failures) -> Summary:
     """The summary with the reasons for its missing parts, its verdict, and paragraphs for a paper."""
     reasons = _reasons(material) | failures.absent
     reasons |= {part: why for part, why in failures.reasons.items() if part in reasons}
@@ -320,7 +322,7 @@ def _in_words(summary: Summary, material: Material, snapshot: Snapshot, failures
     )
 
 
-def _reasons(material: Material) -> dict[str, str]:
+def _reasons(material: AnalysisData) -> dict[str, str]:
     """Why a part does not apply, where it does not."""
     no_plane = material.plane if isinstance(material.plane, str) else "no stimulus lies in a quadrant"
     no_system = "the stimuli name no systems, or only one"

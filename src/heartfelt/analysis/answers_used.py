@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
-from heartfelt.analysis.comparison_results import Comparison
-from heartfelt.analysis.material import Material
+from heartfelt.analysis.comparison_results import SetComparison
+from heartfelt.analysis.material import AnalysisData
 from heartfelt.labels.labels import ITEM, counted_presentations
 from heartfelt.screening.panel import Panel
 from heartfelt.study import Study
@@ -67,7 +67,9 @@ class AnswersUsed:
         return f" ({listed(self.reasons, MOST_REASONS)})" if self.not_used else ""
 
 
-def answers_used(material: Material, panel: Panel, comparisons: Sequence[Comparison] = ()) -> AnswersUsed:
+def answers_used(
+    material: AnalysisData, panel: Panel, comparisons: Sequence[SetComparison] = ()
+) -> AnswersUsed:
     """Count the answers of ``panel.source`` that the figures of ``material`` rest on, and the reasons for the others."""
     study, ratings = material.study, panel.source.scan_ratings()
     reasons = _left_out_before(panel.source.ledger)
@@ -87,7 +89,9 @@ def answers_used(material: Material, panel: Panel, comparisons: Sequence[Compari
     )
 
 
-def _unused(material: Material, comparisons: Sequence[Comparison]) -> Iterator[tuple[str, pl.LazyFrame]]:
+def _unused(
+    material: AnalysisData, comparisons: Sequence[SetComparison]
+) -> Iterator[tuple[str, pl.LazyFrame]]:
     """Reasons that apply to what the panel kept, each with the ratings that are left after it."""
     ratings = material.snapshot.scan_ratings()
     columns = ratings.collect_schema().names()

@@ -14,7 +14,7 @@ from functools import cache
 import polars as pl
 
 from heartfelt.analysis.category_results import AttributeTable, CoOccurrence, FieldAgreement
-from heartfelt.analysis.material import Material
+from heartfelt.analysis.material import AnalysisData
 from heartfelt.analysis.results import Reliability
 from heartfelt.errors import InputError
 from heartfelt.stats.agreement import alpha
@@ -38,7 +38,7 @@ def has_fields(study: Study) -> bool:
     return any(each.machine_first or isinstance(study.scale_of(each.id), Tags) for each in study.asked)
 
 
-def field_answers(material: Material) -> pl.DataFrame:
+def field_answers(material: AnalysisData) -> pl.DataFrame:
     """``rater, stimulus, question, value, answer, drafted`` of every answer that was given, first presentations only."""
     snapshot = material.snapshot
     ratings = snapshot.scan_ratings()
@@ -78,7 +78,7 @@ def field_answers(material: Material) -> pl.DataFrame:
 
 
 def field_agreement(
-    material: Material, trust: Mapping[str, Reliability] | None, answers: pl.DataFrame
+    material: AnalysisData, trust: Mapping[str, Reliability] | None, answers: pl.DataFrame
 ) -> tuple[FieldAgreement, ...] | None:
     """Agreement on every question about single stimuli; None for a study without tags and drafts."""
     study = material.study
@@ -149,7 +149,7 @@ def _numbers(name: str, study: Study, answers: pl.DataFrame) -> Estimate:
 
 
 def attribute_tables(
-    material: Material, answers: pl.DataFrame, label: pl.DataFrame, categories: tuple[str, ...]
+    material: AnalysisData, answers: pl.DataFrame, label: pl.DataFrame, categories: tuple[str, ...]
 ) -> tuple[AttributeTable, ...]:
     """Each field's attributes against the categories; ``label`` has stimulus and category."""
     study = material.study

@@ -21,17 +21,17 @@ import polars as pl
 from heartfelt.analysis.agreement import share_of
 from heartfelt.analysis.attributes import attribute_tables
 from heartfelt.analysis.category_results import (
-    Balance,
-    Categories,
+    CategoryAnalysis,
     CategoryEllipse,
     CategoryPlace,
     CategoryShare,
     Explained,
+    LabelBalance,
     PolarityFit,
     RaterConfusion,
     Recovered,
 )
-from heartfelt.analysis.material import Material, QuestionData
+from heartfelt.analysis.material import AnalysisData, QuestionData
 from heartfelt.analysis.means import Scores
 from heartfelt.analysis.quadrants import confusion
 from heartfelt.analysis.results import Confusion
@@ -57,15 +57,17 @@ def is_categories(study: Study, question: QuestionData) -> bool:
     return own and question.level == "nominal" and len(question.categories) >= 3
 
 
-def categories(material: Material, scores: Scores, answers: pl.DataFrame) -> tuple[Categories, ...] | None:
+def categories(
+    material: AnalysisData, scores: Scores, answers: pl.DataFrame
+) -> tuple[CategoryAnalysis, ...] | None:
     """The figures of every question answered with categories; ``answers`` are those of ``attributes.field_answers``."""
     asked = [q for q in material.questions if is_categories(material.study, q) and q.items.height]
     return tuple(_categories(material, question, scores, answers) for question in asked) or None
 
 
 def _categories(
-    material: Material, question: QuestionData, scores: Scores, answers: pl.DataFrame
-) -> Categories:
+    material: AnalysisData, question: QuestionData, scores: Scores, answers: pl.DataFrame
+) -> CategoryAnalysis:
     study, names = material.study, tuple(question.categories.values())
     labelled = _category_of_each(question).drop_nulls("category").select("stimulus", "category")
     numbers = [
@@ -77,7 +79,7 @@ def _categories(
     raters = _rater_confusion(question, names)
     parts = {"polarity": polarity, "recovered": recovered, "raters": raters}
     why = {name: part for name, part in parts.items() if isinstance(part, str)}
-    return Categories(
+    return CategoryAnalysis(
         question.id,
         names,
         category_balance(question),
@@ -92,7 +94,7 @@ def _categories(
     )
 
 
-def _axes(material: Material, numbers: list[str]) -> tuple[str, ...]:
+def _axes(material: AnalysisData, numbers: list[str]) -> tuple[str, ...]:
     """The questions of the map: those of the quadrants, else valence and arousal; none where these are not asked."""
     if not isinstance(material.plane, str):
         return material.plane.axes
@@ -110,7 +112,7 @@ def _category_of_each(question: QuestionData) -> pl.DataFrame:
     return question.items.select("stimulus", "intent", word.alias("category"))
 
 
-def category_balance(question: QuestionData) -> Balance:
+def category_balance(question: QuestionData) -> LabelBalance:
     """How the labels of a question's stimuli spread over its categories."""
     label, names = _category_of_each(question), tuple(question.categories.values())
     known = label.drop_nulls("category")
@@ -132,7 +134,7 @@ def category_balance(question: QuestionData) -> Balance:
         both = intended.drop_nulls("category")
         table = confusion(names, names, list(both.select("intent", "category").iter_rows()))
         test = marginal_homogeneity(table.counts)
-    return Balance(
+    return LabelBalance(
         known.height, label.height - known.height, rows, evenness([counts[name] for name in names]), test
     )
 
@@ -203,7 +205,7 @@ def _explained(question: QuestionData, labelled: pl.DataFrame) -> Explained:
     return Explained(question.id, replace(row.partial_eta_squared, method=ETA), row.f, df, row.p)
 
 
-def _polarity(material: Material, question: QuestionData, axes: tuple[str, ...]) -> PolarityFit | str:
+def _polarity(material: AnalysisData, question: QuestionData, axes: tuple[str, ...]) -> PolarityFit | str:
     study = material.study
     groups = {intent.id: SIDES.get((intent.group or "").casefold()) for intent in study.intents}
     side = {code: groups[name] for code, name in question.categories.items() if groups.get(name) is not None}

@@ -1,6 +1,6 @@
 """The figures of questions answered with one of several categories, such as emotions, and of the fields around them.
 
-Each is a frozen dataclass of estimates and counts. ``Categories`` is about one such question; ``FieldAgreement`` about any.
+Each is a frozen dataclass of estimates and counts. ``CategoryAnalysis`` is about one such question; ``FieldAgreement`` about any.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class CategoryShare:
 
 
 @dataclass(frozen=True, slots=True)
-class Balance:
+class LabelBalance:
     """How the labels spread over the categories. ``n_ties`` stimuli have no label.
 
     ``intended`` tests whether perceived and intended categories are equally frequent; None where stimuli have no intents.
@@ -149,7 +149,7 @@ class RaterConfusion:
 
 
 @dataclass(frozen=True, slots=True)
-class Categories:
+class CategoryAnalysis:
     """One question answered with categories: balance, places on the map, consistency, confusion and attributes.
 
     ``axes`` are the questions of the map, empty where there is none. A part without figures is None, with its reason in
@@ -158,7 +158,7 @@ class Categories:
 
     question: str
     categories: tuple[str, ...]
-    balance: Balance
+    balance: LabelBalance
     axes: tuple[str, ...]
     places: tuple[CategoryPlace, ...]
     explained: tuple[Explained, ...]

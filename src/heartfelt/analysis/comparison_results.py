@@ -1,6 +1,6 @@
 """The figures of questions that are answered about several stimuli together, and of questions answered with traces.
 
-``Comparison`` holds one question; which of its parts there are depends on how it was answered (``scale``): pairs and sets have
+``SetComparison`` holds one question; which of its parts there are depends on how it was answered (``scale``): pairs and sets have
 strengths, ABX tests have shares of correct answers, MUSHRA has conditions, tests against a reference have means.
 """
 
@@ -163,7 +163,7 @@ class AgainstReference:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class SetComparison:
     """One question that was answered about several stimuli together."""
 
     question: str

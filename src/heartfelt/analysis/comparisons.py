@@ -20,10 +20,10 @@ from heartfelt.analysis.comparison_results import (
     AbxPair,
     Answered,
     ComparedPair,
-    Comparison,
     Contestant,
     OrderEffect,
     PairAgreement,
+    SetComparison,
 )
 from heartfelt.analysis.failures import Failed, attempt
 from heartfelt.analysis.graded_sets import against_reference, mushra_result
@@ -44,11 +44,11 @@ from heartfelt.snapshot.comparisons import TRIAL, choices, members, set_question
 from heartfelt.stats.comparison.ceilings import choice_ceilings, strength_ceiling
 from heartfelt.stats.comparison.mushra import crossed_mean
 from heartfelt.stats.comparison.spread import ratio_over_raters, without_each
-from heartfelt.stats.comparison.strengths import Effect
+from heartfelt.stats.comparison.strengths import TestedEffect
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.two_way_jackknife import jackknife_variance
 from heartfelt.study import Scale
-from heartfelt.study.set_scale import BestWorst, Choice, Preference, Rank
+from heartfelt.study.set_scale import BestWorst, Choice, Preference, Ranking
 
 MOST_PAIRED = 60
 """Contestants up to which every pair is listed."""
@@ -63,7 +63,7 @@ WORK_AT_MOST = 2e8
 
 def comparison_results(
     snapshot: Snapshot, contests: Sequence[Contest] = (), *, brief: bool = False
-) -> tuple[Comparison, ...]:
+) -> tuple[SetComparison, ...]:
     """Every question that was answered about several stimuli together; a failure of one leaves the others.
 
     ``contests`` are those that labels were made from, if at hand. ``brief`` leaves out what takes long and is of no use before the
@@ -77,7 +77,7 @@ def comparison_results(
         made = attempt(_question, snapshot, question, contests, brief)
         if isinstance(made, Failed):
             scale = cast("Answered", getattr(study.scale_of(question), "type", "choice"))
-            made = Comparison(question, scale, 0, 0, why_missing=made.why)
+            made = SetComparison(question, scale, 0, 0, why_missing=made.why)
         if made is not None:
             out.append(made)
     return tuple(out)
@@ -85,15 +85,15 @@ def comparison_results(
 
 def _question(
     snapshot: Snapshot, question: str, contests: Sequence[Contest], brief: bool
-) -> Comparison | None:
+) -> SetComparison | None:
     study, ratings = snapshot.study, first_presentations(snapshot)
     scale, rows = study.scale_of(question), members(ratings, question)
     trials, raters = rows.select(TRIAL).n_unique(), rows["rater"].drop_nulls().n_unique()
     if not rows.height:
         kind: Answered = scale.type if isinstance(scale, COMPARED) else "mushra"
-        return Comparison(question, kind, 0, 0, why_missing="nobody answered this question")
+        return SetComparison(question, kind, 0, 0, why_missing="nobody answered this question")
     if (rows["role"] == "x").any():
-        return Comparison(
+        return SetComparison(
             question, "abx", trials, raters, abx=_abx(rows.filter(pl.col("role") == "x"), snapshot)
         )
     if isinstance(scale, COMPARED):
@@ -104,10 +104,10 @@ def _question(
         return _compared(question, scale, trials, raters, {each.of: each for each in own}, brief)
     if study.sets is not None and study.sets.type == "reference":
         made = against_reference(rows, snapshot.stimuli, scale)
-        return Comparison(question, "reference", trials, raters, reference=made)
+        return SetComparison(question, "reference", trials, raters, reference=made)
     if (rows["role"] == "hidden-reference").any():
         result = mushra_result(rows, snapshot.stimuli, scale.bounds() or (0.0, 100.0))
-        return Comparison(question, "mushra", trials, raters, mushra=result)
+        return SetComparison(question, "mushra", trials, raters, mushra=result)
     return None
 
 
@@ -116,18 +116,18 @@ def _question(
 
 def _compared(
     question: str, scale: Scale, trials: int, raters: int, contests: Mapping[str, Contest], brief: bool
-) -> Comparison:
+) -> SetComparison:
     kind = cast("Answered", scale.type)  # type: ignore[attr-defined]  # every scale for sets has its type
     by_stimulus = contests.get("stimulus")
     if by_stimulus is None:
         why = "no trial has answers about two different stimuli"
-        return Comparison(question, kind, trials, raters, why_missing=why)
+        return SetComparison(question, kind, trials, raters, why_missing=why)
     made = contests.get("system", by_stimulus)
     result = made.result
     missing = [each.why_missing for each in result.strengths if each.is_missing]
     pairs = made.pairs
     paired = isinstance(scale, Choice | Preference)
-    return Comparison(
+    return SetComparison(
         question,
         kind,
         trials,
@@ -145,14 +145,14 @@ def _compared(
         _consistency(made, raters),
         _agreement(by_stimulus) if paired else None,
         stats.rank_concordance(*by_stimulus.rows.select("rater", "trial", "name", "value"))
-        if isinstance(scale, Rank) and not brief
+        if isinstance(scale, Ranking) and not brief
         else None,
         _ceilings(by_stimulus, made) if paired and not brief else {},
         notes=made.notes,
     )
 
 
-def _order(pairs: pl.DataFrame, effect: Effect) -> OrderEffect:
+def _order(pairs: pl.DataFrame, effect: TestedEffect) -> OrderEffect:
     """The share of first choices with raters as the sample where they are known; its own test where no effect was fitted."""
     from scipy.special import stdtr
 

@@ -16,8 +16,8 @@ from dataclasses import replace
 import polars as pl
 
 from heartfelt.analysis.failures import Failed, attempt
-from heartfelt.analysis.material import Material, QuestionData
-from heartfelt.analysis.results import Checks, Counts, CountTest, CountTests
+from heartfelt.analysis.material import AnalysisData, QuestionData
+from heartfelt.analysis.results import AnalysisCounts, Checks, CountTest, CountTests
 from heartfelt.screening.rules.repetition import LEAST_ANSWERS
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.comparisons import has_sets
@@ -28,7 +28,7 @@ from heartfelt.tables import answered
 CONFIDENCE = 0.99
 
 
-def counts(material: Material, everything: Snapshot) -> Counts:
+def counts(material: AnalysisData, everything: Snapshot) -> AnalysisCounts:
     """Counts of the whole snapshot and of what was kept; probes are counted by themselves."""
     probes = probe_counts(everything)
     everything = everything.without_probes
@@ -50,7 +50,7 @@ def counts(material: Material, everything: Snapshot) -> Counts:
     if per_trial:
         first = first.filter(pl.col("question") == next(iter(everything.survey.questions), ""))
     sizes = first.group_by("stimulus", "question").len("n").group_by("n").len("items").sort("n").collect()
-    return Counts(
+    return AnalysisCounts(
         stimuli=whole["stimuli"],
         rated=whole["rated"],
         unrated=whole["unrated"],
@@ -97,7 +97,7 @@ def _trials(snapshot: Snapshot) -> tuple[int, bool]:
     return trials, trials * len(snapshot.survey.questions) == answers
 
 
-def checks(material: Material) -> Checks:
+def checks(material: AnalysisData) -> Checks:
     """Look for what can mislead."""
     rated = [question for question in material.questions if question.ratings.height]
     schema = {"rater": pl.String, "n": pl.UInt32, "answers": pl.UInt32}
@@ -110,7 +110,7 @@ def checks(material: Material) -> Checks:
     return Checks(tuple(constant), judged.height, tuple(flat), _count_tests(material))
 
 
-def _count_tests(material: Material) -> dict[str, CountTests]:
+def _count_tests(material: AnalysisData) -> dict[str, CountTests]:
     """Both tests of every question, with Holm's correction over all of them."""
     columns = ("stimulus", "system", "intent")
     facts = pl.concat(

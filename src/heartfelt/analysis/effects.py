@@ -29,9 +29,9 @@ from typing import TypeAlias
 import polars as pl
 
 from heartfelt.analysis.failures import Failed, Failures, attempt
-from heartfelt.analysis.material import Material, QuestionData
+from heartfelt.analysis.material import AnalysisData, QuestionData
 from heartfelt.analysis.means import JACKKNIFE, Scores, StimulusScores
-from heartfelt.analysis.results import Effect, Outcome, Pair, WithoutCovariates
+from heartfelt.analysis.results import AnovaEffect, Outcome, Pair, WithoutCovariates
 from heartfelt.analysis.two_way import Changes, difference, estimate, p_value
 from heartfelt.errors import HeartfeltError, InputError, suggestion
 from heartfelt.progress import Progress
@@ -59,7 +59,7 @@ Covariates: TypeAlias = Mapping[str, Mapping[str, float]]
 
 
 @dataclass(frozen=True, slots=True)
-class Model:
+class EffectsModel:
     """One model: an outcome by factors, their interactions, and covariates."""
 
     outcome: Outcome
@@ -93,31 +93,31 @@ def outcome_column(frame: pl.DataFrame, outcome: Outcome) -> pl.Series:
     return frame["deviation"].abs() if outcome == "absolute" else frame["deviation"]
 
 
-def models(question: QuestionData, covariates: Iterable[str] = ()) -> list[Model]:
+def models(question: QuestionData, covariates: Iterable[str] = ()) -> list[EffectsModel]:
     """The models that suit a question, given what is known of its stimuli."""
     known = {name for name in ("system", "intent", "quadrant") if question.items[name].n_unique() > 1}
-    wanted: list[Model] = []
+    wanted: list[EffectsModel] = []
     if question.referenced:
         wanted = [
-            Model("signed", ("system", "intent")),
-            Model("absolute", ("quadrant", "system")),
-            Model("signed", ("system", "quadrant"), True),
-            Model("absolute", ("system", "quadrant"), True),
+            EffectsModel("signed", ("system", "intent")),
+            EffectsModel("absolute", ("quadrant", "system")),
+            EffectsModel("signed", ("system", "quadrant"), True),
+            EffectsModel("absolute", ("system", "quadrant"), True),
         ]
         if "quadrant" not in known:
-            wanted.append(Model("absolute", ("system", "intent")))
+            wanted.append(EffectsModel("absolute", ("system", "intent")))
     else:
-        wanted.append(Model("value", ("system", "intent") if "intent" in known else ("system",)))
+        wanted.append(EffectsModel("value", ("system", "intent") if "intent" in known else ("system",)))
     if "system" not in known and "intent" in known:
-        wanted = [Model("signed" if question.referenced else "value", ("intent",))]
+        wanted = [EffectsModel("signed" if question.referenced else "value", ("intent",))]
     fitting = [model for model in wanted if set(model.factors) <= known]
     extra = tuple(covariates)
     return fitting + [replace(model, covariates=extra) for model in fitting if extra]
 
 
-def variance_tables(material: Material, covariates: Covariates) -> tuple[Effect, ...]:
+def variance_tables(material: AnalysisData, covariates: Covariates) -> tuple[AnovaEffect, ...]:
     """Every effect of every model."""
-    rows: list[Effect] = []
+    rows: list[AnovaEffect] = []
     for question in material.questions:
         if not question.numbers or not question.items.height:
             continue
@@ -126,12 +126,12 @@ def variance_tables(material: Material, covariates: Covariates) -> tuple[Effect,
             if isinstance(made, Failed):
                 gone = Estimate.missing(made.why, "partial eta squared")
                 head = (question.id, model.outcome, model.formula, 2)
-                made = [Effect(*head, name, gone, why_missing=made.why) for name in model.factors]
+                made = [AnovaEffect(*head, name, gone, why_missing=made.why) for name in model.factors]
             rows += made
     return tuple(rows)
 
 
-def _effects(question: QuestionData, model: Model, covariates: Covariates) -> list[Effect]:
+def _effects(question: QuestionData, model: EffectsModel, covariates: Covariates) -> list[AnovaEffect]:
     frame = model.frame(question, covariates)
     if not frame.height:
         return []
@@ -150,7 +150,7 @@ def _effects(question: QuestionData, model: Model, covariates: Covariates) -> li
     for row in made.rows:
         alone = plain[row.effect] if plain is not None and row.effect not in model.covariates else None
         out.append(
-            Effect(
+            AnovaEffect(
                 outcome=question.id,
                 deviation=model.outcome,
                 model=model.formula,
@@ -175,7 +175,7 @@ def _effects(question: QuestionData, model: Model, covariates: Covariates) -> li
     return out
 
 
-def _unequal_spread(frame: pl.DataFrame, model: Model, factor: str) -> float | None:
+def _unequal_spread(frame: pl.DataFrame, model: EffectsModel, factor: str) -> float | None:
     """The p-value of equal spread between the levels of a factor (Brown and Forsythe 1974); None where it cannot be tested.
 
     What the other factors explain one by one is taken out first.
@@ -217,7 +217,7 @@ def pairwise(scores: Scores, covariates: Covariates, failures: Failures) -> tupl
     return tuple(rows)
 
 
-def model_pairs(pairs: Iterable[Pair] | None, effect: Effect) -> list[Pair]:
+def model_pairs(pairs: Iterable[Pair] | None, effect: AnovaEffect) -> list[Pair]:
     """The pairs that belong to an effect of an analysis of variance: same outcome, same model, same error term."""
     key = (effect.outcome, effect.deviation, effect.effect, effect.model)
     return [
@@ -234,7 +234,7 @@ def group_names(items: pl.DataFrame, factor: str) -> list[str]:
     return names if 2 <= len(names) <= MOST_GROUPS else []
 
 
-def _adjusted(question: QuestionData, model: Model, factor: str, covariates: Covariates) -> list[Pair]:
+def _adjusted(question: QuestionData, model: EffectsModel, factor: str, covariates: Covariates) -> list[Pair]:
     frame = model.frame(question, covariates)
     if not group_names(frame, factor):
         return []

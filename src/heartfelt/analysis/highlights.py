@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Literal, TypeAlias
 
 from heartfelt.analysis.material import MANY_QUESTIONS
-from heartfelt.analysis.results import Agreement, Effect, MixedEffect, Reliability
+from heartfelt.analysis.results import Agreement, AnovaEffect, MixedEffect, Reliability
 from heartfelt.analysis.summary import Summary
 from heartfelt.stats.estimate import IF_CARELESS, Estimate
 from heartfelt.wording import number, p_value, share
@@ -91,12 +91,12 @@ def cell_words(summary: Summary) -> str:
     return " and ".join(name for name, count in counts.items() if count > 1)
 
 
-def held_constant(row: Effect, summary: Summary) -> list[str]:
+def held_constant(row: AnovaEffect, summary: Summary) -> list[str]:
     """The covariates a model holds constant."""
     return [name for name in summary.covariates if name in row.model.split(" + ")]
 
 
-def system_effects(summary: Summary, *, with_covariates: bool = False) -> list[Effect]:
+def system_effects(summary: Summary, *, with_covariates: bool = False) -> list[AnovaEffect]:
     """The tests of systems on mean ratings or signed deviations, without interactions."""
     return [
         row
@@ -109,9 +109,9 @@ def system_effects(summary: Summary, *, with_covariates: bool = False) -> list[E
     ]
 
 
-def main_effects(summary: Summary) -> dict[str, Effect]:
+def main_effects(summary: Summary) -> dict[str, AnovaEffect]:
     """The test of systems of each question."""
-    out: dict[str, Effect] = {}
+    out: dict[str, AnovaEffect] = {}
     for row in system_effects(summary):
         if not row.why_missing:
             out.setdefault(row.outcome, row)
@@ -131,12 +131,12 @@ def highest(row: MixedEffect) -> tuple[str, str] | None:
     return max(known, key=lambda name: known[name]), min(known, key=lambda name: known[name])
 
 
-def differs(row: Effect | MixedEffect) -> bool:
+def differs(row: AnovaEffect | MixedEffect) -> bool:
     """Whether an effect is significant."""
     return row.p is not None and row.p < 0.05
 
 
-def f_test(row: Effect | MixedEffect) -> str:
+def f_test(row: AnovaEffect | MixedEffect) -> str:
     """``F(5, 974) = 150.53, p < .001, eta squared = .123``."""
     if row.f is None or row.df is None:
         return f"no test ({row.why_missing or 'no F'})"

@@ -21,8 +21,8 @@ import polars as pl
 
 from heartfelt.analysis.attributes import field_agreement, field_answers, has_fields
 from heartfelt.analysis.categories import category_balance, is_categories
-from heartfelt.analysis.category_results import Balance, FieldAgreement
-from heartfelt.analysis.material import Material, prepare
+from heartfelt.analysis.category_results import FieldAgreement, LabelBalance
+from heartfelt.analysis.material import AnalysisData, prepare
 from heartfelt.analysis.means import METHODS, stimulus_scores
 from heartfelt.analysis.reliability import NO_ORDER, intraclass_correlations, question_alpha
 from heartfelt.analysis.two_way import Changes, error_of, estimate
@@ -39,7 +39,7 @@ _NEEDED = "further ratings for the wanted half-width, from the parts of the vari
 
 
 @dataclass(frozen=True, slots=True)
-class ReliabilityPoint:
+class ReliabilityStep:
     """Alpha after so many ratings."""
 
     ratings: int
@@ -56,10 +56,10 @@ class LiveReliability:
     alpha: Estimate
     icc: Estimate
     icc_mean: Estimate
-    over_time: tuple[ReliabilityPoint, ...]
+    over_time: tuple[ReliabilityStep, ...]
 
 
-def reliability_so_far(material: Material) -> list[LiveReliability]:
+def reliability_so_far(material: AnalysisData) -> list[LiveReliability]:
     """Every question, or every scale where there are many questions: alpha now and over time, and ICCs now."""
     times = None
     rated = material.snapshot.scan_ratings()
@@ -84,7 +84,7 @@ def reliability_so_far(material: Material) -> list[LiveReliability]:
         # Alpha after each of a dozen growing numbers of ratings; the last is now.
         steps = range(1, POINTS + 1) if total > 1 else ()
         points = tuple(
-            ReliabilityPoint(size, now if size == total else question_alpha(question, ratings.head(size)))
+            ReliabilityStep(size, now if size == total else question_alpha(question, ratings.head(size)))
             for size in sorted({max(2, round(total * step / POINTS)) for step in steps})
         )
         members = len(question.members) or 1
@@ -96,7 +96,7 @@ def reliability_so_far(material: Material) -> list[LiveReliability]:
 
 
 @dataclass(frozen=True, slots=True)
-class VarianceParts:
+class MeanVarianceParts:
     """The parts of the variance of a system's mean, and the critical value of its interval."""
 
     fixed: float
@@ -114,10 +114,10 @@ class LiveSystemMean:
     stimuli: int
     ratings: int
     bounds: tuple[float, float] | None
-    parts: VarianceParts | None = field(metadata={"skip": True})
+    parts: MeanVarianceParts | None = field(metadata={"skip": True})
 
 
-def system_means(material: Material) -> list[LiveSystemMean]:
+def system_means(material: AnalysisData) -> list[LiveSystemMean]:
     """Every system under every question: mean, interval, and the variance parts for ``ratings_needed``."""
     out = []
     for scores in map(stimulus_scores, material.blocks):
@@ -133,14 +133,14 @@ def system_means(material: Material) -> list[LiveSystemMean]:
     return out
 
 
-def _variance_parts(changes: Changes) -> VarianceParts | None:
+def _variance_parts(changes: Changes) -> MeanVarianceParts | None:
     error = error_of(changes)
     if isinstance(error, str):
         return None
     from scipy.special import stdtrit
 
     fixed = max(changes.stimuli.variance - changes.ratings.variance, 0.0)
-    return VarianceParts(fixed, error.value**2 - fixed, float(stdtrit(error.df, 0.975)))
+    return MeanVarianceParts(fixed, error.value**2 - fixed, float(stdtrit(error.df, 0.975)))
 
 
 def ratings_needed(row: LiveSystemMean, precision: float) -> Estimate:
@@ -174,10 +174,10 @@ class LiveCategories:
     """How the labels under a question answered with categories spread so far."""
 
     question: str
-    balance: Balance = field(metadata={"flatten": True})
+    balance: LabelBalance = field(metadata={"flatten": True})
 
 
-def category_shares(material: Material) -> list[LiveCategories]:
+def category_shares(material: AnalysisData) -> list[LiveCategories]:
     """Every question answered with one of three or more categories without an order."""
     return [
         LiveCategories(question=question.id, balance=category_balance(question))
@@ -186,7 +186,7 @@ def category_shares(material: Material) -> list[LiveCategories]:
     ]
 
 
-def field_agreements(material: Material) -> list[FieldAgreement]:
+def field_agreements(material: AnalysisData) -> list[FieldAgreement]:
     """Agreement on the questions that have no reliability of values: tags and texts."""
     if not has_fields(material.study):
         return []
@@ -198,7 +198,7 @@ def field_agreements(material: Material) -> list[FieldAgreement]:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class EstimateChange:
     """An estimate as it is and as it would be."""
 
     question: str
@@ -212,9 +212,9 @@ class ExclusionEffect:
     """What excluding or restoring a rater would do to the result."""
 
     ratings: dict[str, int]
-    alpha: tuple[Change, ...]
-    systems: tuple[Change, ...]
-    strengths: tuple[Change, ...] = ()
+    alpha: tuple[EstimateChange, ...]
+    systems: tuple[EstimateChange, ...]
+    strengths: tuple[EstimateChange, ...] = ()
 
 
 def exclusion_effect(snapshot: Snapshot, before: pl.DataFrame, after: pl.DataFrame) -> ExclusionEffect:
@@ -227,7 +227,7 @@ def exclusion_effect(snapshot: Snapshot, before: pl.DataFrame, after: pl.DataFra
         strengths.append(material.labels.system_strengths)
     return ExclusionEffect(
         {"before": before.height, "after": after.height},
-        tuple(Change(name, None, alphas[0][name], alphas[1][name]) for name in alphas[0]),
+        tuple(EstimateChange(name, None, alphas[0][name], alphas[1][name]) for name in alphas[0]),
         _changes(*means),
         _changes(*strengths),
     )
@@ -235,8 +235,8 @@ def exclusion_effect(snapshot: Snapshot, before: pl.DataFrame, after: pl.DataFra
 
 def _changes(
     before: Mapping[tuple[str, str], Estimate], after: Mapping[tuple[str, str], Estimate]
-) -> tuple[Change, ...]:
-    return tuple(Change(*key, before.get(key), after.get(key)) for key in sorted({*before, *after}))
+) -> tuple[EstimateChange, ...]:
+    return tuple(EstimateChange(*key, before.get(key), after.get(key)) for key in sorted({*before, *after}))
 
 
 # --- machine values ---------------------------------------------------------------------------------------------------

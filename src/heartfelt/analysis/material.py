@@ -34,7 +34,7 @@ Side = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Plane:
+class QuestionPlane:
     """Two questions as axes, their midpoints, and the quadrant of every intent that lies in one.
 
     ``sides`` gives each quadrant's place: (1, -1) is high on the first axis and low on the second.
@@ -122,7 +122,7 @@ class QuestionData:
 
 
 @dataclass(frozen=True, eq=False)
-class Material:
+class AnalysisData:
     """A snapshot prepared for analysis."""
 
     snapshot: Snapshot
@@ -131,7 +131,7 @@ class Material:
     labels: Labels
     questions: tuple[QuestionData, ...]
     pools: tuple[QuestionData, ...]
-    plane: Plane | str
+    plane: QuestionPlane | str
     """The plane of quadrants, or why there is none."""
     aside: tuple[str, ...] = ()
     """Hidden references and anchors."""
@@ -152,7 +152,7 @@ class Material:
         return self.pools if self.many else self.questions
 
 
-def prepare(snapshot: Snapshot) -> Material:
+def prepare(snapshot: Snapshot) -> AnalysisData:
     """Prepare a snapshot for analysis; probes are left out."""
     snapshot = snapshot.without_probes
     study = snapshot.study
@@ -192,7 +192,7 @@ def prepare(snapshot: Snapshot) -> Material:
             data = replace(data, why_no_raters=why, too_few=why)
         questions.append(data)
     pools = _pools(study, questions, labelled, means)
-    return Material(snapshot, kind_of(study), answers, made, tuple(questions), pools, plane, tuple(aside))
+    return AnalysisData(snapshot, kind_of(study), answers, made, tuple(questions), pools, plane, tuple(aside))
 
 
 def _references_and_anchors(snapshot: Snapshot) -> list[str]:
@@ -227,7 +227,7 @@ def kind_of(study: Study) -> Kind:
     return "opinion" if "interval" in levels or not levels & {"ordinal", "nominal"} else "presence"
 
 
-def find_plane(study: Study) -> Plane | str:
+def find_plane(study: Study) -> QuestionPlane | str:
     """The plane of a study's first two axes with references, or why there is none."""
     chosen: dict[str, tuple[str, float]] = {}
     for axis, question in _referenced(study):
@@ -246,7 +246,7 @@ def find_plane(study: Study) -> Plane | str:
             if x and y:
                 side_of[intent.id] = (1 if x > 0 else -1, 1 if y > 0 else -1)
     names = _quadrant_names(study, side_of, (across, up))
-    return Plane(
+    return QuestionPlane(
         (first, second),
         (middle, level),
         {name: side for side, name in names.items()},

@@ -26,13 +26,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
-from heartfelt.analysis.material import Material, QuestionData
+from heartfelt.analysis.material import AnalysisData, QuestionData
 from heartfelt.analysis.results import (
     ALL,
     AnswerCount,
     Distribution,
     IntentMeans,
-    Means,
+    MeanFigures,
     Outcome,
     Pair,
     QuestionMeans,
@@ -114,11 +114,11 @@ class StimulusScores:
         """The mean of an outcome over the chosen stimuli, with its interval."""
         return estimate(self.changes(chosen, outcome), METHODS[outcome])
 
-    def means(self, chosen: Bools) -> Means:
+    def means(self, chosen: Bools) -> MeanFigures:
         """All figures over the chosen stimuli."""
         ratings = int(np.count_nonzero(chosen[self.data.stimulus]))
         figures = (self.estimate(chosen, outcome) for outcome in METHODS)
-        return Means(int(np.count_nonzero(chosen)), ratings, *figures)
+        return MeanFigures(int(np.count_nonzero(chosen)), ratings, *figures)
 
 
 Scores = Mapping[str, StimulusScores]
@@ -248,7 +248,7 @@ def _slope(score: StimulusScores, chosen: Bools, name: str) -> Slope:
     )
 
 
-def distributions(material: Material) -> tuple[Distribution, ...]:
+def distributions(material: AnalysisData) -> tuple[Distribution, ...]:
     """How often each answer was given, over all stimuli and by system; long scales in twenty bins."""
     out: list[Distribution] = []
     for question in material.blocks:

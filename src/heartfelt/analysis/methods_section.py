@@ -36,7 +36,7 @@ from heartfelt.study.model import (
 )
 from heartfelt.study.norms import NORMS, norms_of
 from heartfelt.study.scale import Categories, Category, FreeText, Numeric, Ordered, Points, Tags, YesNo
-from heartfelt.study.set_scale import BestWorst, Choice, Grade, Preference, Rank, Trace
+from heartfelt.study.set_scale import BestWorst, Choice, Grade, Preference, Ranking, Trace
 from heartfelt.wording import listed, number, plural, sentence
 
 MOST_QUESTIONS = 12
@@ -220,7 +220,7 @@ def _set_scale_words(scale: Scale) -> str:
         return f"a preference between two stimuli from {-scale.steps} to {scale.steps}"
     if isinstance(scale, Grade):
         return f"a grade for each stimulus of a set from {scale.low:g} to {scale.high:g}"
-    if isinstance(scale, Rank):
+    if isinstance(scale, Ranking):
         return "a ranking of the stimuli of a set"
     if isinstance(scale, BestWorst):
         return "a choice of the best and the worst of a set"

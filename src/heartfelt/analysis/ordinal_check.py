@@ -17,7 +17,7 @@ from collections.abc import Iterable, Mapping
 import polars as pl
 
 from heartfelt.analysis.failures import Failed, attempt
-from heartfelt.analysis.material import Material, QuestionData
+from heartfelt.analysis.material import AnalysisData, QuestionData
 from heartfelt.analysis.ordinal_results import OrdinalCheck
 from heartfelt.analysis.rating_models import TASTE, rating_frame, rating_model, tastes
 from heartfelt.analysis.results import MixedEffect, Pair
@@ -32,7 +32,7 @@ MODEL = "ordinal model (cumulative logit)"
 
 
 def ordinal_checks(
-    material: Material, mixed: Iterable[MixedEffect], pairs: Iterable[Pair]
+    material: AnalysisData, mixed: Iterable[MixedEffect], pairs: Iterable[Pair]
 ) -> tuple[OrdinalCheck, ...]:
     """The check of every question whose systems are tested in the model of the ratings."""
     questions = {question.id: question for question in material.questions}

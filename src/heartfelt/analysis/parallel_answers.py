@@ -18,7 +18,7 @@ GAP = 0.8
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
+class PresentedTrial:
     """One presentation: its place in the rater's order, what was played, and the answers by question."""
 
     place: int
@@ -32,7 +32,7 @@ class ParallelAnswers:
 
     raters: tuple[str, ...]
     questions: tuple[str, ...]
-    lines: tuple[tuple[Trial | None, ...], ...]
+    lines: tuple[tuple[PresentedTrial | None, ...], ...]
     left_out: int = 0
 
 
@@ -46,7 +46,7 @@ def parallel_answers(snapshot: Snapshot, raters: Sequence[str]) -> ParallelAnswe
     questions = [q.id for q in snapshot.study.asked if any(q.id in trial.answers for trial in every)]
     answers = {name: _matrix(snapshot, trials[name], questions, every) for name in shown}
     # A column is a trial of the first rater, or the n-th of the trials that another has before it.
-    lines: list[dict[tuple[int, float], Trial]] = []
+    lines: list[dict[tuple[int, float], PresentedTrial]] = []
     for name in shown:
         line, at, waiting = {}, 0, 0
         for here, there in _align(answers[shown[0]], answers[name]):
@@ -61,7 +61,7 @@ def parallel_answers(snapshot: Snapshot, raters: Sequence[str]) -> ParallelAnswe
     return ParallelAnswers(tuple(shown), tuple(questions), aligned, len(raters) - len(shown))
 
 
-def _trials(snapshot: Snapshot, raters: Sequence[str]) -> dict[str, list[Trial]]:
+def _trials(snapshot: Snapshot, raters: Sequence[str]) -> dict[str, list[PresentedTrial]]:
     ratings = snapshot.scan_ratings().filter(
         pl.col("rater").is_in(list(raters)) & pl.col("value").is_finite()
     )
@@ -70,17 +70,20 @@ def _trials(snapshot: Snapshot, raters: Sequence[str]) -> dict[str, list[Trial]]
     frame = ratings.with_row_index("_row").sort([*order, "_row"], nulls_last=True).collect()
     if "repeat" in have:
         frame = frame.filter(pl.col("repeat").fill_null(0) == 0)
-    out: dict[str, dict[str, Trial]] = {}
+    out: dict[str, dict[str, PresentedTrial]] = {}
     columns = ("rater", "stimulus", "question", "value")
     for rater, stimulus, question, value in frame.select(columns).iter_rows():
         mine = out.setdefault(rater, {})
-        trial = mine.setdefault(stimulus, Trial(len(mine) + 1, stimulus, {}))
+        trial = mine.setdefault(stimulus, PresentedTrial(len(mine) + 1, stimulus, {}))
         trial.answers[question] = value
     return {rater: list(mine.values())[:MOST_TRIALS] for rater, mine in out.items()}
 
 
 def _matrix(
-    snapshot: Snapshot, trials: Sequence[Trial], questions: Sequence[str], every: Sequence[Trial]
+    snapshot: Snapshot,
+    trials: Sequence[PresentedTrial],
+    questions: Sequence[str],
+    every: Sequence[PresentedTrial],
 ) -> Floats:
     """Answers between 0 and 1 on their scale, or on the range of ``every`` answer; NaN where there is none."""
     out = np.array([[trial.answers.get(question, np.nan) for question in questions] for trial in trials])

@@ -19,16 +19,16 @@ from itertools import combinations
 import numpy as np
 import polars as pl
 
-from heartfelt.analysis.material import Material, Plane
+from heartfelt.analysis.material import AnalysisData, QuestionPlane
 from heartfelt.analysis.means import Scores
 from heartfelt.analysis.results import (
     ALL,
-    Chance,
+    ChanceLevelTest,
     Confusion,
     Overlap,
     QuadrantEllipse,
     QuadrantMeans,
-    Quadrants,
+    QuadrantResults,
 )
 from heartfelt.analysis.two_way import Bools, Matrix, estimate, mean_changes, stimuli_of
 from heartfelt.stats.estimate import Estimate
@@ -43,7 +43,7 @@ MOST_DRAWN = 2000
 METHOD = "intents reassigned at random within systems"
 
 
-def quadrants(material: Material, scores: Scores, seed: int) -> Quadrants | None:
+def quadrants(material: AnalysisData, scores: Scores, seed: int) -> QuadrantResults | None:
     """Deviation by quadrant, the confusion of intended with perceived quadrants, and the hit rate."""
     plane = material.plane
     if isinstance(plane, str):
@@ -63,7 +63,7 @@ def quadrants(material: Material, scores: Scores, seed: int) -> Quadrants | None
 
         return estimate(mean_changes(data, chosen, hits), HIT, "share")
 
-    def chance(chosen: Bools) -> Chance | None:
+    def chance(chosen: Bools) -> ChanceLevelTest | None:
         at = np.flatnonzero(chosen).tolist()
         return chance_of_hits(
             [columns[intended[k]] for k in at],
@@ -78,7 +78,7 @@ def quadrants(material: Material, scores: Scores, seed: int) -> Quadrants | None
         for name in sorted({name for name in system if name})
     }
     rows = _by_quadrant(scores, plane)
-    return Quadrants(
+    return QuadrantResults(
         names=plane.names,
         axes=plane.axes,
         midpoints=plane.midpoints,
@@ -96,7 +96,7 @@ def quadrants(material: Material, scores: Scores, seed: int) -> Quadrants | None
     )
 
 
-def _by_quadrant(scores: Scores, plane: Plane) -> list[QuadrantMeans]:
+def _by_quadrant(scores: Scores, plane: QuestionPlane) -> list[QuadrantMeans]:
     """Deviation and absolute deviation of every quadrant, over all systems and for each."""
     rows: list[QuadrantMeans] = []
     for question, score in scores.items():
@@ -112,7 +112,7 @@ def _by_quadrant(scores: Scores, plane: Plane) -> list[QuadrantMeans]:
     return rows
 
 
-def _items(material: Material, plane: Plane) -> pl.DataFrame:
+def _items(material: AnalysisData, plane: QuestionPlane) -> pl.DataFrame:
     """The stimuli that have a quadrant and a mean on both axes."""
     by_id = {question.id: question for question in material.questions}
     first, second = (by_id[name].items for name in plane.axes)
@@ -123,7 +123,7 @@ def _items(material: Material, plane: Plane) -> pl.DataFrame:
     return known.join(other, on="item", how="inner", maintain_order="left")
 
 
-def _perceived(mean: Matrix, plane: Plane) -> Ints:
+def _perceived(mean: Matrix, plane: QuestionPlane) -> Ints:
     """The place of each mean among the quadrants; one past the last for means on a midline."""
     x, y = (np.sign(np.round(mean[:, k] - plane.midpoints[k], 9)) for k in (0, 1))
     out = np.full(mean.shape[0], len(plane.names), dtype=np.int64)
@@ -134,7 +134,7 @@ def _perceived(mean: Matrix, plane: Plane) -> Ints:
 
 
 def ellipses(
-    material: Material, resamples: int, seed: int
+    material: AnalysisData, resamples: int, seed: int
 ) -> tuple[tuple[QuadrantEllipse, ...], tuple[Overlap, ...]] | None:
     """Ellipses of every system and quadrant, and their overlaps within a system."""
     plane = material.plane
@@ -188,7 +188,7 @@ def confusion(rows: Sequence[str], columns: Sequence[str], pairs: Sequence[tuple
 
 def chance_of_hits(
     intended: Sequence[str], perceived: Sequence[str | None], system: Sequence[str | None], seed: int
-) -> Chance | None:
+) -> ChanceLevelTest | None:
     """Chance for stimuli with these intended and perceived names; None where there are no stimuli."""
     if not intended:
         return None
@@ -201,18 +201,22 @@ def chance_of_hits(
     hits = int(np.count_nonzero(a == b))
     share = expected / a.size
     if variance <= 1e-12:
-        return Chance(share, None, METHOD, "every reassignment of the intents gives the same number of hits")
+        return ChanceLevelTest(
+            share, None, METHOD, "every reassignment of the intents gives the same number of hits"
+        )
     if a.size > MOST_DRAWN:
         from scipy.special import ndtr
 
-        return Chance(share, float(ndtr(-(hits - 0.5 - expected) / math.sqrt(variance))), f"{METHOD}, normal")
+        return ChanceLevelTest(
+            share, float(ndtr(-(hits - 0.5 - expected) / math.sqrt(variance))), f"{METHOD}, normal"
+        )
     rng = stream(seed, "analysis", "chance of hits")
     counted = np.zeros(DRAWS, np.int64)
     for place in range(int(group.max()) + 1):
         mine = np.flatnonzero(group == place)
         drawn = rng.permuted(np.broadcast_to(a[mine], (DRAWS, mine.size)), axis=1)
         counted += np.count_nonzero(drawn == b[mine], axis=1)
-    return Chance(share, (1 + int(np.count_nonzero(counted >= hits))) / (1 + DRAWS), METHOD)
+    return ChanceLevelTest(share, (1 + int(np.count_nonzero(counted >= hits))) / (1 + DRAWS), METHOD)
 
 
 def _moments(a: Ints, b: Ints, group: Ints, size: int) -> tuple[float, float]:

@@ -17,7 +17,7 @@ import numpy as np
 import polars as pl
 
 from heartfelt.analysis.failures import Failed, attempt
-from heartfelt.analysis.material import Material, QuestionData
+from heartfelt.analysis.material import AnalysisData, QuestionData
 from heartfelt.analysis.means import NO_MEAN, StimulusScores, stimulus_scores
 from heartfelt.analysis.reliability import intraclass_correlations
 from heartfelt.analysis.results import ALL
@@ -38,7 +38,7 @@ DIFFERENCE = "mean over stimuli rated by both groups of one group's mean rating 
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Grouping:
+class RaterGrouping:
     """Which rater is in which group of one column."""
 
     column: str
@@ -49,7 +49,7 @@ class Grouping:
     """Where numbers were cut into groups."""
 
 
-def rater_grouping(snapshot: Snapshot, column: str) -> Grouping:
+def rater_grouping(snapshot: Snapshot, column: str) -> RaterGrouping:
     """The groups of a column of the raters; refused, with advice, where the column makes no groups."""
     raters = snapshot.raters
     known = [name for name in raters.columns if name != "rater"]
@@ -72,7 +72,7 @@ def rater_grouping(snapshot: Snapshot, column: str) -> Grouping:
             f"Merge them into at most {MOST_GROUPS} in the table of raters.",
         )
     of_rater = dict(stated.iter_rows())
-    return Grouping(column, of_rater, tuple(names), rated.height - stated.height, tuple(cuts))
+    return RaterGrouping(column, of_rater, tuple(names), rated.height - stated.height, tuple(cuts))
 
 
 def _categories(column: pl.Series, name: str) -> tuple[pl.Series, list[float]]:
@@ -110,7 +110,7 @@ def _labels(cuts: list[float]) -> list[str]:
     return [f"up to {bounds[0]}", *middle, f"over {bounds[-1]}"]
 
 
-def rater_groups(material: Material, grouping: Grouping | None, seed: int) -> RaterGroups | None:
+def rater_groups(material: AnalysisData, grouping: RaterGrouping | None, seed: int) -> RaterGroups | None:
     """Reliability and means of every group under every question, and all differences between groups."""
     if grouping is None:
         return None

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from heartfelt.analysis.material import Material, QuestionData
+from heartfelt.analysis.material import AnalysisData, QuestionData
 from heartfelt.analysis.summary import DroppedRater, ParallelPair, RankedRater, Screening
 from heartfelt.screening.panel import Panel
 from heartfelt.snapshot.comparisons import has_sets
@@ -70,7 +70,7 @@ def parallel_words(pairs: Sequence[ParallelPair]) -> str:
     return f"{equal} of the answers at the same position are equal, where {chance} are expected by chance"
 
 
-def raters_table(material: Material, panel: Panel) -> pl.DataFrame:
+def raters_table(material: AnalysisData, panel: Panel) -> pl.DataFrame:
     """One row per rater of the whole snapshot; figures from the material analysed, empty for raters left out."""
     rated = [q for q in material.blocks if q.ratings.height and q.ratings["known"].any()]
     parts = [_figures(question) for question in rated]
@@ -132,7 +132,7 @@ def _verified(panel: Panel) -> list[pl.DataFrame]:
     return [counts]
 
 
-def _trials(material: Material) -> pl.DataFrame:
+def _trials(material: AnalysisData) -> pl.DataFrame:
     """How many trials each rater answered, where every question compares stimuli."""
     ratings = material.snapshot.scan_ratings().filter(
         pl.col("rater").is_not_null() & pl.col("value").is_not_null()

@@ -22,9 +22,9 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from heartfelt.analysis.effects import MOST_LEVELS, Model, group_names, models
+from heartfelt.analysis.effects import MOST_LEVELS, EffectsModel, group_names, models
 from heartfelt.analysis.failures import Failed, attempt
-from heartfelt.analysis.material import Material, QuestionData
+from heartfelt.analysis.material import AnalysisData, QuestionData
 from heartfelt.analysis.means import Scores, StimulusScores
 from heartfelt.analysis.results import MixedEffect, Pair, SystemEquivalence
 from heartfelt.analysis.two_way import Changes, joint_test
@@ -52,7 +52,9 @@ class RatingModels:
     equivalence: tuple[SystemEquivalence, ...] = ()
 
 
-def rating_models(material: Material, scores: Scores, smallest_effect: float | None = None) -> RatingModels:
+def rating_models(
+    material: AnalysisData, scores: Scores, smallest_effect: float | None = None
+) -> RatingModels:
     """The model of every question answered with numbers: system and intent fixed, the rest samples."""
     effects: list[MixedEffect] = []
     pairs: list[Pair] = []
@@ -75,19 +77,19 @@ def rating_models(material: Material, scores: Scores, smallest_effect: float | N
     return RatingModels(effects=tuple(effects), pairs=tuple(pairs), equivalence=tuple(equivalence))
 
 
-def rating_model(question: QuestionData) -> Model | None:
+def rating_model(question: QuestionData) -> EffectsModel | None:
     """The model of a question's ratings: its fixed factors and its outcome; None where systems are not compared by numbers."""
     chosen = models(question) if question.level == "interval" and question.items.height else []
     if not chosen:
         return None
-    return Model("value" if chosen[0].outcome == "value" else "signed", chosen[0].factors)
+    return EffectsModel("value" if chosen[0].outcome == "value" else "signed", chosen[0].factors)
 
 
 def _no_variances(why: str) -> dict[str, Estimate]:
     return dict.fromkeys(("rater", "stimulus", "residual"), Estimate.missing(why, "linear mixed model"))
 
 
-def rating_frame(question: QuestionData, model: Model) -> pl.DataFrame:
+def rating_frame(question: QuestionData, model: EffectsModel) -> pl.DataFrame:
     """The ratings a model is fitted to, with its ``outcome``."""
     if model.outcome != "signed":
         return question.ratings.with_columns(outcome=pl.col("value"))
@@ -107,7 +109,7 @@ def tastes(frame: pl.DataFrame) -> pl.Series | str:
 
 
 def _fitted(
-    question: QuestionData, model: Model, score: StimulusScores | None, smallest_effect: float | None
+    question: QuestionData, model: EffectsModel, score: StimulusScores | None, smallest_effect: float | None
 ) -> RatingModels | str:
     """The effects and pairs, or why there are none."""
     if question.why_no_raters is not None:
@@ -165,7 +167,7 @@ def _fitted(
 
 
 def _by_jackknife(
-    question: QuestionData, model: Model, score: StimulusScores, why: str
+    question: QuestionData, model: EffectsModel, score: StimulusScores, why: str
 ) -> RatingModels | str:
     """The test of systems from their means and the covariance of the two-way jackknife."""
     names = group_names(question.items, "system")

@@ -17,7 +17,7 @@ import numpy as np
 import polars as pl
 
 from heartfelt.analysis.failures import Failed, attempt
-from heartfelt.analysis.material import MANY_QUESTIONS, Material, QuestionData
+from heartfelt.analysis.material import MANY_QUESTIONS, AnalysisData, QuestionData
 from heartfelt.analysis.results import Agreement, Ceilings, Level, Reliability, VarianceShares
 from heartfelt.stats._compiled import compiling_at_once
 from heartfelt.stats.agreement import alpha
@@ -41,7 +41,7 @@ Six: TypeAlias = tuple[Estimate, Estimate, Estimate, Estimate, Estimate, Estimat
 FROM_MEANS = "one-way analysis of variance from published means, spreads and counts"
 
 
-def reliability(material: Material, seed: int, *, brief: bool = False) -> dict[str, Reliability]:
+def reliability(material: AnalysisData, seed: int, *, brief: bool = False) -> dict[str, Reliability]:
     """The reliability of every question; ``brief`` leaves out all but what a side-by-side shows.
 
     Where there are many questions, those that share a scale get alpha only, and their pool the rest.
@@ -66,7 +66,7 @@ def reliability(material: Material, seed: int, *, brief: bool = False) -> dict[s
         return dict(zip(names, pool.map(of, material.questions), strict=True))
 
 
-def pooled_reliability(material: Material, seed: int) -> dict[str, Reliability] | None:
+def pooled_reliability(material: AnalysisData, seed: int) -> dict[str, Reliability] | None:
     """The reliability of all questions on one scale together."""
     return {
         pool.id: replace(question_reliability(pool, seed), n_questions=len(pool.members))

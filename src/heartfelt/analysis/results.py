@@ -25,7 +25,7 @@ OMIT_NONE = {"omit": "none"}
 
 
 @dataclass(frozen=True, slots=True)
-class Counts:
+class AnalysisCounts:
     """What there is. A *rating* is one rater's answers to one stimulus at one presentation; ``answers`` counts single answers."""
 
     stimuli: int
@@ -210,7 +210,7 @@ class WithoutCovariates:
 
 
 @dataclass(frozen=True, slots=True)
-class Effect:
+class AnovaEffect:
     """One effect of one analysis of variance; sums of squares of type II.
 
     ``eta_squared`` is a share of the sum of the table's sums of squares, ``eta_squared_of_total`` of the corrected total.
@@ -340,7 +340,7 @@ class Pair:
 
 
 @dataclass(frozen=True, slots=True)
-class Means:
+class MeanFigures:
     """Figures over some stimuli under one question; ``absolute_deviation_corrected`` is without the noise of the ratings."""
 
     n_stimuli: int
@@ -358,7 +358,7 @@ class QuestionMeans:
     question: str
     level: Level
     sd_of_labels: float | None
-    means: Means = field(metadata={"flatten": True})
+    means: MeanFigures = field(metadata={"flatten": True})
 
 
 @dataclass(frozen=True, slots=True)
@@ -367,7 +367,7 @@ class SystemMeans:
 
     system: str
     question: str
-    means: Means = field(metadata={"flatten": True})
+    means: MeanFigures = field(metadata={"flatten": True})
     rank: int | None
     ranked_by: str
     tied_with: tuple[str, ...] | None
@@ -381,7 +381,7 @@ class IntentMeans:
     question: str
     quadrant: str | None
     reference: float | None
-    means: Means = field(metadata={"flatten": True})
+    means: MeanFigures = field(metadata={"flatten": True})
 
 
 @dataclass(frozen=True, slots=True)
@@ -408,7 +408,7 @@ class Confusion:
 
 
 @dataclass(frozen=True, slots=True)
-class Chance:
+class ChanceLevelTest:
     """The share of hits expected by chance, and the probability of at least as many hits as there were."""
 
     share: float = field(metadata={"key": "value"})
@@ -418,7 +418,7 @@ class Chance:
 
 
 @dataclass(frozen=True, slots=True)
-class Quadrants:
+class QuadrantResults:
     """Deviation by quadrant, intended against perceived quadrants, and how often they are the same."""
 
     names: tuple[str, ...]
@@ -429,9 +429,9 @@ class Quadrants:
     by_system_quadrant: tuple[QuadrantMeans, ...]
     confusion: Confusion
     hit_rate: Estimate
-    hit_rate_by_chance: Chance | None
+    hit_rate_by_chance: ChanceLevelTest | None
     hit_rate_by_system: ByName
-    hit_rate_by_system_by_chance: Mapping[str, Chance | None]
+    hit_rate_by_system_by_chance: Mapping[str, ChanceLevelTest | None]
     hit_rate_by_quadrant: ByName
 
 
@@ -442,7 +442,7 @@ class IntentConfusion:
     question: str
     confusion: Confusion = field(metadata={"flatten": True})
     hit_rate: Estimate
-    hit_rate_by_chance: Chance | None
+    hit_rate_by_chance: ChanceLevelTest | None
     hit_rate_by_system: ByName
 
 

@@ -17,9 +17,17 @@ from typing import TypeAlias
 
 import polars as pl
 
-from heartfelt.analysis.material import Material, prepare
+from heartfelt.analysis.material import AnalysisData, prepare
 from heartfelt.analysis.reliability import question_alpha
-from heartfelt.analysis.results import Effect, Outcome, Pair, Quadrants, Reliability, Slope, SystemMeans
+from heartfelt.analysis.results import (
+    AnovaEffect,
+    Outcome,
+    Pair,
+    QuadrantResults,
+    Reliability,
+    Slope,
+    SystemMeans,
+)
 from heartfelt.analysis.summary import (
     Crossfit,
     HalfAlpha,
@@ -44,21 +52,21 @@ Family: TypeAlias = tuple[str, Outcome, str, str, str | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class PolicySide:
     """The parts that are computed for both sides."""
 
     counts: SideCounts
     reliability: Mapping[str, Reliability]
-    anova: tuple[Effect, ...]
+    anova: tuple[AnovaEffect, ...]
     pairwise: tuple[Pair, ...]
     systems: tuple[SystemMeans, ...]
     slopes: tuple[Slope, ...]
-    quadrants: Quadrants | None
+    quadrants: QuadrantResults | None
     strengths: Mapping[tuple[str, str], Estimate] = field(default_factory=dict)
     """By question and system, where systems were compared."""
 
 
-def sensitivity(with_all: Side, without: Side) -> tuple[SensitivityFigure, ...]:
+def sensitivity(with_all: PolicySide, without: PolicySide) -> tuple[SensitivityFigure, ...]:
     """Figures of both sides in the same order; a figure that only one side has is missing on the other."""
     left, right = _figures(with_all), _figures(without)
     gone = Estimate.missing("it cannot be computed from these raters")
@@ -68,7 +76,7 @@ def sensitivity(with_all: Side, without: Side) -> tuple[SensitivityFigure, ...]:
     )
 
 
-def _figures(side: Side) -> dict[Key, Estimate | float | None]:
+def _figures(side: PolicySide) -> dict[Key, Estimate | float | None]:
     """The headline figures of one side."""
     out: dict[Key, Estimate | float | None] = {}
     for question, trust in side.reliability.items():
@@ -101,7 +109,7 @@ def _figures(side: Side) -> dict[Key, Estimate | float | None]:
     return out
 
 
-def sensitivity_pairs(with_all: Side, without: Side) -> tuple[SensitivityPairs, ...]:
+def sensitivity_pairs(with_all: PolicySide, without: PolicySide) -> tuple[SensitivityPairs, ...]:
     """For every family of pairs, how many differ on each side, and which pairs differ on one side only."""
     left, right = (_families(side.pairwise) for side in (with_all, without))
     rows = []
@@ -144,7 +152,7 @@ def crossfit(panel: Panel, default: Panel, seed: int) -> Crossfit | str:
     return Crossfit(tuple(len(names) for names in chosen), known)
 
 
-def _held_out(materials: list[Material], place: int, chosen: list[list[str]]) -> HeldOutAlpha | None:
+def _held_out(materials: list[AnalysisData], place: int, chosen: list[list[str]]) -> HeldOutAlpha | None:
     pairs = []
     for half, other in ((0, 1), (1, 0)):
         question = materials[half].questions[place]

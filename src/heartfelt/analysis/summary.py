@@ -13,19 +13,19 @@ import polars as pl
 
 from heartfelt.analysis.adjudicated import Adjudicated
 from heartfelt.analysis.answers_used import AnswersUsed
-from heartfelt.analysis.category_results import Categories, FieldAgreement
-from heartfelt.analysis.comparison_results import Comparison, TraceQuestion
+from heartfelt.analysis.category_results import CategoryAnalysis, FieldAgreement
+from heartfelt.analysis.comparison_results import SetComparison, TraceQuestion
 from heartfelt.analysis.ordinal_results import OrdinalCheck
 from heartfelt.analysis.preregistration import Registered
 from heartfelt.analysis.results import (
     OMIT,
     Agreement,
+    AnalysisCounts,
+    AnovaEffect,
     BreakdownRow,
     ByName,
     Checks,
-    Counts,
     Distribution,
-    Effect,
     IntentConfusion,
     IntentMeans,
     Kind,
@@ -34,14 +34,14 @@ from heartfelt.analysis.results import (
     Overlap,
     Pair,
     QuadrantEllipse,
-    Quadrants,
+    QuadrantResults,
     QuestionMeans,
     Reliability,
     Slope,
     SystemEquivalence,
     SystemMeans,
 )
-from heartfelt.analysis.verification_results import Verification
+from heartfelt.analysis.verification_results import DraftVerification
 from heartfelt.labels.courses import COURSES
 from heartfelt.labels.strengths import STRENGTHS
 from heartfelt.representation import ShortRepr
@@ -283,7 +283,7 @@ class PublishedFigure:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class ReportVerdict:
     """The sentences at the top of a report."""
 
     bottom_line: str
@@ -312,7 +312,7 @@ class Summary:
     policy: Policy
     seed: int
     future_raters: FutureRaters = "alike"
-    counts: Counts
+    counts: AnalysisCounts
     answers_used: AnswersUsed = field(default_factory=lambda: AnswersUsed(0, 0))
     reliability: Mapping[str, Reliability] | None
     reliability_pooled: Mapping[str, Reliability] | None
@@ -320,7 +320,7 @@ class Summary:
     agreement_pooled: Mapping[str, Agreement] | None
     checks: Checks | None
     covariates: tuple[str, ...]
-    anova: tuple[Effect, ...] | None
+    anova: tuple[AnovaEffect, ...] | None
     pairwise: tuple[Pair, ...] | None
     mixed: tuple[MixedEffect, ...] | None
     ordinal: tuple[OrdinalCheck, ...] | None = None
@@ -328,7 +328,7 @@ class Summary:
     questions: tuple[QuestionMeans, ...] | None
     systems: tuple[SystemMeans, ...] | None
     intents: tuple[IntentMeans, ...] | None
-    quadrants: Quadrants | None
+    quadrants: QuadrantResults | None
     slopes: tuple[Slope, ...] | None
     distributions: tuple[Distribution, ...] | None
     ellipses: tuple[QuadrantEllipse, ...] | None
@@ -342,18 +342,18 @@ class Summary:
     sensitivity_pairs: tuple[SensitivityPairs, ...] | None
     crossfit: Crossfit | None
     published: tuple[PublishedFigure, ...] | None
-    comparisons: tuple[Comparison, ...] | None = field(default=None, metadata=OMIT)
+    comparisons: tuple[SetComparison, ...] | None = field(default=None, metadata=OMIT)
     traces: tuple[TraceQuestion, ...] | None = field(default=None, metadata=OMIT)
     registered: Registered | None = field(default=None, metadata=OMIT)
-    verification: Verification | None = field(default=None, metadata=OMIT)
-    categories: tuple[Categories, ...] | None = field(default=None, metadata=OMIT)
+    verification: DraftVerification | None = field(default=None, metadata=OMIT)
+    categories: tuple[CategoryAnalysis, ...] | None = field(default=None, metadata=OMIT)
     field_agreement: tuple[FieldAgreement, ...] | None = field(default=None, metadata=OMIT)
     adjudication: Adjudicated | None = field(default=None, metadata=OMIT)
     instruments: tuple[InstrumentScore, ...] | None = field(default=None, metadata=OMIT)
     notes: tuple[str, ...] = ()
     why_missing: Mapping[str, str] = field(default_factory=dict)
     verdict: tuple[str, ...] = ()
-    verdict_groups: Verdict = field(default_factory=lambda: Verdict("", (), (), ()))
+    verdict_groups: ReportVerdict = field(default_factory=lambda: ReportVerdict("", (), (), ()))
     methods: str = ""
     results: str = ""
 

@@ -27,7 +27,7 @@ from heartfelt.analysis.highlights import (
     single_rating,
 )
 from heartfelt.analysis.results import CountTest, Reliability
-from heartfelt.analysis.summary import Summary, Verdict
+from heartfelt.analysis.summary import ReportVerdict, Summary
 from heartfelt.stats.estimate import Estimate
 from heartfelt.wording import interval, listed, number, p_value, percent, plural, share
 
@@ -41,14 +41,14 @@ MOST_RATERS = 1000
 MOST_NAMED = 4
 
 
-def verdict(summary: Summary) -> Verdict:
+def verdict(summary: Summary) -> ReportVerdict:
     """What these ratings let one conclude, and what they do not."""
 
     def written(what: str, sentences: Callable[[Summary], Iterable[str]]) -> tuple[str, ...]:
         made = attempt(lambda: tuple(sentences(summary)))
         return (f"The verdict on {what} is missing: {made.why}.",) if isinstance(made, Failed) else made
 
-    return Verdict(
+    return ReportVerdict(
         " ".join(written("the bottom line", lambda of: [bottom_line(of)])),
         (
             *written("the systems", verdict_systems.sentences),

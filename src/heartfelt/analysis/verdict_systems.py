@@ -17,7 +17,7 @@ from heartfelt.analysis.highlights import (
 )
 from heartfelt.analysis.means import JACKKNIFE
 from heartfelt.analysis.ordinal_check import sentence as ordinal_sentence
-from heartfelt.analysis.results import ALL, Chance, Effect, MixedEffect
+from heartfelt.analysis.results import ALL, AnovaEffect, ChanceLevelTest, MixedEffect
 from heartfelt.analysis.summary import SensitivityPairs, Summary
 from heartfelt.stats.inference.mixed import TUKEY
 from heartfelt.wording import (
@@ -68,11 +68,11 @@ def _differences(summary: Summary) -> Iterator[str]:
         yield f"{text}."
 
 
-def _what(row: Effect | MixedEffect) -> str:
+def _what(row: AnovaEffect | MixedEffect) -> str:
     return "mean" if row.deviation == "value" else "signed deviation"
 
 
-def _tested(summary: Summary, test: MixedEffect, row: Effect | None) -> str:
+def _tested(summary: Summary, test: MixedEffect, row: AnovaEffect | None) -> str:
     """The test in the model of the ratings, who is highest, which pairs differ, and the same for these raters alone."""
     ends, means = highest(test), test.means or {}
     order = ""
@@ -105,7 +105,7 @@ def _samples(test: MixedEffect) -> str:
     return "with raters, stimuli and raters' tastes for systems as samples"
 
 
-def _model_pairs(summary: Summary, test: MixedEffect, row: Effect | None) -> str:
+def _model_pairs(summary: Summary, test: MixedEffect, row: AnovaEffect | None) -> str:
     """How many pairs differ: by the model, or, where systems differ in spread, each pair with its own variance."""
     mine = [
         pair
@@ -159,7 +159,7 @@ def _equivalence(summary: Summary) -> Iterator[str]:
             yield f"Of these, not inferior by more than {margin} points of {name}: {listed(better, 6)}."
 
 
-def _pairs(summary: Summary, row: Effect) -> str:
+def _pairs(summary: Summary, row: AnovaEffect) -> str:
     """How many pairs differ, in the model the F test belongs to; with unequal spread, each pair with its own variance."""
     pairs = model_pairs(summary.pairwise, row)
     others = [name for name in row.model.split(" + ") if name != row.effect]
@@ -177,7 +177,7 @@ def _pairs(summary: Summary, row: Effect) -> str:
     return f"{text}; {plural(gone, 'pair')} cannot be compared." if gone else f"{text}."
 
 
-def _these_raters(summary: Summary, row: Effect) -> str:
+def _these_raters(summary: Summary, row: AnovaEffect) -> str:
     """The test of stimulus means, and the same test for the other choice of raters."""
     family, others = _pairs_by_raters(summary, row), _other_raters(summary, row)
     text = f"For these raters alone (stimulus means): {f_test(row)}"
@@ -186,7 +186,7 @@ def _these_raters(summary: Summary, row: Effect) -> str:
     return f"{text}; {others}." if others else f"{text}."
 
 
-def _pairs_by_raters(summary: Summary, row: Effect) -> SensitivityPairs | None:
+def _pairs_by_raters(summary: Summary, row: AnovaEffect) -> SensitivityPairs | None:
     """The pairs of this model with and without the raters in question."""
     key = (row.outcome, row.deviation, row.effect, row.model)
     for family in summary.sensitivity_pairs or ():
@@ -195,7 +195,7 @@ def _pairs_by_raters(summary: Summary, row: Effect) -> SensitivityPairs | None:
     return None
 
 
-def _other_raters(summary: Summary, row: Effect) -> str:
+def _other_raters(summary: Summary, row: AnovaEffect) -> str:
     """The same test without the raters the default policy would leave out, or with those left out here."""
     dropped, by_default = summary.screening.dropped, summary.screening.dropped_by_default
     count = len(dropped or by_default)
@@ -319,7 +319,7 @@ def _hits(summary: Summary) -> Iterator[str]:
             )
 
 
-def _chance(chance: Chance | None) -> str:
+def _chance(chance: ChanceLevelTest | None) -> str:
     if chance is None:
         return ""
     text = f"; chance {percent(chance.share)}"

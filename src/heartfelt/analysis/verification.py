@@ -29,8 +29,8 @@ from heartfelt.analysis.verification_results import (
     Contrast,
     DraftedField,
     DraftedModel,
-    Verdicts,
-    Verification,
+    DraftVerdicts,
+    DraftVerification,
     VerifyingRater,
 )
 from heartfelt.snapshot import Snapshot
@@ -50,7 +50,7 @@ _ACCEPTED, _MISSED, _ACCURACY = (
 _LEAST_SECONDS = 0.05
 
 
-def verification(snapshot: Snapshot, left_out: Sequence[str] = ()) -> Verification | None:
+def verification(snapshot: Snapshot, left_out: Sequence[str] = ()) -> DraftVerification | None:
     """The evidence on drafts, without the raters ``left_out`` except in the table of raters; None where nobody verified any."""
     everything = verified_rows(snapshot)
     if not everything.height:
@@ -61,7 +61,7 @@ def verification(snapshot: Snapshot, left_out: Sequence[str] = ()) -> Verificati
     fields = _corrected(fields)
     if len(fields) > 1:
         fields.insert(0, drafted_field(rows, ALL))
-    return Verification(
+    return DraftVerification(
         tuple(fields),
         tuple(_model(*key, part) for key, part in _by_model(rows)),
         tuple(
@@ -90,16 +90,16 @@ def drafted_field(rows: pl.DataFrame, name: str) -> DraftedField:
     )
 
 
-def verdicts(own: pl.DataFrame) -> Verdicts:
+def verdicts(own: pl.DataFrame) -> DraftVerdicts:
     """The shares of the verdicts on the machine's own drafts."""
     if not own.height:
         missing = Estimate.missing("no draft has been verified yet", _ACCEPTED, {"verifications": 0})
-        return Verdicts(0, missing, missing, missing)
+        return DraftVerdicts(0, missing, missing, missing)
     who = _crossed(own)
     accepted, fixed, rejected = (
         _renamed(share((own["verdict"] == verdict).to_numpy(), who, _ACCEPTED)) for verdict in VERDICTS
     )
-    return Verdicts(own.height, accepted, fixed, rejected)
+    return DraftVerdicts(own.height, accepted, fixed, rejected)
 
 
 def _renamed(estimate: Estimate) -> Estimate:

@@ -8,7 +8,7 @@ from heartfelt.stats.estimate import Estimate
 
 
 @dataclass(frozen=True, slots=True)
-class Verdicts:
+class DraftVerdicts:
     """What people made of the machine's own drafts; shares are of verifications."""
 
     verified: int
@@ -33,7 +33,7 @@ class DraftedField:
     """One field, or all of them (``all``)."""
 
     field: str
-    verdicts: Verdicts
+    verdicts: DraftVerdicts
     hidden: int
     """Answers given without seeing the draft."""
     planted: int
@@ -58,7 +58,7 @@ class DraftedModel:
     source: str
     version: str | None
     fields: tuple[str, ...]
-    verdicts: Verdicts
+    verdicts: DraftVerdicts
     accuracy: Estimate
 
 
@@ -67,7 +67,7 @@ class VerifyingRater:
     """One rater: verdicts, planted errors, and the median time for a field with and without a draft."""
 
     rater: str
-    verdicts: Verdicts
+    verdicts: DraftVerdicts
     planted: int
     planted_accepted: int
     missed: Estimate
@@ -76,7 +76,7 @@ class VerifyingRater:
 
 
 @dataclass(frozen=True, slots=True)
-class Verification:
+class DraftVerification:
     """The evidence on drafts. ``fields`` begins with all fields together where there are several."""
 
     fields: tuple[DraftedField, ...]

@@ -14,8 +14,8 @@ from heartfelt.arguments import keyword_function
 FUNCTIONS = {
     "analyze": "heartfelt.api.ratings",
     "bench": "heartfelt.api.models",
-    "choose_intents": "heartfelt.make.intents",
-    "convey": "heartfelt.conveyance.clips",
+    "choose_intents": "heartfelt.stimuli.prompts.intents",
+    "convey": "heartfelt.scoring.conveyance.clips",
     "distances": "heartfelt.api.models",
     "draft": "heartfelt.api.stimuli",
     "experiment": "heartfelt.api.experiments",
@@ -27,17 +27,17 @@ FUNCTIONS = {
     "predict": "heartfelt.api.models",
     "prepare": "heartfelt.api.stimuli",
     "publish": "heartfelt.api.studies",
-    "score_pinned": "heartfelt.benchmark.pinned",
+    "score_pinned": "heartfelt.scoring.bench.pinned",
     "screen": "heartfelt.api.ratings",
     "send": "heartfelt.publishing.deposits.deposit",
     "serve": "heartfelt.web.serve",
-    "serve_predictor": "heartfelt.predictors.server",
+    "serve_predictor": "heartfelt.web.predictor_server",
     "simulate_collection": "heartfelt.collect.simulation",
-    "start_study": "heartfelt.make.starter",
+    "start_study": "heartfelt.stimuli.starter",
     "train": "heartfelt.api.models",
     "words": "heartfelt.api.texts",
-    "write_site": "heartfelt.site.write",
-    "write_view": "heartfelt.site.viewer.write",
+    "write_site": "heartfelt.report.site.write",
+    "write_view": "heartfelt.report.site.viewer.write",
 }
 """The module of each function."""
 __all__ = sorted(FUNCTIONS)

@@ -8,34 +8,34 @@ from matplotlib.figure import Figure
 
 if TYPE_CHECKING:
     from heartfelt.analysis import Analysis
-    from heartfelt.benchmark import Bench
-    from heartfelt.benchmark.bench import Models
-    from heartfelt.benchmark.pinned import PinnedScores
-    from heartfelt.collect.simulation import Outcome
-    from heartfelt.conveyance.clips import Conveyed, Reader
-    from heartfelt.drafts import Drafting
-    from heartfelt.experiments import Experiment
-    from heartfelt.finetuning import FineTuned
-    from heartfelt.generation import Making
+    from heartfelt.collect.simulation import SimulationOutcome
     from heartfelt.labels import Labels
-    from heartfelt.make.intents import ChosenIntents, Norms
-    from heartfelt.make.prepared import Preparation
-    from heartfelt.make.starter import Started
-    from heartfelt.planning import Plan
-    from heartfelt.predictors.calls import Budget
-    from heartfelt.predictors.engines import Engine
+    from heartfelt.planning import StudyPlan
+    from heartfelt.predictors.drafts import Drafting
+    from heartfelt.predictors.execution.calls import Budget
+    from heartfelt.predictors.execution.engines import Engine
     from heartfelt.predictors.predictor import Predictor
     from heartfelt.predictors.spec import PredictorLike
     from heartfelt.predictors.trained.model import TrainedModel
     from heartfelt.progress import Progress
     from heartfelt.publishing.deposits.deposit import Deposit
     from heartfelt.publishing.papers.details import Details
-    from heartfelt.publishing.publish import Published
-    from heartfelt.report.words import WordStatistics
-    from heartfelt.scoring.distances import Distances
+    from heartfelt.publishing.publish import PublishedStudy
+    from heartfelt.report.pages.words import WordStatistics
+    from heartfelt.scoring.bench import Bench
+    from heartfelt.scoring.bench.pinned import PinnedScores
+    from heartfelt.scoring.bench.run import Models
+    from heartfelt.scoring.conveyance.clips import Conveyed, Reader
+    from heartfelt.scoring.set_distances.systems import SystemDistances
     from heartfelt.screening import Panel
     from heartfelt.screening.policy import Policy
+    from heartfelt.stimuli import Making
+    from heartfelt.stimuli.preparation.prepared import PreparationResult
+    from heartfelt.stimuli.prompts.intents import ChosenIntents, Norms
+    from heartfelt.stimuli.starter import Started
     from heartfelt.training import Trained
+    from heartfelt.training.experiments import Experiment
+    from heartfelt.training.finetuning import FineTuned
     from heartfelt.web.serve import PreparedServer
 
 def analyze(
@@ -126,7 +126,7 @@ def distances(
     policy: str = "flag-only",
     out: Path | str | None = None,
     progress: Progress | None = None,
-) -> Distances: ...
+) -> SystemDistances: ...
 def draft(
     folder: Path | str,
     *,
@@ -251,7 +251,7 @@ def plan(
     out: Path | str | None = None,
     preregister: Path | str | None = None,
     progress: Progress | None = None,
-) -> Plan: ...
+) -> StudyPlan: ...
 def plot(result: object, figure: str | None = None, *, task: str | None = None) -> Figure: ...
 def predict(
     source: Any,
@@ -292,7 +292,7 @@ def prepare(
     content: Literal["any", "instrumental", "speech"] = "any",
     out: Path | str | None = None,
     progress: Progress | None = None,
-) -> Preparation: ...
+) -> PreparationResult: ...
 def publish(
     source: object,
     out: Path | str,
@@ -326,7 +326,7 @@ def publish(
     map: Mapping[str, object] = ...,
     details: Details | Path | str | None = None,
     progress: Progress | None = None,
-) -> Published: ...
+) -> PublishedStudy: ...
 def score_pinned(
     benchmark: Path,
     predictions: Path,
@@ -400,7 +400,7 @@ def simulate_collection(
     trials: int | None = None,
     dropout: float = 0.0,
     seed: int = 0,
-) -> Outcome: ...
+) -> SimulationOutcome: ...
 def start_study(
     recipe: str,
     folder: Path | str,

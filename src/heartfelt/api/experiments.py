@@ -8,15 +8,20 @@ from typing import TYPE_CHECKING, Any
 
 from heartfelt.api.sources import snapshot_of
 from heartfelt.errors import InputError, suggestion
-from heartfelt.experiments.options import AblationOptions, AmountOptions, ExperimentOptions, SweepOptions
 from heartfelt.options import options_of
+from heartfelt.training.experiments.options import (
+    AblationOptions,
+    AmountOptions,
+    ExperimentOptions,
+    SweepOptions,
+)
 
 if TYPE_CHECKING:
-    from heartfelt.experiments import Experiment
-    from heartfelt.experiments.running import Plan, Setup
-    from heartfelt.experiments.sweeping import SweepPlan
     from heartfelt.progress import Progress
     from heartfelt.snapshot import Snapshot
+    from heartfelt.training.experiments import Experiment
+    from heartfelt.training.experiments.running import ExperimentPlan, Setup
+    from heartfelt.training.experiments.sweeping import SweepPlan
 
 _ONLY_OF = {"by": ("mix", "transfer"), "base": ("mix",), "amounts": ("mix", "learning-curve")}
 
@@ -66,14 +71,14 @@ def run_experiment(
     search: SweepOptions,
     *,
     out: Path | str,
-    only_planned: Callable[[Setup, Plan | SweepPlan], None] | None = None,
+    only_planned: Callable[[Setup, ExperimentPlan | SweepPlan], None] | None = None,
     progress: Progress | None = None,
 ) -> Experiment | None:
     """The experiment, or None where ``only_planned`` takes its plan; what cannot be is refused before sources are read."""
-    from heartfelt.experiments import KINDS, prepare, run_plan, run_sweep
-    from heartfelt.experiments.cells import CellStore
-    from heartfelt.experiments.sweeping import SweepPlan
-    from heartfelt.report.experiments import write_experiment
+    from heartfelt.report.pages.experiments import write_experiment
+    from heartfelt.training.experiments import KINDS, prepare, run_plan, run_sweep
+    from heartfelt.training.experiments.cells import CellStore
+    from heartfelt.training.experiments.sweeping import SweepPlan
 
     if kind not in KINDS:
         raise InputError(f"No experiment is called '{kind}'.", suggestion(kind, KINDS, "Experiments"))
@@ -99,9 +104,15 @@ def run_experiment(
 
 def _planned(
     kind: str, setup: Setup, ablation: AblationOptions, growth: AmountOptions, search: SweepOptions
-) -> Plan | SweepPlan:
-    from heartfelt.experiments import plan_ablation, plan_learning_curve, plan_mix, plan_sweep, plan_transfer
-    from heartfelt.experiments.comparing import SHARES
+) -> ExperimentPlan | SweepPlan:
+    from heartfelt.training.experiments import (
+        plan_ablation,
+        plan_learning_curve,
+        plan_mix,
+        plan_sweep,
+        plan_transfer,
+    )
+    from heartfelt.training.experiments.comparing import SHARES
 
     if kind == "ablate":
         ways = [way for way, other in (("without", ablation.only), ("only", ablation.drop)) if not other]

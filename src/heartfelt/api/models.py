@@ -8,27 +8,27 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from heartfelt.api.sources import read_parts, read_source, screened, snapshot_of
-from heartfelt.benchmark.options import BenchOptions
 from heartfelt.errors import InputError
 from heartfelt.extras import require_extra
-from heartfelt.finetuning.options import FineTuneOptions
 from heartfelt.options import ScreenedSourceOptions, SourceOptions
 from heartfelt.predictors.options import FileOptions
+from heartfelt.scoring.bench.options import BenchOptions
 from heartfelt.scoring.options import DistanceOptions
+from heartfelt.training.finetuning.options import FineTuneOptions
 from heartfelt.training.options import TrainOptions
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from heartfelt.benchmark import Bench
-    from heartfelt.benchmark.bench import Models
-    from heartfelt.finetuning import FineTuned
     from heartfelt.labels import Benchmark
     from heartfelt.predictors.spec import PredictorLike
     from heartfelt.progress import Progress
-    from heartfelt.scoring.distances import Distances
+    from heartfelt.scoring.bench import Bench
+    from heartfelt.scoring.bench.run import Models
+    from heartfelt.scoring.set_distances.systems import SystemDistances
     from heartfelt.snapshot import Snapshot
     from heartfelt.training import Trained
+    from heartfelt.training.finetuning import FineTuned
 
 
 def bench(
@@ -81,11 +81,11 @@ def benches(
     progress: Progress | None = None,
 ) -> list[Bench]:
     """A bench, or one for each of the formats that a published layout is made of."""
-    from heartfelt.benchmark import bench
-    from heartfelt.benchmark.earlier import RUNS
     from heartfelt.formats.format import system_scores
-    from heartfelt.predictors.budgets import with_other_runs
+    from heartfelt.predictors.execution.budgets import with_other_runs
     from heartfelt.report.bench.write import run_bench
+    from heartfelt.scoring.bench import bench
+    from heartfelt.scoring.bench.earlier import RUNS
 
     if isinstance(systems, Path | str):
         options = _with_truth(options, system_scores(Path(systems)), f"the file {Path(systems).name}")
@@ -139,7 +139,7 @@ def distances(
     *,
     out: Path | str | None = None,
     progress: Progress | None = None,
-) -> Distances:
+) -> SystemDistances:
     """Measure how far each system's stimuli lie from a reference set, and whether people's system means follow.
 
     Parameters
@@ -156,9 +156,9 @@ def distances(
         beside the ceiling.
     """
     from heartfelt.files import must_be_free
-    from heartfelt.report.distances import write_distances
-    from heartfelt.scoring.distances import distances
-    from heartfelt.scoring.stimulus_sets import is_data
+    from heartfelt.report.pages.distances import write_distances
+    from heartfelt.scoring.set_distances.stimulus_sets import is_data
+    from heartfelt.scoring.set_distances.systems import distances
 
     if out is not None:
         must_be_free(Path(out))
@@ -208,7 +208,7 @@ def predict(
     """
     import polars as pl
 
-    from heartfelt.predictors.media_files import predict_files
+    from heartfelt.predictors.files.media_files import predict_files
     from heartfelt.screening import Panel
     from heartfelt.snapshot import Snapshot
 
@@ -255,7 +255,7 @@ def train(
         ``trained.model`` predicts and is saved with ``model.write(folder)``; ``trained.evaluation`` says how well it does.
     """
     from heartfelt.files import must_be_free, whole_folder
-    from heartfelt.report.training import write_evaluation
+    from heartfelt.report.pages.training import write_evaluation
     from heartfelt.training import train
 
     if out is not None:
@@ -298,8 +298,8 @@ def fine_tune(
     import shutil
 
     from heartfelt.files import must_be_free, whole_folder
-    from heartfelt.finetuning import fine_tune
-    from heartfelt.report.finetuning import write_training_report
+    from heartfelt.report.pages.finetuning import write_training_report
+    from heartfelt.training.finetuning import fine_tune
 
     require_extra("finetune")
     target = Path(out)

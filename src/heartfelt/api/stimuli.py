@@ -6,16 +6,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from heartfelt.drafts.options import DraftOptions
 from heartfelt.errors import InputError
-from heartfelt.generation.result import MakeOptions
-from heartfelt.make.options import PrepareOptions
+from heartfelt.predictors.drafts.options import DraftOptions
+from heartfelt.stimuli.generation.result import MakeOptions
+from heartfelt.stimuli.options import PrepareOptions
 
 if TYPE_CHECKING:
-    from heartfelt.drafts import Drafting
-    from heartfelt.generation import Making
-    from heartfelt.make.prepared import Preparation
+    from heartfelt.predictors.drafts import Drafting
     from heartfelt.progress import Progress
+    from heartfelt.stimuli import Making
+    from heartfelt.stimuli.preparation.prepared import PreparationResult
 
 
 def make(folder: Path | str, options: MakeOptions, *, progress: Progress | None = None) -> Making:
@@ -31,7 +31,7 @@ def make(folder: Path | str, options: MakeOptions, *, progress: Progress | None 
     Making
         ``making.systems`` says what became of every system.
     """
-    from heartfelt.generation import make_study
+    from heartfelt.stimuli import make_study
 
     refuse_collected(
         Path(folder), "making", "Copy study.yaml and make.yaml into a new folder, and make that."
@@ -45,7 +45,7 @@ def prepare(
     *,
     out: Path | str | None = None,
     progress: Progress | None = None,
-) -> Preparation:
+) -> PreparationResult:
     """Crop, level and convert every stimulus, check it, and test whether systems differ in loudness, length, brightness.
 
     Parameters
@@ -61,8 +61,8 @@ def prepare(
         ``preparation.stimuli`` says what was done to each, ``preparation.differences`` how systems differ.
     """
     from heartfelt.files import must_be_free
-    from heartfelt.make.preparing import prepare
-    from heartfelt.report.preparation import write_preparation
+    from heartfelt.report.pages.preparation import write_preparation
+    from heartfelt.stimuli.preparation.preparing import prepare
 
     if out is not None:
         must_be_free(Path(out))
@@ -73,7 +73,7 @@ def prepare(
     )
     vocals = None
     if options.content == "instrumental":
-        from heartfelt.models.vocals import vocal_check
+        from heartfelt.stimuli.preparation.vocals import vocal_check
 
         # What listens for voices: its weights are fetched before the first clip is touched.
         vocals = vocal_check()
@@ -106,6 +106,6 @@ def draft(folder: Path | str, options: DraftOptions, *, progress: Progress | Non
     Drafting
         ``drafting.fields`` says how many drafts every question has.
     """
-    from heartfelt.drafts import draft
+    from heartfelt.predictors.drafts import draft
 
     return draft(folder, replace(options, fresh=options.replace and options.asking.cache is None), progress)

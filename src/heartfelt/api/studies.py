@@ -16,10 +16,10 @@ from heartfelt.snapshot import Snapshot
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from heartfelt.planning import Plan
+    from heartfelt.planning import StudyPlan
     from heartfelt.progress import Progress
     from heartfelt.publishing.papers.details import Details
-    from heartfelt.publishing.publish import Published
+    from heartfelt.publishing.publish import PublishedStudy
 
 
 def plan(
@@ -30,7 +30,7 @@ def plan(
     out: Path | str | None = None,
     preregister: Path | str | None = None,
     progress: Progress | None = None,
-) -> Plan:
+) -> StudyPlan:
     """Say what a study will show, take and cost, by simulating its own design and a grid of others.
 
     Parameters
@@ -51,7 +51,7 @@ def plan(
 
     Examples
     --------
-    >>> from heartfelt.make.starter import StarterOptions, start_study
+    >>> from heartfelt.stimuli.starter import StarterOptions, start_study
     >>> started = start_study("aimoclips", "planned", StarterOptions(media=False))
     >>> plan = heartfelt.plan("planned", ratings=[6], effect=2.0, studies=20, policy="flag-only")
     >>> print(plan.answers.raters)
@@ -84,7 +84,7 @@ def publish(
     *,
     details: Details | Path | str | None = None,
     progress: Progress | None = None,
-) -> Published:
+) -> PublishedStudy:
     """Make a study anonymous and write it as a dataset with benchmark and papers.
 
     Parameters

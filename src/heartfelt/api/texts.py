@@ -14,7 +14,7 @@ from heartfelt.scoring.options import WordOptions
 if TYPE_CHECKING:
     from heartfelt.formats.texts import NamedTexts
     from heartfelt.progress import Progress
-    from heartfelt.report.words import WordStatistics
+    from heartfelt.report.pages.words import WordStatistics
 
 
 def words(
@@ -43,8 +43,8 @@ def words(
         The statistics of every set of texts, and how close they are to references.
     """
     from heartfelt.files import must_be_free
-    from heartfelt.report.words import WordStatistics, write_words
-    from heartfelt.scoring.captions import caption_scores
+    from heartfelt.report.pages.words import WordStatistics, write_words
+    from heartfelt.scoring.tasks.captions import caption_scores
     from heartfelt.stats.diversity import compared
 
     if out is not None:

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from heartfelt.benchmark.options import BenchOptions
 from heartfelt.cli.command import app, out, progress_bar, say
 from heartfelt.cli.flags import Defaults
 from heartfelt.options import ScreenedSourceOptions
+from heartfelt.scoring.bench.options import BenchOptions
 from heartfelt.wording import money, plural
 
 if TYPE_CHECKING:
-    from heartfelt.benchmark import Bench
     from heartfelt.scoring import Scores
+    from heartfelt.scoring.bench import Bench
 
 
 @app.command()

@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from heartfelt.challenge.options import ChallengeOptions, HostOptions
 from heartfelt.cli.bench import show_scores
 from heartfelt.cli.command import AsJson, app, say
 from heartfelt.cli.flags import App
 from heartfelt.options import Without
 from heartfelt.scoring.options import ScoreOptions
 from heartfelt.serialization import dumps
+from heartfelt.web.challenge.options import ChallengeOptions, HostOptions
 from heartfelt.wording import plural
 
 if TYPE_CHECKING:
-    from heartfelt.benchmark.pinned import Verification
+    from heartfelt.scoring.bench.pinned import ReproductionCheck
 
 _SHOWN = 8
 """Differences that are listed one by one."""
@@ -49,8 +49,8 @@ def score(
     ] = None,
 ) -> None:
     """Score a file of predictions against a frozen benchmark, with the same numbers on every machine."""
-    from heartfelt.benchmark.pinned import read_manifest, score_pinned
-    from heartfelt.benchmark.pinned import verify as compare
+    from heartfelt.scoring.bench.pinned import read_manifest, score_pinned
+    from heartfelt.scoring.bench.pinned import verify as compare
 
     if verify is not None:
         earlier = read_manifest(verify)
@@ -65,7 +65,7 @@ def score(
         _show_verification(compare(result, verify))
 
 
-def _show_verification(result: Verification) -> None:
+def _show_verification(result: ReproductionCheck) -> None:
     """Say whether the numbers are the same, and what differs; status 1 where they are not."""
     if result.same:
         say("Verified: every number is the same to the last digit.")
@@ -112,8 +112,8 @@ def serve_benchmark(
     ledger: _Ledger = None,
 ) -> None:
     """Score submissions over HTTP against hidden labels, without giving the labels away."""
-    from heartfelt.challenge.challenge import Challenge
-    from heartfelt.challenge.server import serve_challenge
+    from heartfelt.web.challenge.challenge import Challenge
+    from heartfelt.web.challenge.server import serve_challenge
 
     challenge = Challenge(_inner(folder), options, ledger=ledger)
     if add_submitter is not None:
@@ -162,14 +162,14 @@ def team(
     ledger: _Ledger = None,
 ) -> None:
     """List teams and their members, give out tokens, or make them invalid. Limits and scores are per team."""
-    from heartfelt.challenge.challenge import LEDGER
-    from heartfelt.challenge.ledger import Ledger
     from heartfelt.errors import InputError
+    from heartfelt.publishing.submissions.ledger import SubmissionLedger
+    from heartfelt.web.challenge.challenge import LEDGER
 
     inner = _inner(folder)
     if not (inner / "manifest.json").is_file():
         raise InputError(f"{folder} is not a benchmark.", "Point to the private folder that publish made.")
-    book = Ledger(ledger or inner.resolve().parent / LEDGER)
+    book = SubmissionLedger(ledger or inner.resolve().parent / LEDGER)
     if name is None and (add or remove or remove_all):
         raise InputError("Which team is not said.", "Name it after the folder.")
     if name is not None and add is not None:
@@ -198,9 +198,9 @@ def close(
     ledger: _Ledger = None,
 ) -> None:
     """End a challenge: no more submissions, and every team scored once, exactly, on the final part."""
-    from heartfelt.challenge.final import close as closed
-    from heartfelt.challenge.final import reopened, write_final
-    from heartfelt.challenge.pages import final_page
+    from heartfelt.web.challenge.final import close as closed
+    from heartfelt.web.challenge.final import reopened, write_final
+    from heartfelt.web.challenge.pages import final_page
 
     inner = _inner(folder)
     made = reopened(inner, ledger)
@@ -232,7 +232,7 @@ def submissions(
     as_json: AsJson = False,
 ) -> None:
     """List your team's submissions to a challenge, or choose the one that counts in the end."""
-    from heartfelt.challenge.client import choose_final, own_submissions
+    from heartfelt.web.challenge.client import choose_final, own_submissions
 
     if choose is not None:
         choose_final(url, token, choose)

@@ -254,11 +254,11 @@ def quota(
     database: Database = None,
 ) -> None:
     """Raise the number of ratings per item while the study runs; recorded as a version of the study."""
-    from heartfelt.collect.commands import Change
+    from heartfelt.collect.commands import ChangeSettings
 
     with opened(folder, database) as collection:
         before = collection.study.design.ratings_per_item
-        collection.do(Change({"ratings_per_item": ratings}))
+        collection.do(ChangeSettings({"ratings_per_item": ratings}))
     say(f"{folder}: {ratings} ratings per item from now on (before: {before}).")
 
 

@@ -23,9 +23,9 @@ from heartfelt.progress import Progress
 
 if TYPE_CHECKING:
     from heartfelt.analysis import Analysis
-    from heartfelt.make.prompts import Prompt
     from heartfelt.report.page import Section
     from heartfelt.snapshot import Snapshot
+    from heartfelt.stimuli.prompts.prompt import StimulusPrompt
     from heartfelt.study import Study
 
 RATERS = 36
@@ -60,11 +60,11 @@ class Demo:
 
 def plan(demo: Demo, progress: Progress) -> str:
     """A small study of what clips convey, without its clips yet, and what it will show: simulated before anybody rates."""
-    from heartfelt.make.options import StarterOptions
-    from heartfelt.make.starter import start_study
     from heartfelt.planning import PlanOptions, plan_study
     from heartfelt.report import write_plan
-    from heartfelt.report.planning import plan_section
+    from heartfelt.report.pages.planning import plan_section
+    from heartfelt.stimuli.options import StarterOptions
+    from heartfelt.stimuli.starter import start_study
     from heartfelt.study.recipes import reference_recipe
 
     started = StarterOptions(per_cell=1, media=False, seed=demo.seed, design=DESIGN)
@@ -79,7 +79,7 @@ def plan(demo: Demo, progress: Progress) -> str:
 def make(demo: Demo, progress: Progress) -> str:
     """The clips, by the built-in synthesiser in the place of four systems, as make.yaml says."""
     from heartfelt.files import write_text
-    from heartfelt.generation import MakeOptions, make_study
+    from heartfelt.stimuli import MakeOptions, make_study
     from heartfelt.study import load_study
 
     folder = demo.folder / "study"
@@ -94,9 +94,9 @@ def make(demo: Demo, progress: Progress) -> str:
 
 def prepare(demo: Demo, progress: Progress) -> str:
     """Every clip cropped and brought to the same loudness; how systems differed before and after."""
-    from heartfelt.make.options import PrepareOptions
-    from heartfelt.make.preparing import prepare as run
-    from heartfelt.report.preparation import preparation_section, write_preparation
+    from heartfelt.report.pages.preparation import preparation_section, write_preparation
+    from heartfelt.stimuli.options import PrepareOptions
+    from heartfelt.stimuli.preparation.preparing import prepare as run
 
     options = PrepareOptions(seconds=CROP_SECONDS, between=(0.0, 1.0), rate=None, format=".flac")
     done = run(demo.folder / "study", options, progress)
@@ -108,8 +108,8 @@ def prepare(demo: Demo, progress: Progress) -> str:
 
 def collect(demo: Demo, progress: Progress) -> str:
     """Simulated raters, some of them careless, who come in by the study's own web pages."""
-    from heartfelt.make.generators.music import MUSIC_SYSTEMS
     from heartfelt.simulate import RaterMix, TruthOptions
+    from heartfelt.stimuli.synthesis.music import MUSIC_SYSTEMS
     from heartfelt.web.rehearsal import RehearsalOptions, rehearse
 
     options = RehearsalOptions(
@@ -133,10 +133,10 @@ def freeze(demo: Demo, _: Progress) -> str:
 def compare(demo: Demo, progress: Progress) -> str:
     """A small arena of the same systems: people compare two clips at a time, the next pair where it tells most."""
     from heartfelt.analysis import AnalyzeOptions, analyze
-    from heartfelt.make.options import StarterOptions
-    from heartfelt.make.starter import start_study
     from heartfelt.report import write_analysis
     from heartfelt.simulate import RaterMix
+    from heartfelt.stimuli.options import StarterOptions
+    from heartfelt.stimuli.starter import start_study
     from heartfelt.web.rehearsal import RehearsalOptions, rehearse
 
     folder = demo.folder / "arena"
@@ -154,11 +154,11 @@ def verify(demo: Demo, progress: Progress) -> str:
     """A small study of images: machines draft fields, simulated people judge the images and verify the drafts."""
     from heartfelt.analysis import AnalyzeOptions, analyze
     from heartfelt.collect import CollectOptions
-    from heartfelt.drafts import draft_from_pixels
-    from heartfelt.make.options import StarterOptions
-    from heartfelt.make.starter import STARTERS, start_study
+    from heartfelt.predictors.drafts import draft_from_pixels
     from heartfelt.report import write_analysis
     from heartfelt.simulate import RaterMix, VerifierMix
+    from heartfelt.stimuli.options import StarterOptions
+    from heartfelt.stimuli.starter import STARTERS, start_study
     from heartfelt.study.recipes import drafted_recipe
     from heartfelt.web.rehearsal import RehearsalOptions, rehearse
 
@@ -185,7 +185,7 @@ def verify(demo: Demo, progress: Progress) -> str:
     return f"{len(verdicts):,} drafts verified by {people}; {folder / 'report.html'}"
 
 
-def _intended(study: Study, asked: Sequence[Prompt]) -> dict[str, dict[str, float]]:
+def _intended(study: Study, asked: Sequence[StimulusPrompt]) -> dict[str, dict[str, float]]:
     """By question, what each intent is to convey: the synthesiser's coordinates on 1 to 9, moved onto the question's scale."""
     out: dict[str, dict[str, float]] = {}
     for question in study.asked:
@@ -220,8 +220,8 @@ def analyse(demo: Demo, progress: Progress) -> str:
 
 def predict(demo: Demo, progress: Progress) -> str:
     """What a model trained on real ratings hears in the same clips, next to what the raters answered."""
-    from heartfelt.conveyance import convey
-    from heartfelt.report.conveyance import write_conveyance
+    from heartfelt.report.pages.conveyance import write_conveyance
+    from heartfelt.scoring.conveyance import convey
 
     try:
         conveyed = convey(demo.folder / "snapshot", progress=progress)
@@ -235,9 +235,9 @@ def predict(demo: Demo, progress: Progress) -> str:
 
 def score(demo: Demo, progress: Progress) -> str:
     """What knowing only the system, only the cell, or one more person gives, under the ceiling."""
-    from heartfelt.benchmark import BenchOptions
     from heartfelt.report.bench.write import run_bench
     from heartfelt.scoring import ScoreOptions
+    from heartfelt.scoring.bench import BenchOptions
 
     options = BenchOptions(score=ScoreOptions(seed=demo.seed, resamples=2000))
     made = run_bench(demo.snapshot, demo.predictors, demo.folder / "bench", options, progress)
@@ -273,7 +273,7 @@ def publish(demo: Demo, progress: Progress) -> str:
 
 def show(demo: Demo, progress: Progress) -> str:
     """The benchmark as a static site: leaderboards, a page per model and per clip, how to submit."""
-    from heartfelt.site import SiteOptions, write_site
+    from heartfelt.report.site import SiteOptions, write_site
 
     options = SiteOptions(title="The demo's benchmark", release=demo.folder / "published")
     site = write_site(demo.folder / "bench", demo.folder / "site", options, progress)

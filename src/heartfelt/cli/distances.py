@@ -13,7 +13,7 @@ from heartfelt.options import ScreenedSourceOptions
 from heartfelt.scoring.options import DistanceOptions
 
 if TYPE_CHECKING:
-    from heartfelt.scoring.distances import Distances
+    from heartfelt.scoring.set_distances.systems import SystemDistances
 
 
 @app.command()
@@ -38,7 +38,7 @@ def distances(
     say(f"Report: {out / 'report.html'}")
 
 
-def _show(result: Distances) -> None:
+def _show(result: SystemDistances) -> None:
     """The distances, their correlations and the notes."""
     from rich.table import Table
 

@@ -8,12 +8,12 @@ import typer
 
 from heartfelt.cli.command import AsJson, StudyFolder, app, err, out, progress_bar, say
 from heartfelt.cli.flags import Defaults
-from heartfelt.drafts.options import DraftOptions
+from heartfelt.predictors.drafts.options import DraftOptions
 from heartfelt.serialization import dumps
 from heartfelt.wording import money, number, percent, plural, share
 
 if TYPE_CHECKING:
-    from heartfelt.drafts import Drafting, DraftPlan
+    from heartfelt.predictors.drafts import Drafting, DraftPlan
 
 
 @app.command()
@@ -27,7 +27,7 @@ def draft(
 ) -> None:
     """Let machines fill in the questions that people verify: pixels, built-in models, a language model, or a file."""
     from heartfelt.api import stimuli
-    from heartfelt.drafts import plan_drafts
+    from heartfelt.predictors.drafts import plan_drafts
 
     with progress_bar(f"reading {folder}") as report:
         if dry_run:

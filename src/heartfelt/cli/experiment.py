@@ -12,14 +12,19 @@ from heartfelt.api.sources import read_source
 from heartfelt.cli.command import app, progress_bar, say
 from heartfelt.cli.flags import parse_map
 from heartfelt.cli.generate import duration
-from heartfelt.experiments.options import AblationOptions, AmountOptions, ExperimentOptions, SweepOptions
+from heartfelt.training.experiments.options import (
+    AblationOptions,
+    AmountOptions,
+    ExperimentOptions,
+    SweepOptions,
+)
 from heartfelt.wording import number, plural
 
 if TYPE_CHECKING:
-    from heartfelt.experiments.running import Plan, PlannedCell, Setup
-    from heartfelt.experiments.sweeping import SweepPlan
     from heartfelt.progress import Progress
     from heartfelt.snapshot import Snapshot
+    from heartfelt.training.experiments.running import ExperimentPlan, PlannedCell, Setup
+    from heartfelt.training.experiments.sweeping import SweepPlan
 
 
 @app.command()
@@ -64,10 +69,10 @@ def experiment(
 ) -> None:
     """Run an experiment on training: ablate, mix, transfer, learning-curve or sweep. It can be resumed."""
     from heartfelt.api.experiments import run_experiment
-    from heartfelt.experiments import expected_seconds, listed_cells
-    from heartfelt.report.experiments import PAGE, markdown_table
+    from heartfelt.report.pages.experiments import PAGE, markdown_table
+    from heartfelt.training.experiments import expected_seconds, listed_cells
 
-    def show_plan(setup: Setup, plan: Plan | SweepPlan) -> None:
+    def show_plan(setup: Setup, plan: ExperimentPlan | SweepPlan) -> None:
         planned = listed_cells(setup, plan, out)
         complete = all(cell.complete for cell in planned)
         _list(planned, None if complete else expected_seconds(setup, plan, out), searches=kind == "sweep")

@@ -11,15 +11,15 @@ import typer
 
 from heartfelt.cli.command import AsJson, StudyFolder, app, err, out, progress_bar, say
 from heartfelt.errors import InputError
-from heartfelt.generation.result import MakeOptions
 from heartfelt.serialization import dumps
+from heartfelt.stimuli.generation.result import MakeOptions
 from heartfelt.wording import listed, money, number, plural
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from heartfelt.generation import Forecast, Making
-    from heartfelt.generation.licences import LicenceNotice
+    from heartfelt.stimuli import GenerationForecast, Making
+    from heartfelt.stimuli.generation.licences import LicenceNotice
 
 _SHOWN = 8
 
@@ -36,8 +36,8 @@ def make(
 ) -> None:
     """Make a study's stimuli with the generators that its make.yaml names; run again to continue."""
     from heartfelt.api import stimuli
-    from heartfelt.generation import forecast_make
-    from heartfelt.generation.devices import parse_devices
+    from heartfelt.stimuli import forecast_make
+    from heartfelt.stimuli.generation.devices import parse_devices
 
     parse_devices(options.device)
     if dry_run:
@@ -57,7 +57,7 @@ def make(
 
 def _accept(needed: tuple[LicenceNotice, ...], accepted: bool) -> None:
     """Show licences that were not accepted yet, and ask."""
-    from heartfelt.generation.licences import accept, unaccepted
+    from heartfelt.stimuli.generation.licences import accept, unaccepted
 
     new = unaccepted(needed)
     if not new:
@@ -86,7 +86,7 @@ def _grid(title: str, *numbers: str) -> Table:
     return grid
 
 
-def _show_forecast(forecast: Forecast) -> None:
+def _show_forecast(forecast: GenerationForecast) -> None:
     grid = _grid(f"To make for {forecast.study}", "to make", "complete", "no file", "time", "cost")
     for each in forecast.systems:
         grid.add_row(

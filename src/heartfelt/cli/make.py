@@ -9,12 +9,12 @@ import typer
 
 from heartfelt.cli.command import AsJson, app, out, progress_bar, say
 from heartfelt.errors import InputError
-from heartfelt.make.options import IntentOptions, PrepareOptions, parse_range
 from heartfelt.serialization import dumps
+from heartfelt.stimuli.options import IntentOptions, PrepareOptions, parse_range
 from heartfelt.wording import interval, listed, number, plural
 
 if TYPE_CHECKING:
-    from heartfelt.make.prompt_sets import PromptCoverage, PromptSet
+    from heartfelt.stimuli.prompts.prompt_sets import PromptCoverage, PromptSet
 
 
 @app.command()
@@ -40,7 +40,7 @@ def intents(
 ) -> None:
     """Choose emotion words by their valence and arousal, as many in every quadrant."""
     from heartfelt.files import write_text
-    from heartfelt.make.intents import choose_intents, intents_yaml, published_norms, read_norms
+    from heartfelt.stimuli.prompts.intents import choose_intents, intents_yaml, published_norms, read_norms
 
     known = (
         published_norms()
@@ -111,7 +111,7 @@ def prompts(
     """Look over the prompts: lengths, what they cover, duplicates; and deal them to systems."""
     from heartfelt.files import write_text
     from heartfelt.formats.delimited import csv_text
-    from heartfelt.make.prompt_sets import ASPECTS, coverage, dealt, read_aspects, read_prompts
+    from heartfelt.stimuli.prompts.prompt_sets import ASPECTS, coverage, dealt, read_aspects, read_prompts
 
     read = read_prompts(source)
     covered = coverage(read, ASPECTS if aspects is None else read_aspects(aspects))
@@ -173,7 +173,7 @@ def prepare(
 ) -> None:
     """Crop, level and convert every stimulus, check it, and test whether systems differ in loudness, length, brightness."""
     from heartfelt.api import stimuli
-    from heartfelt.report.preparation import difference_words
+    from heartfelt.report.pages.preparation import difference_words
 
     with progress_bar(f"preparing {folder}") as report:
         done = stimuli.prepare(folder, options, out=report_to, progress=report)

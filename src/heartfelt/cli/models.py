@@ -26,8 +26,8 @@ _Names = Annotated[
 @models.command("list")
 def list_(as_json: AsJson = False) -> None:
     """List the models heartfelt knows, and which are stored here."""
-    from heartfelt.models import MODELS
-    from heartfelt.models.store import cache_folder, is_stored
+    from heartfelt.predictors.weights import MODELS
+    from heartfelt.predictors.weights.store import cache_folder, is_stored
 
     if as_json:
         print(dumps([_facts(name) for name in MODELS]))
@@ -83,8 +83,8 @@ def pull(
     ] = False,
 ) -> None:
     """Fetch models, check them, convert them to ONNX and store them. An owner/name is fetched from the hub."""
-    from heartfelt.models import MODELS, hub_folder, pull_model, resolve
-    from heartfelt.models.store import folder_of
+    from heartfelt.predictors.weights import MODELS, hub_folder, pull_model, resolve
+    from heartfelt.predictors.weights.store import folder_of
 
     if not all_ and not names:
         raise InputError(
@@ -118,8 +118,8 @@ def show(
 @models.command()
 def verify(names: _Names = None) -> None:
     """Check stored models: every file's hash, and the answers to fixed inputs. A model that fails is removed."""
-    from heartfelt.models import MODELS, verify_model
-    from heartfelt.models.store import folder_of
+    from heartfelt.predictors.weights import MODELS, verify_model
+    from heartfelt.predictors.weights.store import folder_of
 
     stored = [name for name in MODELS if folder_of(MODELS[name]).exists()]
     chosen = [MODELS[name].name for name in names] if names else stored
@@ -140,8 +140,8 @@ def verify(names: _Names = None) -> None:
 
 
 def _facts(name: str) -> dict[str, str | list[str]]:
-    from heartfelt.models import MODELS
-    from heartfelt.models.store import folder_of, is_stored, reference
+    from heartfelt.predictors.weights import MODELS
+    from heartfelt.predictors.weights.store import folder_of, is_stored, reference
 
     model = MODELS[name]
     missing = f"no; 'heartfelt models pull {name}' fetches it"

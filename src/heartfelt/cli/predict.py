@@ -52,8 +52,8 @@ def predict(
 ) -> None:
     """Predict what people would answer about sound files or images: any built-in, trained or fine-tuned model."""
     from heartfelt.api.models import predict as run
-    from heartfelt.predictors.media_files import read_prompts
-    from heartfelt.predictors.valence_arousal.earlier import file_predictions
+    from heartfelt.predictors.files.media_files import read_prompts
+    from heartfelt.predictors.trained.valence_arousal.earlier import file_predictions
 
     if prompts is not None:
         options = replace(options, prompt=read_prompts(prompts))
@@ -192,8 +192,8 @@ def conveyance(
     model: TrainedFolder = None,
 ) -> None:
     """Predict deviation, slopes and quadrants of generated clips, with the predictor's own error in every interval."""
-    from heartfelt.conveyance import convey
-    from heartfelt.report.conveyance import flagged_words, headline, write_conveyance
+    from heartfelt.report.pages.conveyance import flagged_words, headline, write_conveyance
+    from heartfelt.scoring.conveyance import convey
 
     must_be_free(out)
     with progress_bar(f"reading {folder}") as report:

@@ -98,7 +98,7 @@ def serve_predictor(
 ) -> None:
     """Serve a predictor to clients of EmoLia's endpoint contract: POST a text and a media file, get a similarity."""
     from heartfelt.predictors import predictor_from
-    from heartfelt.predictors.server import serve_predictor as run
+    from heartfelt.web.predictor_server import serve_predictor as run
 
     def ready(address: str) -> None:
         say(f"{name} answers at {address}  (Ctrl-C stops it)")

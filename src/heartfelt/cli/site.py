@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from heartfelt.cli.command import app, progress_bar, say
-from heartfelt.site.options import SiteOptions, ViewOptions
+from heartfelt.report.site.options import SiteOptions, ViewOptions
 
 _Benches = Annotated[
     Path, typer.Argument(metavar="SOURCE", help="A folder that holds benches, at any depth.")
@@ -27,7 +27,7 @@ def site(
     ] = None,
 ) -> None:
     """Build a static site of benches: leaderboards, a page per model and per stimulus, how to submit."""
-    from heartfelt.site import write_site
+    from heartfelt.report.site import write_site
 
     with progress_bar(f"reading {source}") as report:
         folder = write_site(source, out or source / "site", options, report)
@@ -60,7 +60,7 @@ def view(
     ] = None,
 ) -> None:
     """Look at what models answered: media, what was sent, raw and parsed answers, retries and labels, offline."""
-    from heartfelt.site.viewer import write_view
+    from heartfelt.report.site.viewer import write_view
 
     with progress_bar(f"reading {run}") as report:
         folder = write_view(run, out, options, report)

@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from heartfelt.cli.command import app, out, progress_bar, say
-from heartfelt.make.options import StarterOptions
 from heartfelt.serialization import dumps
+from heartfelt.stimuli.options import StarterOptions
 
 
 @app.command()
@@ -19,8 +19,8 @@ def new(
     options: StarterOptions,
 ) -> None:
     """Start a study from a published design: a folder that is valid and ready to run."""
-    from heartfelt.drafts import draft_from_pixels
-    from heartfelt.make.starter import start_study
+    from heartfelt.predictors.drafts import draft_from_pixels
+    from heartfelt.stimuli.starter import start_study
 
     with progress_bar(f"starting {folder}") as report:
         made = start_study(recipe, folder, options, report)

@@ -10,8 +10,8 @@ import typer
 
 from heartfelt.cli.command import Out, app, progress_bar, say
 from heartfelt.errors import InputError
-from heartfelt.finetuning.options import FineTuneOptions
 from heartfelt.options import SourceOptions
+from heartfelt.training.finetuning.options import FineTuneOptions
 from heartfelt.training.options import TrainOptions
 
 _Sources = Annotated[
@@ -53,8 +53,8 @@ def train(
     """Train a model, or only evaluate its recipe."""
     from heartfelt.api import models
     from heartfelt.files import must_be_free
-    from heartfelt.finetuning import is_fine_tuning
-    from heartfelt.training.card import evaluation_table
+    from heartfelt.training.finetuning import is_fine_tuning
+    from heartfelt.training.heads.card import evaluation_table
 
     must_be_free(out)
     with_model, recipe = context.info_name == "train", options.recipe
@@ -123,7 +123,7 @@ def _settings(file: Path) -> dict[str, object]:
 def _export(sources: list[Path], options: FineTuneOptions, reading: SourceOptions, out: Path) -> None:
     from heartfelt.api.sources import snapshot_of
     from heartfelt.files import whole_folder
-    from heartfelt.finetuning.chat.export import export_chat_training
+    from heartfelt.training.finetuning.chat.export import export_chat_training
 
     with progress_bar(f"reading {sources[0]}") as report:
         snapshots = [snapshot_of(source, reading, report) for source in sources]
@@ -139,7 +139,7 @@ def _fine_tune(
     sources: list[Path], options: FineTuneOptions, reading: SourceOptions, out: Path, *, resume: bool
 ) -> None:
     from heartfelt.api.models import fine_tune
-    from heartfelt.finetuning.card import score_table
+    from heartfelt.training.finetuning.card import score_table
 
     with progress_bar(f"reading {sources[0]}") as report:
         result = fine_tune(sources, options, reading, out=out, resume=resume, progress=report)

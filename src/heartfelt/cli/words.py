@@ -35,7 +35,7 @@ def words(
 ) -> None:
     """Count the words of texts and measure how varied they are, next to other texts."""
     from heartfelt.api.texts import words as run
-    from heartfelt.report.words import markdown
+    from heartfelt.report.pages.words import markdown
 
     with progress_bar(f"reading {source}") as report:
         result = run(source, options, reading, others=parse_map(others), out=out, progress=report)

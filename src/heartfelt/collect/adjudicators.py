@@ -37,7 +37,7 @@ class EraseAdjudicator(AdjudicatorCommand[None]):
 
 
 @dataclass(frozen=True, slots=True)
-class Decided:
+class StoredDecision:
     """A decision as it was stored: its number is that of its event in the journal."""
 
     seq: int
@@ -45,7 +45,7 @@ class Decided:
 
 
 @dataclass(frozen=True, slots=True)
-class Adjudicate(AdjudicatorCommand[Decided]):
+class Adjudicate(AdjudicatorCommand[StoredDecision]):
     """A senior rater decides an item. An earlier decision stays in the history; the latest one is final."""
 
     stimulus: str

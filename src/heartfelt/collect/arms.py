@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from heartfelt.collect.assign.model import Layout
+from heartfelt.collect.assign.model import AssignmentUnits
 from heartfelt.formats.arms import arm_stimuli
 from heartfelt.formats.manifest import OpenStudy
 from heartfelt.study.arms import questions_in
@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from heartfelt.collect.material import Unit
 
 
-def arm_layouts(opened: OpenStudy, layout: Layout, units: Mapping[int, Unit]) -> dict[str, Layout]:
+def arm_layouts(
+    opened: OpenStudy, layout: AssignmentUnits, units: Mapping[int, Unit]
+) -> dict[str, AssignmentUnits]:
     """The part of a layout that each arm shows; empty for a study without arms."""
     return {
         arm: _part(
@@ -31,7 +33,7 @@ def arm_layouts(opened: OpenStudy, layout: Layout, units: Mapping[int, Unit]) ->
     }
 
 
-def _part(layout: Layout, shown: Collection[int]) -> Layout:
+def _part(layout: AssignmentUnits, shown: Collection[int]) -> AssignmentUnits:
     """The layout of the units that an arm shows; blocks are numbered from 0, as a Latin square needs them."""
     units = [unit for unit in layout.units if unit in shown]
     block = {unit: layout.block[unit] for unit in units} if layout.block else {}

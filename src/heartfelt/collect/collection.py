@@ -13,26 +13,26 @@ from sqlalchemy import Connection, text
 
 from heartfelt.collect.adjudicators import EraseAdjudicator
 from heartfelt.collect.commands import (
+    AdmissionSettings,
     CollectOptions,
     Command,
     Erase,
     Erased,
     SessionEnd,
-    Settings,
     Withdraw,
 )
 from heartfelt.collect.errors import UnknownRater
-from heartfelt.collect.material import Material, MediaFile
+from heartfelt.collect.material import MediaFile, StudyUnits
 from heartfelt.collect.media_versions import MediaGuard
 from heartfelt.collect.reading import tables
 from heartfelt.collect.reading.adjudication import (
+    AdjudicationDecision,
     AdjudicationState,
-    Decision,
     adjudication_state,
     adjudicators,
     decision_before,
 )
-from heartfelt.collect.reading.coverage import Coverage, measure_coverage
+from heartfelt.collect.reading.coverage import StudyCoverage, measure_coverage
 from heartfelt.collect.reading.freeze import freeze, versions
 from heartfelt.collect.reading.participants import participants
 from heartfelt.collect.reading.sets import ratings_by_stimulus
@@ -145,7 +145,7 @@ class Collection:
         return self._material.study
 
     @property
-    def _material(self) -> Material:
+    def _material(self) -> StudyUnits:
         return self._store.context.material
 
     def _read(
@@ -193,7 +193,7 @@ class Collection:
         self._writer.check()
 
     @property
-    def settings(self) -> Settings:
+    def settings(self) -> AdmissionSettings:
         """How the study admits raters now."""
         return self.do(Refresh()).settings
 
@@ -264,7 +264,7 @@ class Collection:
         with self._database.reading() as connection:
             return bool(connection.execute(query, {"trial": int(trial), "key": clean(key, 200)}).scalar())
 
-    def coverage(self) -> Coverage:
+    def coverage(self) -> StudyCoverage:
         """How far the study is."""
         summary = self._summary()  # first: it may bring in a quota that was raised
         return self._read(measure_coverage, self._material, summary, self._clock())
@@ -319,7 +319,7 @@ class Collection:
         """Every item that waits for a senior rater or was decided by one."""
         return self._read(adjudication_state, self._material)
 
-    def decision_before(self, adjudicator: str, before: int) -> tuple[str, str, Decision] | None:
+    def decision_before(self, adjudicator: str, before: int) -> tuple[str, str, AdjudicationDecision] | None:
         """Stimulus, question and decision of a senior rater's latest decision before that number."""
         return self._read(decision_before, adjudicator, before)
 

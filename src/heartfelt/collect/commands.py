@@ -243,7 +243,7 @@ class Next(RaterCommand[Step]):
 
 
 @dataclass(frozen=True, slots=True)
-class Consent(RaterCommand[Step]):
+class GiveConsent(RaterCommand[Step]):
     """The rater agrees or declines."""
 
     agreed: bool
@@ -389,7 +389,7 @@ class Restore(RaterCommand[int]):
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class AdmissionSettings:
     """How the study admits raters now."""
 
     open: bool
@@ -415,8 +415,8 @@ class Settings:
 
 
 @dataclass(frozen=True, slots=True)
-class Change(Command[Settings]):
-    """Change settings by name: those of :class:`Settings`. A quota can only be raised."""
+class ChangeSettings(Command[AdmissionSettings]):
+    """Change settings by name: those of :class:`AdmissionSettings`. A quota can only be raised."""
 
     settings: Mapping[str, Any]
 

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from heartfelt.collect.arms import arm_layouts
-from heartfelt.collect.assign.model import Layout
+from heartfelt.collect.assign.model import AssignmentUnits
 from heartfelt.collect.commands import CollectOptions
 from heartfelt.errors import require
 from heartfelt.formats.drafts import DraftFacts, draft_facts
@@ -94,13 +94,13 @@ class Unit:
 
 
 @dataclass(frozen=True)
-class Material:
+class StudyUnits:
     """All units, and what the design makes of them."""
 
     study: Study
     opened: OpenStudy
     units: Mapping[int, Unit]
-    layout: Layout
+    layout: AssignmentUnits
     media: Mapping[str, MediaFile]
     practice: Sequence[int]
     """Units that are set aside for practice."""
@@ -152,7 +152,7 @@ def unit_names(opened: OpenStudy) -> list[tuple[str, str]]:
 
 def make_material(
     opened: OpenStudy, numbers: Mapping[tuple[str, str], int], secret: bytes, options: CollectOptions
-) -> Material:
+) -> StudyUnits:
     """Prepare the units under the numbers they have in the store."""
     study = opened.study
     columns = [name for name in opened.stimuli.columns if name not in _PROBED_ONLY]
@@ -222,7 +222,7 @@ def make_material(
         layout = replace(layout, contestants=_contestants(units, rows), leading=_leading(study, units, rows))
     if study.design.arms:
         layout = replace(layout, arms=arm_layouts(opened, layout, units))
-    return Material(study, opened, units, layout, files, practice, anchors, playable, missing, others)
+    return StudyUnits(study, opened, units, layout, files, practice, anchors, playable, missing, others)
 
 
 def _set_unit(
@@ -265,7 +265,7 @@ def make_layout(
     rows: Mapping[str, Mapping[str, object]],
     size: int,
     options: CollectOptions,
-) -> Layout:
+) -> AssignmentUnits:
     """The design in plain numbers."""
     design = study.design
     columns = set(next(iter(rows.values()), ()))
@@ -293,7 +293,7 @@ def make_layout(
             spans[question.id] = 0.0
     # How often a question is asked under a condition is not up to the assignment.
     spans = {name: span for name, span in spans.items() if not study.question(name).show_if}
-    return Layout(
+    return AssignmentUnits(
         size=size,
         units=sorted(units),
         quota=design.ratings_per_item,
@@ -374,7 +374,7 @@ def with_quota(study: Study, quota: int) -> Study:
     return study.changed(design=study.design.model_copy(update={"ratings_per_item": quota}))
 
 
-def raised(material: Material, quota: int) -> Material:
+def raised(material: StudyUnits, quota: int) -> StudyUnits:
     """The same material with more ratings per item."""
     study = with_quota(material.study, quota)
     return replace(

@@ -201,7 +201,7 @@ def page_reply(
 ) -> commands.Command[commands.Step]:
     """How a cooperative rater continues from a page that is not a trial; without ``tones`` they guess in a headphone check."""
     if isinstance(step, commands.AskConsent):
-        return commands.Consent(rater, True, tuple(step.boxes))
+        return commands.GiveConsent(rater, True, tuple(step.boxes))
     if isinstance(step, commands.AskDemographics):
         return commands.Demographics(rater, dict(about))
     if isinstance(step, commands.AskQuestionnaire):
@@ -241,7 +241,7 @@ def run_visits(
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class SimulationOutcome:
     """The result of a simulated collection. Counts are complete ratings per stimulus or set, or per item where asked
     singly; in each arm that shows it."""
 
@@ -262,7 +262,7 @@ class Outcome:
 
 def simulate_collection(
     folder: Path | str, options: SimulationOptions | None = None, progress: Progress | None = None
-) -> Outcome:
+) -> SimulationOutcome:
     """Collect for the study in ``folder`` with simulated raters, in a temporary store. Media are not needed."""
     options, opened = options or SimulationOptions(), open_study(folder)
     study = opened.study
@@ -286,7 +286,7 @@ def simulate_collection(
 
 def _run(
     collection: Collection, options: SimulationOptions, clock: Clock, progress: Progress | None
-) -> Outcome:
+) -> SimulationOutcome:
     study, coverage = collection.study, collection.coverage()
     sessions, largest = study.design.sessions, coverage.largest_arm
     # What everybody gets fills no quota.
@@ -332,11 +332,11 @@ def _random_rater(study: Study, number: int, hazard: float, seed: int) -> Simula
     return SimulatedRater(str(number), answer, about, questionnaire=simulated_pages(study, rng, about))
 
 
-def _outcome(collection: Collection, endings: Counter[str | None], days: float) -> Outcome:
+def _outcome(collection: Collection, endings: Counter[str | None], days: float) -> SimulationOutcome:
     coverage, design = collection.coverage(), collection.study.design
     counts = coverage.items.select("stimulus", ratings=pl.col("complete") + pl.col("extra"))
     numbers = (coverage.counts["complete"] + coverage.counts["extra"]).to_list()
-    return Outcome(
+    return SimulationOutcome(
         stimuli=counts["stimulus"].n_unique(),
         ratings=sum(numbers),
         lost_stimuli=counts.filter(pl.col("ratings") < design.minimum_ratings)["stimulus"].n_unique(),

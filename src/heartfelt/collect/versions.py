@@ -17,7 +17,7 @@ from pydantic import BaseModel
 
 from heartfelt.errors import StudyError
 from heartfelt.study import Scale, Study
-from heartfelt.study.between import Form
+from heartfelt.study.between import QuestionnaireSource
 from heartfelt.study.load import STUDY_FILE
 from heartfelt.study.model import is_language
 from heartfelt.study.scale import FreeText, Tags
@@ -208,7 +208,7 @@ def _form_edits(old: Study, new: Study, where: str) -> Iterator[Edit]:
     """Edits to the questions about stimuli, or of a questionnaire, from which questions may be removed too."""
     before = {question.id: question for question in (old.asked_in(where) if where in old.forms else ())}
     after = {question.id: question for question in (new.asked_in(where) if where in new.forms else ())}
-    at, written = new.forms.get(where, Form((where.partition(":")[0],), []))
+    at, written = new.forms.get(where, QuestionnaireSource((where.partition(":")[0],), []))
     places = {each.id: number for number, question in enumerate(written) for each in question.spread()}
     for name, question in before.items():
         rated = name if where == "questions" else None

@@ -42,7 +42,7 @@ _PROBE_SECONDS = 2.0
 HANDLERS: dict[type, Callable[[Transaction, Any], Any]] = {
     commands.Arrive: participants.arrive,
     commands.Next: participants.current_step,
-    commands.Consent: participants.consent,
+    commands.GiveConsent: participants.consent,
     commands.Demographics: participants.demographics,
     commands.Questionnaire: questionnaires.answer_page,
     commands.Headphones: participants.headphones,
@@ -56,7 +56,7 @@ HANDLERS: dict[type, Callable[[Transaction, Any], Any]] = {
     commands.MediaProblem: answers.media_problem,
     commands.Exclude: researcher.exclude,
     commands.Restore: researcher.restore,
-    commands.Change: researcher.change,
+    commands.ChangeSettings: researcher.change,
     commands.Invite: researcher.invite,
     adjudicators.AddAdjudicator: adjudication.add,
     adjudicators.CheckAdjudicator: adjudication.check,
@@ -72,7 +72,7 @@ HANDLERS: dict[type, Callable[[Transaction, Any], Any]] = {
 
 
 @dataclass(slots=True, eq=False)
-class Job:
+class QueuedCommand:
     """A command, and where its result goes."""
 
     command: Command[Any]
@@ -88,7 +88,7 @@ class Writer:
     def __init__(self, store: StoreState, clock: Callable[[], float]) -> None:
         self._store = store
         self._clock = clock
-        self._waiting: SimpleQueue[Job | None] = SimpleQueue()
+        self._waiting: SimpleQueue[QueuedCommand | None] = SimpleQueue()
         self._connection: Connection | None = None
         self._closed = False
         self._failure: Exception | None = None
@@ -104,14 +104,14 @@ class Writer:
     def do(self, command: Command[R]) -> R:
         """Queue a command and wait for its result."""
         future: Future[R] = Future()
-        self._put(Job(command, future))
+        self._put(QueuedCommand(command, future))
         return future.result()
 
     async def ask(self, command: Command[R]) -> R:
         """The same for a coroutine."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[R] = loop.create_future()
-        self._put(Job(command, future, loop))
+        self._put(QueuedCommand(command, future, loop))
         return await future
 
     def check(self) -> None:
@@ -129,7 +129,7 @@ class Writer:
             self._probed_at = now
             self.do(researcher.SetValue(_PROBE, "." * _PROBE_CHARACTERS))
 
-    def _put(self, job: Job) -> None:
+    def _put(self, job: QueuedCommand) -> None:
         with self._lock:
             if self._closed:
                 raise StoreUnavailable("The collection is closed.", "Open it again.")
@@ -156,7 +156,7 @@ class Writer:
                 break
         self._disconnect()
 
-    def _transaction(self, jobs: list[Job]) -> None:
+    def _transaction(self, jobs: list[QueuedCommand]) -> None:
         """All jobs or none: a failing database fails every one of them."""
         database = self._store.database
         for attempt in (1, 2):
@@ -193,7 +193,7 @@ class Writer:
                 _fail(jobs, error)
                 return
 
-    def _carry_out(self, connection: Connection, state: State, jobs: list[Job]) -> Transaction:
+    def _carry_out(self, connection: Connection, state: State, jobs: list[QueuedCommand]) -> Transaction:
         work = Transaction(self._store.context, state, self._clock())
         for number in state.expired(work.now):
             work.record("lapsed", number)
@@ -243,15 +243,15 @@ def _handler(command: object) -> Callable[[Transaction, Any], Any]:
     return handler
 
 
-def _fail(jobs: list[Job], error: Exception) -> None:
+def _fail(jobs: list[QueuedCommand], error: Exception) -> None:
     """No command was done. Every caller gets an error of their own; a refusal for other reasons stays as it was."""
     for job in jobs:
         job.result, job.error = None, job.error or copy(error)
 
 
-def _reply(jobs: list[Job]) -> None:
+def _reply(jobs: list[QueuedCommand]) -> None:
     """Give every caller their result; those of one event loop together."""
-    loops: dict[asyncio.AbstractEventLoop, list[Job]] = {}
+    loops: dict[asyncio.AbstractEventLoop, list[QueuedCommand]] = {}
     for job in jobs:
         if job.loop is not None:
             loops.setdefault(job.loop, []).append(job)
@@ -262,7 +262,7 @@ def _reply(jobs: list[Job]) -> None:
             loop.call_soon_threadsafe(_resolve, theirs)
 
 
-def _resolve(jobs: list[Job]) -> None:
+def _resolve(jobs: list[QueuedCommand]) -> None:
     for job in jobs:
         if job.future.done():
             continue

@@ -63,7 +63,7 @@ def need(columns: pl.DataFrame | Iterable[str], names: Iterable[str], where: str
 
 
 @dataclass(frozen=True, slots=True)
-class Sheet:
+class NamedTable:
     """A table with the name of its file: a cell that cannot be used is an error that names its line and column."""
 
     frame: pl.DataFrame
@@ -74,7 +74,7 @@ class Sheet:
     """Where a row stands in the file, for tables whose rows are not simply its lines."""
 
     @classmethod
-    def read(cls, path: Path) -> Sheet:
+    def read(cls, path: Path) -> NamedTable:
         """A CSV, TSV or Parquet file."""
         return cls(read_table(path), str(path))
 
@@ -84,11 +84,11 @@ class Sheet:
     def __contains__(self, name: str) -> bool:
         return name in self.frame.columns
 
-    def with_columns(self, *columns: Any) -> Sheet:
+    def with_columns(self, *columns: Any) -> NamedTable:
         """The same table with other columns, rows unchanged."""
         return replace(self, frame=self.frame.with_columns(*columns))
 
-    def with_ids(self, *names: str) -> Sheet:
+    def with_ids(self, *names: str) -> NamedTable:
         """The same table with ids as text in the columns it has of these."""
         return self.with_columns(ids(self[name]).alias(name) for name in names if name in self)
 

@@ -15,7 +15,7 @@ from pathlib import Path, PurePosixPath
 import polars as pl
 
 from heartfelt.errors import InputError, as_option, suggestion
-from heartfelt.formats.columns import Sheet, ids, read_table
+from heartfelt.formats.columns import NamedTable, ids, read_table
 from heartfelt.formats.set_rows import joined_ledgers
 from heartfelt.formats.source_table import OPTIONS, SourceTable, pick
 from heartfelt.media.probe import AUDIO, IMAGES, find_media, media_by_path, probe_stimuli
@@ -26,7 +26,7 @@ from heartfelt.study import Intent, Question, Study, System, load_study
 from heartfelt.study.load import STUDY_FILE
 from heartfelt.study.model import AnchorProbe
 from heartfelt.study.scale import AnyScale, Categories, FreeText, Numeric, Ordered, Points, Tags, YesNo
-from heartfelt.study.set_scale import BestWorst, Choice, Grade, Preference, Rank, Trace
+from heartfelt.study.set_scale import BestWorst, Choice, Grade, Preference, Ranking, Trace
 from heartfelt.study.sets import Sets
 from heartfelt.study.study import Prompt
 
@@ -129,7 +129,7 @@ def _set_scale(kind: str, rest: str, bounds: Mapping[str, float]) -> AnyScale | 
         return preference(int(rest or USUAL_STEPS))
     plain: Mapping[str, AnyScale] = {
         "choice": Choice(type="choice", ties=True),
-        "rank": Rank(type="rank"),
+        "rank": Ranking(type="rank"),
         "best-worst": BestWorst(type="best-worst"),
     }
     return plain.get(kind) if not rest else None
@@ -174,7 +174,7 @@ def stated_references(options: Mapping[str, str], base: Path) -> dict[str, dict[
     """Where the options place intents: ``reference.INTENT`` one by one, ``references`` from a table."""
     out: dict[str, dict[str, float]] = {}
     if "references" in options:
-        sheet = Sheet(read_table(base / options["references"]), options["references"])
+        sheet = NamedTable(read_table(base / options["references"]), options["references"])
         column = pick(sheet.frame.columns, "intent", {}, sheet.where)
         axes = [sheet.numbers(name) for name in sheet.frame.columns if name != column]
         for row, intent in enumerate(ids(sheet[column])):

@@ -16,7 +16,15 @@ import polars as pl
 from heartfelt.errors import EmptyIdError, InputError, UnclearColumnError, as_option
 from heartfelt.files import write_text
 from heartfelt.formats.answers import coded_answers, single_answers
-from heartfelt.formats.columns import ABOUT_STIMULUS, MISSING, Sheet, id_notes, moment_expr, need, number_expr
+from heartfelt.formats.columns import (
+    ABOUT_STIMULUS,
+    MISSING,
+    NamedTable,
+    id_notes,
+    moment_expr,
+    need,
+    number_expr,
+)
 from heartfelt.formats.delimited import csv_text, spreadsheet_safe
 from heartfelt.formats.described import (
     COMMON_OPTIONS,
@@ -348,7 +356,7 @@ def _explain(table: SourceTable, roles: Roles, wanted: Sequence[str]) -> None:
     for role in wanted:
         if role in roles.others:
             column = table.rows.select(roles.others[role]).collect()
-            sheet = Sheet(column, table.where, position=table.position)
+            sheet = NamedTable(column, table.where, position=table.position)
             check = {"at": sheet.moments, "seconds": sheet.numbers}.get(role, sheet.whole_numbers)
             check(roles.others[role])
 
@@ -356,7 +364,7 @@ def _explain(table: SourceTable, roles: Roles, wanted: Sequence[str]) -> None:
 def _explain_empty(table: SourceTable, roles: Roles) -> None:
     """Name the line without a stimulus or a question."""
     names = [name for name in (roles.stimulus, roles.question) if name is not None]
-    Sheet(table.rows.select(names).collect(), table.where, position=table.position).filled(*names)
+    NamedTable(table.rows.select(names).collect(), table.where, position=table.position).filled(*names)
 
 
 def _shaped(table: pl.LazyFrame, roles: Roles, renamed: Mapping[str, str], *, strict: bool) -> pl.LazyFrame:

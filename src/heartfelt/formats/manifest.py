@@ -9,7 +9,7 @@ import polars as pl
 
 from heartfelt.errors import InputError, suggestion
 from heartfelt.files import inside
-from heartfelt.formats.columns import Sheet
+from heartfelt.formats.columns import NamedTable
 from heartfelt.formats.drafts import read_drafts
 from heartfelt.media.probe import AUDIO, IMAGES, PROBED, probe_stimuli
 from heartfelt.progress import Progress
@@ -128,7 +128,7 @@ def study_snapshot(folder: Path, progress: Progress | None = None) -> Snapshot:
 
 
 def _stimuli(source: Path, study: Study) -> pl.DataFrame:
-    sheet = Sheet.read(source)
+    sheet = NamedTable.read(source)
     sheet.need("stimulus")
     sheet = sheet.with_ids("stimulus")
     sheet.unique("stimulus")
@@ -139,7 +139,7 @@ def _stimuli(source: Path, study: Study) -> pl.DataFrame:
     return STIMULI.check(frame, sheet.where)
 
 
-def _known(sheet: Sheet, what: str, known: list[str]) -> None:
+def _known(sheet: NamedTable, what: str, known: list[str]) -> None:
     series = sheet[what].cast(pl.String)
     strange = (~series.is_in(known)).fill_null(False)
     if strange.any():
@@ -152,7 +152,7 @@ def _items(home: Path, study: Study, stimuli: pl.DataFrame) -> pl.DataFrame:
         asked = pl.Series("question", [question.id for question in study.asked], pl.String)
         return stimuli.select("stimulus").join(asked.to_frame(), how="cross")
     source = inside(home, study.stimuli.items, f"{home / STUDY_FILE}, stimuli.items")
-    sheet = Sheet.read(source)
+    sheet = NamedTable.read(source)
     sheet.need(*ITEMS.names)
     sheet = sheet.with_ids("stimulus")
     _known(sheet, "stimulus", stimuli["stimulus"].to_list())
@@ -165,7 +165,7 @@ def _sets(home: Path, study: Study, stimuli: pl.DataFrame) -> MadeSets | None:
         return None
     rows: list[dict[str, object]] = []
     if study.sets.file is not None:
-        sheet = Sheet.read(inside(home, study.sets.file, f"{home / STUDY_FILE}, sets.file"))
+        sheet = NamedTable.read(inside(home, study.sets.file, f"{home / STUDY_FILE}, sets.file"))
         sheet.need("set", "stimulus")
         rows = sheet.with_ids("set").with_ids("stimulus").frame.to_dicts()
     columns = [name for name in stimuli.columns if name not in PROBED]

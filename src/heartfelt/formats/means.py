@@ -15,7 +15,7 @@ import polars as pl
 
 from heartfelt.errors import InputError, UnclearColumnError, as_option
 from heartfelt.files import write_text
-from heartfelt.formats.columns import Sheet, id_notes, ids, need, with_roles_named
+from heartfelt.formats.columns import NamedTable, id_notes, ids, need, with_roles_named
 from heartfelt.formats.delimited import csv_text
 from heartfelt.formats.described import COMMON_OPTIONS, UNSTATED, build, new_names, stated_scale
 from heartfelt.formats.format import FORMATS, Format
@@ -35,7 +35,7 @@ WORDS = {
 """How columns of means, spreads and counts are usually called, before or after the question's name."""
 
 
-class Means(Format):
+class PublishedMeans(Format):
     """Published means, with spread and count where they are given."""
 
     name: ClassVar[str] = "means"
@@ -160,7 +160,7 @@ def _usual(columns: list[str], words: tuple[str, ...]) -> dict[str, str]:
     return out
 
 
-def _figures(sheet: Sheet, columns: Mapping[str, str]) -> list[pl.Series]:
+def _figures(sheet: NamedTable, columns: Mapping[str, str]) -> list[pl.Series]:
     """The mean, sd and n of one question; a spread or a count below 0 is an error."""
     out = []
     for role, column in columns.items():
@@ -171,7 +171,9 @@ def _figures(sheet: Sheet, columns: Mapping[str, str]) -> list[pl.Series]:
     return out
 
 
-def _on_scale(sheet: Sheet, means: pl.DataFrame, question: str, bounds: tuple[float, float] | None) -> None:
+def _on_scale(
+    sheet: NamedTable, means: pl.DataFrame, question: str, bounds: tuple[float, float] | None
+) -> None:
     if bounds is None:
         return
     sheet.refuse(
@@ -182,4 +184,4 @@ def _on_scale(sheet: Sheet, means: pl.DataFrame, question: str, bounds: tuple[fl
     )
 
 
-FORMATS.add(Means.name, Means())
+FORMATS.add(PublishedMeans.name, PublishedMeans())

@@ -16,7 +16,7 @@ import polars as pl
 
 from heartfelt.errors import InputError
 from heartfelt.files import write_text
-from heartfelt.formats.columns import Sheet
+from heartfelt.formats.columns import NamedTable
 from heartfelt.formats.delimited import csv_text, header_of, read_delimited
 from heartfelt.formats.described import build, parse_scale, stated_scale
 from heartfelt.formats.format import FORMATS, Format, option_path
@@ -24,7 +24,7 @@ from heartfelt.formats.source_table import SourceTable
 from heartfelt.media.probe import PROBED, media_by_path
 from heartfelt.progress import Progress
 from heartfelt.snapshot import Snapshot
-from heartfelt.study.set_scale import Grade, Rank, Trace
+from heartfelt.study.set_scale import Grade, Ranking, Trace
 from heartfelt.tables import STIMULI, number_types
 from heartfelt.wording import listed
 
@@ -188,7 +188,7 @@ def _numeric_questions(snapshot: Snapshot, name: str) -> list[str]:
     """The questions about single stimuli that are answered with numbers."""
     scales = {question.id: snapshot.study.scale_of(question.id) for question in snapshot.study.asked}
     questions = [
-        q for q, s in scales.items() if s.level == "interval" and not isinstance(s, Grade | Rank | Trace)
+        q for q, s in scales.items() if s.level == "interval" and not isinstance(s, Grade | Ranking | Trace)
     ]
     if not questions:
         raise InputError(
@@ -250,7 +250,7 @@ class SheetFormat(OpinionList):
         parts, frames = [], []
         paths, unread = _tables(source, SHEET_COLUMNS)
         for path in paths:
-            sheet = Sheet(read_delimited(path, ","), str(path)).with_ids(
+            sheet = NamedTable(read_delimited(path, ","), str(path)).with_ids(
                 "sample_id", "system_id", "listener_id"
             )
             sheet.filled("sample_id", "wav_path")
@@ -325,7 +325,7 @@ class AudioMosFormat(OpinionList):
         columns = ["sample_id", "data_path", *AXES.values()]
         paths, unread = _tables(source, columns)
         for path in paths:
-            sheet = Sheet(read_delimited(path, ","), str(path)).with_ids("sample_id")
+            sheet = NamedTable(read_delimited(path, ","), str(path)).with_ids("sample_id")
             sheet.filled("sample_id")
             sheet.unique("sample_id")
             frames.append(sheet.frame)

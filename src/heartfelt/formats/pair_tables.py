@@ -17,7 +17,7 @@ from pathlib import Path
 import polars as pl
 
 from heartfelt.errors import InputError, UnclearColumnError, as_option, suggestion
-from heartfelt.formats.columns import Sheet, ids, need, number_expr
+from heartfelt.formats.columns import NamedTable, ids, need, number_expr
 from heartfelt.formats.delimited import collected
 from heartfelt.formats.described import (
     USUAL_STEPS,
@@ -150,7 +150,7 @@ def read_pairs(
     """The snapshot of a table of pairs; rows that cannot be used are in the ledger."""
     frame, notes = _plain_columns(table, columns)
     options = table.options
-    pairs = _pairs(Sheet(frame, table.where, position=table.position), columns, options.get("question"))
+    pairs = _pairs(NamedTable(frame, table.where, position=table.position), columns, options.get("question"))
     renamed = new_names(options, pairs["question"].drop_nulls().unique())
     pairs = pairs.with_columns(pl.col("question").replace(renamed)) if renamed else pairs
     pairs, scale = _answered(pairs, columns, options, table.where)
@@ -266,7 +266,7 @@ def _plain_columns(table: SourceTable, columns: PairColumns) -> tuple[pl.DataFra
     return frame, [f"Columns with lists, such as conversations, were left out: {listed}."]
 
 
-def _pairs(sheet: Sheet, columns: PairColumns, question: str | None) -> pl.DataFrame:
+def _pairs(sheet: NamedTable, columns: PairColumns, question: str | None) -> pl.DataFrame:
     """``rater, question, first, second``, the answer as it is, and what else is known."""
     frame, roles = sheet.frame, columns.roles
     extras = [name for name in frame.columns if name not in columns.taken]
@@ -409,7 +409,7 @@ def _scale(pairs: pl.DataFrame, options: Mapping[str, str], where: str) -> Choic
 
 def _voted(pairs: pl.DataFrame, votes: Sequence[str], where: str) -> pl.DataFrame:
     """One row per vote, from counts; a row without any count stays as one without an answer."""
-    sheet = Sheet(pairs.rename({f"\0votes{place}": name for place, name in enumerate(votes)}), where)
+    sheet = NamedTable(pairs.rename({f"\0votes{place}": name for place, name in enumerate(votes)}), where)
     parts = []
     for name, value in zip(votes, (1.0, 0.0, 0.5), strict=False):
         rows = pairs.drop([f"\0votes{place}" for place in range(len(votes))])

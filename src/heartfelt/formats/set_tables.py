@@ -14,7 +14,7 @@ from typing import get_args
 import polars as pl
 
 from heartfelt.errors import InputError, as_option, suggestion
-from heartfelt.formats.columns import Sheet, ids, need, number_expr
+from heartfelt.formats.columns import NamedTable, ids, need, number_expr
 from heartfelt.formats.delimited import collected
 from heartfelt.formats.described import build, stated_scale
 from heartfelt.formats.set_rows import (
@@ -33,7 +33,7 @@ from heartfelt.formats.source_table import SourceTable
 from heartfelt.progress import Progress
 from heartfelt.snapshot import Snapshot
 from heartfelt.study.scale import AnyScale
-from heartfelt.study.set_scale import BestWorst, Choice, Grade, Preference, Rank, SetScale
+from heartfelt.study.set_scale import BestWorst, Choice, Grade, Preference, Ranking, SetScale
 from heartfelt.study.sets import Sets, SetType
 
 TRIAL_OPTIONS: Mapping[str, str] = {
@@ -57,7 +57,7 @@ USUAL_TYPE: Mapping[type[SetScale], SetType] = {
     Choice: "pair",
     Preference: "pair",
     Grade: "mushra",
-    Rank: "ranking",
+    Ranking: "ranking",
     BestWorst: "best-worst",
 }
 TYPES: tuple[SetType, ...] = get_args(SetType)
@@ -195,10 +195,10 @@ def read_members(format: str, table: SourceTable, source: Path, progress: Progre
         )
     if ("best" in options) != ("worst" in options):
         raise InputError(f"{where}: best and worst belong together.", "Name both columns, or neither.")
-    sheet = Sheet(collected(table.rows, table.path), where, position=table.position)
+    sheet = NamedTable(collected(table.rows, table.path), where, position=table.position)
     question = options.get("question", ONE_QUESTION)
     scale = stated_scale(question, options) or (
-        BestWorst(type="best-worst") if "best" in options else Rank(type="rank")
+        BestWorst(type="best-worst") if "best" in options else Ranking(type="rank")
     )
     rows = _tall(sheet, table, members, ranks).with_columns(pl.lit(question).alias("question"))
     trial = (ROW,)
@@ -229,7 +229,9 @@ def read_members(format: str, table: SourceTable, source: Path, progress: Progre
     )
 
 
-def _tall(sheet: Sheet, table: SourceTable, members: Sequence[str], ranks: Sequence[str]) -> pl.DataFrame:
+def _tall(
+    sheet: NamedTable, table: SourceTable, members: Sequence[str], ranks: Sequence[str]
+) -> pl.DataFrame:
     """A row per member: ``rater, stimulus, place, value``, the number of the source row, and what else is known."""
     frame, options = sheet.frame, table.options
     rater = None if options.get("rater") == "none" else table.pick_optional("rater")

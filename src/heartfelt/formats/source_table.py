@@ -20,7 +20,7 @@ from heartfelt.formats.columns import (
     ABOUT_STIMULUS,
     ADJUDICATIONS_FILE,
     PARQUET,
-    Sheet,
+    NamedTable,
     need,
     number_expr,
     scan_parquet,
@@ -117,14 +117,14 @@ class SourceTable:
         """The names of the columns."""
         return self.rows.collect_schema().names()
 
-    def sheet(self, row: str) -> Sheet:
+    def sheet(self, row: str) -> NamedTable:
         """All rows in memory, each a ``row``; an error where there is none."""
         frame = self.frame()
         if not frame.height:
             raise InputError(
                 f"{self.path} has a header but no rows.", f"Point to a table with one row per {row}."
             )
-        return Sheet(frame, self.where, position=self.position)
+        return NamedTable(frame, self.where, position=self.position)
 
     def refuse_nested(self, names: Iterable[str], *, lists: bool = False) -> None:
         """Raise for a column whose cells are lists or objects; ``lists``: lists of plain values are fine."""
@@ -467,7 +467,7 @@ def side_table(
     about = ABOUT_STIMULUS if role == "stimulus" and options else ()
     named = {options[fact]: fact for fact in about if options and options.get(fact) in table.columns}
     rows = with_roles_named(collected(table.rows, path), {**named, column: role})
-    sheet = Sheet(rows, table.where, position=table.position).with_ids(role)
+    sheet = NamedTable(rows, table.where, position=table.position).with_ids(role)
     sheet.unique(role, option={"stimulus": "stimuli_id", "rater": "raters_id"}.get(role))
     return number_types(sheet.frame, keep=[role, *ABOUT_STIMULUS])
 

@@ -14,7 +14,7 @@ import polars as pl
 
 from heartfelt.errors import InputError
 from heartfelt.files import write_text
-from heartfelt.formats.columns import Sheet
+from heartfelt.formats.columns import NamedTable
 from heartfelt.formats.delimited import csv_text, first_row, header_of, read_delimited
 from heartfelt.formats.format import FORMATS
 from heartfelt.formats.opinion_lists import OpinionList, scores_by_question, split_of
@@ -57,7 +57,7 @@ class VoiceMosFormat(OpinionList):
         clips = {name for frame in rated for name in frame["stimulus"]}
         parts = [frame.drop(*_INFO) for frame in rated]
         for path in lists:
-            sheet = Sheet(read_delimited(path, ",", ("stimulus", "score")), str(path), first=1)
+            sheet = NamedTable(read_delimited(path, ",", ("stimulus", "score")), str(path), first=1)
             sheet.filled("stimulus")
             sheet.unique("stimulus")
             frame = sheet.frame.select(
@@ -138,7 +138,7 @@ class VoiceMosFormat(OpinionList):
         """``mydata_system.csv``: the mean of each system."""
         if not {"system_ID", "mean"} <= header_of(path):
             return None
-        sheet = Sheet(read_delimited(path, ","), str(path))
+        sheet = NamedTable(read_delimited(path, ","), str(path))
         return {"quality": dict(zip(sheet["system_ID"], sheet.numbers("mean"), strict=True))}
 
 
@@ -160,7 +160,7 @@ def _system() -> pl.Expr:
 def _of_listeners(path: Path) -> pl.DataFrame:
     """One rating per line; the listener is the third part of the last field, with an age range and a gender around it."""
     frame = read_delimited(path, ",", ("system", "stimulus", "score", "ignored", "info"))
-    sheet = Sheet(frame, str(path), first=1)
+    sheet = NamedTable(frame, str(path), first=1)
     sheet.filled("stimulus", "info")
     parts = pl.col("info").str.split("_")
     named = (parts.list.len() == 7) & (parts.list.first() == "{}")

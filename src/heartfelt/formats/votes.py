@@ -14,7 +14,7 @@ import polars as pl
 
 from heartfelt.errors import InputError, UnclearColumnError, as_option
 from heartfelt.files import write_text
-from heartfelt.formats.columns import Sheet, distinct_column, id_notes, ids, is_unnamed
+from heartfelt.formats.columns import NamedTable, distinct_column, id_notes, ids, is_unnamed
 from heartfelt.formats.delimited import csv_text
 from heartfelt.formats.described import COMMON_OPTIONS, build, new_names
 from heartfelt.formats.format import FORMATS, Format
@@ -118,7 +118,7 @@ def _id_notes(key: str, table: SourceTable) -> list[str]:
     ]
 
 
-def _columns(sheet: Sheet, taken: Sequence[str], table: SourceTable) -> dict[str, str]:
+def _columns(sheet: NamedTable, taken: Sequence[str], table: SourceTable) -> dict[str, str]:
     """The count columns, each with the category it counts."""
     frame, options = sheet.frame, table.options
     if "categories" in options:
@@ -154,7 +154,9 @@ def _whole_columns(frame: pl.DataFrame, taken: Sequence[str]) -> list[str]:
     return list(whole)
 
 
-def _ratings(sheet: Sheet, items: pl.DataFrame, columns: Mapping[str, str], scale: AnyScale) -> pl.DataFrame:
+def _ratings(
+    sheet: NamedTable, items: pl.DataFrame, columns: Mapping[str, str], scale: AnyScale
+) -> pl.DataFrame:
     """One row per vote."""
     counts = [sheet.vote_counts(column).alias(f"\0{category}") for column, category in columns.items()]
     tall = (

@@ -22,7 +22,7 @@ from typing import ClassVar
 import polars as pl
 
 from heartfelt.errors import InputError, as_option
-from heartfelt.formats.columns import Sheet, ids, need
+from heartfelt.formats.columns import NamedTable, ids, need
 from heartfelt.formats.delimited import header_of
 from heartfelt.formats.described import COMMON_OPTIONS, build
 from heartfelt.formats.format import FORMATS, Format
@@ -136,7 +136,7 @@ def _roles(table: SourceTable) -> dict[str, str]:
     for role, usual in NAMES.items():
         named = [options[role]] if role in options else [folded[name] for name in usual if name in folded]
         if role in options and named[0] not in columns:
-            Sheet(pl.DataFrame(schema=columns), table.where).need(named[0])
+            NamedTable(pl.DataFrame(schema=columns), table.where).need(named[0])
         named = [name for name in named if name not in out.values()]
         if named:
             out[role] = named[0]
@@ -149,7 +149,7 @@ def _roles(table: SourceTable) -> dict[str, str]:
 
 
 def _listeners(
-    sheet: Sheet, roles: Mapping[str, str], table: SourceTable
+    sheet: NamedTable, roles: Mapping[str, str], table: SourceTable
 ) -> tuple[pl.DataFrame, pl.DataFrame, list[str]]:
     """The rows with ``rater``, what is known of raters, and notes on how they were distinguished."""
     frame = sheet.frame

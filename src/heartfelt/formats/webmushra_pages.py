@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from heartfelt.errors import InputError, as_option
-from heartfelt.formats.columns import Sheet, ids
+from heartfelt.formats.columns import NamedTable, ids
 from heartfelt.formats.described import UNSTATED, stated_scale
 from heartfelt.formats.set_rows import (
     NO_ANSWER,
@@ -51,7 +51,7 @@ LIKERT = ("stimuli", "stimuli_rating")
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class WebmushraPage:
     """What was read of a page: ratings before raters and sets are added, the scales, the ledger."""
 
     ratings: pl.DataFrame
@@ -61,7 +61,7 @@ class Page:
     notes: Sequence[str] = ()
 
 
-def read_page(sheet: Sheet, roles: Mapping[str, str], options: Mapping[str, str]) -> Page:
+def read_page(sheet: NamedTable, roles: Mapping[str, str], options: Mapping[str, str]) -> WebmushraPage:
     """The ratings of whatever page this file is from."""
     columns = set(sheet.frame.columns)
     base = _base(sheet, roles)
@@ -86,7 +86,7 @@ def read_page(sheet: Sheet, roles: Mapping[str, str], options: Mapping[str, str]
     return _grades(base, sheet, roles, options)
 
 
-def _base(sheet: Sheet, roles: Mapping[str, str]) -> pl.DataFrame:
+def _base(sheet: NamedTable, roles: Mapping[str, str]) -> pl.DataFrame:
     """``rater, prompt`` (the trial's id, with the test's where there are several), seconds and comments."""
     trial = ids(sheet[roles["trial"]])
     out = [sheet["rater"], trial.alias("prompt")]
@@ -116,7 +116,9 @@ def _numbered(rows: pl.DataFrame, key: Sequence[str]) -> pl.DataFrame:
     return without_repeats(rows)
 
 
-def _grades(base: pl.DataFrame, sheet: Sheet, roles: Mapping[str, str], options: Mapping[str, str]) -> Page:
+def _grades(
+    base: pl.DataFrame, sheet: NamedTable, roles: Mapping[str, str], options: Mapping[str, str]
+) -> WebmushraPage:
     """Grades of the conditions of a trial."""
     score = roles["score"]
     rows = base.with_columns(
@@ -157,7 +159,7 @@ def _grades(base: pl.DataFrame, sheet: Sheet, roles: Mapping[str, str], options:
         pl.lit(QUESTION).alias("question"),
     ).drop("\0cell")
     sets = table_sets("mushra", reference=reference, anchors=anchors)
-    return Page(good, {QUESTION: scale}, sets, pl.concat([ledger, alone]), reference_notes(good))
+    return WebmushraPage(good, {QUESTION: scale}, sets, pl.concat([ledger, alone]), reference_notes(good))
 
 
 def number(cells: pl.Series) -> pl.Series:
@@ -184,7 +186,7 @@ def _marked(
     return reference, anchors
 
 
-def _recognised(base: pl.DataFrame, names: tuple[str, str, str], sheet: Sheet) -> Page:
+def _recognised(base: pl.DataFrame, names: tuple[str, str, str], sheet: NamedTable) -> WebmushraPage:
     """Which of A and B is the reference: 1 for a right answer."""
     reference, other, answer = (ids(sheet[name]) for name in names)
     rows = base.with_columns(reference.alias("system"), other.alias("other"), answer.alias("answer"))
@@ -217,7 +219,7 @@ def _recognised(base: pl.DataFrame, names: tuple[str, str, str], sheet: Sheet) -
         pl.lit(None, pl.Int64).alias("place"),
         pl.lit("recognised").alias("question"),
     )
-    return Page(
+    return WebmushraPage(
         good.drop("answer", "other", "\0other"),
         {"recognised": Choice(type="choice")},
         table_sets("abx"),
@@ -226,8 +228,8 @@ def _recognised(base: pl.DataFrame, names: tuple[str, str, str], sheet: Sheet) -
 
 
 def _preferred(
-    base: pl.DataFrame, names: tuple[str, str, str], sheet: Sheet, options: Mapping[str, str]
-) -> Page:
+    base: pl.DataFrame, names: tuple[str, str, str], sheet: NamedTable, options: Mapping[str, str]
+) -> WebmushraPage:
     """Which of two was chosen."""
     first, second, answer = (ids(sheet[name]) for name in names)
     rows = base.with_columns(first.alias("a"), second.alias("b"), answer.alias("winner"))
@@ -249,7 +251,7 @@ def _preferred(
     pairs = with_trials(good.with_columns(question=pl.lit("preference")))
     ratings = pair_ratings(pairs.drop("winner"), scale)
     system = pl.when(pl.col("place") == 1).then("a").otherwise("b")
-    return Page(
+    return WebmushraPage(
         ratings.with_columns(system.alias("system")).drop("a", "b"),
         {"preference": scale},
         table_sets("ab"),
@@ -257,7 +259,7 @@ def _preferred(
     )
 
 
-def _scored_pairs(base: pl.DataFrame, sheet: Sheet) -> Page:
+def _scored_pairs(base: pl.DataFrame, sheet: NamedTable) -> WebmushraPage:
     """Grades 1 to 5 of the hidden reference and of the condition, as in BS.1116."""
     sides = []
     for place, role in ((0, "hidden-reference"), (1, "member")):
@@ -294,10 +296,12 @@ def _scored_pairs(base: pl.DataFrame, sheet: Sheet) -> Page:
     reference = good.filter(pl.col("role") == "hidden-reference")["system"].unique()
     scale = Grade(type="grade", low=1, high=5, step=0.1)
     sets = table_sets("mushra", reference=reference[0] if reference.len() == 1 else None)
-    return Page(good.drop("other"), {"impairment": scale}, sets, ledger)
+    return WebmushraPage(good.drop("other"), {"impairment": scale}, sets, ledger)
 
 
-def _likert(base: pl.DataFrame, columns: Sequence[str], sheet: Sheet, options: Mapping[str, str]) -> Page:
+def _likert(
+    base: pl.DataFrame, columns: Sequence[str], sheet: NamedTable, options: Mapping[str, str]
+) -> WebmushraPage:
     """Ratings of one stimulus each."""
     parts = [
         base.with_columns(
@@ -320,7 +324,9 @@ def _likert(base: pl.DataFrame, columns: Sequence[str], sheet: Sheet, options: M
     )
     good = without_repeats(good.with_columns(occurrence("rater", "stimulus", "question").alias("repeat")))
     asked = good["question"].unique(maintain_order=True)
-    return Page(good, {name: stated_scale(name, options) or UNSTATED for name in asked}, None, ledger)
+    return WebmushraPage(
+        good, {name: stated_scale(name, options) or UNSTATED for name in asked}, None, ledger
+    )
 
 
 def _question(column: str) -> str:

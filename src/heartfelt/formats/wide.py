@@ -17,7 +17,14 @@ import polars as pl
 
 from heartfelt.errors import InputError, RatingError, UnclearColumnError, as_option, suggestion
 from heartfelt.files import write_text
-from heartfelt.formats.columns import ABOUT_STIMULUS, Sheet, id_notes, need, number_expr, with_roles_named
+from heartfelt.formats.columns import (
+    ABOUT_STIMULUS,
+    NamedTable,
+    id_notes,
+    need,
+    number_expr,
+    with_roles_named,
+)
 from heartfelt.formats.delimited import csv_text
 from heartfelt.formats.described import COMMON_OPTIONS, UNSTATED, build, new_names, stated_scale
 from heartfelt.formats.format import FORMATS, Format
@@ -31,7 +38,7 @@ from heartfelt.formats.source_table import (
     pick_optional,
     side_table,
 )
-from heartfelt.formats.wide_names import Cell, NamesReading, read_names, texts_of
+from heartfelt.formats.wide_names import ColumnSubject, NamesReading, read_names, texts_of
 from heartfelt.progress import Progress
 from heartfelt.snapshot import Snapshot
 from heartfelt.study.scale import AnyScale, Categories
@@ -147,7 +154,7 @@ def read_wide(format: str, table: SourceTable, source: Path, progress: Progress 
     )
 
 
-def _with_id(table: SourceTable, rows: str) -> tuple[Sheet, list[str]]:
+def _with_id(table: SourceTable, rows: str) -> tuple[NamedTable, list[str]]:
     """The table with its id in a column named ``rows``, first, and notes on trimmed ids."""
     frame, key = table.frame(), table.options.get("id")
     if key is not None:
@@ -160,11 +167,11 @@ def _with_id(table: SourceTable, rows: str) -> tuple[Sheet, list[str]]:
         frame = frame.rename({rows: f"source_{rows}"})
     if key is None:
         numbered = pl.format("row{}", pl.int_range(1, pl.len() + 1)).alias(rows)
-        return Sheet(frame.select(numbered, pl.all()), table.where, position=table.position), []
-    sheet = Sheet(frame, table.where, position=table.position).with_ids(key)
+        return NamedTable(frame.select(numbered, pl.all()), table.where, position=table.position), []
+    sheet = NamedTable(frame, table.where, position=table.position).with_ids(key)
     sheet.unique(key, option="id")
     named = sheet.frame.select(pl.col(key).alias(rows), pl.exclude(key))
-    return Sheet(named, table.where, position=table.position), id_notes(frame[key], rows)
+    return NamedTable(named, table.where, position=table.position), id_notes(frame[key], rows)
 
 
 def _cells(frame: pl.DataFrame, rows: str, other: str, table: SourceTable) -> NamesReading:
@@ -195,13 +202,13 @@ def _by_pattern(
     pattern = options["pattern"]
     shape = compile_pattern(pattern, ["question", other])
     only = options.get("question", ONE_QUESTION)
-    cells: list[Cell] = []
+    cells: list[ColumnSubject] = []
     for column in columns:
         match = shape.fullmatch(column)
         if match is not None:
             parts = match.groupdict()
             question, name = parts.get("question") or only, parts.get(other) or ONE_QUESTION
-            cells.append(Cell(column=column, question=question, other=name))
+            cells.append(ColumnSubject(column=column, question=question, other=name))
     return NamesReading(cells=tuple(cells), pattern=pattern, texts=texts_of(cells, texts))
 
 
@@ -225,9 +232,9 @@ def _shortened(text: str) -> str:
     )
 
 
-def _no_demographics(frame: pl.DataFrame, cells: list[Cell], rows: str, table: SourceTable) -> None:
+def _no_demographics(frame: pl.DataFrame, cells: list[ColumnSubject], rows: str, table: SourceTable) -> None:
     """Ask where a column that is named like an answer holds something else, such as ``birth_year`` or ``age_1``."""
-    groups: dict[str, list[Cell]] = {}
+    groups: dict[str, list[ColumnSubject]] = {}
     for cell in cells:
         groups.setdefault(cell.question, []).append(cell)
     for question, group in groups.items():
@@ -242,7 +249,7 @@ def _no_demographics(frame: pl.DataFrame, cells: list[Cell], rows: str, table: S
 
 
 def _misfit(
-    frame: pl.DataFrame, question: str, groups: Mapping[str, list[Cell]], options: Mapping[str, str]
+    frame: pl.DataFrame, question: str, groups: Mapping[str, list[ColumnSubject]], options: Mapping[str, str]
 ) -> str | None:
     """Why these columns do not look like answers, if they do not; a scale stated for this question settles it."""
     if f"scale.{question}" in options:
@@ -266,7 +273,7 @@ def _misfit(
 
 
 def _ratings(
-    sheet: Sheet, rows: str, other: str, cells: list[Cell], options: Mapping[str, str]
+    sheet: NamedTable, rows: str, other: str, cells: list[ColumnSubject], options: Mapping[str, str]
 ) -> tuple[pl.DataFrame, dict[str, AnyScale]]:
     tables: list[pl.DataFrame] = []
     scales: dict[str, AnyScale] = {}

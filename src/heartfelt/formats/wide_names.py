@@ -44,7 +44,7 @@ _NAMES_ALONE = "the names alone do not tell questions from stimuli"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cell:
+class ColumnSubject:
     """What one column of answers is about: the question, and the stimulus or the rater."""
 
     column: str
@@ -52,7 +52,7 @@ class Cell:
     other: str
 
 
-class Texts(NamedTuple):
+class ColumnTexts(NamedTuple):
     """The texts of questions, and of stimuli or raters, by their ids."""
 
     questions: Mapping[str, str]
@@ -63,12 +63,12 @@ class Texts(NamedTuple):
 class NamesReading:
     """The answer columns as their names were understood, the pattern behind it, and whether it could be the other way round."""
 
-    cells: tuple[Cell, ...]
+    cells: tuple[ColumnSubject, ...]
     pattern: str
     turned: str = ""
     """The pattern that reads the names the other way round."""
     doubt: str | None = None
-    texts: Texts = field(default_factory=lambda: Texts({}, {}))
+    texts: ColumnTexts = field(default_factory=lambda: ColumnTexts({}, {}))
     """What the file says of questions and stimuli besides their ids."""
 
 
@@ -79,7 +79,8 @@ def read_names(columns: Sequence[str], texts: Mapping[str, str], other: str) -> 
     first, last = QUESTION_FIRST.format(other=other), QUESTION_LAST.format(other=other)
     if other == "stimulus" and len(rounds) > 1:
         cells = [
-            Cell(column=name, question=name.partition("_")[2], other=name.partition("_")[0]) for name in loops
+            ColumnSubject(column=name, question=name.partition("_")[2], other=name.partition("_")[0])
+            for name in loops
         ]
         return _reading(cells, last, first, None, texts)
     split = [(name, match) for name in columns if name[-1:].isdigit() and (match := _PARTS.fullmatch(name))]
@@ -94,7 +95,7 @@ def read_names(columns: Sequence[str], texts: Mapping[str, str], other: str) -> 
         if other == "rater" or len(split) < 2 or len({match[2] for _, match in split}) > 1:
             return None
     cells = [
-        Cell(column=name, question=match[2 if turned else 1], other=match[1 if turned else 2])
+        ColumnSubject(column=name, question=match[2 if turned else 1], other=match[1 if turned else 2])
         for name, match in split
     ]
     pattern, reverse = (last, first) if turned else (first, last)
@@ -102,7 +103,7 @@ def read_names(columns: Sequence[str], texts: Mapping[str, str], other: str) -> 
 
 
 def _reading(
-    cells: list[Cell], pattern: str, turned: str, doubt: str | None, texts: Mapping[str, str]
+    cells: list[ColumnSubject], pattern: str, turned: str, doubt: str | None, texts: Mapping[str, str]
 ) -> NamesReading | None:
     if not cells:
         return None
@@ -111,7 +112,7 @@ def _reading(
     )
 
 
-def texts_of(cells: Sequence[Cell], texts: Mapping[str, str]) -> Texts:
+def texts_of(cells: Sequence[ColumnSubject], texts: Mapping[str, str]) -> ColumnTexts:
     """The parts of the columns' texts that all columns of a question share, and the rest where it belongs to a stimulus."""
     parts = {c.column: texts[c.column].split(_STATED_BETWEEN) for c in cells if texts.get(c.column)}
     shared: dict[str, list[str]] = {}
@@ -131,7 +132,7 @@ def texts_of(cells: Sequence[Cell], texts: Mapping[str, str]) -> Texts:
         for name, all_parts in shared.items()
     }
     questions = {name: _STATED_BETWEEN.join(text_parts) for name, text_parts in own.items() if text_parts}
-    return Texts(questions, {name: rest.pop() for name, rest in others.items() if len(rest) == 1})
+    return ColumnTexts(questions, {name: rest.pop() for name, rest in others.items() if len(rest) == 1})
 
 
 def _orientation(matches: Sequence[re.Match[str]], texts: Mapping[str, str]) -> tuple[bool, str | None]:

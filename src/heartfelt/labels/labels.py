@@ -40,7 +40,7 @@ from heartfelt.representation import ShortRepr
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.comparisons import has_sets
 from heartfelt.stats import aggregate
-from heartfelt.stats.aggregate import Aggregate, Consensus
+from heartfelt.stats.aggregate import Aggregate, CategoryConsensus
 from heartfelt.stats.estimate import Estimate
 from heartfelt.study import Scale, Study
 from heartfelt.tables import LEDGER, Column, Contract
@@ -294,7 +294,7 @@ def _labelled(answers: pl.DataFrame, scale: Scale, method: str, options: LabelOp
     )
     triples = answers["rater"], codes.to_numpy(), answers["value"].to_numpy()
     known = sorted(scale.labels()) or None
-    made: Aggregate | Consensus
+    made: Aggregate | CategoryConsensus
     if method in _NUMBERS:
         made = _NUMBERS[method](*triples)
         columns = _numbers(made, scale, options.confidence)
@@ -333,7 +333,7 @@ def _numbers(made: Aggregate, scale: Scale, confidence: float) -> pl.DataFrame:
     return pl.DataFrame({**columns, "method": made.method, "answer": answer, "why_missing": reasons})
 
 
-def _categories(made: Consensus, scale: Scale, confidence: float) -> pl.DataFrame:
+def _categories(made: CategoryConsensus, scale: Scale, confidence: float) -> pl.DataFrame:
     words = scale.labels()
     low, high = made.share_bounds(confidence)
     values = pl.Series([None if value is None else float(value) for value in made.values], dtype=pl.Float64)

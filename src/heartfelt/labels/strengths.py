@@ -25,11 +25,11 @@ from heartfelt.stats.comparison.pairs import code_together
 from heartfelt.stats.comparison.strengths import Strengths, no_strengths
 from heartfelt.stats.estimate import Estimate
 from heartfelt.study import Scale
-from heartfelt.study.set_scale import BestWorst, Choice, Preference, Rank
+from heartfelt.study.set_scale import BestWorst, Choice, Preference, Ranking
 from heartfelt.tables import Column, Contract
 
 Of: TypeAlias = Literal["system", "stimulus"]
-COMPARED = (Choice, Preference, Rank, BestWorst)
+COMPARED = (Choice, Preference, Ranking, BestWorst)
 """The scales whose answers give strengths."""
 RANK_DRAWS = 10_000
 DRAWN_AT_MOST = 2_000_000
@@ -101,7 +101,9 @@ def contest(snapshot: Snapshot, question: str, of: Of, confidence: float = 0.95)
     ratings = first_presentations(snapshot)
     names = stimuli.select("stimulus", pl.col(of).cast(pl.String).alias("name"))
     pairs = contests(choices(ratings, question, scale), stimuli, of)
-    rows = _sets(members(ratings, question), names) if isinstance(scale, Rank | BestWorst) else pl.DataFrame()
+    rows = (
+        _sets(members(ratings, question), names) if isinstance(scale, Ranking | BestWorst) else pl.DataFrame()
+    )
     if not pairs.height:
         return None
     apart = _groups(pairs) if of == "stimulus" else None
@@ -174,8 +176,8 @@ def _rater_or_row() -> pl.Expr:
 def _fitted(
     scale: Scale, pairs: pl.DataFrame, rows: pl.DataFrame, of: Of, confidence: float
 ) -> tuple[Strengths, tuple[str, ...]]:
-    if isinstance(scale, Rank | BestWorst):
-        model = stats.plackett_luce if isinstance(scale, Rank) else stats.best_worst
+    if isinstance(scale, Ranking | BestWorst):
+        model = stats.plackett_luce if isinstance(scale, Ranking) else stats.best_worst
         # Systems are compared on the sets they appear in, which are a sample; stimuli are themselves what is compared.
         sets = rows["unit"] if of == "system" and rows["unit"].n_unique() > 1 else None
         columns = (rows["rater"], rows["trial"], rows["name"], rows["value"])

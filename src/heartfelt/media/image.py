@@ -28,7 +28,7 @@ _ONE_COLOUR = 2
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Picture:
+class PictureFile:
     """A Pillow image whose file is either complete or absent."""
 
     image: Image

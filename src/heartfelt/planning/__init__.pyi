@@ -2,16 +2,16 @@ from .design import PlannedDesign
 from .options import PlanOptions
 from .pilot import Pilot, estimate_pilot
 from .plan import plan_study
-from .results import DesignForecast, Forecast, Plan, QuestionForecast
+from .results import DesignForecast, QuestionForecast, StudyForecast, StudyPlan
 
 __all__ = [
     "DesignForecast",
-    "Forecast",
     "Pilot",
-    "Plan",
     "PlanOptions",
     "PlannedDesign",
     "QuestionForecast",
+    "StudyForecast",
+    "StudyPlan",
     "estimate_pilot",
     "plan_study",
 ]

@@ -15,14 +15,21 @@ import polars as pl
 from heartfelt import stats
 from heartfelt.errors import InputError
 from heartfelt.labels.strengths import contest
-from heartfelt.planning.design import Layout, Material, PlannedDesign, layout_of
+from heartfelt.planning.design import PlannedDesign, StimulusTable, StudyContents, layout_of
 from heartfelt.planning.incidence import Incidence
 from heartfelt.planning.latent import Components, Floats, ScaleUse
 from heartfelt.planning.options import PlanOptions
 from heartfelt.planning.parameters import keeps_effects, system_effects
 from heartfelt.planning.pilot import LEAST_RATERS, Pilot, QuestionPilot
 from heartfelt.planning.power import expected_errors, power_draws
-from heartfelt.planning.simulation import Simulated, Studies, assign_often, mean_where, settles, wanted_pairs
+from heartfelt.planning.simulation import (
+    SimulatedDesign,
+    Studies,
+    assign_often,
+    mean_where,
+    settles,
+    wanted_pairs,
+)
 from heartfelt.planning.uncertainty import Freedom
 from heartfelt.screening.panel import screen
 from heartfelt.snapshot import Snapshot
@@ -152,13 +159,13 @@ def tie_widths(known: QuestionPilot, count: int, rng: np.random.Generator) -> Fl
 
 
 def simulate_comparisons(
-    material: Material,
+    material: StudyContents,
     design: PlannedDesign,
     pilot: Pilot,
     dropout: float,
     options: PlanOptions,
     studies: int,
-) -> Simulated:
+) -> SimulatedDesign:
     """Simulate ``studies`` studies of a comparison design."""
     layout = layout_of(material, design, options.seed)
     name = (str(design.sets), str(design.ratings), str(design.per_rater), str(design.raters))
@@ -167,14 +174,14 @@ def simulate_comparisons(
     rng = stream(options.seed, "planning", "comparisons", *name)
     [(question, known)] = pilot.questions.items()
     made = _studies(layout, incidences, known, material, options, pilot.shares(studies, rng), rng)
-    return Simulated.of(design, incidences, layout.units.count, {question: made})
+    return SimulatedDesign.of(design, incidences, layout.units.count, {question: made})
 
 
 def _studies(
-    layout: Layout,
+    layout: StimulusTable,
     incidences: list[Incidence],
     known: QuestionPilot,
-    material: Material,
+    material: StudyContents,
     options: PlanOptions,
     shares: Floats,
     rng: np.random.Generator,
@@ -237,7 +244,7 @@ def _variances(stimulus: Floats, widths: Floats) -> Floats:
 
 
 def drawn_choices(
-    layout: Layout,
+    layout: StimulusTable,
     incidence: Incidence,
     known: QuestionPilot,
     strength: Floats,
@@ -260,7 +267,7 @@ def drawn_choices(
     return shown_first, other, value
 
 
-def fit_choices(layout: Layout, incidence: Incidence, drawn: tuple[Ints, Ints, Floats]) -> Strengths:
+def fit_choices(layout: StimulusTable, incidence: Incidence, drawn: tuple[Ints, Ints, Floats]) -> Strengths:
     """The strengths of the systems, as the analysis fits them; contestants are the systems' numbers."""
     shown_first, other, value = drawn
     model = stats.davidson if (value == 0.5).any() else stats.bradley_terry

@@ -12,7 +12,7 @@ import polars as pl
 
 from heartfelt.errors import InputError, require
 from heartfelt.formats.manifest import OpenStudy
-from heartfelt.planning.incidence import Units
+from heartfelt.planning.incidence import AssignedUnits
 from heartfelt.planning.latent import Floats
 from heartfelt.planning.options import PlanOptions
 from heartfelt.stats.triples import Ints
@@ -57,19 +57,19 @@ class PlannedDesign:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Layout:
+class StimulusTable:
     """The stimuli of a design as numbers: the system and intent of each, and the cells a rater meets once."""
 
     system: Ints
     intent: Ints
-    units: Units
+    units: AssignedUnits
     first: Ints
     """For sets: the stimulus that is the first member, and the second."""
     second: Ints
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Material:
+class StudyContents:
     """What the study folder lists: names, the stimuli there are, and the design's rules."""
 
     systems: tuple[str, ...]
@@ -87,7 +87,7 @@ class Material:
     """The pairs of stimuli that the study's own sets compare, where their systems differ."""
 
 
-def material_of(opened: OpenStudy) -> Material:
+def material_of(opened: OpenStudy) -> StudyContents:
     """Systems, intents, stimuli and design of a study folder."""
     study, stimuli = opened.study, opened.stimuli
 
@@ -112,7 +112,7 @@ def material_of(opened: OpenStudy) -> Material:
         return np.array([place.get(str(name), 0) for name in stimuli[column].to_list()], np.int64)
 
     design, sets = study.design, study.sets
-    return Material(
+    return StudyContents(
         tuple(systems),
         tuple(intents),
         codes("system", systems),
@@ -133,7 +133,7 @@ def _own_sets(opened: OpenStudy, system: Ints) -> tuple[tuple[int, int], ...]:
     return tuple((m[0], m[1]) for m in members if len(m) == 2 and system[m[0]] != system[m[1]])
 
 
-def layout_of(material: Material, design: PlannedDesign, seed: int = 0) -> Layout:
+def layout_of(material: StudyContents, design: PlannedDesign, seed: int = 0) -> StimulusTable:
     """The stimuli of a design, and for comparisons the pairs: every stimulus meets others of its intent in turn."""
     as_listed = design.stimuli == material.system.size and (design.own or design.sets == len(material.sets))
     if as_listed:
@@ -153,13 +153,13 @@ def layout_of(material: Material, design: PlannedDesign, seed: int = 0) -> Layou
         if columns:
             cells = np.unique(np.column_stack(columns), axis=0, return_inverse=True)[1].ravel().tolist()
         none = np.zeros(0, np.int64)
-        return Layout(system, intent, Units(cells, count), none, none)
+        return StimulusTable(system, intent, AssignedUnits(cells, count), none, none)
     if as_listed and material.sets:
         first, second = np.array(material.sets, np.int64).T
     else:
         first, second = _pairs(system, intent, design.sets, seed)
     contestants = list(zip(system[first].tolist(), system[second].tolist(), strict=True))
-    return Layout(system, intent, Units((), first.size, contestants), first, second)
+    return StimulusTable(system, intent, AssignedUnits((), first.size, contestants), first, second)
 
 
 def _pairs(system: Ints, intent: Ints, wanted: int, seed: int) -> tuple[Ints, Ints]:
@@ -189,13 +189,15 @@ def _pairs(system: Ints, intent: Ints, wanted: int, seed: int) -> tuple[Ints, In
     return made[:, 0], made[:, 1]
 
 
-def pairs_available(material: Material, clips: float) -> int:
+def pairs_available(material: StudyContents, clips: float) -> int:
     """Pairs of stimuli of different systems within an intent."""
     systems, intents = len(material.systems), len(material.intents)
     return round(systems * (systems - 1) / 2 * clips * clips * intents)
 
 
-def grid(material: Material, options: PlanOptions, dropout: float) -> tuple[list[PlannedDesign], list[str]]:
+def grid(
+    material: StudyContents, options: PlanOptions, dropout: float
+) -> tuple[list[PlannedDesign], list[str]]:
     """The designs to simulate, the study's own first, and notes on what cannot be as asked."""
     notes: list[str] = []
     cells = len(material.systems) * len(material.intents)
@@ -234,7 +236,7 @@ def grid(material: Material, options: PlanOptions, dropout: float) -> tuple[list
 
 
 def design_of(
-    material: Material,
+    material: StudyContents,
     clips: float,
     ratings: int,
     per_rater: int,

@@ -10,7 +10,7 @@ import numpy as np
 from heartfelt.planning.design import PlannedDesign
 from heartfelt.planning.latent import Floats
 from heartfelt.planning.options import PlanOptions
-from heartfelt.planning.results import ContrastPower, Forecast, QuestionForecast
+from heartfelt.planning.results import ContrastPower, QuestionForecast, StudyForecast
 from heartfelt.planning.simulation import Studies, mean_where, wanted_pairs
 from heartfelt.stats.estimate import Estimate
 
@@ -68,15 +68,15 @@ def open_share(shares: Floats, powers: Floats | None, method: str) -> Estimate:
     )
 
 
-def forecast(values: Floats, method: str) -> Forecast:
+def forecast(values: Floats, method: str) -> StudyForecast:
     """Mean and 95% range over studies, and the standard error of the mean."""
     known = values[np.isfinite(values)]
     if not known.size:
-        return Forecast(Estimate.missing("no simulated study has it", method))
+        return StudyForecast(Estimate.missing("no simulated study has it", method))
     low, high = np.quantile(known, [0.025, 0.975]).tolist()
     estimate = Estimate(float(known.mean()), low, high, method, RANGE, 0.95, {"studies": known.size})
     error = float(known.std(ddof=1)) / math.sqrt(known.size) if known.size > 1 else None
-    return Forecast(estimate, error)
+    return StudyForecast(estimate, error)
 
 
 def question_forecast(
@@ -102,10 +102,10 @@ def question_forecast(
     alarms = (detected * equal).max(axis=1)[studied] if studied.any() else np.zeros(0)
     none = np.zeros(0)
 
-    def of_all(key: str, text: str) -> Forecast:
+    def of_all(key: str, text: str) -> StudyForecast:
         return forecast(figures.get(key, none), text)
 
-    def of_some(key: str, text: str) -> Forecast:
+    def of_some(key: str, text: str) -> StudyForecast:
         return forecast(real.get(key, none), text)
 
     return QuestionForecast(

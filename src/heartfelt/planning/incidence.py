@@ -16,9 +16,9 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from heartfelt.collect.assign.balance import Balance
-from heartfelt.collect.assign.model import Layout, Rater
-from heartfelt.collect.assign.pool import Pool
+from heartfelt.collect.assign.balance import PositionBalance
+from heartfelt.collect.assign.model import AssignmentUnits, Rater
+from heartfelt.collect.assign.pool import OpenUnits
 
 Ints: TypeAlias = npt.NDArray[np.int64]
 
@@ -44,7 +44,7 @@ class Incidence:
 
 
 @dataclass(frozen=True, slots=True)
-class Units:
+class AssignedUnits:
     """What is assigned: the cell of each stimulus, or the systems of each set's members."""
 
     cells: Sequence[int]
@@ -54,18 +54,20 @@ class Units:
     """For sets of two: the systems of the members."""
 
 
-def assign(units: Units, quota: int, per_rater: int, raters: int, dropout: float, seed: int) -> Incidence:
+def assign(
+    units: AssignedUnits, quota: int, per_rater: int, raters: int, dropout: float, seed: int
+) -> Incidence:
     """Run the assignment for ``raters`` people who are to do ``per_rater`` trials each and leave early with chance ``dropout``."""
     rng = Random(seed)
-    layout = Layout(
+    layout = AssignmentUnits(
         size=units.count,
         units=range(units.count),
         quota=quota,
         cell=dict(enumerate(units.cells)),
         contestants=dict(enumerate(units.contestants)),
     )
-    balance = Balance(layout) if units.contestants else None
-    pool = Pool(layout, balance)
+    balance = PositionBalance(layout) if units.contestants else None
+    pool = OpenUnits(layout, balance)
     hazard = 1.0 - (1.0 - dropout) ** (1.0 / per_rater)
     trials: list[list[tuple[int, int]]] = [[] for _ in range(raters)]
     waiting = iter(range(raters))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from heartfelt.planning.design import Layout, standardised
+from heartfelt.planning.design import StimulusTable, standardised
 from heartfelt.planning.incidence import Incidence
 from heartfelt.planning.latent import Floats, latent_parts, latent_total
 from heartfelt.planning.options import PlanOptions
@@ -41,7 +41,7 @@ def _from_pilot(known: QuestionPilot, names: tuple[str, ...]) -> bool:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Drawn:
+class SampledParameters:
     """The latent parts of one question for every study."""
 
     parts: Floats
@@ -57,7 +57,7 @@ class Drawn:
 
 def draw_parameters(
     known: QuestionPilot, names: tuple[str, ...], options: PlanOptions, studies: int, rng: np.random.Generator
-) -> Drawn:
+) -> SampledParameters:
     """Components, effects and latent shifts for every study."""
     components = known.draws(studies, rng)
     parts = latent_parts(known.scale, components)
@@ -69,7 +69,7 @@ def draw_parameters(
     typical = float(np.mean(total - parts[:, 0]))
     shifts = known.scale.shift_for(effects, max(typical, 0.05))
     careless = np.sqrt(known.careless_variance * np.maximum(total - parts[:, 4], 0.0))
-    return Drawn(parts, effects, shifts, careless, components, level)
+    return SampledParameters(parts, effects, shifts, careless, components, level)
 
 
 def interaction(systems: int, intents: int, rng: np.random.Generator) -> Floats:
@@ -80,10 +80,10 @@ def interaction(systems: int, intents: int, rng: np.random.Generator) -> Floats:
 
 
 def draw_answers(
-    layout: Layout,
+    layout: StimulusTable,
     incidence: Incidence,
     known: QuestionPilot,
-    drawn: Drawn,
+    drawn: SampledParameters,
     number: int,
     of_intents: Floats,
     sizes: tuple[int, int],

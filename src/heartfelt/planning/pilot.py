@@ -30,7 +30,7 @@ from heartfelt.planning.uncertainty import (
 from heartfelt.screening.panel import screen
 from heartfelt.snapshot import Snapshot
 from heartfelt.stats.inference.random_variances import random_variances
-from heartfelt.stats.triples import Codes, Ints, code
+from heartfelt.stats.triples import IdCodes, Ints, code
 from heartfelt.study.model import Question
 from heartfelt.wording import plural
 
@@ -200,7 +200,7 @@ def scale_use(values: Floats) -> ScaleUse:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fitted:
+class PilotFit:
     """Components, adjusted effects of the systems with their noise covariance, and what they leave open."""
 
     components: Components
@@ -209,7 +209,7 @@ class Fitted:
     freedom: Freedom
 
 
-def fit_components(table: pl.DataFrame) -> Fitted | str:
+def fit_components(table: pl.DataFrame) -> PilotFit | str:
     """What a table of ratings says; or why nothing can be estimated."""
     who, what = code(table["rater"]), code(table["stimulus"])
     system, intent = code(table["system"]), code(table["intent"])
@@ -265,7 +265,7 @@ def fit_components(table: pl.DataFrame) -> Fitted | str:
     )
     names = [str(name) for name in system.names]
     known = names != [""]
-    return Fitted(
+    return PilotFit(
         components=components,
         effects=dict(zip(names, own.tolist(), strict=True)) if known else {},
         noise=tuple(tuple(row) for row in noise.tolist()) if known else (),
@@ -274,7 +274,7 @@ def fit_components(table: pl.DataFrame) -> Fitted | str:
 
 
 def _within_cells(
-    table: pl.DataFrame, system: Codes, intent: Codes
+    table: pl.DataFrame, system: IdCodes, intent: IdCodes
 ) -> tuple[float, float, float, float] | str:
     """Stimulus, rater, residual and taste variance within cells; where every cell holds one stimulus, cells are part of the
     stimuli, and system and intent are held constant one by one.
@@ -297,7 +297,7 @@ def _within_cells(
 
 
 def _interaction(
-    table: pl.DataFrame, what: Codes, cell: Ints, residual: float, df: float
+    table: pl.DataFrame, what: IdCodes, cell: Ints, residual: float, df: float
 ) -> tuple[float, bool]:
     """Variance of cells beyond system and intent, from the stimuli's means; and whether cells hold several stimuli.
 

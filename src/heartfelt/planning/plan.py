@@ -14,15 +14,21 @@ from heartfelt.errors import InputError, suggestion
 from heartfelt.formats.manifest import OpenStudy, open_study
 from heartfelt.planning.builtin import built_in_pilot
 from heartfelt.planning.comparison import comparison_pilot
-from heartfelt.planning.design import Material, PlannedDesign, grid, material_of
+from heartfelt.planning.design import PlannedDesign, StudyContents, grid, material_of
 from heartfelt.planning.forecasts import question_forecast, share_estimate
 from heartfelt.planning.options import PlanOptions
 from heartfelt.planning.pilot import Pilot, QuestionPilot, estimate_pilot
-from heartfelt.planning.results import Answers, DesignForecast, PilotSummary, Plan, ScreeningForecast
+from heartfelt.planning.results import (
+    DesignForecast,
+    PilotSummary,
+    PlainAnswers,
+    ScreeningForecast,
+    StudyPlan,
+)
 from heartfelt.planning.search import affordable, first_reaching, price
-from heartfelt.planning.simulation import Simulated
+from heartfelt.planning.simulation import SimulatedDesign
 from heartfelt.planning.words import answers, open_words
-from heartfelt.planning.workers import Work, simulate_all
+from heartfelt.planning.workers import DesignWork, simulate_all
 from heartfelt.progress import Progress
 from heartfelt.snapshot import Snapshot
 
@@ -33,7 +39,7 @@ def plan_study(
     *,
     pilot: Snapshot | Pilot | None = None,
     progress: Progress | None = None,
-) -> Plan:
+) -> StudyPlan:
     """Plan a study: simulate its own design and a grid of others, and say what each would show, take and cost."""
     options = options or PlanOptions()
     opened = study if isinstance(study, OpenStudy) else open_study(study)
@@ -60,7 +66,7 @@ def plan_study(
         if progress is not None:
             progress("simulating designs", count, len(designs))
 
-    work = Work(material, known, dropout, options)
+    work = DesignWork(material, known, dropout, options)
     forecasts = [
         _forecast(design, simulated, options, seconds, known)
         for design, simulated in zip(designs, simulate_all(work, designs, done), strict=True)
@@ -83,8 +89,8 @@ def plan_study(
         any(each.freedom is not None for each in known.questions.values()),
         known.credit,
     )
-    nothing = Answers("", "", "")
-    made_plan = Plan(
+    nothing = PlainAnswers("", "", "")
+    made_plan = StudyPlan(
         __version__,
         opened.study.name,
         opened.study.hash,
@@ -150,7 +156,7 @@ def with_taste(known: QuestionPilot, taste: float) -> QuestionPilot:
     )
 
 
-def _check_systems(material: Material, options: PlanOptions) -> None:
+def _check_systems(material: StudyContents, options: PlanOptions) -> None:
     for name in options.effects:
         if name not in material.systems:
             raise InputError(
@@ -181,7 +187,7 @@ def _check_effects(pilot: Pilot, options: PlanOptions) -> None:
             )
 
 
-def _zero_effects(pilot: Pilot, material: Material, options: PlanOptions) -> list[str]:
+def _zero_effects(pilot: Pilot, material: StudyContents, options: PlanOptions) -> list[str]:
     if options.effect is not None or options.effects or len(material.systems) < 2 or material.compares:
         return []
     return [
@@ -193,7 +199,7 @@ def _zero_effects(pilot: Pilot, material: Material, options: PlanOptions) -> lis
 
 
 def _forecast(
-    design: PlannedDesign, simulated: Simulated, options: PlanOptions, seconds: float, pilot: Pilot
+    design: PlannedDesign, simulated: SimulatedDesign, options: PlanOptions, seconds: float, pilot: Pilot
 ) -> DesignForecast:
     given = float(simulated.collected.mean())
     taken = price(design, options, seconds, given)

@@ -15,7 +15,7 @@ from heartfelt.analysis.preregistration import FILE, Preregistration, registered
 from heartfelt.errors import InputError
 from heartfelt.files import write_text
 from heartfelt.formats.manifest import open_study
-from heartfelt.planning.results import DesignForecast, Plan
+from heartfelt.planning.results import DesignForecast, StudyPlan
 from heartfelt.planning.words import design_lines, target
 from heartfelt.screening.policy import parse_policy
 from heartfelt.screening.rules import RULES
@@ -42,7 +42,7 @@ COMPARISONS = (
 )
 
 
-def registered_design(plan: Plan) -> DesignForecast:
+def registered_design(plan: StudyPlan) -> DesignForecast:
     """The cheapest design that can be registered: the study's own stimuli, within the budget, with the wanted power."""
     wanted, limit = plan.options.power, plan.options.afford
     own = [each for each in plan.designs if not plan.listed or each.design.stimuli == plan.listed]
@@ -80,7 +80,7 @@ def registered_design(plan: Plan) -> DesignForecast:
     )
 
 
-def preregistration_of(plan: Plan, study: Study, written: str | None = None) -> Preregistration:
+def preregistration_of(plan: StudyPlan, study: Study, written: str | None = None) -> Preregistration:
     """What is registered: the study's questions, rules and analyses, and the design of ``registered_design``."""
     chosen = registered_design(plan)
     design = chosen.design
@@ -121,7 +121,7 @@ def preregistration_of(plan: Plan, study: Study, written: str | None = None) -> 
     )
 
 
-def _hypotheses(plan: Plan, chosen: DesignForecast, names: tuple[str, ...]) -> tuple[str, ...]:
+def _hypotheses(plan: StudyPlan, chosen: DesignForecast, names: tuple[str, ...]) -> tuple[str, ...]:
     out = []
     for question in chosen.questions:
         if plan.options.effects:
@@ -185,7 +185,7 @@ def _home(folder: Path) -> Path:
     return folder if folder.is_dir() else folder.parent
 
 
-def preregister(plan: Plan, folder: Path, target: Path) -> Preregistration:
+def preregister(plan: StudyPlan, folder: Path, target: Path) -> Preregistration:
     """Write the preregistration as Markdown to ``target`` and as ``preregistration.json`` into the study folder.
 
     Neither may be there yet: what was registered is never overwritten.
@@ -198,7 +198,7 @@ def preregister(plan: Plan, folder: Path, target: Path) -> Preregistration:
     return made
 
 
-def markdown(made: Preregistration, plan: Plan, study: Study) -> str:
+def markdown(made: Preregistration, plan: StudyPlan, study: Study) -> str:
     """The preregistration to read."""
     policy = parse_policy(made.policy)
     made_by = f" from {len(made.systems)} systems ({listed(list(made.systems))})" if made.systems else ""
@@ -282,7 +282,7 @@ def _afford(cost: float) -> str:
     return f"--afford {math.ceil(cost)}"
 
 
-def _pay(plan: Plan) -> str:
+def _pay(plan: StudyPlan) -> str:
     options, parts = plan.options, []
     if options.pay_per_hour is not None:
         parts.append(f"{options.pay_per_hour:g} per hour")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from heartfelt.planning.design import Layout, Material, standardised
+from heartfelt.planning.design import StimulusTable, StudyContents, standardised
 from heartfelt.planning.incidence import Incidence
 from heartfelt.planning.latent import Floats
 from heartfelt.planning.options import PlanOptions
@@ -31,10 +31,10 @@ class Rehearsed:
 
 
 def rehearse(
-    layout: Layout,
+    layout: StimulusTable,
     incidence: Incidence,
     pilot: Pilot,
-    material: Material,
+    material: StudyContents,
     options: PlanOptions,
     rng: np.random.Generator,
 ) -> Rehearsed:
@@ -54,10 +54,10 @@ def rehearse(
 
 
 def simulated_snapshot(
-    layout: Layout,
+    layout: StimulusTable,
     incidence: Incidence,
     pilot: Pilot,
-    material: Material,
+    material: StudyContents,
     names: list[str],
     values: dict[str, Floats],
 ) -> Snapshot:

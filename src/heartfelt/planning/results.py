@@ -1,4 +1,4 @@
-"""What a plan says, as frozen dataclasses: ``plan.json`` is the ``Plan``.
+"""What a plan says, as frozen dataclasses: ``plan.json`` is the ``StudyPlan``.
 
 The value of a forecast is the mean over simulated studies, its bounds hold 95% of single studies (what *your* study may show),
 and ``monte_carlo_error`` is the standard error of the value, which more simulated studies make smaller. A power is the mean over
@@ -18,7 +18,7 @@ from heartfelt.stats.estimate import Estimate
 
 
 @dataclass(frozen=True, slots=True)
-class Forecast:
+class StudyForecast:
     """What a study of this design will show: the mean over simulated studies, and where 95% of them lie."""
 
     estimate: Estimate = field(metadata={"flatten": True})
@@ -49,7 +49,7 @@ class QuestionForecast:
     power: Estimate
     """Of a pair of systems that differ by the planned effect, or of a pair chosen at random."""
     pairs: int
-    pairs_found: Forecast
+    pairs_found: StudyForecast
     power_systems: Estimate
     """Of any pair of systems."""
     power_equivalence: Estimate
@@ -58,23 +58,23 @@ class QuestionForecast:
     """Share of pairs of intents found."""
     false_alarms: Estimate
     """Share of studies that find a difference between systems that do not differ; missing where all differ."""
-    difference_width: Forecast
+    difference_width: StudyForecast
     """Width of the 95% interval of a difference between two systems, corrected for all pairs."""
-    mean_width: Forecast
+    mean_width: StudyForecast
     """Width of the 95% interval of a system's mean, raters and stimuli being samples."""
-    label_error: Forecast
+    label_error: StudyForecast
     """Standard error of a stimulus's mean rating."""
-    alpha: Forecast
-    icc1: Forecast
-    icc1k: Forecast
+    alpha: StudyForecast
+    icc1: StudyForecast
+    icc1k: StudyForecast
     """Reliability of the stimuli's mean ratings."""
-    ceiling: Forecast
+    ceiling: StudyForecast
     """The highest correlation a predictor of the mean ratings can reach."""
-    icc2: Forecast
-    icc2k: Forecast
-    icc1k_width: Forecast
+    icc2: StudyForecast
+    icc2k: StudyForecast
+    icc1k_width: StudyForecast
     """Width of the reliability's own 95% interval."""
-    alpha_ordinal: Forecast
+    alpha_ordinal: StudyForecast
     contrasts: tuple[ContrastPower, ...] = ()
 
 
@@ -131,7 +131,7 @@ class PilotSummary:
 
 
 @dataclass(frozen=True, slots=True)
-class Answers:
+class PlainAnswers:
     """Direct answers, in words."""
 
     raters: str
@@ -145,7 +145,7 @@ class Answers:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class StudyPlan:
     """A plan: forecasts for every design of a grid, a recommendation and its reasons."""
 
     heartfelt: str
@@ -157,7 +157,7 @@ class Plan:
     designs: tuple[DesignForecast, ...]
     recommended: int | None
     """The place of the recommended design; None where no design reaches the power that was asked for."""
-    answers: Answers
+    answers: PlainAnswers
     notes: tuple[str, ...]
     listed: int = 0
     """Stimuli that the study lists."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from heartfelt.errors import InputError
-from heartfelt.planning.design import Material, PlannedDesign, design_of
+from heartfelt.planning.design import PlannedDesign, StudyContents, design_of
 from heartfelt.planning.options import PlanOptions
 from heartfelt.planning.results import DesignForecast
 
@@ -43,7 +43,9 @@ def price(design: PlannedDesign, options: PlanOptions, seconds: float, given: fl
     return Price(minutes, hours, min(cost(hours, given), every), every)
 
 
-def with_ratings(material: Material, options: PlanOptions, dropout: float, ratings: int) -> PlannedDesign:
+def with_ratings(
+    material: StudyContents, options: PlanOptions, dropout: float, ratings: int
+) -> PlannedDesign:
     """The study's own clips with other ratings per clip."""
     clips = material.system.size / (len(material.systems) * len(material.intents))
     per_rater = options.per_rater[0] if options.per_rater else 0
@@ -51,7 +53,7 @@ def with_ratings(material: Material, options: PlanOptions, dropout: float, ratin
 
 
 def affordable(
-    material: Material, options: PlanOptions, dropout: float, seconds: float
+    material: StudyContents, options: PlanOptions, dropout: float, seconds: float
 ) -> PlannedDesign | None:
     """The most ratings per clip of the study's own clips that the budget pays; None where it pays none."""
     limit = options.afford
@@ -74,7 +76,7 @@ def affordable(
 
 
 def first_reaching(
-    material: Material,
+    material: StudyContents,
     options: PlanOptions,
     dropout: float,
     tried: Sequence[DesignForecast],
@@ -110,7 +112,7 @@ def first_reaching(
 
 
 def _more_clips(
-    material: Material,
+    material: StudyContents,
     options: PlanOptions,
     dropout: float,
     tried: Sequence[DesignForecast],

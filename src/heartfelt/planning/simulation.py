@@ -15,8 +15,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from heartfelt.planning.design import Layout, Material, PlannedDesign, layout_of, standardised
-from heartfelt.planning.incidence import Incidence, Units, assign
+from heartfelt.planning.design import PlannedDesign, StimulusTable, StudyContents, layout_of, standardised
+from heartfelt.planning.incidence import AssignedUnits, Incidence, assign
 from heartfelt.planning.latent import Floats
 from heartfelt.planning.options import PlanOptions
 from heartfelt.planning.parameters import draw_answers, draw_parameters, keeps_effects
@@ -92,7 +92,7 @@ class Studies:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Simulated:
+class SimulatedDesign:
     """One design, simulated: collection, screening and each question."""
 
     design: PlannedDesign
@@ -116,7 +116,7 @@ class Simulated:
         questions: Mapping[str, Studies],
         screened: Screened | None = None,
         lost: float = 0.0,
-    ) -> Simulated:
+    ) -> SimulatedDesign:
         """The design with what its assignments come to."""
         counts = [np.bincount(each.unit, minlength=units) for each in incidences]
         return cls(
@@ -136,7 +136,7 @@ class Simulated:
 
 
 def assign_often(
-    units: Units, design: PlannedDesign, dropout: float, seed: int, name: tuple[str, ...], times: int
+    units: AssignedUnits, design: PlannedDesign, dropout: float, seed: int, name: tuple[str, ...], times: int
 ) -> list[Incidence]:
     """The assignment of a design, run several times; ``name`` names the design's random streams."""
     return [
@@ -153,13 +153,13 @@ def assign_often(
 
 
 def simulate_design(
-    material: Material,
+    material: StudyContents,
     design: PlannedDesign,
     pilot: Pilot,
     dropout: float,
     options: PlanOptions,
     studies: int,
-) -> Simulated:
+) -> SimulatedDesign:
     """Simulate ``studies`` studies of a design."""
     layout = layout_of(material, design)
     name = (str(design.stimuli), str(design.ratings), str(design.per_rater), str(design.raters))
@@ -180,7 +180,7 @@ def simulate_design(
         )
         for question, known in pilot.questions.items()
     }
-    return Simulated.of(design, incidences, layout.units.count, questions, screened, float(lost))
+    return SimulatedDesign.of(design, incidences, layout.units.count, questions, screened, float(lost))
 
 
 def draw_people(
@@ -203,10 +203,10 @@ People: TypeAlias = tuple[list[Bools], list[Bools]]
 
 
 def simulate_question(
-    layout: Layout,
+    layout: StimulusTable,
     incidences: list[Incidence],
     known: QuestionPilot,
-    material: Material,
+    material: StudyContents,
     options: PlanOptions,
     people: People,
     rng: np.random.Generator,
@@ -369,10 +369,10 @@ def interval_width(parts: Floats) -> float:
 
 
 def screen_once(
-    layout: Layout,
+    layout: StimulusTable,
     incidence: Incidence,
     pilot: Pilot,
-    material: Material,
+    material: StudyContents,
     options: PlanOptions,
     rng: np.random.Generator,
 ) -> Screened:

@@ -8,7 +8,7 @@ import numpy as np
 
 from heartfelt.planning.forecasts import PILOT
 from heartfelt.planning.pilot import Pilot
-from heartfelt.planning.results import Answers, DesignForecast, Plan
+from heartfelt.planning.results import DesignForecast, PlainAnswers, StudyPlan
 from heartfelt.planning.uncertainty import variance_draws
 from heartfelt.stats.estimate import Estimate
 from heartfelt.wording import interval, listed, number, percent, plural, share
@@ -16,12 +16,12 @@ from heartfelt.wording import interval, listed, number, percent, plural, share
 _SAME_EFFORT = 0.15
 
 
-def answers(plan: Plan) -> Answers:
+def answers(plan: StudyPlan) -> PlainAnswers:
     """The three questions a plan is asked, answered from its grid."""
-    return Answers(_raters(plan), _clips_or_ratings(plan), _afford(plan))
+    return PlainAnswers(_raters(plan), _clips_or_ratings(plan), _afford(plan))
 
 
-def target(plan: Plan) -> str:
+def target(plan: StudyPlan) -> str:
     """What is to be found, in words."""
     if plan.options.effect is not None:
         size = plan.options.effect
@@ -67,7 +67,7 @@ def open_words(pilot: Pilot) -> list[str]:
     return out
 
 
-def _raters(plan: Plan) -> str:
+def _raters(plan: StudyPlan) -> str:
     wanted, best = plan.options.power, plan.best
     if all(q.power.is_missing for q in best.questions.values()):
         return _reliability_words(best)
@@ -84,7 +84,7 @@ def _raters(plan: Plan) -> str:
     )
 
 
-def _equivalence(plan: Plan) -> str:
+def _equivalence(plan: StudyPlan) -> str:
     """What the design says about systems that do not differ."""
     known = [q for q in plan.best.questions.values() if not q.power_equivalence.is_missing]
     if not known:
@@ -101,7 +101,7 @@ def _reliability_words(best: DesignForecast) -> str:
     return f"How many raters: with one system there is no pair to find; {best.words} give a reliability of {listed(parts)}."
 
 
-def _first(plan: Plan) -> str:
+def _first(plan: StudyPlan) -> str:
     """The first design that reaches the power, or that there is none as far as was looked."""
     first, wanted = plan.first_reaching, percent(plan.options.power)
     if first is not None:
@@ -124,7 +124,7 @@ def _width(each: DesignForecast) -> float:
     return sum(known) / len(known) if known else math.nan
 
 
-def _clips_or_ratings(plan: Plan) -> str:
+def _clips_or_ratings(plan: StudyPlan) -> str:
     """Compare designs of about the same size that spend it on clips or on ratings per clip."""
     pairs = [
         (few, many)
@@ -170,7 +170,7 @@ def _reliability(each: DesignForecast) -> str:
     return share(sum(known) / len(known)) if known else "unknown"
 
 
-def _afford(plan: Plan) -> str:
+def _afford(plan: StudyPlan) -> str:
     budget = plan.options.afford
     if budget is None:
         return ""

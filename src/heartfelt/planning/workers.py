@@ -16,33 +16,33 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from heartfelt.planning.comparison import simulate_comparisons
-from heartfelt.planning.design import Material, PlannedDesign
+from heartfelt.planning.design import PlannedDesign, StudyContents
 from heartfelt.planning.options import PlanOptions
 from heartfelt.planning.pilot import Pilot
-from heartfelt.planning.simulation import Simulated, simulate_design
+from heartfelt.planning.simulation import SimulatedDesign, simulate_design
 
 LEAST_RATINGS = 8_000_000
 """Simulated ratings below which starting a second process costs more than it gains."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Work:
+class DesignWork:
     """Everything a design is simulated from."""
 
-    material: Material
+    material: StudyContents
     pilot: Pilot
     dropout: float
     options: PlanOptions
 
-    def simulate(self, design: PlannedDesign) -> Simulated:
+    def simulate(self, design: PlannedDesign) -> SimulatedDesign:
         """Simulate one design."""
         run = simulate_comparisons if self.material.compares else simulate_design
         return run(self.material, design, self.pilot, self.dropout, self.options, self.options.studies)
 
 
 def simulate_all(
-    work: Work, designs: Sequence[PlannedDesign], done: Callable[[int], None] = lambda _: None
-) -> list[Simulated]:
+    work: DesignWork, designs: Sequence[PlannedDesign], done: Callable[[int], None] = lambda _: None
+) -> list[SimulatedDesign]:
     """Simulate the designs, in their order; ``done`` is told how many are finished."""
     workers = work.options.workers or min(2, os.cpu_count() or 1)
     size = sum(design.wanted for design in designs) * work.options.studies
@@ -59,7 +59,7 @@ def simulate_all(
             if not other:
                 return made
             if helper is not None and helper.wait() == 0:
-                others: list[Simulated] = pickle.loads(results.read_bytes())
+                others: list[SimulatedDesign] = pickle.loads(results.read_bytes())
             else:
                 others = [work.simulate(design) for design in other]
         finally:
@@ -67,12 +67,14 @@ def simulate_all(
                 helper.kill()
                 helper.wait()
     done(len(designs))
-    out: list[Simulated] = [*designs]  # type: ignore[list-item]  # replaced, place by place
+    out: list[SimulatedDesign] = [*designs]  # type: ignore[list-item]  # replaced, place by place
     out[::2], out[1::2] = made, others
     return out
 
 
-def _start(work: Work, designs: Sequence[PlannedDesign], results: Path) -> subprocess.Popen[bytes] | None:
+def _start(
+    work: DesignWork, designs: Sequence[PlannedDesign], results: Path
+) -> subprocess.Popen[bytes] | None:
     command = [sys.executable, "-P", "-m", "heartfelt.planning.workers", str(results)]
     with tempfile.TemporaryFile() as task:
         pickle.dump((work, list(designs)), task)

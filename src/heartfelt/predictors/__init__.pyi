@@ -1,6 +1,9 @@
-from .asking import Retry
-from .engines import ENGINES, Engine
-from .media_files import FILE_PREDICTIONS, FileRun, predict_files
+from .answers.texts import answer_names, answer_texts
+from .execution.engines import ENGINES, Engine
+from .execution.running import Run, run
+from .execution.store import user_cache
+from .execution.work import Retry
+from .files.media_files import FILE_PREDICTIONS, FileRun, predict_files
 from .options import FileOptions, RunOptions
 from .predictor import (
     PREDICTIONS,
@@ -13,11 +16,8 @@ from .predictor import (
     PredictorInfo,
     TransientError,
 )
-from .running import Run, run
 from .spec import parse_spec, predictor_from
-from .store import user_cache
 from .task import cases
-from .texts import answer_names, answer_texts
 
 __all__ = [
     "ENGINES", "FILE_PREDICTIONS", "PREDICTIONS", "PREDICTORS", "Ask", "Case", "Engine", "FileOptions", "FileRun", "Media",

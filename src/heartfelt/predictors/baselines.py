@@ -19,9 +19,9 @@ import polars as pl
 from heartfelt.errors import InputError
 from heartfelt.labels import Benchmark, LabelOptions, first_answers
 from heartfelt.labels import labels as make_labels
+from heartfelt.predictors.answers.sets import COMPARED, answers_of, win_shares
+from heartfelt.predictors.answers.texts import best_match, stem_of, texts_to_match
 from heartfelt.predictors.predictor import FROM_LABELS, PREDICTORS, Ask, Case, Prediction, Predictor
-from heartfelt.predictors.sets import COMPARED, answers_of, win_shares
-from heartfelt.predictors.texts import best_match, stem_of, texts_to_match
 from heartfelt.snapshot import Snapshot
 from heartfelt.streams import derived_seed
 from heartfelt.study import Question, Scale
@@ -243,7 +243,7 @@ def _on_scale(given: str, ask: Ask) -> Prediction:
 
 
 @PREDICTORS.register("system-mean")
-class SystemMean(FromLabels):
+class SystemMeanBaseline(FromLabels):
     """What knowing only the system gives; the constant where the other half has none of its labels, and the note says so."""
 
     name = "system-mean"
@@ -256,7 +256,7 @@ class SystemMean(FromLabels):
 
 
 @PREDICTORS.register("intent")
-class Intent(FromLabels):
+class IntentBaseline(FromLabels):
     """What knowing only the cell of system and intent gives.
 
     A cell without labels in the other half falls back on the intent, then the system, then the constant, and the note says so.

@@ -13,23 +13,23 @@ from heartfelt.extras import require_extra
 from heartfelt.options import Option, options_of, written
 
 if TYPE_CHECKING:
-    from heartfelt.predictors.asking import Retry
-    from heartfelt.predictors.calls import Budget
-    from heartfelt.predictors.engines import Engine
+    from heartfelt.predictors.execution.calls import Budget
+    from heartfelt.predictors.execution.engines import Engine
+    from heartfelt.predictors.execution.work import Retry
 
 _asking = partial(Option, panel="Asking")
 
 
 def parse_budget(amount: str | float | Budget) -> Budget:
     """A budget as people write it."""
-    from heartfelt.predictors.budgets import read_budget
+    from heartfelt.predictors.execution.budgets import read_budget
 
     return read_budget(amount)
 
 
 def parse_cache(file: bool | Path | str) -> Path | None:
     """The file answers are cached in: the user's for True, none for False."""
-    from heartfelt.predictors.store import user_cache
+    from heartfelt.predictors.execution.store import user_cache
 
     if isinstance(file, bool):
         return user_cache() if file else None
@@ -54,7 +54,7 @@ class EngineOptions:
 
     def __post_init__(self) -> None:
         if isinstance(self.engine, str) and self.engine != "local":
-            from heartfelt.predictors.engines import ENGINES
+            from heartfelt.predictors.execution.engines import ENGINES
 
             if ENGINES[self.engine].extra:
                 require_extra(ENGINES[self.engine].extra)
@@ -69,7 +69,7 @@ class EngineOptions:
         """The engine, made with its options; one that was given as an object is that object."""
         if not isinstance(self.engine, str):
             return self.engine
-        from heartfelt.predictors.engines import ENGINES
+        from heartfelt.predictors.execution.engines import ENGINES
 
         return ENGINES[self.engine].make(self._engine_settings)
 

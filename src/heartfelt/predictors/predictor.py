@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal, Self
 import polars as pl
 
 from heartfelt.errors import HeartfeltError, InputError
-from heartfelt.predictors.calls import Call
+from heartfelt.predictors.execution.calls import Call
 from heartfelt.registry import Registry
 from heartfelt.tables import LEDGER, Column, Contract
 
@@ -470,26 +470,26 @@ class Predictor(ABC):
 
 
 _HOMES = {
-    "endpoint": "endpoint",
-    "file": "file",
+    "endpoint": "hosted.endpoint",
+    "file": "files.file",
     **dict.fromkeys(("sham", "constant", "system-mean", "intent", "human"), "baselines"),
-    **dict.fromkeys(("first", "measure"), "simple"),
+    **dict.fromkeys(("first", "measure"), "simple_baselines"),
     "call": "function",
-    "tagger": "tagger",
-    "clap": "contrastive",
-    "clip": "contrastive",
-    **dict.fromkeys(("pickscore", "hpsv2", "imagereward", "aesthetic"), "image_scores"),
-    **dict.fromkeys(("utmos", "audiobox-aesthetics", "scoreq", "nisqa"), "sound_scores"),
-    "chat": "chat",
-    "pixels": "pixels",
-    "objects": "objects",
-    **dict.fromkeys(("faces", "expressions"), "faces"),
-    "speech-mos": "speech_mos",
-    "brisque": "metrics",
-    **dict.fromkeys(("speech-activity", "notes", "pitch", "music-tags"), "sounds"),
-    **dict.fromkeys(("stoi", "visqol"), "against_reference"),
+    "tagger": "measures.tagger",
+    "clap": "measures.contrastive",
+    "clip": "measures.contrastive",
+    **dict.fromkeys(("pickscore", "hpsv2", "imagereward", "aesthetic"), "measures.image_scores"),
+    **dict.fromkeys(("utmos", "audiobox-aesthetics", "scoreq", "nisqa"), "measures.sound_scores"),
+    "chat": "hosted.chat",
+    "pixels": "measures.pixels",
+    "objects": "measures.objects",
+    **dict.fromkeys(("faces", "expressions"), "measures.faces"),
+    "speech-mos": "measures.speech_mos",
+    "brisque": "measures.metrics",
+    **dict.fromkeys(("speech-activity", "notes", "pitch", "music-tags"), "measures.sounds"),
+    **dict.fromkeys(("stoi", "visqol"), "measures.against_reference"),
     "trained": "trained.predictor",
-    "valence-arousal": "valence_arousal",
+    "valence-arousal": "trained.valence_arousal",
 }
 _INSTEAD = (
     "Put it behind a server and use 'endpoint:URL' or 'chat:MODEL@URL', or write its numbers to a table and use 'file:PATH'; "

@@ -29,10 +29,10 @@ from heartfelt.errors import InputError
 from heartfelt.files import inside
 from heartfelt.formats.columns import need
 from heartfelt.labels import Benchmark, labels
+from heartfelt.predictors.answers.sets import COMPARED, holding, sets_of
+from heartfelt.predictors.answers.texts import general_text, plain_text
+from heartfelt.predictors.measures.references import references_of
 from heartfelt.predictors.predictor import Ask, Case, Media
-from heartfelt.predictors.references import references_of
-from heartfelt.predictors.sets import COMPARED, holding, sets_of
-from heartfelt.predictors.texts import general_text, plain_text
 from heartfelt.snapshot import Snapshot
 from heartfelt.streams import stream
 from heartfelt.study import Question, Study

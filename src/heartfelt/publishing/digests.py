@@ -23,7 +23,7 @@ from heartfelt.publishing.anonymity.key import KEYED, PSEUDONYM, keyed_hash
 from heartfelt.publishing.anonymity.media import ORIGINAL
 from heartfelt.publishing.columns import RENAMED
 from heartfelt.publishing.papers.checksums import CHECKSUMS
-from heartfelt.publishing.release import PublishedMedium, Release, Step
+from heartfelt.publishing.release import PublishedMedium, Release, ReleaseStep
 from heartfelt.serialization import dumps
 from heartfelt.study import parse_study, study_text
 
@@ -74,14 +74,14 @@ def with_keyed_hashes(draft: Draft, media: Mapping[str, PublishedMedium], key: b
         same = parse_study(text).hash == name
         public |= {name} if same else set()
         versions[name if same else keyed_hash(key, OVER["study_version"], name)] = text
-    steps: list[Step] = []
+    steps: list[ReleaseStep] = []
     tables: dict[str, pl.DataFrame] = {}
     for table, frame in draft.tables.items():
         for column in (name for name in frame.columns if name in OVER or _SOUNDS_LIKE.search(name)):
             changed = _keyed(frame[column], OVER.get(column, column), public, key)
             if not changed.equals(frame[column]):
                 about = "Hashes of what is not published are keyed (HMAC-SHA256)."
-                steps.append(Step("hashes", table, column, about, frame.height))
+                steps.append(ReleaseStep("hashes", table, column, about, frame.height))
                 frame = frame.with_columns(changed)
         tables[table] = frame
     return replace(draft.changed(*steps, **tables), source=replace(draft.source, versions=versions))

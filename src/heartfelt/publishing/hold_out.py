@@ -22,7 +22,7 @@ import polars as pl
 from heartfelt.errors import InputError, suggestion
 from heartfelt.labels import Benchmark, LabelOptions, SplitOptions, freeze
 from heartfelt.publishing.hiding.columns import BY_PEOPLE, FOUND, OF_THE_FILE, HiddenColumns, hidden_columns
-from heartfelt.publishing.release import Step
+from heartfelt.publishing.release import ReleaseStep
 from heartfelt.publishing.splits import placed_by
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.comparisons import TRIAL, has_sets
@@ -43,7 +43,7 @@ _FIGURES = re.compile(r"\d+(?:[.,]\d+)*")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class HeldOut:
+class HeldOutSplit:
     """A snapshot divided into what is published and what is not."""
 
     part: str
@@ -56,7 +56,7 @@ class HeldOut:
     """The labels of every part, never to be published."""
     to_predict: pl.DataFrame
     """``stimulus, question`` of everything asked in the held-out part, whether or not it has a label."""
-    steps: tuple[Step, ...]
+    steps: tuple[ReleaseStep, ...]
     columns: HiddenColumns
     """What is published about held-out stimuli."""
 
@@ -69,7 +69,7 @@ def hold_out(
     *,
     columns: Iterable[str] = (),
     anyway: Iterable[str] = (),
-) -> HeldOut:
+) -> HeldOutSplit:
     """Divide a snapshot (already anonymised) by holding out one part of a split.
 
     ``columns`` are published about held-out stimuli besides those on the list, unless they predict the labels; ``anyway`` even if.
@@ -93,7 +93,7 @@ def hold_out(
     benchmark, why = _public_benchmark(public, part, private, labels)
     asked = public.items.filter(pl.col("stimulus").is_in(hidden)).select("stimulus", "question")
     asked = asked.sort("stimulus", "question")
-    return HeldOut(part, public, benchmark, why, private, asked, tuple(steps), chosen)
+    return HeldOutSplit(part, public, benchmark, why, private, asked, tuple(steps), chosen)
 
 
 def _public(snapshot: Snapshot, hidden: list[str], chosen: HiddenColumns) -> Snapshot:
@@ -170,13 +170,13 @@ def _steps(
     hidden: Sequence[str],
     private: Benchmark,
     chosen: HiddenColumns,
-) -> list[Step]:
+) -> list[ReleaseStep]:
     """What was done, without counts of what people said: they may tell what it was."""
     stimuli = f"the {plural(len(hidden), 'stimulus', 'stimuli')} in the part '{part}'"
     settings = {"part": part, "by": private.split.by}
 
-    def step(table: str, column: str | None, about: str) -> Step:
-        return Step("hold-out", table, column, about, len(hidden), None, settings)
+    def step(table: str, column: str | None, about: str) -> ReleaseStep:
+        return ReleaseStep("hold-out", table, column, about, len(hidden), None, settings)
 
     steps = [
         step(table, None, f"{what} about {stimuli} are held out.")

@@ -46,7 +46,7 @@ from heartfelt.publishing.papers.details import Details
 from heartfelt.publishing.papers.write import Papers, write_papers
 from heartfelt.publishing.read_back import ReadBack
 from heartfelt.publishing.record import record, write_record
-from heartfelt.publishing.release import Layout, Record, Release
+from heartfelt.publishing.release import Release, ReleaseLayout, ReleaseRecord
 from heartfelt.publishing.splits import check_split, freeze_release, release_split, split_options
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.snapshot import Source
@@ -56,7 +56,7 @@ BENCHMARK = "benchmark"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Published:
+class PublishedStudy:
     """What was published where, and what remains to be decided."""
 
     folder: Path
@@ -69,7 +69,7 @@ class Published:
     """How the published tables differ from the source, where they were read back."""
 
     @property
-    def record(self) -> Record:
+    def record(self) -> ReleaseRecord:
         """Every step between the source and what is published."""
         return self.release.record
 
@@ -90,7 +90,7 @@ def publish(
     options: PublishOptions | None = None,
     details: Details | None = None,
     progress: Progress | None = None,
-) -> Published:
+) -> PublishedStudy:
     """Make a snapshot anonymous and write it to ``out`` with benchmark, layouts and papers; complete or not at all."""
     options, details, report = options or PublishOptions(), details or Details(), progress or no_progress
     out = Path(out)
@@ -147,7 +147,7 @@ def publish(
         make_public(folder)
         _same_moment(folder)
         _write_private(people, private)
-    return Published(out, private, release, papers, quarantined)
+    return PublishedStudy(out, private, release, papers, quarantined)
 
 
 def _source(draft: Draft) -> Source:
@@ -199,7 +199,7 @@ def _analysed(release: Release, options: PublishOptions, report: Progress) -> Re
     return replace(release, analysis=analysis, panel=analysis.panel)
 
 
-def _write(release: Release, folder: Path, layouts: Iterable[Layout], report: Progress) -> Release:
+def _write(release: Release, folder: Path, layouts: Iterable[ReleaseLayout], report: Progress) -> Release:
     release.snapshot.write(folder / "snapshot")
     if release.benchmark is not None:
         release.benchmark.write(folder / BENCHMARK)
@@ -210,7 +210,7 @@ def _write(release: Release, folder: Path, layouts: Iterable[Layout], report: Pr
     return release
 
 
-def _layouts(options: PublishOptions) -> list[Layout]:
+def _layouts(options: PublishOptions) -> list[ReleaseLayout]:
     names = USUAL_LAYOUTS if options.layouts is None else options.layouts
     return [LAYOUTS[name] for name in dict.fromkeys(("snapshot", *names))]
 

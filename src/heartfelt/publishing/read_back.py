@@ -14,7 +14,7 @@ from heartfelt.publishing.anonymity.key import keyed_hash, secret_key
 from heartfelt.publishing.anonymity.pseudonyms import pseudonymise
 from heartfelt.publishing.digests import SOURCE
 from heartfelt.publishing.record import RECORD
-from heartfelt.publishing.release import Record, Step
+from heartfelt.publishing.release import ReleaseRecord, ReleaseStep
 from heartfelt.serialization import read_json
 from heartfelt.snapshot import Snapshot, load
 from heartfelt.tables import CONTRACTS, rating_key
@@ -24,7 +24,7 @@ _ROW = "_row"
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class ReadBackDifference:
     """What a published table has not, or has otherwise, and why."""
 
     table: str
@@ -40,13 +40,13 @@ class Difference:
 class ReadBack:
     """Everything in which a publication differs from its source once pseudonyms are resolved."""
 
-    differences: tuple[Difference, ...]
+    differences: tuple[ReadBackDifference, ...]
     same: int
     """Cells of the source that were read back as they were."""
     cells: int
 
     @property
-    def unexplained(self) -> tuple[Difference, ...]:
+    def unexplained(self) -> tuple[ReadBackDifference, ...]:
         """Differences that no step of the record states; there should be none."""
         return tuple(each for each in self.differences if not each.why)
 
@@ -65,7 +65,7 @@ class ReadBack:
 def read_back(snapshot: Snapshot, folder: Path, private: Path, key: Path | None = None) -> ReadBack:
     """Load a published folder and compare every table with the source, under the pseudonyms of ``private``."""
     published = load(folder / "snapshot")
-    record = read_json(folder / RECORD, Record)
+    record = read_json(folder / RECORD, ReleaseRecord)
     secret = secret_key(folder, private, key)
     if record.source_hash != keyed_hash(secret, SOURCE, snapshot.hash):
         raise InputError(
@@ -73,7 +73,7 @@ def read_back(snapshot: Snapshot, folder: Path, private: Path, key: Path | None 
             "Compare it with the snapshot it was made from, and the private folder that belongs to it.",
         )
     source, _ = pseudonymise(Draft.of(snapshot), secret)
-    out: list[Difference] = []
+    out: list[ReadBackDifference] = []
     same = cells = 0
     for contract in CONTRACTS:
         before, after = source.tables[contract.name], published.table(contract.name)
@@ -86,14 +86,14 @@ def read_back(snapshot: Snapshot, folder: Path, private: Path, key: Path | None 
 
 def _compared(
     table: str, before: pl.DataFrame, after: pl.DataFrame, names: tuple[str, ...]
-) -> tuple[list[Difference], int]:
-    out: list[Difference] = []
+) -> tuple[list[ReadBackDifference], int]:
+    out: list[ReadBackDifference] = []
     for here, there, what in (
         (before, after, "the column is not published"),
         (after, before, "the column is new"),
     ):
         absent = [name for name in here.columns if name not in there.columns and here[name].count()]
-        out += [Difference(table, name, what, here.height, ()) for name in absent]
+        out += [ReadBackDifference(table, name, what, here.height, ()) for name in absent]
     key = [name for name in names if name in before.columns and name in after.columns]
     left = before.with_row_index(_ROW)
     right = after.select(*key, *(pl.col(name).alias(f"_{name}") for name in after.columns if name not in key))
@@ -101,10 +101,10 @@ def _compared(
     both = left.join(right, on=key, how="inner", nulls_equal=True, maintain_order="left")
     gone = before.height - both[_ROW].n_unique()
     if gone:
-        out.append(Difference(table, None, f"{plural(gone, 'row')} not published", gone, ()))
+        out.append(ReadBackDifference(table, None, f"{plural(gone, 'row')} not published", gone, ()))
     added = after.height - both.height
     if added > 0:
-        out.append(Difference(table, None, f"{plural(added, 'row')} added", added, ()))
+        out.append(ReadBackDifference(table, None, f"{plural(added, 'row')} added", added, ()))
     equal = both.height * len(key)
     for name in before.columns:
         if name in key or name not in after.columns:
@@ -119,11 +119,11 @@ def _compared(
             what = f"{plural(changed, 'value')} changed" + (
                 f", {emptied:,} of them left out" if emptied else ""
             )
-            out.append(Difference(table, name, what, changed, ()))
+            out.append(ReadBackDifference(table, name, what, changed, ()))
     return out, equal
 
 
-def _explained(each: Difference, steps: tuple[Step, ...]) -> Difference:
+def _explained(each: ReadBackDifference, steps: tuple[ReleaseStep, ...]) -> ReadBackDifference:
     column = "path" if each.table == "stimuli" and each.column in AT_HAND else each.column
     own = [step for step in steps if step.table == each.table and step.kind not in {"pseudonyms", "check"}]
     exact = [step.about for step in own if column in (step.column, step.settings.get("was"))]
@@ -131,4 +131,4 @@ def _explained(each: Difference, steps: tuple[Step, ...]) -> Difference:
         exact = [step.about for step in own]
         if each.table in {"ledger", "raters"}:
             exact += [step.about for step in steps if step.kind in {"wishes", "free-text", "hold-out"}]
-    return Difference(each.table, each.column, each.what, each.rows, tuple(dict.fromkeys(exact)))
+    return ReadBackDifference(each.table, each.column, each.what, each.rows, tuple(dict.fromkeys(exact)))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from heartfelt import __version__
 from heartfelt.publishing.options import PublishOptions
-from heartfelt.publishing.release import Record, Step
+from heartfelt.publishing.release import ReleaseRecord, ReleaseStep
 from heartfelt.serialization import write_json
 from heartfelt.snapshot import Snapshot
 from heartfelt.wording import percent
@@ -15,18 +15,20 @@ from heartfelt.wording import percent
 RECORD = "publication.json"
 
 
-def record(source_hash: str, published: Snapshot, steps: Iterable[Step], options: PublishOptions) -> Record:
+def record(
+    source_hash: str, published: Snapshot, steps: Iterable[ReleaseStep], options: PublishOptions
+) -> ReleaseRecord:
     """What was done between two snapshots."""
-    return Record(source_hash, published.hash, __version__, options.k, options.l, tuple(steps))
+    return ReleaseRecord(source_hash, published.hash, __version__, options.k, options.l, tuple(steps))
 
 
-def write_record(made: Record, folder: Path) -> Path:
+def write_record(made: ReleaseRecord, folder: Path) -> Path:
     """Write ``publication.json``."""
     write_json(folder / RECORD, made)
     return folder / RECORD
 
 
-def sentences(made: Record) -> list[str]:
+def sentences(made: ReleaseRecord) -> list[str]:
     """The record to read: one line per step, each with its table, column and cost."""
     lines = []
     for step in made.steps:

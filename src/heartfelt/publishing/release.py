@@ -37,7 +37,7 @@ StepKind = Literal[
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ReleaseStep:
     """One thing that was done to the data before publishing: in a sentence, and in numbers."""
 
     kind: StepKind
@@ -53,7 +53,7 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class ReleaseRecord:
     """Every step from the source to what is published, in order."""
 
     source_hash: str
@@ -62,7 +62,7 @@ class Record:
     version: str
     k: int
     l: int  # noqa: E741  # the letter the literature uses for diversity
-    steps: tuple[Step, ...]
+    steps: tuple[ReleaseStep, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +115,7 @@ class Release:
     analysis: Analysis | None
     """Of this snapshot, so that it can be reproduced from what is published."""
     panel: Panel | None
-    record: Record
+    record: ReleaseRecord
     details: Details
     media: Mapping[str, PublishedMedium]
     hold_out: str | None = None
@@ -125,7 +125,7 @@ class Release:
     """Tables that the layouts have written; papers are made after layouts."""
 
 
-class Layout(Protocol):
+class ReleaseLayout(Protocol):
     """A way to arrange a release in files."""
 
     name: str

@@ -22,7 +22,7 @@ from heartfelt.media.duplicates import find_near_duplicates
 from heartfelt.media.probe import AUDIO, IMAGES
 from heartfelt.media.recordings import same_recordings
 from heartfelt.progress import Progress
-from heartfelt.publishing.release import PublishedMedium, Release, Step
+from heartfelt.publishing.release import PublishedMedium, Release, ReleaseStep
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.fingerprint import table_hash
 from heartfelt.snapshot.snapshot import SPLIT, published_parts
@@ -180,7 +180,7 @@ class SplitCheck:
     """Whether media were compared by what they show or sound like, not only by their bytes."""
 
     @property
-    def steps(self) -> tuple[Step, ...]:
+    def steps(self) -> tuple[ReleaseStep, ...]:
         """The split and its check as steps of the record."""
         sizes = listed([f"{name} {count:,}" for name, count in self.stimuli.items()])
         crossing = [
@@ -192,8 +192,8 @@ class SplitCheck:
         about += "" if self.divided[self.by] else f" No {self.by} is in two parts."
         about += f" There are {listed(crossing)}." if crossing else ""
         settings = {"by": self.by, "seed": str(self.seed), "hash": self.hash}
-        split = Step("split", "stimuli", SPLIT, about, sum(self.stimuli.values()), settings=settings)
-        return split, Step("check", "stimuli", SPLIT, self._media(), len(self.crossings))
+        split = ReleaseStep("split", "stimuli", SPLIT, about, sum(self.stimuli.values()), settings=settings)
+        return split, ReleaseStep("check", "stimuli", SPLIT, self._media(), len(self.crossings))
 
     def _media(self) -> str:
         if not self.compared:

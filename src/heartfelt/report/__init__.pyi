@@ -1,12 +1,12 @@
 from .analysis import write_analysis
 from .bench.write import write_bench
-from .conveyance import write_conveyance
-from .experiments import write_experiment
 from .figures import FIGURES
-from .overview import write_overview
-from .planning import write_plan
+from .pages.conveyance import write_conveyance
+from .pages.experiments import write_experiment
+from .pages.overview import write_overview
+from .pages.planning import write_plan
+from .pages.training import write_evaluation
 from .plotting import plot
-from .training import write_evaluation
 
 __all__ = [
     "FIGURES",

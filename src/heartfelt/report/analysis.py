@@ -20,7 +20,7 @@ from heartfelt.report.charts import Absent, Chart, Charts
 from heartfelt.report.drawing.processes import Helper, drawing
 from heartfelt.report.figures import FIGURES
 from heartfelt.report.media import media_sources
-from heartfelt.report.page import Page, Section, absent, render
+from heartfelt.report.page import ReportPage, Section, absent, render
 from heartfelt.report.sections import (
     adjudication,
     categories,
@@ -122,7 +122,7 @@ def analysis_page(
     target: Path,
     related: Mapping[str, Analysis] = {},
     before: Sequence[Section] = (),
-) -> Page:
+) -> ReportPage:
     """The page, for a file at ``target``."""
     study, media = analysis.snapshot.study, media_sources(analysis.snapshot, target)
     more = {"stimuli": outcome.stimuli_list(analysis), "image": study.media == "image"}
@@ -133,7 +133,7 @@ def analysis_page(
         everything |= own
         sections.insert(-2, outcome.related(other, name, own))
     sections[-2:-2] = before
-    return Page(
+    return ReportPage(
         title,
         say(study.description),
         sections,

@@ -54,7 +54,7 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Bar:
+class HistogramBar:
     """One column of a histogram."""
 
     label: str
@@ -95,7 +95,7 @@ class Columns:
     title: str
     x: Axis
     y: Axis
-    bars: tuple[Bar, ...]
+    bars: tuple[HistogramBar, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +116,7 @@ class Point:
 
 
 @dataclass(frozen=True, slots=True)
-class Plane:
+class PlaneChart:
     """Points in a plane.
 
     ``links`` join pairs of points by place; ``arrows`` run from the origin; ``equal`` gives both axes one unit; ``named``
@@ -163,7 +163,7 @@ class Spot:
 
 
 @dataclass(frozen=True, slots=True)
-class Ellipse:
+class MapRegion:
     """A region of a map, with semi-axes and the angle in radians."""
 
     x: float
@@ -199,7 +199,7 @@ class Map:
     crosses: tuple[Spot, ...] = ()
     stars: tuple[Spot, ...] = ()
     means: tuple[Spot, ...] = ()
-    ellipses: tuple[Ellipse, ...] = ()
+    ellipses: tuple[MapRegion, ...] = ()
     lines: tuple[Segment, ...] = ()
 
     def colour(self, group: str | None) -> str:
@@ -269,7 +269,7 @@ class Heatmap:
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class DumbbellEnd:
     """One end of a dumbbell."""
 
     value: float
@@ -278,12 +278,12 @@ class Side:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class ValueChange:
     """A value before and after."""
 
     label: str
-    before: Side
-    after: Side
+    before: DumbbellEnd
+    after: DumbbellEnd
     words: str
 
 
@@ -294,7 +294,7 @@ class Dumbbells:
     type: ClassVar[str] = "dumbbell"
     title: str
     value: Axis
-    rows: tuple[Change, ...]
+    rows: tuple[ValueChange, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -319,7 +319,7 @@ class TracePanel:
     spread: tuple[tuple[float, float], ...] = ()
 
 
-Panel: TypeAlias = Intervals | Columns | Plane | Map | Curves | Heatmap | Dumbbells | TracePanel
+Panel: TypeAlias = Intervals | Columns | PlaneChart | Map | Curves | Heatmap | Dumbbells | TracePanel
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,14 +28,14 @@ def questions(analysis: Analysis) -> list[str]:
     return [question.id for question in analysis.snapshot.study.asked if question.id in labelled]
 
 
-class Names(dict[str, str]):
+class DisplayNames(dict[str, str]):
     """What things are called, by id; the id itself where no name is known."""
 
     def __missing__(self, key: str) -> str:
         return key
 
 
-def system_names(snapshot: Snapshot) -> Names:
+def system_names(snapshot: Snapshot) -> DisplayNames:
     """What each system is called, by id; ``all`` is all systems."""
     seen = (
         snapshot.stimuli["system"].drop_nulls().unique().sort()
@@ -43,7 +43,7 @@ def system_names(snapshot: Snapshot) -> Names:
         else ()
     )
     named = {system.id: system.name or system.id for system in snapshot.study.systems}
-    return Names({"all": "all systems"} | {name: name for name in seen} | named)
+    return DisplayNames({"all": "all systems"} | {name: name for name in seen} | named)
 
 
 def reliability_parts(analysis: Analysis) -> Mapping[str, Reliability]:

@@ -40,7 +40,7 @@ class Section:
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class ReportPage:
     """A page: its subject, its sections in order, the figures its script draws and the media it plays.
 
     A page with an ``opening`` (ready HTML, its first screen) shows that first and folds its sections.
@@ -90,7 +90,7 @@ def script_json(data: object) -> str:
     return text
 
 
-def render(page: Page) -> str:
+def render(page: ReportPage) -> str:
     """The page as one HTML text."""
     return (
         _environment()

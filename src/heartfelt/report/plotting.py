@@ -61,7 +61,7 @@ def plot(result: object, figure: str | None = None, *, task: str | None = None) 
 
 
 def _chart(result: object, figure: str | None, task: str | None) -> Chart | Absent:
-    from heartfelt.benchmark import Bench
+    from heartfelt.scoring.bench import Bench
 
     if isinstance(result, Analysis):
         return _analysis_chart(result, figure)

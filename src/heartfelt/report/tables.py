@@ -23,13 +23,13 @@ class PValue:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class YesNoCell:
     """Yes or no where yes is good."""
 
     holds: bool
 
 
-CellValue: TypeAlias = str | float | Estimate | PValue | Verdict | Markup | None
+CellValue: TypeAlias = str | float | Estimate | PValue | YesNoCell | Markup | None
 T = TypeVar("T")
 Columns: TypeAlias = Mapping[str, Callable[[T], CellValue]]
 """What a column shows of a row, by its heading."""
@@ -121,7 +121,7 @@ def _shown(value: CellValue) -> tuple[str, float | None]:
             return "–", None
         case str():
             return value, None
-        case Verdict(holds):
+        case YesNoCell(holds):
             word = "yes" if holds else "no"
             return Markup('<span class="{0}">{0}</span>').format(word), float(holds)
         case bool():

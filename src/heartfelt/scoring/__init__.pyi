@@ -1,15 +1,15 @@
 from .metrics import METRICS
-from .options import ScoreOptions, Selection
+from .options import ItemSelection, ScoreOptions
 from .scorer import score
 from .scores import ModelInfo, Scores
 from .truth import Truth, tasks_of, truth_of
 
 __all__ = [
     "METRICS",
+    "ItemSelection",
     "ModelInfo",
     "ScoreOptions",
     "Scores",
-    "Selection",
     "Truth",
     "score",
     "tasks_of",

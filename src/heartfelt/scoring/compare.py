@@ -33,14 +33,14 @@ from heartfelt.scoring.scores import (
     OTHER_STIMULI,
     OTHER_SYSTEMS,
     UNTESTED,
-    Comparison,
-    Rank,
+    ModelComparison,
+    ModelRank,
+    ScoringTask,
     SystemComparison,
     SystemRank,
-    Task,
 )
 from heartfelt.scoring.truth import ITEM
-from heartfelt.stats.association import Difference, metric_difference
+from heartfelt.stats.association import MetricDifference, metric_difference
 from heartfelt.stats.comparison.hits import mean_hits
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.inference import holm
@@ -83,7 +83,9 @@ class Entrant:
         return rows.filter(pl.col("counted").is_not_null())
 
 
-def compare(entrants: Sequence[Entrant], task: Task, confidence: float = 0.95) -> list[Comparison]:
+def compare(
+    entrants: Sequence[Entrant], task: ScoringTask, confidence: float = 0.95
+) -> list[ModelComparison]:
     """Every pair of models that can be ranked, by the task's headline."""
     pairs = list(combinations([entrant for entrant in entrants if entrant.why_unranked is None], 2))
     differences = [_differences(first, second, task, confidence) for first, second in pairs]
@@ -96,7 +98,7 @@ def compare(entrants: Sequence[Entrant], task: Task, confidence: float = 0.95) -
         ((difference, _, _), answered), corrected = differences[place], plain[place]
         head = (task.id, task.headline, first.model, second.model, corrected.difference, corrected.p)
         out.append(
-            Comparison(
+            ModelComparison(
                 *head,
                 corrected.p_adjusted,
                 by,
@@ -112,7 +114,7 @@ def compare(entrants: Sequence[Entrant], task: Task, confidence: float = 0.95) -
     return out
 
 
-def _corrected(differences: Sequence[Difference], confidence: float) -> list[SystemComparison]:
+def _corrected(differences: Sequence[MetricDifference], confidence: float) -> list[SystemComparison]:
     corrected = holm([each.p.value for each in differences], confidence=confidence)
     return [
         SystemComparison(each.estimate, each.p, p, bool(apart))
@@ -120,7 +122,9 @@ def _corrected(differences: Sequence[Difference], confidence: float) -> list[Sys
     ]
 
 
-def _adjusted(difference: Difference, adjusted: float | None, pairs: int, confidence: float) -> Estimate:
+def _adjusted(
+    difference: MetricDifference, adjusted: float | None, pairs: int, confidence: float
+) -> Estimate:
     """The interval at the confidence that Holm's correction leaves this pair: it excludes 0 where the adjusted p is small."""
     if adjusted is None or difference.p.value is None or pairs == 1:
         return difference.estimate
@@ -130,11 +134,11 @@ def _adjusted(difference: Difference, adjusted: float | None, pairs: int, confid
 
 
 def _differences(
-    first: Entrant, second: Entrant, task: Task, confidence: float
-) -> tuple[tuple[Difference, Difference, Difference], Estimate]:
+    first: Entrant, second: Entrant, task: ScoringTask, confidence: float
+) -> tuple[tuple[MetricDifference, MetricDifference, MetricDifference], Estimate]:
     """One pair over stimuli, over systems and by the means of systems, failures counted; and on the items both answered."""
 
-    def difference(rows: pl.DataFrame, columns: tuple[str, str], by: str = "stimulus") -> Difference:
+    def difference(rows: pl.DataFrame, columns: tuple[str, str], by: str = "stimulus") -> MetricDifference:
         x, a, b = (rows[name].to_numpy() for name in ("truth", *columns))
         metric = task.headline
         if task.kind in ("text", "choices"):
@@ -153,9 +157,9 @@ def _differences(
         missing = Estimate.missing(plainly(estimate.why_missing), estimate.method, estimate.counts)
         return replace(result, estimate=missing, p=missing)
 
-    def none(why: str) -> Difference:
+    def none(why: str) -> MetricDifference:
         missing = Estimate.missing(why, f"difference of {task.headline}")
-        return Difference(missing, missing, None, 0)
+        return MetricDifference(missing, missing, None, 0)
 
     others = second.all_items.select(*ITEM, "said", "counted")
     both = first.all_items.join(others, on=ITEM, how="inner", maintain_order="left", suffix="_other")
@@ -187,7 +191,7 @@ def _differences(
     return (plain, difference(named, _COUNTED, "system"), means), answered
 
 
-def _more(difference: Difference, pairs: int, apart: bool, alpha: float) -> Estimate:
+def _more(difference: MetricDifference, pairs: int, apart: bool, alpha: float) -> Estimate:
     """How many more stimuli give 80% power at the alpha that the number of pairs leaves each."""
     name = "more stimuli for 80% power"
     if apart:
@@ -201,8 +205,8 @@ def _more(difference: Difference, pairs: int, apart: bool, alpha: float) -> Esti
 
 
 def ranks(
-    entrants: Sequence[Entrant], pairs: Sequence[Comparison], task: Task, confidence: float = 0.95
-) -> list[Rank]:
+    entrants: Sequence[Entrant], pairs: Sequence[ModelComparison], task: ScoringTask, confidence: float = 0.95
+) -> list[ModelRank]:
     """The rank of every model of a task, best first; those without one last, with the reason."""
     sign = METRICS[task.headline].sign
     able = [entrant for entrant in entrants if entrant.why_unranked is None and entrant.value is not None]
@@ -233,7 +237,7 @@ def ranks(
     by_name = {entrant.model: entrant for entrant in able}
     for place, model in enumerate(order, start=1):
         head = (task.id, model, place, *plain[model], None, beats[model], chance[model], reach)
-        result.append(Rank(*head, for_other_systems(by_name[model])))
+        result.append(ModelRank(*head, for_other_systems(by_name[model])))
     for entrant in [*ordered, *(entrant for entrant in entrants if entrant not in able)]:
         model = entrant.model
         if model not in plain:
@@ -242,7 +246,7 @@ def ranks(
                 no_score = f"{UNTESTED}: {entrant.why_untested or 'no p-value is known'}"
             reason = entrant.why_unranked or no_score
             unranked = (task.id, model, None, None, None, reason, beats.get(model), chance.get(model))
-            result.append(Rank(*unranked, reach, SystemRank(why_none=reason)))
+            result.append(ModelRank(*unranked, reach, SystemRank(why_none=reason)))
     return result
 
 
@@ -267,7 +271,7 @@ def _ranked(entrant: Entrant, beats: Mapping[str, bool | None]) -> bool:
 
 
 def _ranges(
-    order: Sequence[str], pairs: Sequence[tuple[Comparison, Estimate, bool]], sign: int
+    order: Sequence[str], pairs: Sequence[tuple[ModelComparison, Estimate, bool]], sign: int
 ) -> dict[str, tuple[int, int]]:
     """By model: from one more than those significantly better to as many as are not significantly worse."""
     better: dict[str, int] = dict.fromkeys(order, 0)
@@ -283,7 +287,7 @@ def _ranges(
     return {model: (1 + better[model], len(order) - worse[model]) for model in order}
 
 
-def _why_not_over_systems(entrants: Sequence[Entrant], pairs: Sequence[Comparison]) -> str | None:
+def _why_not_over_systems(entrants: Sequence[Entrant], pairs: Sequence[ModelComparison]) -> str | None:
     """Why there are no ranks over systems; None where there are."""
     counts = [
         entrant.all_items["system"].drop_nulls().n_unique()

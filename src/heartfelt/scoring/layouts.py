@@ -55,5 +55,5 @@ class OutputLayout:
 
 
 LAYOUTS: Registry[OutputLayout] = Registry(
-    "layout", homes=("heartfelt.datasets.*.layout", "heartfelt.benchmark.output_layouts")
+    "layout", homes=("heartfelt.datasets.*.layout", "heartfelt.scoring.bench.output_layouts")
 )

@@ -8,10 +8,19 @@ from dataclasses import dataclass, field, replace
 import polars as pl
 
 from heartfelt import __version__
+from heartfelt.scoring.calibration.parts import PartAgreement
 from heartfelt.scoring.compare import Entrant, compare, ranks
 from heartfelt.scoring.details import TaskDetails
-from heartfelt.scoring.parts import Parts
-from heartfelt.scoring.scores import UNTESTED, Comparison, Coverage, ModelInfo, Rank, Score, Scores, Task
+from heartfelt.scoring.scores import (
+    UNTESTED,
+    ModelComparison,
+    ModelCoverage,
+    ModelInfo,
+    ModelRank,
+    ModelScore,
+    Scores,
+    ScoringTask,
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -27,7 +36,7 @@ class ScoredRun:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Board:
+class Leaderboard:
     """One source (a snapshot or benchmark by its hash) with all its tasks, as one set of scores."""
 
     scores: Scores
@@ -36,7 +45,7 @@ class Board:
     """The run each model of the board comes from, and its name there."""
 
 
-def boards_of(runs: Sequence[ScoredRun]) -> list[Board]:
+def boards_of(runs: Sequence[ScoredRun]) -> list[Leaderboard]:
     """One board per source, in the order of their first run."""
     by_source: dict[str, list[ScoredRun]] = {}
     for run in runs:
@@ -44,16 +53,16 @@ def boards_of(runs: Sequence[ScoredRun]) -> list[Board]:
     return [_board(mine) for mine in by_source.values()]
 
 
-def _compared_already(runs: Sequence[ScoredRun], task: Task) -> bool:
+def _compared_already(runs: Sequence[ScoredRun], task: ScoringTask) -> bool:
     """Whether the run has compared the same models on the same items; choices are compared over pairs here, see docs/scoring.md."""
     alone = len(runs) == 1 and task.kind != "choices"
     return alone and runs[0].why_no_items is None and runs[0].why_answered_only is None
 
 
-def _board(runs: Sequence[ScoredRun]) -> Board:
+def _board(runs: Sequence[ScoredRun]) -> Leaderboard:
     """The headlines of all runs, task by task; a model that several runs have is named with its run."""
     first = runs[0].scores
-    tasks: dict[str, Task] = {}
+    tasks: dict[str, ScoringTask] = {}
     for run in runs:
         for task in run.scores.tasks:
             tasks.setdefault(task.id, task)
@@ -62,11 +71,11 @@ def _board(runs: Sequence[ScoredRun]) -> Board:
     names = [model for run in runs for model in run.scores.models]
     about: dict[str, ModelInfo] = {}
     origin: dict[str, tuple[str, str]] = {}
-    coverage: dict[str, dict[str, Coverage]] = {}
+    coverage: dict[str, dict[str, ModelCoverage]] = {}
     details: dict[str, TaskDetails] = {}
-    scores: list[Score] = []
-    comparisons: list[Comparison] = []
-    places: list[Rank] = []
+    scores: list[ModelScore] = []
+    comparisons: list[ModelComparison] = []
+    places: list[ModelRank] = []
     for task in tasks.values():
         having = [run for run in runs if any(task.id == own.id for own in run.scores.tasks)]
         entrants, ceilings = [], set()
@@ -122,17 +131,17 @@ def _board(runs: Sequence[ScoredRun]) -> Board:
         ledger=first.ledger.clear(),
         rows=first.rows.clear(),
     )
-    return Board(joined, tuple(dict.fromkeys(notes)), origin)
+    return Leaderboard(joined, tuple(dict.fromkeys(notes)), origin)
 
 
-def _parts(runs: Sequence[ScoredRun], names: Sequence[str]) -> Parts:
+def _parts(runs: Sequence[ScoredRun], names: Sequence[str]) -> PartAgreement:
     """Agreement by part of all runs; models of several runs are not combined."""
     parts = []
     for run in runs:
         models = run.scores.models
         shown = {model: model if names.count(model) == 1 else f"{model} ({run.name})" for model in models}
         parts.append(run.scores.parts.renamed(shown))
-    return Parts(
+    return PartAgreement(
         calibrations=tuple(row for part in parts for row in part.calibrations),
         errors=tuple(row for part in parts for row in part.errors),
         worth=tuple(row for part in parts for row in part.worth),

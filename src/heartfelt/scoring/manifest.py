@@ -114,7 +114,7 @@ def rounded(value: Json, digits: int = DIGITS) -> Json:
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class ManifestDifference:
     """One thing that two manifests, or two files of scores, do not share."""
 
     where: str
@@ -125,12 +125,12 @@ class Difference:
         return f"{self.where}: {self.before} before, {self.now} now"
 
 
-def differences(before: object, now: object) -> list[Difference]:
+def differences(before: object, now: object) -> list[ManifestDifference]:
     """Every value that differs, with its place: ``versions.numpy``, ``scores.3.estimate.value``."""
     return list(_differences(to_json(before), to_json(now), ""))
 
 
-def _differences(before: Json, now: Json, where: str) -> Iterator[Difference]:
+def _differences(before: Json, now: Json, where: str) -> Iterator[ManifestDifference]:
     if isinstance(before, dict) and isinstance(now, dict):
         for name in {**before, **now}:
             yield from _differences(before.get(name), now.get(name), f"{where}.{name}" if where else name)
@@ -139,4 +139,4 @@ def _differences(before: Json, now: Json, where: str) -> Iterator[Difference]:
             yield from _differences(first, second, f"{where}.{place}" if where else str(place))
     elif before != now:
         first, second = ("nothing" if each is None else str(each)[:80] for each in (before, now))
-        yield Difference(where, first, second)
+        yield ManifestDifference(where, first, second)

@@ -13,11 +13,11 @@ import polars as pl
 
 from heartfelt.labels.labels import PUBLISHED
 from heartfelt.scoring.details import ModelDetails
-from heartfelt.scoring.metrics import METRICS, Chance, chance_of, converted
+from heartfelt.scoring.metrics import METRICS, ChanceLevel, chance_of, converted
 from heartfelt.scoring.options import ScoreOptions
-from heartfelt.scoring.pair_ceilings import ceilings_of, mean_ceiling, one_rater, strength_ceilings
-from heartfelt.scoring.scores import Score, Task
-from heartfelt.scoring.sheet import Flags, Sheet, yes
+from heartfelt.scoring.scores import ModelScore, ScoringTask
+from heartfelt.scoring.sheet import Flags, PredictionSheet, yes
+from heartfelt.scoring.tasks.pair_ceilings import ceilings_of, mean_ceiling, one_rater, strength_ceilings
 from heartfelt.scoring.truth import ITEM, NO_RATINGS, Truth
 from heartfelt.stats._bounds import ratio
 from heartfelt.stats._paired import mid_ranks
@@ -33,7 +33,7 @@ from heartfelt.stats.inference.no_association import (
     no_association_over_systems,
     too_few_ways,
 )
-from heartfelt.stats.jackknife import LEAST_UNITS, Spread, spreads_over
+from heartfelt.stats.jackknife import LEAST_UNITS, JackknifeError, spreads_over
 from heartfelt.stats.noise_ceiling import Ceiling, ceiling
 from heartfelt.stats.reliability.number_ceiling import NumberMetric, ceiling_from_means
 from heartfelt.stats.reliability.yardsticks import Metric
@@ -69,7 +69,7 @@ Values = Literal["", "mean", "share"]
 
 
 @dataclass(frozen=True, slots=True)
-class Pairing:
+class LabelsAndPredictions:
     """Labels and predictions of a metric: ``y`` as answered (NaN elsewhere), ``filled`` with failures counted."""
 
     metric: str
@@ -80,16 +80,18 @@ class Pairing:
     at: str = ""
     values: Values = ""
     why_none: str | None = None
-    chance: Chance | None = None
+    chance: ChanceLevel | None = None
 
 
 def mean_of(
-    metric: str, values: Floats, filled: Floats, why: str | None = None, chance: Chance | None = None,
+    metric: str, values: Floats, filled: Floats, why: str | None = None, chance: ChanceLevel | None = None,
     *, share: bool = False,
-) -> Pairing:  # fmt: skip
+) -> LabelsAndPredictions:  # fmt: skip
     """A metric that is the mean of a value per item."""
     kind: Values = "share" if share else "mean"
-    return Pairing(metric, np.zeros(values.size), values, filled, values=kind, why_none=why, chance=chance)
+    return LabelsAndPredictions(
+        metric, np.zeros(values.size), values, filled, values=kind, why_none=why, chance=chance
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +101,7 @@ class Forms:
     answered: Estimate
     with_failures: Estimate
     over_systems: Estimate
-    spread: Spread | None = None
+    spread: JackknifeError | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -112,7 +114,7 @@ class Marked:
     of the rows.
     """
 
-    scores: list[Score]
+    scores: list[ModelScore]
     details: ModelDetails
     predicted: Floats
     fallback: Floats
@@ -123,7 +125,7 @@ class Marked:
 
 
 @dataclass(frozen=True, slots=True)
-class Measure:
+class MetricMeasurer:
     """Measures metrics against one truth; a ceiling is computed when it is first asked for."""
 
     options: ScoreOptions
@@ -135,10 +137,10 @@ class Measure:
 
     def numbers(
         self, metric: str, x: Floats, y: Floats, groups: Sequence[Any] = (None,), *, values: Values = ""
-    ) -> list[tuple[Estimate, Spread | None]]:
+    ) -> list[tuple[Estimate, JackknifeError | None]]:
         """A metric with an interval and its spread, over rows (None) or whole groups, for each of ``groups``."""
         name, data = typed(metric, x, y, values)
-        out: list[tuple[Estimate, Spread | None]] = []
+        out: list[tuple[Estimate, JackknifeError | None]] = []
         for plain, spread in spreads_over(name, *data, groups):
             if plain.value is None:
                 out.append((Estimate.missing(plainly(plain.why_missing), metric, plain.counts), None))
@@ -147,20 +149,26 @@ class Measure:
                 out.append((replace(bounded, method=metric), spread))
         return out
 
-    def score(self, sheet: Sheet, pairing: Pairing, forms: Forms | None = None, group: Any = None) -> Score:
+    def score(
+        self,
+        sheet: PredictionSheet,
+        pairing: LabelsAndPredictions,
+        forms: Forms | None = None,
+        group: Any = None,
+    ) -> ModelScore:
         """The metric in every form; ``forms`` where they are known, over ``group``."""
         if forms is None:
             forms, group = self._forms(sheet, pairing), sheet.stimulus
         top = self.ceiling(sheet.task, pairing.metric, pairing.aggregation)
         chance, beyond, tests = self._above_chance(sheet, pairing, forms, group)
-        return Score(
+        return ModelScore(
             *(sheet.model, sheet.task.id, pairing.aggregation, pairing.metric, pairing.at),
             *(forms.answered, forms.with_failures, forms.over_systems, top),
             of_ceiling(pairing.metric, forms.with_failures, top, chance, beyond),
             *(chance, beyond, *tests),
         )
 
-    def _forms(self, sheet: Sheet, pairing: Pairing) -> Forms:
+    def _forms(self, sheet: PredictionSheet, pairing: LabelsAndPredictions) -> Forms:
         metric, name = pairing.metric, f"{pairing.metric}, over systems"
         if pairing.why_none:
             missing = Estimate.missing(pairing.why_none, metric)
@@ -185,7 +193,7 @@ class Measure:
         return Forms(answered[0][0], full, over, spread)
 
     def _above_chance(
-        self, sheet: Sheet, pairing: Pairing, forms: Forms, group: Any
+        self, sheet: PredictionSheet, pairing: LabelsAndPredictions, forms: Forms, group: Any
     ) -> tuple[Estimate, Estimate, tuple[Estimate, Estimate]]:
         """Chance, how far the score with failures counted is beyond it (above 0 is better), and the p-values of that: for
         other stimuli and for other systems.
@@ -216,7 +224,9 @@ class Measure:
         # Better than the best constant answer, and by what it says about the items.
         return level, beyond, (_larger(p, tests[0]), tests[1])
 
-    def _association(self, sheet: Sheet, pairing: Pairing, group: Any) -> tuple[Estimate, Estimate] | None:
+    def _association(
+        self, sheet: PredictionSheet, pairing: LabelsAndPredictions, group: Any
+    ) -> tuple[Estimate, Estimate] | None:
         """The tests of no association between labels and predictions, for other stimuli and for other systems.
 
         A failed prediction stays where it is. None of metrics that rearranging does not suit; they are compared with chance.
@@ -230,7 +240,9 @@ class Measure:
             self._tests[key] = self._tested(sheet, pairing, how, group)
         return self._tests[key]
 
-    def _tested(self, sheet: Sheet, pairing: Pairing, how: str, group: Any) -> tuple[Estimate, Estimate]:
+    def _tested(
+        self, sheet: PredictionSheet, pairing: LabelsAndPredictions, how: str, group: Any
+    ) -> tuple[Estimate, Estimate]:
         x: Any = pairing.x
         y: Any = pairing.filled
         weight = None
@@ -278,7 +290,7 @@ class Measure:
             return Estimate.missing(why, "p-value, signs of systems flipped")
         return self.flipped(gained[known], system[known])
 
-    def ceiling(self, task: Task, metric: str, aggregation: str = "item") -> Estimate:
+    def ceiling(self, task: ScoringTask, metric: str, aggregation: str = "item") -> Estimate:
         """The ceiling of a metric, or the reason there is none."""
         name, base = f"ceiling, {metric}", METRICS[metric].base
         if not self.options.ceilings:
@@ -303,7 +315,7 @@ class Measure:
             return Estimate.missing("a ceiling within cells is known for Pearson's correlation only", name)
         return converted(metric, result.within_cells if aggregation == WITHIN else result.overall)
 
-    def choice_ceilings(self, task: Task) -> ChoiceScores | str:
+    def choice_ceilings(self, task: ScoringTask) -> ChoiceScores | str:
         """The best scores to be expected of predicted choices, or the reason they are not known."""
         if not self.options.ceilings:
             return "ceilings were not asked for"
@@ -312,14 +324,14 @@ class Measure:
             self._of_choices[task.id] = ceilings_of(task, self.truth, options.confidence, options.seed)
         return self._of_choices[task.id]
 
-    def smooth_ceiling(self, task: Task, metric: str) -> Estimate | None:
+    def smooth_ceiling(self, task: ScoringTask, metric: str) -> Estimate | None:
         """The ceiling under a smooth family of votes, where the ceiling of categories was computed."""
         result = self._ceilings.get((task.id, METRICS[metric].base or ""))
         if result is None or isinstance(result, str) or result.smooth is None:
             return None
         return converted(metric, result.smooth)
 
-    def human(self, task: Task, metric: str) -> Estimate:
+    def human(self, task: ScoringTask, metric: str) -> Estimate:
         """What one more rater reaches, where the ceiling was computed."""
         if task.kind == "choices":
             return one_rater(task, self.truth, self.options.confidence)
@@ -331,7 +343,7 @@ class Measure:
         return result.human
 
 
-def _ceiling(task: Task, base: str, truth: Truth, options: ScoreOptions) -> Ceiling | str:
+def _ceiling(task: ScoringTask, base: str, truth: Truth, options: ScoreOptions) -> Ceiling | str:
     """The ceiling over the items that are scored, or why there is none.
 
     Tied items of categories are not scored but show how clear items are, so their votes are used too. Where single ratings are

@@ -155,7 +155,7 @@ def converted(metric: str, ceiling: Estimate) -> Estimate:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Chance:
+class ChanceLevel:
     """The chance level of a metric and what it stands for, or why there is none.
 
     ``y`` holds the answers of such a predictor, row by row, where it has any to compare with.
@@ -174,37 +174,39 @@ class Chance:
         return Estimate(self.value, method=f"{name}: {self.what}", why_no_interval=why)
 
 
-def chance_of(metric: str, x: Floats) -> Chance:
+def chance_of(metric: str, x: Floats) -> ChanceLevel:
     """The chance level of a metric on the labels ``x``."""
     info = METRICS[metric]
     if info.chance is not None:
-        return Chance(info.chance, "a prediction that says nothing about the item")
+        return ChanceLevel(info.chance, "a prediction that says nothing about the item")
     if not x.size:
-        return Chance(None, "there are no labels")
+        return ChanceLevel(None, "there are no labels")
     present = float(np.mean(x > 0.5))
     match metric:
         case "balanced_accuracy" | "macro_f1":
             count = np.unique(x).size
-            return Chance(1 / count, f"guessing among the {count} categories that occur among the labels")
+            return ChanceLevel(
+                1 / count, f"guessing among the {count} categories that occur among the labels"
+            )
         case "accuracy":
             values, times = np.unique(x, return_counts=True)
             most = np.full(x.size, float(values[np.argmax(times)]))
-            return Chance(float(times.max() / x.size), "always the most frequent label", most)
+            return ChanceLevel(float(times.max() / x.size), "always the most frequent label", most)
         case "mse" | "rmse":
             squared = float(np.mean((x - x.mean()) ** 2))
             level = squared if metric == "mse" else math.sqrt(squared)
-            return Chance(level, _MEAN_LABEL, np.full(x.size, x.mean()))
+            return ChanceLevel(level, _MEAN_LABEL, np.full(x.size, x.mean()))
         case "mae":
             middle = float(np.median(x))
             level = float(np.mean(np.abs(x - middle)))
-            return Chance(level, "always the median label", np.full(x.size, middle))
+            return ChanceLevel(level, "always the median label", np.full(x.size, middle))
         case "precision" | "average_precision":
-            return Chance(present, "the share of labels that are present")
+            return ChanceLevel(present, "the share of labels that are present")
         case "f1":
-            return Chance(2 * present / (1 + present), "always saying present")
+            return ChanceLevel(2 * present / (1 + present), "always saying present")
         case "brier":
             share = float(np.mean(x))
             always = np.full(x.size, share)
-            return Chance(share * (1 - share), "always the share of labels that are present", always)
+            return ChanceLevel(share * (1 - share), "always the share of labels that are present", always)
         case _:
-            return Chance(None, f"no chance level of {info.title} is defined")
+            return ChanceLevel(None, f"no chance level of {info.title} is defined")

@@ -32,7 +32,7 @@ _scoring = partial(Option, panel="Scoring")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Selection:
+class ItemSelection:
     """Which items are scored; by default all that have a label. ``limit`` draws from ``seed``, among those of ``questions``."""
 
     full_coverage: Annotated[int | None, _items("Only items with N raters or more.", low=1, metavar="N")] = (
@@ -129,7 +129,7 @@ class ScoreOptions:
             flags=("--slice",),
         ),
     ] = field(default=None, metadata={"skip": True})
-    selection: Selection = Selection()
+    selection: ItemSelection = ItemSelection()
     ties: Annotated[
         Literal["missing", "lowest"],
         _items("Tied votes: missing (no label) or lowest (the smaller label, as emolia-bench does)."),

@@ -12,29 +12,38 @@ from heartfelt.errors import InputError
 from heartfelt.labels import Benchmark, Labels
 from heartfelt.predictors.predictor import PREDICTIONS
 from heartfelt.progress import Progress
-from heartfelt.scoring.binary import binary
-from heartfelt.scoring.by_part import ByPart, cells_of
-from heartfelt.scoring.categories import categories, ordinal
-from heartfelt.scoring.choices import answers_to, choices
+from heartfelt.scoring.calibration.by_part import ByPart, cells_of
+from heartfelt.scoring.calibration.parts import ModelCalibration, PartAgreement, PartError, Worth
 from heartfelt.scoring.compare import OTHER_LABELS, Entrant, compare, ranks
 from heartfelt.scoring.details import TaskDetails
-from heartfelt.scoring.measure import Marked, Measure
+from heartfelt.scoring.measure import Marked, MetricMeasurer
 from heartfelt.scoring.metrics import METRICS, Kind
-from heartfelt.scoring.numbers import numbers, strengths
 from heartfelt.scoring.options import ScoreOptions
-from heartfelt.scoring.pairs import pair_sheet, strength_sheet
-from heartfelt.scoring.parts import Calibration, PartError, Parts, Worth
-from heartfelt.scoring.scores import Comparison, Coverage, ModelInfo, Rank, Score, Scores, Slice, Task
-from heartfelt.scoring.sheet import Sheet, sheet_of
-from heartfelt.scoring.texts import texts
-from heartfelt.scoring.traces import trace_sheet, traces
+from heartfelt.scoring.scores import (
+    ModelComparison,
+    ModelCoverage,
+    ModelInfo,
+    ModelRank,
+    ModelScore,
+    Scores,
+    ScoringTask,
+    Slice,
+)
+from heartfelt.scoring.sheet import PredictionSheet, sheet_of
+from heartfelt.scoring.tasks.binary import binary
+from heartfelt.scoring.tasks.categories import categories, ordinal
+from heartfelt.scoring.tasks.choices import answers_to, choices
+from heartfelt.scoring.tasks.numbers import numbers, strengths
+from heartfelt.scoring.tasks.pairs import pair_sheet, strength_sheet
+from heartfelt.scoring.tasks.texts import texts
+from heartfelt.scoring.tasks.traces import trace_sheet, traces
 from heartfelt.scoring.truth import ITEM, Truth, tasks_of, truth_of
 from heartfelt.snapshot import Snapshot
 from heartfelt.study.model import say
 
 MOST_VALUES = 60
 """A column with more values than this is not sliced by unless asked for."""
-MARKING: dict[Kind, Callable[[Sheet, Measure], Marked]] = {
+MARKING: dict[Kind, Callable[[PredictionSheet, MetricMeasurer], Marked]] = {
     "binary": binary,
     "categories": categories,
     "ordinal": ordinal,
@@ -44,7 +53,7 @@ MARKING: dict[Kind, Callable[[Sheet, Measure], Marked]] = {
     "strengths": strengths,
     "traces": traces,
 }
-SHEETS: dict[Kind, Callable[[Truth, pl.DataFrame, Task, str], Sheet]] = {
+SHEETS: dict[Kind, Callable[[Truth, pl.DataFrame, ScoringTask, str], PredictionSheet]] = {
     "choices": pair_sheet,
     "strengths": strength_sheet,
     "traces": trace_sheet,
@@ -68,7 +77,7 @@ def score(
     claims = {name: info.interval_confidence for name, info in about.items() if info.interval_confidence}
     options = replace(options, claimed={**claims, **options.claimed})
     truth = source if isinstance(source, Truth) else truth_of(source, options, snapshot=snapshot)
-    study, measure = truth.study, Measure(options, truth)
+    study, measure = truth.study, MetricMeasurer(options, truth)
     predictions = PREDICTIONS.check(predictions, "predictions")
     models = predictions["model"].unique(maintain_order=True).to_list()
     known = _about(predictions, truth)
@@ -93,15 +102,15 @@ def score(
         notes.append(
             f"{left:,} predictions are about items without ratings, or left out, and are not scored."
         )
-    scores: list[Score] = []
+    scores: list[ModelScore] = []
     by_slice: list[Slice] = []
-    comparisons: list[Comparison] = []
-    places: list[Rank] = []
-    coverage: dict[str, dict[str, Coverage]] = {}
+    comparisons: list[ModelComparison] = []
+    places: list[ModelRank] = []
+    coverage: dict[str, dict[str, ModelCoverage]] = {}
     details: dict[str, TaskDetails] = {}
     rows: list[pl.DataFrame] = []
     by_part = ByPart.of(truth, options)
-    calibrations: list[Calibration | None] = []
+    calibrations: list[ModelCalibration | None] = []
     errors: list[PartError] = []
     worth: list[Worth | None] = []
     of_labels: dict[str, None] = {}
@@ -149,7 +158,7 @@ def score(
         comparisons=tuple(comparisons),
         slices=tuple(by_slice),
         details=details,
-        parts=Parts(
+        parts=PartAgreement(
             calibrations=tuple(row for row in calibrations if row is not None),
             errors=tuple(errors),
             worth=tuple(row for row in worth if row is not None),
@@ -162,7 +171,7 @@ def score(
     )
 
 
-def coverage_of(truth: Truth, predictions: pl.DataFrame, model: str) -> dict[str, Coverage]:
+def coverage_of(truth: Truth, predictions: pl.DataFrame, model: str) -> dict[str, ModelCoverage]:
     """How much of every task that a model predicts can be used; nothing is scored."""
     known = _about(PREDICTIONS.check(predictions, "predictions"), truth)
     return {
@@ -172,7 +181,7 @@ def coverage_of(truth: Truth, predictions: pl.DataFrame, model: str) -> dict[str
     }
 
 
-def _tasks(truth: Truth) -> tuple[list[Task], list[str]]:
+def _tasks(truth: Truth) -> tuple[list[ScoringTask], list[str]]:
     """The tasks that a truth can score, and notes on what it cannot."""
     present = set(truth.items["question"].unique())
     tasks, unscored = tasks_of(truth.study, [q.id for q in truth.study.asked if q.id in present])
@@ -180,7 +189,7 @@ def _tasks(truth: Truth) -> tuple[list[Task], list[str]]:
     return tasks, unscored + without
 
 
-def _with_strengths(tasks: Sequence[Task], truth: Truth) -> tuple[list[Task], list[str]]:
+def _with_strengths(tasks: Sequence[ScoringTask], truth: Truth) -> tuple[list[ScoringTask], list[str]]:
     """The tasks without those of strengths that nothing has, and a note on each of these."""
     none = [
         task
@@ -196,7 +205,7 @@ def _with_strengths(tasks: Sequence[Task], truth: Truth) -> tuple[list[Task], li
     return [task for task in tasks if task not in none], notes
 
 
-def _attempted(task: Task, known: pl.DataFrame) -> set[str]:
+def _attempted(task: ScoringTask, known: pl.DataFrame) -> set[str]:
     """The models that predict a task; degrees are predicted by values, answers or shares, not by scores."""
     mine = known.filter(pl.col("question").is_in(task.questions))
     if task.kind == "traces":
@@ -206,7 +215,7 @@ def _attempted(task: Task, known: pl.DataFrame) -> set[str]:
     return set(mine["model"].unique())
 
 
-def _rows(sheet: Sheet, marked: Marked) -> pl.DataFrame:
+def _rows(sheet: PredictionSheet, marked: Marked) -> pl.DataFrame:
     """A sheet as pages show it: ``said`` is what the headline is made of, ``counted`` the same with failures counted."""
     return sheet.rows.select(
         pl.lit(sheet.task.id).alias("task"),
@@ -234,7 +243,7 @@ def _about(predictions: pl.DataFrame, truth: Truth) -> pl.DataFrame:
     return pl.concat([about.filter(~of_pairs), predictions.filter(of_pairs)])
 
 
-def _entrant(sheet: Sheet, rows: pl.DataFrame, marked: Marked, measure: Measure) -> Entrant:
+def _entrant(sheet: PredictionSheet, rows: pl.DataFrame, marked: Marked, measure: MetricMeasurer) -> Entrant:
     headline = next(each for each in marked.scores if each.metric == sheet.task.headline)
     ranked = headline.with_failures
     why = OTHER_LABELS if sheet.against_other_labels else ranked.why_missing
@@ -247,7 +256,7 @@ def _entrant(sheet: Sheet, rows: pl.DataFrame, marked: Marked, measure: Measure)
     return Entrant(sheet.model, rows, ranked.value, why, beyond, p, answers, *tested)
 
 
-def columns_of(truth: Truth, task: Task, wanted: Sequence[str] | None) -> list[str]:
+def columns_of(truth: Truth, task: ScoringTask, wanted: Sequence[str] | None) -> list[str]:
     """The columns a task is sliced by; of columns that cut the items alike the first."""
     rows = truth.items_of(task)
     if wanted is not None:
@@ -264,7 +273,9 @@ def columns_of(truth: Truth, task: Task, wanted: Sequence[str] | None) -> list[s
     return list(out.values())
 
 
-def _slices(sheet: Sheet, marked: Marked, measure: Measure, columns: Sequence[str]) -> Iterator[Slice]:
+def _slices(
+    sheet: PredictionSheet, marked: Marked, measure: MetricMeasurer, columns: Sequence[str]
+) -> Iterator[Slice]:
     """Metrics by each value of each column, over answered items, with intervals over stimuli.
 
     Predictions made of labels in the other half of the stimuli are fair over all of them only, and are not sliced.

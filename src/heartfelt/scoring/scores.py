@@ -13,13 +13,13 @@ from typing import Literal, TypeAlias
 import polars as pl
 
 from heartfelt import __version__
-from heartfelt.predictors.calls import Usage
-from heartfelt.predictors.repeats import SelfConsistency
+from heartfelt.predictors.execution.calls import Usage
+from heartfelt.predictors.execution.repeats import SelfConsistency
 from heartfelt.representation import ShortRepr
+from heartfelt.scoring.calibration.parts import PartAgreement
 from heartfelt.scoring.details import TaskDetails
 from heartfelt.scoring.metrics import FAILURES, HEADLINES, Kind, MetricInfo
 from heartfelt.scoring.options import ScoreOptions
-from heartfelt.scoring.parts import Parts
 from heartfelt.stats.estimate import Estimate
 from heartfelt.wording import spaced
 
@@ -41,7 +41,7 @@ ScorePart: TypeAlias = Literal["estimate", "with_failures", "over_systems", "cei
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class ScoringTask:
     """Questions that are scored together, in one way; models are ranked by ``headline``.
 
     ``failures`` says what a failed prediction counts as.
@@ -54,13 +54,13 @@ class Task:
     failures: str = ""
 
     @classmethod
-    def of(cls, name: str, kind: Kind, questions: tuple[str, ...]) -> Task:
+    def of(cls, name: str, kind: Kind, questions: tuple[str, ...]) -> ScoringTask:
         """A task with the usual headline of its kind."""
         return cls(name, kind, questions, HEADLINES[kind], FAILURES[kind])
 
 
 @dataclass(frozen=True, slots=True)
-class Score:
+class ModelScore:
     """One metric of one model.
 
     ``aggregation`` is ``item``, ``system`` (means per system first) or ``within cells`` (residuals after subtracting the
@@ -119,7 +119,7 @@ class SystemComparison:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class ModelComparison:
     """Two models on the items both were asked about, failures counted.
 
     ``difference`` (at the usual confidence, for this pair alone) and ``p`` come from one method and agree. ``p_adjusted`` is
@@ -163,7 +163,7 @@ class SystemRank:
 
 
 @dataclass(frozen=True, slots=True)
-class Rank:
+class ModelRank:
     """A model's rank by the score with failures counted: the data leave ``best`` to ``worst`` possible.
 
     A model that does not beat chance (Holm's correction over the models of the task) has no rank.
@@ -213,7 +213,7 @@ class ModelInfo:
 
 
 @dataclass(frozen=True, slots=True)
-class Coverage:
+class ModelCoverage:
     """How many items of a task a model was asked and answered, and why the others were not answered."""
 
     items: int
@@ -237,15 +237,15 @@ class Scores(ShortRepr):
     about: Mapping[str, ModelInfo] = field(default_factory=dict, metadata={"key": "model_info"})
     ranked_by: str = RANKED_BY
     options: ScoreOptions
-    tasks: tuple[Task, ...]
+    tasks: tuple[ScoringTask, ...]
     metrics: Mapping[str, MetricInfo]
-    coverage: Mapping[str, Mapping[str, Coverage]]
-    ranks: tuple[Rank, ...]
-    scores: tuple[Score, ...]
-    comparisons: tuple[Comparison, ...]
+    coverage: Mapping[str, Mapping[str, ModelCoverage]]
+    ranks: tuple[ModelRank, ...]
+    scores: tuple[ModelScore, ...]
+    comparisons: tuple[ModelComparison, ...]
     slices: tuple[Slice, ...]
     details: Mapping[str, TaskDetails]
-    parts: Parts = field(default_factory=Parts, metadata={"omit": True})
+    parts: PartAgreement = field(default_factory=PartAgreement, metadata={"omit": True})
     """Calibration, errors and worth by part, and whether combining models helps."""
     notes: tuple[str, ...]
     ledger: pl.DataFrame = field(default_factory=pl.DataFrame, metadata={"skip": True})
@@ -258,7 +258,7 @@ class Scores(ShortRepr):
         metric: str | None = None,
         aggregation: str = "item",
         at: str | None = None,
-    ) -> Score | None:
+    ) -> ModelScore | None:
         """A single score: the task's headline unless a metric is named."""
         wanted = (task, model, metric or self.task(task).headline, aggregation)
         for score in self.scores:
@@ -267,16 +267,16 @@ class Scores(ShortRepr):
                 return score
         return None
 
-    def task(self, name: str) -> Task:
+    def task(self, name: str) -> ScoringTask:
         """A task by its id."""
         return next(task for task in self.tasks if task.id == name)
 
-    def ranked(self, task: str) -> list[Rank]:
+    def ranked(self, task: str) -> list[ModelRank]:
         """The ranks of a task, best first, those without a rank last."""
         mine = [rank for rank in self.ranks if rank.task == task]
         return sorted(mine, key=lambda rank: (rank.place is None, rank.place or 0))
 
-    def leader(self, task: str) -> Rank | None:
+    def leader(self, task: str) -> ModelRank | None:
         """The model ranked first; None where no model has a rank, as when none beats chance."""
         return next((rank for rank in self.ranked(task) if rank.place is not None), None)
 
@@ -329,7 +329,7 @@ class Scores(ShortRepr):
         covered = self.coverage.get(model, {}).get(task)
         return (covered.answered, covered.items) if covered else (0, 0)
 
-    def misses(self, task: Task, most: int) -> pl.DataFrame:
+    def misses(self, task: ScoringTask, most: int) -> pl.DataFrame:
         """At most ``most`` answered items per model, the worst first, with how far ``off`` the model was.
 
         Items that were not missed are left out.
@@ -338,7 +338,7 @@ class Scores(ShortRepr):
         ordered = worst.sort("off", "stimulus", descending=[True, False])
         return ordered.group_by("model", maintain_order=True).head(most)
 
-    def errors(self, task: Task) -> pl.DataFrame:
+    def errors(self, task: ScoringTask) -> pl.DataFrame:
         """Every answered item of a task with how far ``off`` the model was, in the order of ``rows``.
 
         Numbers and degrees are compared on the scale, or by rank where predictions are not on it; a wrong yes or no is as far
@@ -370,7 +370,7 @@ class Scores(ShortRepr):
         return pl.DataFrame([_flat(score) for score in self.scores], infer_schema_length=None)
 
 
-def _flat(score: Score) -> dict[str, str | float | None]:
+def _flat(score: ModelScore) -> dict[str, str | float | None]:
     out: dict[str, str | float | None] = {
         "model": score.model,
         "task": score.task,

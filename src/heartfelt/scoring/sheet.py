@@ -11,7 +11,7 @@ import numpy.typing as npt
 import polars as pl
 
 from heartfelt.predictors.predictor import FROM_LABELS
-from heartfelt.scoring.scores import Coverage, Task
+from heartfelt.scoring.scores import ModelCoverage, ScoringTask
 from heartfelt.scoring.truth import ITEM, Truth
 from heartfelt.stats.triples import Floats, Ints
 from heartfelt.study import Scale
@@ -36,14 +36,14 @@ _MOST_REASONS = 20
 
 
 @dataclass(frozen=True, eq=False)
-class Sheet:
+class PredictionSheet:
     """``rows`` are the items with a label; ``unlabelled`` counts those without.
 
     ``truth`` is the number, the category's code, or 1 and 0 for present and absent.
     """
 
     model: str
-    task: Task
+    task: ScoringTask
     scale: Scale
     rows: pl.DataFrame
     unlabelled: int
@@ -158,12 +158,12 @@ class Sheet:
         return bool(self.rows["against"].is_not_null().any())
 
     @cached_property
-    def coverage(self) -> Coverage:
+    def coverage(self) -> ModelCoverage:
         """How many items were asked and answered, and why the others were not."""
         failed = self.rows.filter(~pl.Series(self.answered))
         blank = pl.when("ok").then(pl.lit(NOTHING_TO_SCORE)).otherwise(pl.lit(NOT_GIVEN))
         problems = failed.select(pl.coalesce("problem", blank)).to_series()
-        return Coverage(
+        return ModelCoverage(
             self.rows.height,
             int(self.answered.sum()),
             float(self.answered.mean()) if self.rows.height else None,
@@ -173,7 +173,7 @@ class Sheet:
         )
 
 
-def sheet_of(truth: Truth, predictions: pl.DataFrame, task: Task, model: str) -> Sheet:
+def sheet_of(truth: Truth, predictions: pl.DataFrame, task: ScoringTask, model: str) -> PredictionSheet:
     """Join a model's predictions to the labels of a task."""
     scale = truth.study.scale_of(task.questions[0])
     items = truth.items_of(task)
@@ -205,7 +205,7 @@ def sheet_of(truth: Truth, predictions: pl.DataFrame, task: Task, model: str) ->
         done.alias("ok"),
     ).rename({"own_answer": "label_answer"} if "answer" in taken else {})
     labelled = rows.filter(pl.col("truth").is_not_null())
-    return Sheet(model, task, scale, labelled, rows.height - labelled.height)
+    return PredictionSheet(model, task, scale, labelled, rows.height - labelled.height)
 
 
 def _middle(scale: Scale) -> float:

@@ -12,11 +12,11 @@ from heartfelt.labels import Benchmark, Labels, first_answers, labels
 from heartfelt.labels.buckets import buckets, forced, has_sides
 from heartfelt.labels.strengths import Of
 from heartfelt.media.probe import AT_HAND, MADE_AT
-from heartfelt.predictors.sets import COMPARED
-from heartfelt.scoring.options import ScoreOptions, Selection
-from heartfelt.scoring.pair_truth import PairTruth, pair_truth
-from heartfelt.scoring.scores import Task
+from heartfelt.predictors.answers.sets import COMPARED
+from heartfelt.scoring.options import ItemSelection, ScoreOptions
+from heartfelt.scoring.scores import ScoringTask
 from heartfelt.scoring.sound import with_sound
+from heartfelt.scoring.tasks.pair_truth import PairTruth, pair_truth
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.snapshot import published_part
 from heartfelt.stats.jackknife import LEAST_UNITS
@@ -63,20 +63,20 @@ class Truth:
     snapshot: Snapshot | None = None
     """The single ratings, where the source has them."""
 
-    def items_of(self, task: Task) -> pl.DataFrame:
+    def items_of(self, task: ScoringTask) -> pl.DataFrame:
         """The items that a task scores."""
         items = self.items.filter(pl.col("question").is_in(task.questions))
         if "compared" not in items.columns:
             return items
         return items.filter(pl.col("compared").fill_null(False) == (task.kind == "choices"))
 
-    def contestants(self, task: Task) -> Of:
+    def contestants(self, task: ScoringTask) -> Of:
         """What strengths belong to: stimuli, or systems where stimuli have too few (each prompt compared by itself, say)."""
         stimuli = self.items_of(task)["label"].count()
         systems = self.pairs.systems.get(task.questions[0], {})
         return "system" if stimuli < LEAST_UNITS <= len(systems) else "stimulus"
 
-    def courses_of(self, task: Task) -> pl.DataFrame:
+    def courses_of(self, task: ScoringTask) -> pl.DataFrame:
         """The raters' courses of a task, one row per stimulus."""
         if not self.courses.height:
             return self.courses
@@ -90,7 +90,7 @@ class Truth:
         """The columns that items can be sliced by."""
         return [name for name in ("question", "bucket", *self.facts) if name in self.items.columns]
 
-    def select(self, selection: Selection) -> Truth:
+    def select(self, selection: ItemSelection) -> Truth:
         """Only the items that count, the others in the ledger."""
         # Strengths follow from all pairs: only the pairs are selected from.
         compared = [q.id for q in self.study.asked if isinstance(self.study.scale_of(q.id), COMPARED)]
@@ -107,36 +107,42 @@ class Truth:
         return replace(self, items=retained, ledger=pl.concat([self.ledger, dropped], how="diagonal"))
 
 
-def tasks_of(study: Study, questions: Sequence[str]) -> tuple[list[Task], list[str]]:
+def tasks_of(study: Study, questions: Sequence[str]) -> tuple[list[ScoringTask], list[str]]:
     """The tasks of these questions, and notes on questions that are not scored.
 
     Questions answered with numbers or texts are tasks of their own; categories are scored together by their scale.
     """
     by_scale: dict[str, list[str]] = {}
-    tasks: list[Task] = []
+    tasks: list[ScoringTask] = []
     notes: list[str] = []
     for name in questions:
         scale = study.scale_of(name)
         if isinstance(scale, Tags):
             notes.append(f"The question '{name}' is answered with tags, which are not scored.")
         elif isinstance(scale, COMPARED):
-            tasks += [Task.of(name, "choices", (name,)), Task.of(f"{name} (strength)", "strengths", (name,))]
+            tasks += [
+                ScoringTask.of(name, "choices", (name,)),
+                ScoringTask.of(f"{name} (strength)", "strengths", (name,)),
+            ]
         elif isinstance(scale, Trace):
-            tasks += [Task.of(f"{name} (trace)", "traces", (name,)), Task.of(name, "numbers", (name,))]
+            tasks += [
+                ScoringTask.of(f"{name} (trace)", "traces", (name,)),
+                ScoringTask.of(name, "numbers", (name,)),
+            ]
         elif scale.level == "text":
-            tasks.append(Task.of(name, "text", (name,)))
+            tasks.append(ScoringTask.of(name, "text", (name,)))
         elif not scale.labels():
-            tasks.append(Task.of(name, "numbers", (name,)))
+            tasks.append(ScoringTask.of(name, "numbers", (name,)))
         else:
             by_scale.setdefault(study.question(name).scale, []).append(name)
     for scale_name, names in by_scale.items():
         scale, title = study.scale_of(names[0]), names[0] if len(names) == 1 else scale_name
         if isinstance(scale, Ordered | YesNo):
-            tasks.append(Task.of(title, "binary", tuple(names)))
+            tasks.append(ScoringTask.of(title, "binary", tuple(names)))
         if isinstance(scale, Ordered):
-            tasks.append(Task.of(f"{title} (degree)", "ordinal", tuple(names)))
+            tasks.append(ScoringTask.of(f"{title} (degree)", "ordinal", tuple(names)))
         elif not isinstance(scale, YesNo):
-            tasks.append(Task.of(title, "categories", tuple(names)))
+            tasks.append(ScoringTask.of(title, "categories", tuple(names)))
     return tasks, notes
 
 

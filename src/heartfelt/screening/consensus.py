@@ -22,7 +22,7 @@ from heartfelt.stats.triples import Floats, Ints
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Consensus:
+class RaterConsensus:
     """Parallel to the channels: prediction, plain mean of the others, and how many others answered."""
 
     prediction: Floats
@@ -31,7 +31,7 @@ class Consensus:
 
 
 @dataclass(frozen=True, slots=True)
-class VarianceParts:
+class AnswerVarianceParts:
     """Variance between cells, between stimuli of a cell, and between answers to one stimulus."""
 
     cell: float
@@ -39,7 +39,7 @@ class VarianceParts:
     answer: float
 
 
-def consensus(rater: Ints, stimulus: Ints, cell_of: Ints, channel: Ints, value: Floats) -> Consensus:
+def consensus(rater: Ints, stimulus: Ints, cell_of: Ints, channel: Ints, value: Floats) -> RaterConsensus:
     """Predict every answer from the other raters', channel by channel."""
     prediction = np.zeros(value.size)
     others = np.full(value.size, np.nan)
@@ -55,10 +55,10 @@ def consensus(rater: Ints, stimulus: Ints, cell_of: Ints, channel: Ints, value: 
         n, total = _left_out(own, s, v)
         count[rows] = n
         others[rows] = np.where(n > 0, total / np.maximum(n, 1), np.nan)
-    return Consensus(prediction, others, count)
+    return RaterConsensus(prediction, others, count)
 
 
-def variance_parts(stimulus: Ints, cell: Ints, value: Floats) -> VarianceParts:
+def variance_parts(stimulus: Ints, cell: Ints, value: Floats) -> AnswerVarianceParts:
     """Moment estimates of the nested variance parts; negative ones are set to zero."""
     size = value.size
     n_s, sum_s = np.bincount(stimulus).astype(np.float64), np.bincount(stimulus, value)
@@ -80,7 +80,7 @@ def variance_parts(stimulus: Ints, cell: Ints, value: Floats) -> VarianceParts:
         weight = (size - float((n_c**2).sum()) / size) / (cells - 1)
         mean_square = (between_c - size * float(value.mean()) ** 2) / (cells - 1)
         cell_part = max(0.0, (mean_square - answer - within * stimulus_part) / weight)
-    return VarianceParts(cell_part, stimulus_part, answer)
+    return AnswerVarianceParts(cell_part, stimulus_part, answer)
 
 
 def _predict(rater: Ints, stimulus: Ints, cell: Ints, value: Floats, own: Ints) -> Floats:

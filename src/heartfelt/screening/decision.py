@@ -20,7 +20,7 @@ _FIGURES = ("statistic", "value", "threshold", "p")
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class ScreeningDecision:
     """Who is dropped and by which rules; batches by rater; and notes a reader needs."""
 
     raters: dict[str, list[str]]
@@ -35,7 +35,7 @@ def decide(
     seed: int,
     exclude: Iterable[str],
     restore: Iterable[str],
-) -> Decision:
+) -> ScreeningDecision:
     """Whom the policy drops, with a person's corrections on top."""
     excluded, restored = _known(view, exclude, "exclude"), _known(view, restore, "restore")
     raters: dict[str, list[str]] = {}
@@ -66,7 +66,7 @@ def decide(
     for name in excluded:
         raters.setdefault(name, []).append(BY_HAND)
     batches = {key: rules for key, rules in batches.items() if key[0] not in raters}
-    return Decision(raters, batches, notes)
+    return ScreeningDecision(raters, batches, notes)
 
 
 def _within_limits(
@@ -118,7 +118,7 @@ def _sources(view: RatingsView, flags: pl.DataFrame, policy: Policy, seed: int) 
     return spared
 
 
-def ledger_rows(flags: pl.DataFrame, decision: Decision, ratings: pl.LazyFrame) -> pl.DataFrame:
+def ledger_rows(flags: pl.DataFrame, decision: ScreeningDecision, ratings: pl.LazyFrame) -> pl.DataFrame:
     """One row per dropped rater, one per rating of a dropped batch, with the statistics behind it."""
     flagged = flags.filter("flagged").sort("evidence", descending=True, nulls_last=True)
     by_rater = {str(key[0]): rows for key, rows in flagged.partition_by("rater", as_dict=True).items()}

@@ -16,7 +16,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from heartfelt.screening.rule import Reasons, Verdicts, is_judged
+from heartfelt.screening.rule import Reasons, RuleVerdicts, is_judged
 from heartfelt.screening.view import Bools, RatingsView
 from heartfelt.stats.triples import Floats, Ints
 
@@ -66,7 +66,7 @@ def standing(value: Floats, error: Floats, side: Side, chance: float) -> Standin
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Measure:
+class RaterMeasure:
     """One number per rater of the view, on a scale where careful raters scatter normally, with its sampling error.
 
     Raters who were not ``asked`` have no row. ``why`` says whose number is missing. ``sentence(rater, standing)`` describes
@@ -88,14 +88,14 @@ class Measure:
         return np.isin(np.arange(self.n.size), self.asked) & is_judged(self.why)
 
 
-def compare_with_norm(measures: Sequence[Measure], side: Side, alpha: float) -> list[Verdicts] | str:
+def compare_with_norm(measures: Sequence[RaterMeasure], side: Side, alpha: float) -> list[RuleVerdicts] | str:
     """One verdict per rater and measure, Bonferroni over all that could be judged."""
     judged = sum(int(measure.known.sum()) for measure in measures)
     verdicts = [_verdicts(each, side, alpha / max(judged, 1)) for each in measures if each.asked.size]
     return verdicts or "nobody gave an answer it could examine"
 
 
-def within_arms(measure: Measure, view: RatingsView) -> list[Measure]:
+def within_arms(measure: RaterMeasure, view: RatingsView) -> list[RaterMeasure]:
     """The measure within each arm, where arms ask different questions, so that their raters have norms of their own."""
     if view.arm is None or not any(arm.questions for arm in view.study.design.arms):
         return [measure]
@@ -103,15 +103,15 @@ def within_arms(measure: Measure, view: RatingsView) -> list[Measure]:
     return [replace(measure, asked=measure.asked[arm == code]) for code in np.unique(arm).tolist()]
 
 
-def _verdicts(measure: Measure, side: Side, chance: float) -> Verdicts:
+def _verdicts(measure: RaterMeasure, side: Side, chance: float) -> RuleVerdicts:
     known, asked, n = measure.known, measure.asked, measure.n[measure.asked]
     why = [measure.why[rater] for rater in asked.tolist()]
     if int(known.sum()) < LEAST_RATERS:
         why = [reason or TOO_FEW for reason in why]
-        return Verdicts(asked, n, why=why, question=measure.question)
+        return RuleVerdicts(asked, n, why=why, question=measure.question)
     value = np.where(known, measure.value, np.nan)
     stand = standing(value, measure.error, side, chance)
-    return Verdicts(
+    return RuleVerdicts(
         asked,
         n,
         lambda row: measure.sentence(asked[row], stand),

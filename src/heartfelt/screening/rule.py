@@ -1,7 +1,7 @@
 """Screening rules: each examines the raters in one way and reports whom it flags and why.
 
 A rule never decides who is dropped. It is data (a name, what it measures, its settings) and one function that takes the
-coded ratings and returns ``Verdicts``, or a sentence saying why it applies to nobody. Its table has one row per rater (and
+coded ratings and returns ``RuleVerdicts``, or a sentence saying why it applies to nobody. Its table has one row per rater (and
 question, where questions are examined separately) with the statistic, the limit, a p-value where there is one, and a neutral
 sentence: a logging fault can look like a copied answer. A rater who cannot be judged has a row with the reason; a rule
 that applies to nobody has a single row without a rater.
@@ -94,7 +94,7 @@ class RuleOptions:
 
 
 @dataclass(slots=True, eq=False)
-class Verdicts:
+class RuleVerdicts:
     """What a rule reports: parallel arrays, one row per rater. ``rater`` holds the view's codes; None for every rater in order.
 
     Where ``why`` gives a reason the row is not judged and its figures are left out. ``words(i)`` is the sentence of row ``i``.
@@ -128,12 +128,12 @@ def is_judged(why: Reasons) -> npt.NDArray[np.bool_]:
     return np.array([reason is None for reason in why], dtype=bool)
 
 
-Judge: TypeAlias = Callable[[RatingsView, RuleOptions], Sequence[Verdicts] | str]
+Judge: TypeAlias = Callable[[RatingsView, RuleOptions], Sequence[RuleVerdicts] | str]
 """Examines the raters of a view that has at least one; a sentence says why the rule applies to nobody."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Rule:
+class ScreeningRule:
     """One way to examine raters. ``careless`` rules count towards the joint ranking.
 
     ``error_controlled`` rules flag any honest rater in at most ``alpha`` of all studies, so their flags can be counted as
@@ -172,7 +172,7 @@ class Rule:
         view = RatingsView.of(source)
         complete = self.complete(options or RuleOptions())
         if self.examines in _ABSENT and not self.applies(view):
-            result: Sequence[Verdicts] | str = f"the study has no {_ABSENT[self.examines]}"
+            result: Sequence[RuleVerdicts] | str = f"the study has no {_ABSENT[self.examines]}"
         elif view.raters:
             result = self.judge(view, complete)
         else:
@@ -180,7 +180,7 @@ class Rule:
             result = f"no rating can be screened{unknown}"
         if isinstance(result, str):
             # A single row without a rater says why the rule applies to nobody.
-            result = [Verdicts(np.array([NOBODY]), 0, why=[result])]
+            result = [RuleVerdicts(np.array([NOBODY]), 0, why=[result])]
         return pl.concat([self._rows(view, verdicts) for verdicts in result])
 
     def complete(self, options: RuleOptions) -> RuleOptions:
@@ -205,7 +205,7 @@ class Rule:
                     ) from error
         return replace(options, settings=settings)
 
-    def _rows(self, view: RatingsView, verdicts: Verdicts) -> pl.DataFrame:
+    def _rows(self, view: RatingsView, verdicts: RuleVerdicts) -> pl.DataFrame:
         rater = np.arange(len(view.raters)) if verdicts.rater is None else verdicts.rater
         size = rater.size
         why = verdicts.why or [None] * size

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from heartfelt.screening.view import Block, Bools, RatingsView
+from heartfelt.screening.view import Bools, RaterBlock, RatingsView
 from heartfelt.stats.triples import Floats, Ints
 
 DRIFT = 7
@@ -87,7 +87,7 @@ def comparable_sequences(view: RatingsView) -> Sequences | str:
     )
 
 
-def shared_order(blocks: list[Block]) -> bool:
+def shared_order(blocks: list[RaterBlock]) -> bool:
     """Whether what the stimuli predict depends on the place in the order: an analysis of variance by place, p < 0.0001."""
     from scipy.special import fdtrc
 
@@ -114,7 +114,7 @@ def shared_order(blocks: list[Block]) -> bool:
     return False
 
 
-def _shared_channels(long: list[Block], channels: int) -> Ints:
+def _shared_channels(long: list[RaterBlock], channels: int) -> Ints:
     """The channels most raters answered on most trials, at most ``MOST_CHANNELS``."""
     count = np.zeros(channels)
     for block in long:
@@ -123,7 +123,7 @@ def _shared_channels(long: list[Block], channels: int) -> Ints:
     return np.sort(order[count[order] >= 0.5 * len(long)])
 
 
-def _sequence(block: Block, shared: Ints) -> Floats | None:
+def _sequence(block: RaterBlock, shared: Ints) -> Floats | None:
     """The answers, the raw and the residual sequence, NaN where there is no answer; None if nothing varies."""
     out = np.full((3, block.answers.shape[0], shared.size), np.nan)
     varies = False

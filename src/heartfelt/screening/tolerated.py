@@ -12,7 +12,7 @@ from collections.abc import Callable
 import numpy as np
 import polars as pl
 
-from heartfelt.screening.rule import RuleOptions, Verdicts
+from heartfelt.screening.rule import RuleOptions, RuleVerdicts
 from heartfelt.screening.view import RatingsView
 from heartfelt.stats.triples import Floats, Ints
 from heartfelt.wording import p_value
@@ -33,7 +33,7 @@ def beyond_tolerated(
     options: RuleOptions,
     sentence: Callable[[str], str],
     trials: str,
-) -> Verdicts:
+) -> RuleVerdicts:
     """Verdicts on a table of ``rater`` and ``bad``, a row per trial. ``sentence`` is given "3 of 20" and names what is bad."""
     from scipy.stats import binom
 
@@ -51,7 +51,7 @@ def beyond_tolerated(
         chance = f"{p_value(p[rater])} if every {round(1 / at_most)}th did so by itself"
         return f"{sentence(f'{int(bad[rater])} of {int(n[rater])}')} ({chance})."
 
-    return Verdicts(
+    return RuleVerdicts(
         asked,
         n[asked],
         words,

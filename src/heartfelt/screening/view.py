@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from heartfelt.screening.consensus import Consensus, consensus
+from heartfelt.screening.consensus import RaterConsensus, consensus
 from heartfelt.screening.presentations import presentations
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.comparisons import has_sets
@@ -57,7 +57,7 @@ class Channels:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Block:
+class RaterBlock:
     """One rater's answers and predictions: trials down in presentation order, channels across.
 
     ``seen`` says where there is an answer; elsewhere both are 0.
@@ -212,7 +212,7 @@ class RatingsView:
         )
 
     @cached_property
-    def consensus(self) -> Consensus:
+    def consensus(self) -> RaterConsensus:
         """What the other raters' answers say about each answer of ``channels``: those of the same arm, where there are arms."""
         mine, stimulus, cell = self.channels, self.channels.stimulus, self.cell
         if self.arm is not None and self.arm.size:
@@ -221,7 +221,7 @@ class RatingsView:
             cell = (cell[:, np.newaxis] * arms + np.arange(arms)).ravel()
         return consensus(mine.rater, stimulus, cell, mine.channel, mine.value)
 
-    def blocks(self) -> Iterator[Block]:
+    def blocks(self) -> Iterator[RaterBlock]:
         """The block of every rater with an answer. Cells in all: at most ratings x channels of a rater."""
         mine, others = self.channels, self.consensus
         edges = np.searchsorted(mine.rater, np.arange(len(self.raters) + 1))
@@ -239,7 +239,7 @@ class RatingsView:
             seen[row, column] = True
             stimulus = np.zeros(trials.size, dtype=np.int64)
             stimulus[row] = mine.stimulus[rows]
-            yield Block(rater, answers, predictions, seen, stimulus, channel)
+            yield RaterBlock(rater, answers, predictions, seen, stimulus, channel)
 
 
 def remembered(compute: Callable[Concatenate[RatingsView, P], T]) -> Callable[Concatenate[RatingsView, P], T]:

@@ -4,7 +4,8 @@ A method that claims to detect careless raters, system effects or a ceiling is t
 answer is known. Everything is drawn from named streams: the same seed gives the same bytes.
 """
 
-from heartfelt.simulate.answers import Simulated, ratings, study_ratings
+from heartfelt.moved import with_former_names
+from heartfelt.simulate.answers import SimulatedRatings, ratings, study_ratings
 from heartfelt.simulate.bulk import LongCsv, long_csv
 from heartfelt.simulate.confusion import (
     PRESENCE,
@@ -15,6 +16,7 @@ from heartfelt.simulate.confusion import (
     voters,
     votes,
 )
+from heartfelt.simulate.conveyed_emotion import ConveyanceProfile
 from heartfelt.simulate.design import DesignOptions
 from heartfelt.simulate.judgements import Habits, StrengthOptions, judge, match, strengths, trace
 from heartfelt.simulate.people import KINDS, RaterMix, raters
@@ -36,11 +38,12 @@ __all__ = [
     "SYSTEMS",
     "VERIFIER_KINDS",
     "VOTER_KINDS",
+    "ConveyanceProfile",
     "DesignOptions",
     "Habits",
     "LongCsv",
     "RaterMix",
-    "Simulated",
+    "SimulatedRatings",
     "StrengthOptions",
     "TruthOptions",
     "Verification",
@@ -65,3 +68,5 @@ __all__ = [
     "voters",
     "votes",
 ]
+
+__getattr__ = with_former_names(__name__)

@@ -262,7 +262,7 @@ def _check(truth: pl.DataFrame, raters: pl.DataFrame) -> None:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Simulated:
+class SimulatedRatings:
     """Ratings together with everything that was planted in them."""
 
     ratings: pl.DataFrame
@@ -278,9 +278,9 @@ def study_ratings(
     mix: RaterMix | None = None,
     design: DesignOptions | None = None,
     seed: int = 0,
-) -> Simulated:
+) -> SimulatedRatings:
     """Simulate a study of ``stimuli``: stimulus, system, intent, and an intended value per question."""
     planted = truth_options or TruthOptions()
     true = planted_truth(stimuli, planted, seed=seed)
     people = planted_raters(n_raters, mix, questions=planted.questions, seed=seed)
-    return Simulated(ratings(true, people, design, seed=seed), people, true)
+    return SimulatedRatings(ratings(true, people, design, seed=seed), people, true)

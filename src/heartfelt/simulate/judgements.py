@@ -28,7 +28,7 @@ import polars as pl
 from heartfelt.errors import require
 from heartfelt.streams import stream
 from heartfelt.study import Scale
-from heartfelt.study.set_scale import TIE, BestWorst, Choice, Grade, Preference, Rank, SetScale, Trace
+from heartfelt.study.set_scale import TIE, BestWorst, Choice, Grade, Preference, Ranking, SetScale, Trace
 
 _WAVES = 3
 _CLIP_SECONDS = 30.0
@@ -115,7 +115,7 @@ def judge(
     if isinstance(scale, Preference):
         steps = round(float(perceived[1] - perceived[0]) / habits.step_width)
         return max(-scale.steps, min(scale.steps, steps))
-    if isinstance(scale, Rank):
+    if isinstance(scale, Ranking):
         return np.argsort(-perceived, kind="stable").tolist()
     if isinstance(scale, BestWorst):
         return {"best": int(np.argmax(perceived)), "worst": int(np.argmin(perceived))}

@@ -18,7 +18,7 @@ from types import MappingProxyType
 import polars as pl
 
 from heartfelt.errors import require
-from heartfelt.make.conveyance import Conveyance
+from heartfelt.simulate.conveyed_emotion import ConveyanceProfile
 from heartfelt.streams import stream
 from heartfelt.tables import need_columns
 
@@ -76,7 +76,7 @@ class TruthOptions:
     """
 
     questions: tuple[str, ...] = ("valence", "arousal")
-    systems: Mapping[str, Conveyance] = field(default_factory=dict)
+    systems: Mapping[str, ConveyanceProfile] = field(default_factory=dict)
     gain: float = 0.7
     gain_sd: float = 0.15
     shift_sd: float = 0.4
@@ -143,9 +143,9 @@ def _under(stimuli: pl.DataFrame, question: str, options: TruthOptions, seed: in
     )
 
 
-def _drawn(system: str, question: str, options: TruthOptions, seed: int) -> Conveyance:
+def _drawn(system: str, question: str, options: TruthOptions, seed: int) -> ConveyanceProfile:
     gain, shift = stream(seed, "simulate", "system", system, question).standard_normal(2)
-    return Conveyance(
+    return ConveyanceProfile(
         {question: float(options.gain + options.gain_sd * gain)}, {question: float(options.shift_sd * shift)}
     )
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import polars as pl
 
 from heartfelt.study import Scale, Study
-from heartfelt.study.set_scale import BestWorst, Choice, Preference, Rank, SetScale
+from heartfelt.study.set_scale import BestWorst, Choice, Preference, Ranking, SetScale
 
 TRIAL = ("rater", "trial")
 _ABOUT = ("set", "position", "seconds", "at", "repeat")
@@ -105,11 +105,11 @@ def choices(ratings: pl.DataFrame, question: str, scale: Scale) -> pl.DataFrame:
     )
     grade = pl.col("value") if isinstance(scale, Preference) else pl.lit(None, pl.Float64)
     table = table.with_columns(grade.alias("grade"))
-    if not isinstance(scale, Choice | Preference | Rank | BestWorst):
+    if not isinstance(scale, Choice | Preference | Ranking | BestWorst):
         return table.clear()
     if not isinstance(scale, Choice):
         table = table.with_columns((0.5 + pl.col("value").sign() / 2).alias("value"))
-    if isinstance(scale, Rank):
+    if isinstance(scale, Ranking):
         table = table.with_columns((1.0 - pl.col("value")).alias("value"))
     if isinstance(scale, BestWorst):
         table = table.filter(pl.col("value") != 0.5)

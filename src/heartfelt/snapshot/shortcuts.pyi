@@ -7,16 +7,16 @@ import polars as pl
 
 if TYPE_CHECKING:
     from heartfelt.analysis import Analysis
-    from heartfelt.benchmark import Bench
-    from heartfelt.benchmark.bench import Models
     from heartfelt.labels import Labels
-    from heartfelt.predictors.calls import Budget
-    from heartfelt.predictors.engines import Engine
+    from heartfelt.predictors.execution.calls import Budget
+    from heartfelt.predictors.execution.engines import Engine
     from heartfelt.predictors.spec import PredictorLike
     from heartfelt.progress import Progress
     from heartfelt.publishing.papers.details import Details
-    from heartfelt.publishing.publish import Published
-    from heartfelt.scoring.distances import Distances
+    from heartfelt.publishing.publish import PublishedStudy
+    from heartfelt.scoring.bench import Bench
+    from heartfelt.scoring.bench.run import Models
+    from heartfelt.scoring.set_distances.systems import SystemDistances
     from heartfelt.screening import Panel
     from heartfelt.screening.policy import Policy
     from heartfelt.training import Trained
@@ -115,7 +115,7 @@ class Shortcuts:
         policy: str = "flag-only",
         out: Path | str | None = None,
         progress: Progress | None = None,
-    ) -> Distances: ...
+    ) -> SystemDistances: ...
     def predict(
         self,
         model: PredictorLike = "valence-arousal",
@@ -189,4 +189,4 @@ class Shortcuts:
         map: Mapping[str, object] = ...,
         details: Details | Path | str | None = None,
         progress: Progress | None = None,
-    ) -> Published: ...
+    ) -> PublishedStudy: ...

@@ -27,7 +27,7 @@ from heartfelt.snapshot.comparisons import TRIAL, has_sets
 from heartfelt.snapshot.fingerprint import table_hash
 from heartfelt.snapshot.marked_column import MarkedColumn
 from heartfelt.snapshot.shortcuts import Shortcuts
-from heartfelt.snapshot.survey import Survey, check_ratings, survey, survey_on_the_way
+from heartfelt.snapshot.survey import RatingsSurvey, check_ratings, survey, survey_on_the_way
 from heartfelt.snapshot.trace_table import check_traces
 from heartfelt.study import Study, study_text
 from heartfelt.tables import (
@@ -96,7 +96,7 @@ class Spooled:
     """Ratings that were looked at once: in memory, or in a file that lives as long as ``keep_alive``."""
 
     ratings: pl.DataFrame | Path
-    survey: Survey
+    survey: RatingsSurvey
     keep_alive: object = None
 
     def lazy(self) -> pl.LazyFrame:
@@ -155,7 +155,7 @@ class Snapshot(Shortcuts):
         return Snapshot(self.study, self._tables, self._spooled, source)
 
     @property
-    def survey(self) -> Survey:
+    def survey(self) -> RatingsSurvey:
         """What one pass over the ratings found: counts, ids, limits, hash."""
         return self._spooled.survey
 

@@ -43,7 +43,7 @@ class QuestionFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class Survey:
+class RatingsSurvey:
     """What one pass over the ratings found."""
 
     rows: int
@@ -109,7 +109,7 @@ class Surveyor:
         self._rows += part.rows.size
         self._parts.append(part)
 
-    def finish(self) -> Survey:
+    def finish(self) -> RatingsSurvey:
         """What all batches together hold."""
         try:
             while self._waiting:
@@ -130,7 +130,7 @@ class Surveyor:
             # No ratings have no columns either: snapshots of published means were stored under that hash.
             columns = sorted({name for part in self._parts for name in part.columns})
             content = combine("ratings", columns, np.concatenate([part.rows for part in parts]))
-        return Survey(
+        return RatingsSurvey(
             rows=self._rows,
             unknown_raters=sum(part.unknown_raters for part in parts),
             raters=self._known["rater"]["id"].to_list(),
@@ -147,7 +147,7 @@ def _any_twice(parts: list[U64]) -> bool:
     return bool((keys[1:] == keys[:-1]).any())
 
 
-def survey(source: pl.DataFrame | Path, where: str) -> Survey:
+def survey(source: pl.DataFrame | Path, where: str) -> RatingsSurvey:
     """Look at every rating once. ``where`` names the origin in errors."""
     surveyor = Surveyor(where)
     lazy = pl.scan_parquet(source) if isinstance(source, Path) else source.lazy()
@@ -158,7 +158,7 @@ def survey(source: pl.DataFrame | Path, where: str) -> Survey:
 
 def survey_on_the_way(
     ratings: pl.LazyFrame, path: Path, where: str, progress: Progress | None = None
-) -> Survey:
+) -> RatingsSurvey:
     """Write a lazy table to a Parquet file, and look at every rating as it passes."""
     from polars.io.plugins import register_io_source
 
@@ -222,7 +222,7 @@ def _distinct(ids: pl.Series, bits: U64) -> pl.DataFrame:
 
 
 def check_ratings(
-    surveyed: Survey, ratings: pl.LazyFrame, study: Study, stimuli: list[str], where: str
+    surveyed: RatingsSurvey, ratings: pl.LazyFrame, study: Study, stimuli: list[str], where: str
 ) -> None:
     """Raise if the ratings do not fit the study, naming the first one at fault."""
     if surveyed.doubled:

@@ -26,7 +26,7 @@ _NORMAL = NormalDist()
 
 
 @dataclass(frozen=True, slots=True)
-class Scale:
+class NormalScale:
     """A scale on which a statistic is nearly normal; values at the end of their range lie at infinity, those beyond at NaN."""
 
     transform: Callable[[Any], Any]
@@ -44,11 +44,11 @@ class Scale:
         return float(self.inverse(centre - half)), float(self.inverse(centre + half))
 
 
-SCALES: dict[Transform, Scale] = {
-    "identity": Scale(lambda value: value, lambda place: place, lambda _: 1.0),
-    "fisher": Scale(np.arctanh, np.tanh, lambda value: 1 / (1 - value * value)),
-    "log": Scale(np.log, lambda place: np.exp(np.minimum(place, 700.0)), lambda value: 1 / value),
-    "logit": Scale(
+SCALES: dict[Transform, NormalScale] = {
+    "identity": NormalScale(lambda value: value, lambda place: place, lambda _: 1.0),
+    "fisher": NormalScale(np.arctanh, np.tanh, lambda value: 1 / (1 - value * value)),
+    "log": NormalScale(np.log, lambda place: np.exp(np.minimum(place, 700.0)), lambda value: 1 / value),
+    "logit": NormalScale(
         lambda value: np.log(np.divide(value, 1 - value)),
         lambda place: 0.5 + 0.5 * np.tanh(place / 2),
         lambda value: 1 / (value * (1 - value)),

@@ -21,7 +21,7 @@ Flags = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
-class Pairs:
+class PairedValues:
     """Labels ``x`` and predictions ``y``: numbers as floats, categories as codes, two-class labels as 0 and 1.
 
     ``used`` marks the rows of the input they came from; ``names[code]`` is a category.
@@ -59,7 +59,7 @@ class Pairs:
 
 
 @dataclass(frozen=True, slots=True)
-class Units:
+class ResampledUnits:
     """What is left out or drawn as a whole: single pairs, or clusters where ``codes`` gives that of each pair."""
 
     count: int
@@ -88,12 +88,12 @@ class Units:
         return np.asarray(sums * (self.count / influence.size))
 
 
-def units_of(used: Flags, group: Column | None) -> Units:
+def units_of(used: Flags, group: Column | None) -> ResampledUnits:
     """The units of the rows in use: clusters by the ids in ``group``, single rows without it."""
     if group is None:
-        return Units(int(np.count_nonzero(used)))
+        return ResampledUnits(int(np.count_nonzero(used)))
     codes, count = cluster_codes(group, used)
-    return Units(count, codes)
+    return ResampledUnits(count, codes)
 
 
 def same_length(columns: Mapping[str, npt.NDArray[Any]]) -> None:
@@ -103,14 +103,14 @@ def same_length(columns: Mapping[str, npt.NDArray[Any]]) -> None:
         raise InputError(f"The columns differ in length: {sizes}.", "Pass parallel arrays of one length.")
 
 
-def pairs(x: Column, y: Column) -> Pairs:
+def pairs(x: Column, y: Column) -> PairedValues:
     """Clean two numeric columns."""
     first, second = as_floats(x, "x"), as_floats(y, "y")
     same_length({"x": first, "y": second})
     used = np.isfinite(first) & np.isfinite(second)
     if used.all():
-        return Pairs(first, second, used)
-    return Pairs(first[used], second[used], used)
+        return PairedValues(first, second, used)
+    return PairedValues(first[used], second[used], used)
 
 
 def present(column: npt.NDArray[Any]) -> Flags:
@@ -128,7 +128,7 @@ def _is_text(column: npt.NDArray[Any]) -> bool:
     return column.dtype == object and any(isinstance(item, str) for item in column)
 
 
-def categories(label: Column, predicted: Column) -> Pairs:
+def categories(label: Column, predicted: Column) -> PairedValues:
     """Code two columns of categories jointly, in sorted order where the categories can be sorted."""
     first, second = as_array(label), as_array(predicted)
     same_length({"label": first, "predicted": second})
@@ -136,14 +136,14 @@ def categories(label: Column, predicted: Column) -> Pairs:
     first, second = first[used], second[used]
     if first.size == 0:
         empty = np.zeros(0, np.int64)
-        return Pairs(empty, empty, used)
+        return PairedValues(empty, empty, used)
     if _is_text(first) != _is_text(second):
         raise InputError(
             "Labels and predictions are of different kinds: one column holds text, the other numbers.",
             "Code both the same way, so that equal categories compare equal.",
         )
     names, codes = _coded_in_order(np.concatenate([first, second]))
-    return Pairs(codes[: first.size], codes[first.size :], used, names)
+    return PairedValues(codes[: first.size], codes[first.size :], used, names)
 
 
 def _coded_in_order(column: npt.NDArray[Any]) -> tuple[list[Any], Ints]:

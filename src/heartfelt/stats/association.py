@@ -28,11 +28,11 @@ from typing import Any, Literal
 import numpy as np
 
 from heartfelt.stats import _bounds
-from heartfelt.stats._paired import Column, Pairs, Units, as_flags, categories, units_of
+from heartfelt.stats._paired import Column, PairedValues, ResampledUnits, as_flags, categories, units_of
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.jackknife import (
     Basis,
-    Spread,
+    JackknifeError,
     degrees,
     full_value,
     leave_out,
@@ -48,7 +48,7 @@ Correlation = Literal["pearson", "spearman", "kendall"]
 POWER = 0.8
 _PERFECT = 1 - 1e-14
 _AT_ITS_BOUND = "the value is at its bound, where the delta method has no error"
-Analytic = Callable[[Pairs, float, float], tuple[_bounds.Bounds | None, str, str]]
+Analytic = Callable[[PairedValues, float, float], tuple[_bounds.Bounds | None, str, str]]
 """From rows, value and confidence to bounds, the interval's name, and why there is none."""
 
 
@@ -73,7 +73,7 @@ def metric_estimate(
     if metric == "macro_f1":
         counts["classes"] = len(data.names)
     if metric not in _ANALYTIC:
-        spread = metric_spread(Basis(chosen, data), Units(data.n))
+        spread = metric_spread(Basis(chosen, data), ResampledUnits(data.n))
         return spread.estimate(Estimate(spread.value, method=chosen.title, counts=counts), confidence)
     value = chosen.value(data)
     bounds, name, why_not = _ANALYTIC[metric](data, value, _bounds.check_confidence(confidence))
@@ -83,7 +83,9 @@ def metric_estimate(
 
 
 def _fisher(name: str, factor: Callable[[float], float]) -> Analytic:
-    def interval(data: Pairs, value: float, confidence: float) -> tuple[_bounds.Bounds | None, str, str]:
+    def interval(
+        data: PairedValues, value: float, confidence: float
+    ) -> tuple[_bounds.Bounds | None, str, str]:
         if data.n < 4:
             return None, name, "three pairs leave Fisher's z no error"
         if abs(value) >= _PERFECT:
@@ -93,16 +95,16 @@ def _fisher(name: str, factor: Callable[[float], float]) -> Analytic:
     return interval
 
 
-def _wilson(of: Callable[[Pairs], tuple[int, int]]) -> Analytic:
+def _wilson(of: Callable[[PairedValues], tuple[int, int]]) -> Analytic:
     return lambda data, _, confidence: (_bounds.wilson(*of(data), confidence), "Wilson", "")
 
 
-def _hits(data: Pairs) -> int:
+def _hits(data: PairedValues) -> int:
     """Positive labels that were predicted positive."""
     return int(np.sum(data.x & data.y))
 
 
-def _mover(data: Pairs, _: float, confidence: float) -> tuple[_bounds.Bounds, str, str]:
+def _mover(data: PairedValues, _: float, confidence: float) -> tuple[_bounds.Bounds, str, str]:
     totals = np.bincount(data.x)
     hits = np.bincount(data.x[data.x == data.y], minlength=totals.size)[totals > 0]
     totals = totals[totals > 0]
@@ -111,18 +113,18 @@ def _mover(data: Pairs, _: float, confidence: float) -> tuple[_bounds.Bounds, st
     return bounds, "Wilson per class, combined by MOVER", ""
 
 
-def _jaccard(data: Pairs, _: float, confidence: float) -> tuple[_bounds.Bounds, str, str]:
+def _jaccard(data: PairedValues, _: float, confidence: float) -> tuple[_bounds.Bounds, str, str]:
     low, high = _bounds.wilson(_hits(data), int(np.sum(data.x | data.y)), confidence)
     return (2 * low / (1 + low), 2 * high / (1 + high)), "Wilson on the Jaccard share, transformed", ""
 
 
-def _delta(data: Pairs, value: float, confidence: float) -> tuple[_bounds.Bounds | None, str, str]:
+def _delta(data: PairedValues, value: float, confidence: float) -> tuple[_bounds.Bounds | None, str, str]:
     error = _bounds.influence_error(METRICS["macro_f1"].influence(data))
     bounds = _bounds.delta(value, error, confidence, "logit")
     return bounds, "delta method, logit scale", _AT_ITS_BOUND
 
 
-def _delong(data: Pairs, value: float, confidence: float) -> tuple[_bounds.Bounds | None, str, str]:
+def _delong(data: PairedValues, value: float, confidence: float) -> tuple[_bounds.Bounds | None, str, str]:
     """From the variances of the placements within each class."""
     influence, variance = METRICS["auroc"].influence(data), 0.0
     for side in (data.x, ~data.x):
@@ -133,7 +135,7 @@ def _delong(data: Pairs, value: float, confidence: float) -> tuple[_bounds.Bound
     return bounds, "DeLong, logit scale", "the classes do not overlap"
 
 
-def _student(data: Pairs, _: float, confidence: float) -> tuple[_bounds.Bounds | None, str, str]:
+def _student(data: PairedValues, _: float, confidence: float) -> tuple[_bounds.Bounds | None, str, str]:
     bounds = _bounds.t_mean(squared_error(data), confidence)
     clipped = None if bounds is None else (max(bounds[0], 0.0), min(bounds[1], 1.0))
     return clipped, "Student t on the squared errors", ""
@@ -278,7 +280,7 @@ def confusion(label: Column, predicted: Column) -> Confusion:
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class MetricDifference:
     """The metric of the first less that of the second, its test, and how many units would show it."""
 
     estimate: Estimate
@@ -287,7 +289,7 @@ class Difference:
     units: int
     """Pairs, or clusters: what was left out in turn."""
     df: float | None = None
-    spread: Spread | None = None
+    spread: JackknifeError | None = None
     metric: Metric | None = None
 
     def at(self, confidence: float, label: str = "") -> Estimate:
@@ -321,28 +323,30 @@ def metric_difference(
     *,
     group: Column | None = None,
     confidence: float = 0.95,
-) -> Difference:
+) -> MetricDifference:
     """Compare two predictions against the same labels ``x``; rows that lack either are left out of both."""
     chosen = metric_called(metric)
     name, test = f"difference of {chosen.name}", f"p-value of the difference of {chosen.name}"
     data, other, units, counts = common_rows(chosen, x, first, second, group)
     why = chosen.undefined(data) or chosen.undefined(other)
     if why:
-        return Difference(Estimate.missing(why, name, counts), Estimate.missing(why, test, counts), None, 0)
+        return MetricDifference(
+            Estimate.missing(why, name, counts), Estimate.missing(why, test, counts), None, 0
+        )
     value = full_value(chosen, data) - full_value(chosen, other)
     spread = _spread(chosen, value, data, other, units)
     estimate = _in_range(spread.estimate(Estimate(value, method=name, counts=counts), confidence), chosen)
     p = spread.p(0.0)
     if p is None:
         missing = Estimate.missing(spread.why_none or "", test, counts)
-        return Difference(estimate, missing, None, units.count, None, spread, chosen)
+        return MetricDifference(estimate, missing, None, units.count, None, spread, chosen)
     tested = Estimate(p, method=f"{test}, {spread.name}", counts=counts, why_no_interval="a p-value")
-    return Difference(estimate, tested, spread.error, units.count, spread.df, spread, chosen)
+    return MetricDifference(estimate, tested, spread.error, units.count, spread.df, spread, chosen)
 
 
 def common_rows(
     metric: Metric, x: Column, first: Column, second: Column, group: Column | None
-) -> tuple[Pairs, Pairs, Units, dict[str, int]]:
+) -> tuple[PairedValues, PairedValues, ResampledUnits, dict[str, int]]:
     """The rows that have both predictions, their units and counts."""
     label, *sides = as_array(x), as_array(first), as_array(second)
     both = rows(metric, label, sides[0]).used & rows(metric, label, sides[1]).used
@@ -359,10 +363,12 @@ def _in_range(estimate: Estimate, metric: Metric) -> Estimate:
     return replace(estimate, low=max(estimate.low, -most), high=min(estimate.high, most))
 
 
-def _spread(metric: Metric, value: float, data: Pairs, other: Pairs, units: Units) -> Spread:
+def _spread(
+    metric: Metric, value: float, data: PairedValues, other: PairedValues, units: ResampledUnits
+) -> JackknifeError:
     why = too_few(units)
     if why:
-        return Spread(value, "identity", units.count, why_none=why)
+        return JackknifeError(value, "identity", units.count, why_none=why)
     _, error, how = movement(
         units,
         data.n,
@@ -375,5 +381,5 @@ def _spread(metric: Metric, value: float, data: Pairs, other: Pairs, units: Unit
         same = abs(value) < 1e-12
         why = "the two predictions do not differ" if same else f"every {units.name} shows the same difference"
     if why:
-        return Spread(value, "identity", units.count, why_none=why)
-    return Spread(value, "identity", units.count, error, degrees(units), how=how)
+        return JackknifeError(value, "identity", units.count, why_none=why)
+    return JackknifeError(value, "identity", units.count, error, degrees(units), how=how)

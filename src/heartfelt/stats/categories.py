@@ -20,7 +20,7 @@ from heartfelt.stats.triples import Floats, Ints, code
 
 
 @dataclass(frozen=True, slots=True)
-class Categories:
+class CodedCategories:
     """``codes`` index ``names``, -1 for a missing answer; ``given`` when the caller fixed the list."""
 
     codes: Ints
@@ -44,7 +44,7 @@ class Categories:
         return np.arange(self.count, dtype=np.float64)
 
 
-def categorise(column: npt.NDArray[Any], given: Sequence[Any] | None = None) -> Categories:
+def categorise(column: npt.NDArray[Any], given: Sequence[Any] | None = None) -> CodedCategories:
     """Code answers by category, ascending or in the order given."""
     codes, names = answer_codes(column)
     if given is None:
@@ -63,10 +63,10 @@ def categorise(column: npt.NDArray[Any], given: Sequence[Any] | None = None) -> 
                 "Add it to categories=, or leave such answers out first.",
             )
     if order == names:
-        return Categories(codes, order, given is not None)
+        return CodedCategories(codes, order, given is not None)
     place = {name: at for at, name in enumerate(order)}
     lookup = np.array([*(place[name] for name in names), -1], dtype=np.int64)
-    return Categories(lookup[codes], order, given is not None)
+    return CodedCategories(lookup[codes], order, given is not None)
 
 
 def answer_codes(column: npt.NDArray[Any]) -> tuple[Ints, list[Any]]:

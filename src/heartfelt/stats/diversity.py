@@ -36,7 +36,7 @@ from heartfelt.stats import _bounds
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.jackknife import group_error
 from heartfelt.stats.segmentation import character_share
-from heartfelt.stats.text import THRESHOLD, Texts, mtld_of, texts
+from heartfelt.stats.text import THRESHOLD, TokenizedTexts, mtld_of, texts
 from heartfelt.stats.triples import Floats, Ints
 
 WINDOW = 100
@@ -150,7 +150,7 @@ class _Figures:
             return np.full(len(MEASURES), np.nan)
         counts = np.bincount(tokens, minlength=self.kinds)
         some = counts[counts > 0].astype(np.float64)
-        whole = Texts(tokens, np.array([0, total]), np.zeros(1, np.int64))
+        whole = TokenizedTexts(tokens, np.array([0, total]), np.zeros(1, np.int64))
         return np.array([
             total / number,
             total / number,
@@ -164,12 +164,12 @@ class _Figures:
         ])  # fmt: skip
 
 
-def _groups(coded: Texts, most: int = GROUPS) -> list[tuple[int, int]]:
+def _groups(coded: TokenizedTexts, most: int = GROUPS) -> list[tuple[int, int]]:
     """The first and last text of each group that is left out in turn."""
     return list(pairwise(np.linspace(0, coded.size, min(coded.size, most) + 1).round().astype(int).tolist()))
 
 
-def _without(coded: Texts, first: int, last: int) -> tuple[Ints, int]:
+def _without(coded: TokenizedTexts, first: int, last: int) -> tuple[Ints, int]:
     tokens = np.concatenate([coded.tokens[: coded.starts[first]], coded.tokens[coded.starts[last] :]])
     return tokens, coded.size - (last - first)
 
@@ -209,7 +209,7 @@ def _with_interval(
     return plain.with_interval(low, high, f"jackknife over {how}, Student's t", confidence)
 
 
-def _mtld_interval(jackknifed: Estimate, coded: Texts, kinds: int, confidence: float) -> Estimate:
+def _mtld_interval(jackknifed: Estimate, coded: TokenizedTexts, kinds: int, confidence: float) -> Estimate:
     """The interval of MTLD from groups of texts that are each read on their own; as it is where they would be too short."""
     number, value = coded.size, jackknifed.value
     most = 0 if value is None else int(coded.tokens.size / value / LEAST_FACTORS)
@@ -217,7 +217,7 @@ def _mtld_interval(jackknifed: Estimate, coded: Texts, kinds: int, confidence: f
         return jackknifed
     groups = _groups(coded, min(most, GROUPS))
     starts = coded.starts[[0, *(last for _, last in groups)]]
-    parts = Texts(coded.tokens, starts, np.arange(len(groups)))
+    parts = TokenizedTexts(coded.tokens, starts, np.arange(len(groups)))
     lengths = parts.lengths.astype(np.float64)
     factors = lengths / np.maximum(mtld_of(parts, kinds, THRESHOLD), 1.0) if lengths.all() else np.zeros(1)
     if not factors.all():

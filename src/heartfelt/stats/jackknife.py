@@ -33,7 +33,7 @@ import numpy.typing as npt
 
 from heartfelt.stats import _bounds
 from heartfelt.stats._bounds import SCALES, Transform
-from heartfelt.stats._paired import Column, Pairs, Units, units_of
+from heartfelt.stats._paired import Column, PairedValues, ResampledUnits, units_of
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.metrics import Metric, constant_sides, metric_called, rows
 from heartfelt.stats.triples import Floats, Ints
@@ -52,7 +52,7 @@ _SCALE_NAMES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
+class JackknifeError:
     """How uncertain a value is: its standard error on ``scale`` with degrees of freedom, or the reason none
     is known.
 
@@ -127,7 +127,7 @@ def cluster_df(sizes: npt.NDArray[Any]) -> float:
     return trace * trace / square
 
 
-def leave_out(metric: Metric, data: Pairs, units: Units) -> Floats:
+def leave_out(metric: Metric, data: PairedValues, units: ResampledUnits) -> Floats:
     """The metric without each unit in turn; NaN where it is then undefined."""
     kernel = metric.kernel(data)
     unit = np.arange(data.n) if units.codes is None else units.codes
@@ -143,13 +143,13 @@ def leave_out(metric: Metric, data: Pairs, units: Units) -> Floats:
     return out
 
 
-def full_value(metric: Metric, data: Pairs, copies: Ints | None = None) -> float:
+def full_value(metric: Metric, data: PairedValues, copies: Ints | None = None) -> float:
     """The metric of all rows, summed in the same order as without a unit, so that rounding cancels in their difference."""
     return metric.value(data, np.ones(data.n) if copies is None else copies.astype(np.float64))
 
 
 def movement(
-    units: Units, rows: int, left_out: Callable[[], Floats], influence: Callable[[], Floats]
+    units: ResampledUnits, rows: int, left_out: Callable[[], Floats], influence: Callable[[], Floats]
 ) -> tuple[Floats, float, str]:
     """How far a statistic moves without each unit (or each unit's influence), its standard error, and the method.
 
@@ -163,14 +163,14 @@ def movement(
     return moved, _bounds.influence_error(moved), "influence values" + units.over
 
 
-def too_few(units: Units) -> str | None:
+def too_few(units: ResampledUnits) -> str | None:
     """Why there are too few units for a spread, or None."""
     if units.count >= LEAST_UNITS:
         return None
     return f"{units.count} {units.name}{'' if units.count == 1 else 's'}; at least {LEAST_UNITS} are needed"
 
 
-def degrees(units: Units) -> float:
+def degrees(units: ResampledUnits) -> float:
     """Degrees of freedom of the units' spread, were they equally uncertain."""
     return units.count - 1.0 if units.codes is None else cluster_df(np.bincount(units.codes))
 
@@ -178,7 +178,7 @@ def degrees(units: Units) -> float:
 class Basis:
     """A metric on some rows, with what several spreads of it share, computed once."""
 
-    def __init__(self, metric: Metric, data: Pairs) -> None:
+    def __init__(self, metric: Metric, data: PairedValues) -> None:
         self.metric, self.data = metric, data
 
     @cached_property
@@ -193,7 +193,7 @@ class Basis:
         return self.metric.influence(self.data)
 
 
-def metric_spread(basis: Basis, units: Units) -> Spread:
+def metric_spread(basis: Basis, units: ResampledUnits) -> JackknifeError:
     """The spread of a metric that is defined on these rows, over rows or over clusters."""
     metric, data, value = basis.metric, basis.data, basis.value
     scale, count = metric.transform, units.count
@@ -202,7 +202,7 @@ def metric_spread(basis: Basis, units: Units) -> Spread:
     end = scale == "logit" and not 0 < value < 1
     why = _why_no_spread(metric, data, units) or _at_its_end(scale, value)
     if why:
-        return Spread(value, scale, count, why_none=why)
+        return JackknifeError(value, scale, count, why_none=why)
     moved, error, how = movement(
         units,
         data.n,
@@ -214,13 +214,13 @@ def metric_spread(basis: Basis, units: Units) -> Spread:
     elif not end and not error > 1e-13 * max(abs(value), 1e-300):
         why = f"leaving out any one {units.name} changes nothing"
     if why:
-        return Spread(value, scale, count, why_none=why)
+        return JackknifeError(value, scale, count, why_none=why)
     df = degrees(units) if units.codes is None else min(degrees(units), count / 2)
     df = max(min(df, df_of_spread(moved), max((count - 1) / 2, 1.5) if scale == "log" else math.inf), 1.0)
     if scale != "logit":
-        return Spread(value, scale, count, error, df, how=how)
+        return JackknifeError(value, scale, count, error, df, how=how)
     size = _size_at_the_end(metric, data) * count / data.n if end else value * (1 - value) / error**2
-    return Spread(value, scale, count, error, count - 1.0 if end else df, size, how)
+    return JackknifeError(value, scale, count, error, count - 1.0 if end else df, size, how)
 
 
 def jackknife_metric(
@@ -235,20 +235,20 @@ def jackknife_metric(
 
 def spread_of(
     metric: str, x: Column, y: Column, *, group: Column | None = None
-) -> tuple[Estimate, Spread | None]:
+) -> tuple[Estimate, JackknifeError | None]:
     """The metric without an interval, and its spread where it has a value."""
     return spreads_over(metric, x, y, [group])[0]
 
 
 def spreads_over(
     metric: str, x: Column, y: Column, groups: Sequence[Column | None]
-) -> list[tuple[Estimate, Spread | None]]:
+) -> list[tuple[Estimate, JackknifeError | None]]:
     """The metric and its spread for each of ``groups`` (None: over rows); the rows are cleaned once."""
     chosen = metric_called(metric)
     data = rows(chosen, x, y)
     why = chosen.undefined(data)
     basis = Basis(chosen, data)
-    out: list[tuple[Estimate, Spread | None]] = []
+    out: list[tuple[Estimate, JackknifeError | None]] = []
     for group in groups:
         units = units_of(data.used, group)
         counts = data.counts | units.counts
@@ -260,7 +260,7 @@ def spreads_over(
     return out
 
 
-def _why_no_spread(metric: Metric, data: Pairs, units: Units) -> str | None:
+def _why_no_spread(metric: Metric, data: PairedValues, units: ResampledUnits) -> str | None:
     few = too_few(units)
     if few:
         return f"{few} for an interval"
@@ -299,7 +299,7 @@ def group_error(value: float, rest: Floats, sizes: Ints) -> float:
     return math.sqrt(float(np.mean((pseudo - centre) ** 2 / (share - 1))))
 
 
-def _size_at_the_end(metric: Metric, data: Pairs) -> float:
+def _size_at_the_end(metric: Metric, data: PairedValues) -> float:
     """How many rows decide a share of 0 or 1."""
     if metric.name == "accuracy":
         return float(data.n)

@@ -24,7 +24,7 @@ from heartfelt.errors import InputError, UnknownNameError, suggestion
 from heartfelt.stats._bounds import Transform
 from heartfelt.stats._paired import (
     Column,
-    Pairs,
+    PairedValues,
     Sorted,
     binary,
     categories,
@@ -49,17 +49,17 @@ class Metric:
     title: str
     kind: Kind
     transform: Transform
-    kernel: Callable[[Pairs], Kernel]
-    influence: Callable[[Pairs], Floats]
-    undefined: Callable[[Pairs], str | None]
+    kernel: Callable[[PairedValues], Kernel]
+    influence: Callable[[PairedValues], Floats]
+    undefined: Callable[[PairedValues], str | None]
 
-    def value(self, data: Pairs, weights: Floats | None = None) -> float:
+    def value(self, data: PairedValues, weights: Floats | None = None) -> float:
         """The metric of rows on which it is defined."""
         counts = None if weights is None else np.ascontiguousarray(weights[:, None])
         return float(self.kernel(data)(counts)[0])
 
 
-def rows(metric: Metric, x: Column, y: Column) -> Pairs:
+def rows(metric: Metric, x: Column, y: Column) -> PairedValues:
     """Clean the columns for the kind of metric."""
     if metric.kind == "numbers":
         return pairs(x, y)
@@ -71,7 +71,7 @@ def rows(metric: Metric, x: Column, y: Column) -> Pairs:
         same_length({"label": first, "predicted": second})
         used = present(first) & present(second)
         label, predicted = (binary(column[used]).astype(np.int64) for column in (first, second))
-        return Pairs(label, predicted, used, (0, 1))
+        return PairedValues(label, predicted, used, (0, 1))
     score = as_floats(y, "predicted")
     same_length({"label": first, "predicted": score})
     used = present(first) & np.isfinite(score)
@@ -80,7 +80,7 @@ def rows(metric: Metric, x: Column, y: Column) -> Pairs:
         raise InputError(
             "Probabilities must lie between 0 and 1.", "Pass calibrated probabilities, not raw scores."
         )
-    return Pairs(binary(first[used]), score, used)
+    return PairedValues(binary(first[used]), score, used)
 
 
 def metric_called(name: str) -> Metric:
@@ -93,8 +93,8 @@ def metric_called(name: str) -> Metric:
 # When a metric is undefined
 
 
-def _at_least(least: int) -> Callable[[Pairs], str | None]:
-    def check(data: Pairs) -> str | None:
+def _at_least(least: int) -> Callable[[PairedValues], str | None]:
+    def check(data: PairedValues) -> str | None:
         if data.n >= least:
             return None
         return "no pairs" if least == 1 else f"{data.n} pairs; at least {least} are needed"
@@ -102,24 +102,24 @@ def _at_least(least: int) -> Callable[[Pairs], str | None]:
     return check
 
 
-def constant_sides(data: Pairs) -> list[str]:
+def constant_sides(data: PairedValues) -> list[str]:
     """Which columns do not vary."""
     return [name for name, column in (("first", data.x), ("second", data.y)) if is_constant(column)]
 
 
-def _no_variation(data: Pairs) -> str | None:
+def _no_variation(data: PairedValues) -> str | None:
     """Why a correlation of these rows does not exist."""
     few = _at_least(3)(data)
     constant = [] if few else constant_sides(data)
     return f"the {constant[0]} column does not vary" if constant else few
 
 
-def _both_constant(data: Pairs) -> str | None:
+def _both_constant(data: PairedValues) -> str | None:
     few = _at_least(2)(data)
     return few or ("neither column varies" if len(constant_sides(data)) == 2 else None)
 
 
-def _one_class(data: Pairs) -> str | None:
+def _one_class(data: PairedValues) -> str | None:
     if not data.n:
         return "no pairs"
     positives = int(np.count_nonzero(data.x))
@@ -128,7 +128,9 @@ def _one_class(data: Pairs) -> str | None:
     return "no label is negative" if positives == data.n else None
 
 
-def _none_positive(side: Callable[[Pairs], npt.NDArray[Any]], why: str) -> Callable[[Pairs], str | None]:
+def _none_positive(
+    side: Callable[[PairedValues], npt.NDArray[Any]], why: str
+) -> Callable[[PairedValues], str | None]:
     return lambda data: None if np.any(side(data)) else why
 
 
@@ -144,7 +146,7 @@ def _moments(counts: Counts | None, x: Floats, y: Floats) -> Floats:
     return moments(counts, x, y)
 
 
-def _pearson_kernel(data: Pairs) -> Kernel:
+def _pearson_kernel(data: PairedValues) -> Kernel:
     x, y = (_scaled(column - column.mean()) for column in (data.x, data.y))
 
     def correlation(counts: Counts | None) -> Floats:
@@ -162,14 +164,14 @@ def _scaled(column: Floats) -> Floats:
     return np.asarray(column / np.abs(column).max())
 
 
-def _pearson_influence(data: Pairs) -> Floats:
+def _pearson_influence(data: PairedValues) -> Floats:
     a, b = (column - column.mean() for column in (data.x, data.y))
     a, b = a / np.sqrt(np.mean(a * a)), b / np.sqrt(np.mean(b * b))
     r = float(np.mean(a * b))
     return np.asarray(a * b - 0.5 * r * (a * a + b * b))
 
 
-def _ccc_kernel(data: Pairs) -> Kernel:
+def _ccc_kernel(data: PairedValues) -> Kernel:
     middle = 0.5 * float(data.x.mean() + data.y.mean())
     largest = max(float(np.abs(column - middle).max()) for column in (data.x, data.y))
     x, y = (data.x - middle) / largest, (data.y - middle) / largest
@@ -184,7 +186,7 @@ def _ccc_kernel(data: Pairs) -> Kernel:
     return concordance
 
 
-def _ccc_influence(data: Pairs) -> Floats:
+def _ccc_influence(data: PairedValues) -> Floats:
     a, b, shift = data.x - data.x.mean(), data.y - data.y.mean(), float(data.x.mean() - data.y.mean())
     xx, yy, xy = float(np.mean(a * a)), float(np.mean(b * b)), float(np.mean(a * b))
     scale = xx + yy + shift * shift
@@ -195,10 +197,12 @@ def _ccc_influence(data: Pairs) -> Floats:
 # Ranks: Spearman's rho and Kendall's tau-b
 
 
-def _sorted_kernel(name: str, columns: Callable[[Pairs], tuple[Any, ...]]) -> Callable[[Pairs], Kernel]:
+def _sorted_kernel(
+    name: str, columns: Callable[[PairedValues], tuple[Any, ...]]
+) -> Callable[[PairedValues], Kernel]:
     """The compiled kernel of that name, on columns that are sorted once."""
 
-    def prepare(data: Pairs) -> Kernel:
+    def prepare(data: PairedValues) -> Kernel:
         from heartfelt.stats import _kernels_resample as kernels
 
         kernel, sorted_columns = getattr(kernels, name), columns(data)
@@ -207,11 +211,11 @@ def _sorted_kernel(name: str, columns: Callable[[Pairs], tuple[Any, ...]]) -> Ca
     return prepare
 
 
-def _ranks(data: Pairs) -> tuple[Any, ...]:
+def _ranks(data: PairedValues) -> tuple[Any, ...]:
     return data.by_x.order, data.by_x.starts, data.by_y.place, data.by_y.places
 
 
-def _spearman_influence(data: Pairs) -> Floats:
+def _spearman_influence(data: PairedValues) -> Floats:
     """With mid-ranks, including the ranks' own dependence on the sample."""
     x, y = data.by_x, data.by_y
     u, v = ((np.cumsum(by.sizes) - 0.5 * by.sizes)[by.place] / data.n - 0.5 for by in (x, y))
@@ -230,7 +234,7 @@ def _mean_above(column: Sorted, values: Floats) -> Floats:
     return np.asarray((above + 0.5 * per_place)[column.place] / values.size)
 
 
-def _kendall_influence(data: Pairs) -> Floats:
+def _kendall_influence(data: PairedValues) -> Floats:
     """By each row's concordant minus discordant partners."""
     from heartfelt.stats._kernels_resample import kendall_scores
 
@@ -246,8 +250,10 @@ def _kendall_influence(data: Pairs) -> Floats:
 # Means of a loss per row
 
 
-def _loss_kernel(loss: Callable[[Pairs], Floats], root: bool = False) -> Callable[[Pairs], Kernel]:
-    def prepare(data: Pairs) -> Kernel:
+def _loss_kernel(
+    loss: Callable[[PairedValues], Floats], root: bool = False
+) -> Callable[[PairedValues], Kernel]:
+    def prepare(data: PairedValues) -> Kernel:
         values = loss(data)
         return lambda counts: np.sqrt(_mean(counts, values)) if root else _mean(counts, values)
 
@@ -262,24 +268,24 @@ def _mean(counts: Counts | None, values: Floats) -> Floats:
     return mean(counts, values)
 
 
-def _loss_influence(loss: Callable[[Pairs], Floats]) -> Callable[[Pairs], Floats]:
+def _loss_influence(loss: Callable[[PairedValues], Floats]) -> Callable[[PairedValues], Floats]:
     return lambda data: loss(data) - loss(data).mean()
 
 
-def squared_error(data: Pairs) -> Floats:
+def squared_error(data: PairedValues) -> Floats:
     """The squared error of each row."""
     return np.asarray((data.y - data.x.astype(np.float64)) ** 2)
 
 
-def _absolute(data: Pairs) -> Floats:
+def _absolute(data: PairedValues) -> Floats:
     return np.asarray(np.abs(data.y - data.x))
 
 
-def _hit(data: Pairs) -> Floats:
+def _hit(data: PairedValues) -> Floats:
     return np.asarray(data.x == data.y, dtype=np.float64)
 
 
-def _rmse_influence(data: Pairs) -> Floats:
+def _rmse_influence(data: PairedValues) -> Floats:
     squared = squared_error(data)
     root = float(np.sqrt(squared.mean()))
     return (squared - squared.mean()) / (2 * root) if root > 0 else np.zeros_like(squared)
@@ -288,14 +294,14 @@ def _rmse_influence(data: Pairs) -> Floats:
 # Counts per class: totals[0] labels, totals[1] predictions, totals[2] both; by class and lane
 
 
-def _class_kernel(finish: Callable[[Floats], Floats]) -> Callable[[Pairs], Kernel]:
-    def prepare(data: Pairs) -> Kernel:
+def _class_kernel(finish: Callable[[Floats], Floats]) -> Callable[[PairedValues], Kernel]:
+    def prepare(data: PairedValues) -> Kernel:
         return lambda counts: finish(_class_totals(counts, data))
 
     return prepare
 
 
-def _class_totals(counts: Counts | None, data: Pairs) -> Floats:
+def _class_totals(counts: Counts | None, data: PairedValues) -> Floats:
     if counts is None:
         hits = data.x[data.x == data.y]
         sides = [np.bincount(side, minlength=len(data.names)) for side in (data.x, data.y, hits)]
@@ -317,14 +323,14 @@ def _mean_share(top: Floats, bottom: Floats) -> Floats:
     )
 
 
-def _balanced_influence(data: Pairs) -> Floats:
+def _balanced_influence(data: PairedValues) -> Floats:
     totals = np.bincount(data.x, minlength=len(data.names))
     hit = _hit(data)
     recall = np.bincount(data.x, weights=hit, minlength=len(data.names)) / np.maximum(totals, 1)
     return np.asarray((hit - recall[data.x]) * data.n / (totals[data.x] * np.count_nonzero(totals)))
 
 
-def _macro_f1_influence(data: Pairs) -> Floats:
+def _macro_f1_influence(data: PairedValues) -> Floats:
     hit = _hit(data)
     both = np.bincount(data.x, minlength=len(data.names)) + np.bincount(data.y, minlength=len(data.names))
     occurring = np.maximum(both, 1)
@@ -333,8 +339,10 @@ def _macro_f1_influence(data: Pairs) -> Floats:
     return np.asarray(pull * data.n / np.count_nonzero(both))
 
 
-def _ratio_influence(bottom: Callable[[Pairs], npt.NDArray[Any]], factor: float) -> Callable[[Pairs], Floats]:
-    def influence(data: Pairs) -> Floats:
+def _ratio_influence(
+    bottom: Callable[[PairedValues], npt.NDArray[Any]], factor: float
+) -> Callable[[PairedValues], Floats]:
+    def influence(data: PairedValues) -> Floats:
         hits, below = factor * (data.x & data.y).astype(np.float64), bottom(data).astype(np.float64)
         mean = float(below.mean())
         return np.asarray((hits - float(hits.mean()) / mean * below) / mean)
@@ -345,11 +353,11 @@ def _ratio_influence(bottom: Callable[[Pairs], npt.NDArray[Any]], factor: float)
 # Scores against two classes: the area under the ROC curve and average precision
 
 
-def _scores(data: Pairs) -> tuple[Any, ...]:
+def _scores(data: PairedValues) -> tuple[Any, ...]:
     return data.by_y.order, data.by_y.starts, data.x
 
 
-def _auroc_influence(data: Pairs) -> Floats:
+def _auroc_influence(data: PairedValues) -> Floats:
     """DeLong's placement values."""
     by = data.by_y
     yes = np.bincount(by.place, weights=data.x, minlength=by.places)
@@ -363,7 +371,7 @@ def _auroc_influence(data: Pairs) -> Floats:
     return np.where(data.x, up, down)
 
 
-def _average_precision_influence(data: Pairs) -> Floats:
+def _average_precision_influence(data: PairedValues) -> Floats:
     by = data.by_y
     yes = np.bincount(by.place, weights=data.x, minlength=by.places)
     no = by.sizes - yes

@@ -43,7 +43,7 @@ from heartfelt.stats.reliability.vote_ceiling import (
 from heartfelt.stats.reliability.vote_family import METHOD as SMOOTH
 from heartfelt.stats.reliability.vote_family import smooth_ceiling
 from heartfelt.stats.reliability.yardsticks import CATEGORY_METRICS, CategoryMetric, Keep, Metric, Statistic
-from heartfelt.stats.triples import Codes, Ids, Ints, Values, as_array, code
+from heartfelt.stats.triples import IdCodes, Ids, Ints, Values, as_array, code
 from heartfelt.stats.two_way_jackknife import NAME, group_variance, half_width
 
 METRICS: tuple[str, ...] = get_args(Metric)
@@ -258,7 +258,7 @@ class _Work:
         return plain.with_interval(*scale.interval(z, half), f"{NAME}, {units} groups", self.confidence)
 
 
-def _of_items(given: Any, d: Ratings, used: Keep | None, what: str) -> Codes:
+def _of_items(given: Any, d: Ratings, used: Keep | None, what: str) -> IdCodes:
     """Code the cell or group of each item, from a mapping, a column parallel to the ratings or a tuple of
     them.
     """

@@ -23,11 +23,11 @@ import numpy.typing as npt
 
 from heartfelt.errors import InputError
 from heartfelt.stats import _bounds
-from heartfelt.stats._paired import Column, Pairs, as_flags
+from heartfelt.stats._paired import Column, PairedValues, as_flags
 from heartfelt.stats.association import metric_estimate
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.metrics import METRICS, rows
-from heartfelt.stats.resample import Sample, weight_batches
+from heartfelt.stats.resample import SamplingUnits, weight_batches
 from heartfelt.stats.triples import Floats, Ints
 from heartfelt.streams import derived_seed
 
@@ -113,21 +113,21 @@ def _edges(probability: Floats, bins: int, binning: Binning) -> Floats:
     return np.concatenate([[0.0], np.unique(inner[(inner > 0) & (inner < 1)]), [1.0]])
 
 
-def _resampled(data: Pairs, gap: Floats, which: Ints, bins: int, resamples: int, seed: int) -> Floats:
+def _resampled(data: PairedValues, gap: Floats, which: Ints, bins: int, resamples: int, seed: int) -> Floats:
     from heartfelt.stats._kernels_resample import LANES, binned_gap
 
-    drawn = weight_batches(Sample(data), -(-resamples // LANES), seed)
+    drawn = weight_batches(SamplingUnits(data), -(-resamples // LANES), seed)
     return np.concatenate([binned_gap(counts, gap, which, bins) for counts in drawn])[:resamples]
 
 
-def _calibrated(data: Pairs, which: Ints, bins: int, resamples: int, seed: int) -> Floats:
+def _calibrated(data: PairedValues, which: Ints, bins: int, resamples: int, seed: int) -> Floats:
     from heartfelt.stats._kernels_resample import calibrated_gap
 
     state = np.uint64(derived_seed(seed, "calibration"))
     return calibrated_gap(data.y, which.astype(np.int64), bins, resamples, state)
 
 
-def _table(data: Pairs, which: Ints, edges: Floats, confidence: float) -> tuple[CalibrationBin, ...]:
+def _table(data: PairedValues, which: Ints, edges: Floats, confidence: float) -> tuple[CalibrationBin, ...]:
     bins = edges.size - 1
     sizes = np.bincount(which, minlength=bins)
     true = np.bincount(which, weights=data.x, minlength=bins)

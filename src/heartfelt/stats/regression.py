@@ -21,7 +21,7 @@ import numpy as np
 
 from heartfelt.errors import InputError
 from heartfelt.stats import _bounds
-from heartfelt.stats._paired import Column, Pairs, cluster_codes, coded, is_constant, pairs
+from heartfelt.stats._paired import Column, PairedValues, cluster_codes, coded, is_constant, pairs
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.triples import Floats, Ints
 
@@ -89,7 +89,7 @@ def shrinkage_slope(
     return ShrinkageSlope(estimates[1], estimates[0], neutral, r_squared, error, df, tests[0], tests[1])
 
 
-def _clusters(cluster: Column | Mapping[str, Column] | None, data: Pairs) -> dict[str, Ints]:
+def _clusters(cluster: Column | Mapping[str, Column] | None, data: PairedValues) -> dict[str, Ints]:
     if cluster is None:
         return {}
     named = dict(cluster) if isinstance(cluster, Mapping) else {"clusters": cluster}
@@ -98,7 +98,7 @@ def _clusters(cluster: Column | Mapping[str, Column] | None, data: Pairs) -> dic
     return {name: cluster_codes(column, data.used, name)[0] for name, column in named.items()}
 
 
-def _fit(data: Pairs) -> _Line:
+def _fit(data: PairedValues) -> _Line:
     centre = float(data.x.mean())
     x = data.x - centre
     spread = float(x @ x)

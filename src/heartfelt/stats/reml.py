@@ -58,7 +58,7 @@ def inverse_by_rows(chol: Floats) -> Floats:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class RemlStep:
     """The restricted likelihood at some ratios, with the residual variance at its best or as given.
 
     ``deviance`` is -2 log likelihood without its constant; ``score`` its gradient and ``information`` half
@@ -175,7 +175,7 @@ class CrossedSystem:
         out: Floats = self._k.fitted(self.codes, coefficients)
         return out + self.columns @ coefficients[self.marked :] if self.columns.shape[1] else out
 
-    def step(self, ratios: Sequence[float] | Floats, residual: float | None = None) -> Step:
+    def step(self, ratios: Sequence[float] | Floats, residual: float | None = None) -> RemlStep:
         """Likelihood, score and average information at the given ratios."""
         at = np.array(ratios, np.float64)
         at[1:] = np.maximum(at[1:], self.least_ratio)
@@ -206,7 +206,7 @@ class CrossedSystem:
         sides = np.stack([root * self._gather(w) for w in weighted], axis=1)
         applied, fixed = solved.apply(sides)
         inner = np.array([[f @ w for w in weighted] for f in variates]) - sides.T @ applied
-        return Step(
+        return RemlStep(
             at,
             variance,
             solved.log_determinant + self.df * float(np.log(variance)) + quadratic / variance,
@@ -360,10 +360,10 @@ class ProbedSystem(CrossedSystem):
 
 
 @dataclass(frozen=True, slots=True)
-class Fit:
+class RemlFit:
     """Where the likelihood is highest; ``free`` marks the ratios that were not fixed at zero."""
 
-    step: Step
+    step: RemlStep
     iterations: int
     converged: bool
     free: tuple[bool, ...]
@@ -389,7 +389,7 @@ def maximise(
     free: tuple[bool, ...] | None = None,
     *,
     precision: float | None = None,
-) -> Fit:
+) -> RemlFit:
     """Find the ratios of highest restricted likelihood, holding those not free at zero.
 
     Newton steps with the average information. A ratio may end at zero; the others are then optimised along
@@ -404,11 +404,11 @@ def maximise(
     now = system.step(np.where(free, np.clip(start, 0.01, 100.0), 0.0))
     for iteration in range(1, MOST_STEPS + 1):
         if now.residual <= system.no_residual:
-            return Fit(now, iteration, False, free)
+            return RemlFit(now, iteration, False, free)
         gradient, curvature = _in_ratios(now)
         live = np.array(free) & ~((now.ratios <= TINY) & (gradient >= 0))
         if not live.any():
-            return Fit(now, iteration, True, free)
+            return RemlFit(now, iteration, True, free)
         move = np.zeros(gradient.size)
         inside = curvature[np.ix_(live, live)]
         ridge = 1e-10 * float(np.trace(inside)) + 1e-300
@@ -420,20 +420,20 @@ def maximise(
             move = -10.0 * np.sign(gradient) * scale
             gain = -float(gradient @ move)
         if gain < precision:
-            return Fit(now, iteration, True, free)
+            return RemlFit(now, iteration, True, free)
         if now.ratios.max() >= HIGHEST_RATIO:
-            return Fit(now, iteration, False, free)
+            return RemlFit(now, iteration, False, free)
         if probed:
             now = system.step(_inside(now.ratios, move, 2.0))
             continue
         ahead = _search(system, now, move, gain)
         if ahead is None:
-            return Fit(now, iteration, gain < 1e-6, free)
+            return RemlFit(now, iteration, gain < 1e-6, free)
         now = ahead
-    return Fit(now, MOST_STEPS, gain < 1e-9 and not probed, free)
+    return RemlFit(now, MOST_STEPS, gain < 1e-9 and not probed, free)
 
 
-def _search(system: CrossedSystem, now: Step, move: Floats, gain: float) -> Step | None:
+def _search(system: CrossedSystem, now: RemlStep, move: Floats, gain: float) -> RemlStep | None:
     """The first of ever shorter steps that raises the likelihood; a gain too small to be seen in it is
     trusted.
     """
@@ -454,7 +454,7 @@ def _inside(ratios: Floats, move: Floats, growth: float) -> Floats:
     return np.where(trial < TINY, 0.0, np.minimum(trial, HIGHEST_RATIO))
 
 
-def _in_ratios(step: Step) -> tuple[Floats, Floats]:
+def _in_ratios(step: RemlStep) -> tuple[Floats, Floats]:
     """Gradient and curvature of the deviance in the ratios, the residual variance at its best."""
     count = step.ratios.size
     jacobian: npt.NDArray[np.float64] = np.eye(count + 1) * step.residual

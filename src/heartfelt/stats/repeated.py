@@ -14,11 +14,11 @@ import numpy as np
 
 from heartfelt.errors import InputError
 from heartfelt.stats._bounds import Transform
-from heartfelt.stats._paired import Column, Units, units_of
+from heartfelt.stats._paired import Column, ResampledUnits, units_of
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.jackknife import full_value
 from heartfelt.stats.metrics import Metric, metric_called, rows
-from heartfelt.stats.resample import Sample, bounded_metric, chosen_interval, replicates
+from heartfelt.stats.resample import SamplingUnits, bounded_metric, chosen_interval, replicates
 from heartfelt.stats.triples import Floats, as_array
 
 RESAMPLES = 2_000
@@ -49,7 +49,7 @@ class Repeats:
             [rows(self.metric, label, column).used for column in [*columns, *map(as_array, others)]]
         )
         self._sides = [rows(self.metric, label[used], column[used]) for column in columns]
-        self.units: Units = units_of(used, group)
+        self.units: ResampledUnits = units_of(used, group)
         self.counts: dict[str, int] = {
             "pairs": int(used.sum()),
             **({"left_out": int((~used).sum())} if not used.all() else {}),
@@ -64,13 +64,15 @@ class Repeats:
         return [full_value(self.metric, side) for side in self._sides]
 
     @property
-    def sample(self) -> Sample:
+    def sample(self) -> SamplingUnits:
         """What is resampled, with the rows of the first repeat."""
-        return Sample(self._sides[0], self.units)
+        return SamplingUnits(self._sides[0], self.units)
 
     def draws(self, resamples: int = RESAMPLES, seed: int = 0) -> Floats:
         """The mean over repeats in each resample; two sets of repeats on the same rows get the same resamples."""
-        parts = [replicates(self.metric, Sample(side, self.units), resamples, seed) for side in self._sides]
+        parts = [
+            replicates(self.metric, SamplingUnits(side, self.units), resamples, seed) for side in self._sides
+        ]
         return np.asarray(np.mean(parts, axis=0))
 
     @property

@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 from heartfelt.errors import InputError, suggestion
 from heartfelt.stats import _bounds
-from heartfelt.stats._paired import Column, Pairs, Units, units_of
+from heartfelt.stats._paired import Column, PairedValues, ResampledUnits, units_of
 from heartfelt.stats.association import common_rows
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.jackknife import full_value
@@ -37,7 +37,7 @@ Resampled = Literal["both", "items", "raters"]
 PLAIN_LIMIT = 500_000_000
 # A multinomial draw costs about as much per cell as this many rows drawn one by one.
 _ROWS_PER_CELL = 40
-_ROWS = Units(0)
+_ROWS = ResampledUnits(0)
 # Sums of counts stay exact in single precision below 2**24; clusters can draw more rows than there are.
 _EXACT_ROWS = 2_000_000
 _NAMES = {
@@ -48,7 +48,7 @@ _NAMES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Drawn:
+class Resample:
     """A resample: whose and of what each rating is, and how often each rater and item was drawn."""
 
     rater: Ints
@@ -65,17 +65,17 @@ class Statistic(Protocol):
     and the draws behind the weights. Return None or NaN where the statistic is undefined.
     """
 
-    def __call__(self, value: Floats, weight: Floats, drawn: Drawn, /) -> float | None:
+    def __call__(self, value: Floats, weight: Floats, drawn: Resample, /) -> float | None:
         """Compute the statistic."""
 
 
-def weighted_mean(value: Floats, weight: Floats, _drawn: Drawn) -> float | None:
+def weighted_mean(value: Floats, weight: Floats, _drawn: Resample) -> float | None:
     """The mean rating."""
     total = float(weight.sum())
     return float(value @ weight) / total if total > 0 else None
 
 
-def mean_of_item_means(value: Floats, weight: Floats, drawn: Drawn) -> float | None:
+def mean_of_item_means(value: Floats, weight: Floats, drawn: Resample) -> float | None:
     """The mean over items of each item's mean rating, an item drawn twice counting twice."""
     per_item = np.bincount(drawn.item, weights=weight, minlength=drawn.item_times.size)
     sums = np.bincount(drawn.item, weights=weight * value, minlength=drawn.item_times.size)
@@ -112,7 +112,7 @@ def bootstrap(
     if data.value.size == 0:
         return Estimate.missing("no ratings", name, data.counts)
     sizes = {"raters": len(data.raters), "items": len(data.items)}
-    once = Drawn(data.rater, data.item, np.ones(sizes["raters"]), np.ones(sizes["items"]))
+    once = Resample(data.rater, data.item, np.ones(sizes["raters"]), np.ones(sizes["items"]))
     observed = _number(chosen(data.value, np.ones(data.value.size), once))
     if math.isnan(observed):
         return Estimate.missing(f"{name} is undefined on these ratings", name, data.counts)
@@ -142,7 +142,7 @@ def _number(value: float | None) -> float:
     return float(value) if value is not None and math.isfinite(value) else math.nan
 
 
-def _draws(once: Drawn, drawn: list[str], resamples: int, seed: int) -> Iterator[Drawn]:
+def _draws(once: Resample, drawn: list[str], resamples: int, seed: int) -> Iterator[Resample]:
     generators = {kind: stream(seed, "bootstrap", kind) for kind in drawn}
     for _ in range(resamples):
         times = {"raters": once.rater_times, "items": once.item_times}
@@ -176,7 +176,7 @@ def bootstrap_metric(
     why = chosen.undefined(data)
     if why:
         return Estimate.missing(why, chosen.name, counts)
-    sample = condense(data) if group is None else Sample(data, units)
+    sample = condense(data) if group is None else SamplingUnits(data, units)
     how = chosen_interval(interval, sample, resamples)
     value = full_value(chosen, sample.rows, sample.copies)
     plain = Estimate(value, method=chosen.name, counts=counts)
@@ -214,7 +214,7 @@ def bootstrap_difference(
     why = chosen.undefined(data) or chosen.undefined(other)
     if why:
         return Estimate.missing(why, name, counts)
-    samples = [Sample(side, units) for side in (data, other)]
+    samples = [SamplingUnits(side, units) for side in (data, other)]
     value = full_value(chosen, data) - full_value(chosen, other)
     plain = Estimate(value, method=name, counts=counts)
     how = chosen_interval("auto", samples[0], resamples)
@@ -229,7 +229,7 @@ def bootstrap_difference(
 
 def bounded_metric(
     plain: Estimate,
-    sample: Sample,
+    sample: SamplingUnits,
     how: str,
     pull: Floats,
     confidence: float,
@@ -251,7 +251,7 @@ def bounded_metric(
     )
 
 
-def chosen_interval(interval: str, sample: Sample, resamples: int) -> str:
+def chosen_interval(interval: str, sample: SamplingUnits, resamples: int) -> str:
     """The kind of interval that is meant, where ``auto`` leaves it open."""
     _check_resamples(resamples)
     if interval not in ("auto", *_NAMES):
@@ -292,7 +292,7 @@ def _from_replicates(
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class SamplingUnits:
     """Rows with what is resampled: rows themselves, clusters (``units``) or cells (``copies`` of each row).
 
     Clusters are drawn whole, every row taking its cluster's count. Where few distinct pairs hold many rows, a resample is one
@@ -300,8 +300,8 @@ class Sample:
     row.
     """
 
-    rows: Pairs
-    units: Units = _ROWS
+    rows: PairedValues
+    units: ResampledUnits = _ROWS
     copies: Ints | None = None
 
     @property
@@ -310,19 +310,19 @@ class Sample:
         return self.rows.n if self.copies is None else int(self.copies.size)
 
 
-def condense(data: Pairs) -> Sample:
+def condense(data: PairedValues) -> SamplingUnits:
     """Fold equal pairs together when that makes resampling cheaper."""
     most = data.n // _ROWS_PER_CELL
     # Many distinct values among the first rows spare sorting them all.
     if most < 2 or np.unique(data.x[: 2 * most]).size > most:
-        return Sample(data)
+        return SamplingUnits(data)
     (x, first), (y, second) = (_distinct(column) for column in (data.x, data.y))
     if first.size * second.size > most:
-        return Sample(data)
+        return SamplingUnits(data)
     copies = np.bincount(x * second.size + y, minlength=first.size * second.size)
     cells = np.flatnonzero(copies)
     folded = replace(data, x=first[cells // second.size], y=second[cells % second.size])
-    return Sample(folded, copies=copies[cells].astype(np.int64))
+    return SamplingUnits(folded, copies=copies[cells].astype(np.int64))
 
 
 def _distinct(column: npt.NDArray[Any]) -> tuple[Ints, npt.NDArray[Any]]:
@@ -331,7 +331,7 @@ def _distinct(column: npt.NDArray[Any]) -> tuple[Ints, npt.NDArray[Any]]:
     return ids.codes, np.asarray(ids.names)
 
 
-def weight_batches(sample: Sample, batches: int, seed: int) -> Iterator[npt.NDArray[np.floating[Any]]]:
+def weight_batches(sample: SamplingUnits, batches: int, seed: int) -> Iterator[npt.NDArray[np.floating[Any]]]:
     """Yield ``counts[row, lane]`` for each batch; the array is reused from one batch to the next."""
     from heartfelt.stats._kernels_resample import LANES, draw, spread
 
@@ -353,7 +353,7 @@ def weight_batches(sample: Sample, batches: int, seed: int) -> Iterator[npt.NDAr
         yield counts
 
 
-def replicates(metric: Metric, sample: Sample, resamples: int, seed: int) -> Floats:
+def replicates(metric: Metric, sample: SamplingUnits, resamples: int, seed: int) -> Floats:
     """The metric of each resample; NaN where it is undefined."""
     from heartfelt.stats._kernels_resample import LANES
 

@@ -1,7 +1,7 @@
 """Texts: how close captions are to what raters wrote, and how rich their words are.
 
 The words of a text are in lower case, without punctuation. BLEU, ROUGE-L and CIDEr-D follow the definitions of the COCO caption
-evaluation, on these words. METEOR and SPICE run through their authors' programs: :mod:`heartfelt.scoring.java_captions`.
+evaluation, on these words. METEOR and SPICE run through their authors' programs: :mod:`heartfelt.scoring.tasks.java_captions`.
 
 *BLEU* (Papineni et al. 2002): how many n-grams of the candidates occur in a reference, over the whole corpus. Matches are
 clipped at the most often the n-gram occurs in one reference; the reference nearest in length (the shorter of two equally near)
@@ -48,7 +48,7 @@ _BATCH = 200
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Texts:
+class TokenizedTexts:
     """Texts in one array; text ``i`` is ``tokens[starts[i]:starts[i + 1]]`` and belongs to item ``item[i]``."""
 
     tokens: Ints
@@ -70,8 +70,8 @@ class Texts:
 class Corpus:
     """One candidate and one or more references for each item, in one vocabulary."""
 
-    candidates: Texts
-    references: Texts
+    candidates: TokenizedTexts
+    references: TokenizedTexts
     items: int
     vocabulary: int
 
@@ -131,7 +131,7 @@ def corpus(candidates: Sequence[str], references: Sequence[Sequence[str]]) -> Co
     return Corpus(first, _texts(flat, item, known), len(candidates), max(len(known), 1))
 
 
-def texts(sentences: Sequence[str]) -> tuple[Texts, int]:
+def texts(sentences: Sequence[str]) -> tuple[TokenizedTexts, int]:
     """Texts without references, and how many words they use."""
     known = _vocabulary()
     coded = _texts(sentences, np.arange(len(sentences)), known)
@@ -143,16 +143,16 @@ def _vocabulary() -> defaultdict[str, int]:
     return defaultdict(count().__next__)
 
 
-def _texts(sentences: Sequence[str], item: Ints, known: defaultdict[str, int]) -> Texts:
+def _texts(sentences: Sequence[str], item: Ints, known: defaultdict[str, int]) -> TokenizedTexts:
     tokens: list[int] = []
     starts = [0]
     for text in sentences:
         tokens += map(known.__getitem__, words(text))
         starts.append(len(tokens))
-    return Texts(np.array(tokens, np.int64), np.array(starts, np.int64), np.asarray(item, np.int64))
+    return TokenizedTexts(np.array(tokens, np.int64), np.array(starts, np.int64), np.asarray(item, np.int64))
 
 
-def _counted(codes: Ints, side: Texts, order: int, kinds: int) -> Grams:
+def _counted(codes: Ints, side: TokenizedTexts, order: int, kinds: int) -> Grams:
     """The n-grams of the texts on one side, counted; a text has ``order - 1`` fewer of them than words."""
     from heartfelt.stats._kernels_text import count_by_text
 
@@ -287,7 +287,7 @@ def mtld(sentences: Sequence[str], threshold: float = THRESHOLD) -> Floats:
 def distinct(sentences: Sequence[str], order: int = 1) -> float | None:
     """The share of n-grams over all texts that are different."""
     coded, kinds = texts(sentences)
-    none = Texts(np.zeros(0, np.int64), np.zeros(1, np.int64), np.zeros(0, np.int64))
+    none = TokenizedTexts(np.zeros(0, np.int64), np.zeros(1, np.int64), np.zeros(0, np.int64))
     whole = Corpus(coded, none, coded.size, max(kinds, 1))
     *_, (grams, _) = whole.grams(order)
     total = int(grams.times.sum())
@@ -300,7 +300,7 @@ def lexical(sentences: Sequence[str]) -> Lexical:
     total = int(coded.tokens.size)
     if not total:
         return Lexical(len(sentences), 0, 0, None, None, None, None, None)
-    whole = Texts(coded.tokens, np.array([0, total]), np.zeros(1, np.int64))
+    whole = TokenizedTexts(coded.tokens, np.array([0, total]), np.zeros(1, np.int64))
     return Lexical(
         len(sentences),
         total,
@@ -313,7 +313,7 @@ def lexical(sentences: Sequence[str]) -> Lexical:
     )
 
 
-def mtld_of(coded: Texts, kinds: int, threshold: float) -> Floats:
+def mtld_of(coded: TokenizedTexts, kinds: int, threshold: float) -> Floats:
     """The same of numbered words, ``kinds`` of them different."""
     from heartfelt.stats._kernels_text import factors
 

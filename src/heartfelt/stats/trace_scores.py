@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from heartfelt.stats.estimate import Estimate
-from heartfelt.stats.jackknife import LEAST_UNITS, Spread, df_of_spread
+from heartfelt.stats.jackknife import LEAST_UNITS, JackknifeError, df_of_spread
 from heartfelt.stats.traces import best_lag, concordance
 from heartfelt.stats.triples import Floats, Ints
 from heartfelt.stats.two_way_jackknife import TwoWaySpread, effective, jackknife_variance
@@ -76,7 +76,7 @@ def _lag(course: PredictedCourse) -> float | None:
 
 def mean_concordance(
     courses: Sequence[PredictedCourse], lag: float = 0.0, *, confidence: float = 0.95
-) -> tuple[Estimate, Spread | None]:
+) -> tuple[Estimate, JackknifeError | None]:
     """The mean concordance over stimuli with its interval, and its spread for tests; None where it has none."""
     if not courses:
         return Estimate.missing("there are no stimuli", METHOD), None
@@ -132,7 +132,9 @@ def _upside_down(predicted: Floats | None) -> Floats | None:
     return None if predicted is None else 2 * np.nanmean(predicted) - predicted
 
 
-def mean_over_stimuli(values: Floats, method: str, confidence: float) -> tuple[Estimate, Spread | None]:
+def mean_over_stimuli(
+    values: Floats, method: str, confidence: float
+) -> tuple[Estimate, JackknifeError | None]:
     """The mean of a figure per stimulus with Student's interval on Fisher's scale, and its spread."""
     plain = Estimate(float(values.mean()), method=method, counts={"pairs": int(values.size)})
     if values.size < LEAST_UNITS:
@@ -144,11 +146,11 @@ def mean_over_stimuli(values: Floats, method: str, confidence: float) -> tuple[E
     return spread.estimate(plain, confidence), spread
 
 
-def _spread(values: Floats, error: float, df: float, how: str) -> Spread:
+def _spread(values: Floats, error: float, df: float, how: str) -> JackknifeError:
     """A spread on Fisher's scale, whose bounds stay within -1 and 1; a few stimuli that decide leave few degrees of freedom."""
     mean = float(values.mean())
     free = max(min(df, df_of_spread(values)), 1.0)
-    return Spread(mean, "fisher", int(values.size), error / max(1.0 - mean**2, 1e-12), free, how=how)
+    return JackknifeError(mean, "fisher", int(values.size), error / max(1.0 - mean**2, 1e-12), free, how=how)
 
 
 def _crossed(courses: Sequence[PredictedCourse], values: Floats, lag: float) -> TwoWaySpread | None:

@@ -23,7 +23,7 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class Codes:
+class IdCodes:
     """Ids as integers ``0 … count-1``; ``names[code]`` is the id itself."""
 
     codes: Ints
@@ -72,7 +72,7 @@ def as_floats(column: Any, name: str = "value") -> Floats:
         ) from error
 
 
-def code(column: Any) -> Codes:
+def code(column: Any) -> IdCodes:
     """Code ids as integers. Small non-negative integers are taken almost as they are."""
     quick = text_series(column)
     if quick is not None:
@@ -85,9 +85,9 @@ def code(column: Any) -> Codes:
             shifted = array - low if low else array
             present = np.bincount(shifted, minlength=high - low + 1) > 0
             if present.all():
-                return Codes(shifted, range(low, high + 1))
+                return IdCodes(shifted, range(low, high + 1))
             rank = np.cumsum(present) - 1
-            return Codes(rank[shifted], (np.flatnonzero(present) + low).tolist())
+            return IdCodes(rank[shifted], (np.flatnonzero(present) + low).tolist())
     if array.dtype.kind in "UST" and array.size > 256:
         return _text_codes(array.astype(str).tolist())
     if array.dtype == object:
@@ -95,9 +95,9 @@ def code(column: Any) -> Codes:
             return _text_codes(array.tolist())
         seen: dict[Any, int] = {}
         codes = np.fromiter((seen.setdefault(item, len(seen)) for item in array), np.int64, array.size)
-        return Codes(codes, list(seen))
+        return IdCodes(codes, list(seen))
     names_array, codes = np.unique(array, return_inverse=True)
-    return Codes(codes.astype(np.int64, copy=False), names_array.tolist())
+    return IdCodes(codes.astype(np.int64, copy=False), names_array.tolist())
 
 
 def id_array(column: Any) -> npt.NDArray[Any]:
@@ -116,7 +116,7 @@ def _beyond_int64(array: npt.NDArray[Any]) -> bool:
     return array.dtype == np.uint64 and int(array.max()) > np.iinfo(np.int64).max
 
 
-def _polars_text(column: Any) -> Codes | None:
+def _polars_text(column: Any) -> IdCodes | None:
     """Codes of a Polars column of text or categories without gaps, which need not become Python strings."""
     series = None if isinstance(column, list) else text_series(column)
     return None if series is None else _series_codes(series)
@@ -139,13 +139,13 @@ def text_series(column: Any) -> Any:
     return column if column.dtype in (pl.String, pl.Categorical, pl.Enum) else None
 
 
-def _text_codes(texts: list[str]) -> Codes:
+def _text_codes(texts: list[str]) -> IdCodes:
     import polars as pl
 
     return _series_codes(pl.Series(texts, dtype=pl.String))
 
 
-def _series_codes(column: Any) -> Codes:
+def _series_codes(column: Any) -> IdCodes:
     import polars as pl
 
     series = column.cast(pl.Categorical) if column.dtype == pl.String else column
@@ -157,4 +157,4 @@ def _series_codes(column: Any) -> Codes:
     order = seen[np.argsort(first[seen])]
     lookup = np.empty(first.size, dtype=np.int64)
     lookup[order] = np.arange(order.size)
-    return Codes(lookup[physical], series.gather(first[order]).cast(pl.String).to_list())
+    return IdCodes(lookup[physical], series.gather(first[order]).cast(pl.String).to_list())

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _PREFIX = "between:"
 
 
-class Form(NamedTuple):
+class QuestionnaireSource(NamedTuple):
     """Questions as written, and where they stand in ``study.yaml``."""
 
     place: Place
@@ -100,9 +100,9 @@ def read_occurrence(time: str) -> tuple[str, int] | None:
     return (block, int(trials)) if time.startswith(_PREFIX) else None
 
 
-def forms_of(study: Study) -> dict[str, Form]:
+def forms_of(study: Study) -> dict[str, QuestionnaireSource]:
     """Every form of a study by its name, in the order raters meet them."""
-    forms = {name: Form((name,), getattr(study, name)) for name in ("before", "questions")}
+    forms = {name: QuestionnaireSource((name,), getattr(study, name)) for name in ("before", "questions")}
     for number, block in enumerate(study.between):
-        forms[block.form] = Form(("between", number, "questions"), block.questions)
-    return {**forms, "after": Form(("after",), study.after)}
+        forms[block.form] = QuestionnaireSource(("between", number, "questions"), block.questions)
+    return {**forms, "after": QuestionnaireSource(("after",), study.after)}

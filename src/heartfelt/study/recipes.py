@@ -20,7 +20,7 @@ class Recipe:
     file: Traversable
 
 
-RECIPES: Registry[Recipe] = Registry("recipe", homes=("heartfelt.datasets.*", "heartfelt.make.methods"))
+RECIPES: Registry[Recipe] = Registry("recipe", homes=("heartfelt.datasets.*", "heartfelt.stimuli.methods"))
 
 
 def recipe_text(name: str) -> str:

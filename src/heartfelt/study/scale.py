@@ -13,7 +13,7 @@ from heartfelt.errors import InputError, suggestion
 from heartfelt.registry import Registry
 from heartfelt.study.answer import Coded, Level, Scale, read_number
 from heartfelt.study.model import Id, Part, Text, without_unused
-from heartfelt.study.set_scale import BestWorst, Choice, Grade, Preference, Rank, Trace
+from heartfelt.study.set_scale import BestWorst, Choice, Grade, Preference, Ranking, Trace
 
 
 class Points(Scale):
@@ -291,7 +291,7 @@ AnyScale: TypeAlias = Annotated[
     | Choice
     | Preference
     | Grade
-    | Rank
+    | Ranking
     | BestWorst
     | Trace,
     Field(discriminator="type"),

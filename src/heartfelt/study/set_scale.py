@@ -161,7 +161,7 @@ class Grade(SetScale):
         return [float(self.read(grade)[0] or 0.0) for grade in answer]
 
 
-class Rank(SetScale):
+class Ranking(SetScale):
     """An order of the set, best first."""
 
     about: ClassVar[str] = "an order of the set, best first"

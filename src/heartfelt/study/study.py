@@ -13,7 +13,7 @@ from heartfelt.errors import UnknownNameError, suggestion
 from heartfelt.study.adjudication import Adjudication
 from heartfelt.study.answer import NONE, Coded, Scale
 from heartfelt.study.arms import check_arms
-from heartfelt.study.between import Between, Form, forms_of
+from heartfelt.study.between import Between, QuestionnaireSource, forms_of
 from heartfelt.study.branding import Branding
 from heartfelt.study.conditions import check_conditions
 from heartfelt.study.consent import Consent, Debriefing
@@ -213,7 +213,7 @@ class Study(Part):
         return [concrete for question in self.questions for concrete in question.spread()]
 
     @cached_property
-    def forms(self) -> dict[str, Form]:
+    def forms(self) -> dict[str, QuestionnaireSource]:
         """Every form by its name: ``questions``, ``before``, ``after``, and ``between:ID`` for each block of those."""
         return forms_of(self)
 

@@ -1,16 +1,16 @@
-from .evaluating import Evaluation, Score, evaluate
-from .material import RECIPES, Material, Recipe, gather
+from .heads.evaluating import Evaluation, ProtocolScore, evaluate
+from .heads.material import RECIPES, TrainingRecipe, TrainingStimuli, gather
+from .heads.training import Trained, train
 from .options import TrainOptions
-from .training import Trained, train
 
 __all__ = [
     "RECIPES",
     "Evaluation",
-    "Material",
-    "Recipe",
-    "Score",
+    "ProtocolScore",
     "TrainOptions",
     "Trained",
+    "TrainingRecipe",
+    "TrainingStimuli",
     "evaluate",
     "gather",
     "train",

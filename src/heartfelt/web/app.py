@@ -33,7 +33,7 @@ def create_app(
     from heartfelt.web.security.signing import Signer
     from heartfelt.web.state import AppState
     from heartfelt.web.study import background, preview, routes
-    from heartfelt.web.study.figures import CoverageView, Figures
+    from heartfelt.web.study.figures import CoverageView, DashboardCache
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -62,7 +62,7 @@ def create_app(
     state.ended_logins = EndedLogins(collection)
     state.change_counter = routes.ChangeCounter(collection)
     state.reader = reader or background.Reader(collection)
-    state.figures = Figures(collection, options.refresh_seconds, reader=state.reader)
+    state.figures = DashboardCache(collection, options.refresh_seconds, reader=state.reader)
     state.coverage = CoverageView(collection)
     errors.add_to(app)
     for part in (health, rater, adjudication, media, routes, api):

@@ -10,8 +10,8 @@ from heartfelt.collect.commands import (
     Answer,
     AskQuestionnaire,
     Command,
-    Consent,
     Demographics,
+    GiveConsent,
     Headphones,
     Leave,
     Next,
@@ -49,7 +49,7 @@ def encode(command: Command[Any], names: Mapping[str, str] | None = None) -> tup
             }
         body = {"trial": command.trial, "key": command.key, "values": values, "heard": log}
         return "/rate/answer", body | ({"verdicts": verdicts} if verdicts else {})
-    if isinstance(command, Consent):
+    if isinstance(command, GiveConsent):
         return "/rate/consent", {"agreed": command.agreed, "ticked": list(command.ticked)}
     if isinstance(command, Demographics):
         return "/rate/demographics", {"answers": dict(command.answers)}

@@ -59,7 +59,7 @@ _STATUSES: tuple[tuple[type[HeartfeltError], int], ...] = (
 )
 
 
-class Refused(HTTPException):
+class RequestRefused(HTTPException):
     """A request that is refused, with a problem and a fix."""
 
     def __init__(
@@ -150,7 +150,7 @@ async def http_problem(request: Request, error: Exception) -> Response:
     """The response to an HTTP exception."""
     assert isinstance(error, HTTPException)
     known = _WORDS.get(error.status_code, (str(error.detail), _WORDS[400][1]))
-    words = error.words if isinstance(error, Refused) else known
+    words = error.words if isinstance(error, RequestRefused) else known
     return problem_response(request, error.status_code, *words, error.headers)
 
 

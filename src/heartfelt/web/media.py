@@ -24,7 +24,7 @@ from starlette.routing import Route
 
 from heartfelt.collect.errors import MediaChanged
 from heartfelt.media.metadata import SMALLEST, Pieces, padded, read_range, stripped
-from heartfelt.web.errors import Refused
+from heartfelt.web.errors import RequestRefused
 from heartfelt.web.security.access import is_admitted, login_of
 from heartfelt.web.security.signing import adjudicator_of, rater_of
 from heartfelt.web.state import state_of
@@ -94,7 +94,7 @@ async def media(request: Request) -> Response:
     researcher = login_of(request) is not None
     known = researcher or rater_of(request) is not None
     if not known and not await is_admitted(request, adjudicator_of(request)):
-        raise Refused(
+        raise RequestRefused(
             401, "Media are shown to raters and to the researcher.", "Open the link you were given."
         )
     name = request.path_params["opaque"]
@@ -104,13 +104,15 @@ async def media(request: Request) -> Response:
     if file is None and researcher:
         file = collection.media(name)
     if file is None:
-        raise Refused(404, "There is no such stimulus.", "Continue with the next one.")
+        raise RequestRefused(404, "There is no such stimulus.", "Continue with the next one.")
     if blinded is not None:
         try:
             await run_in_threadpool(collection.verify_media, file)
         except MediaChanged as error:
             _log.error("%s %s", error.problem, error.fix)
-            raise Refused(409, "The media file was replaced.", "Continue with the next one.") from error
+            raise RequestRefused(
+                409, "The media file was replaced.", "Continue with the next one."
+            ) from error
         except OSError as error:
             raise _missing() from error
     unit = state_of(request).blinding.set_of(name)
@@ -150,7 +152,7 @@ async def stripped_file(
     start, stop, code = _range(request, pieces.size, headers["etag"])
     if code == 416:
         whole = {"content-range": f"bytes */{pieces.size}"}
-        raise Refused(416, "The file is shorter than that.", "Ask for less.", whole)
+        raise RequestRefused(416, "The file is shorter than that.", "Ask for less.", whole)
     if code == 206:
         headers["content-range"] = f"bytes {start}-{stop - 1}/{pieces.size}"
     headers["content-length"] = str(stop - start)
@@ -162,8 +164,8 @@ async def stripped_file(
     return Response(content, code, headers)
 
 
-def _missing() -> Refused:
-    return Refused(404, "The media file is missing.", "Continue with the next one.")
+def _missing() -> RequestRefused:
+    return RequestRefused(404, "The media file is missing.", "Continue with the next one.")
 
 
 def _parts(path: Path, pieces: Pieces, start: int, stop: int) -> Iterator[bytes]:

@@ -29,14 +29,14 @@ if TYPE_CHECKING:
     import uvicorn
     from fastapi import FastAPI
 
-    from heartfelt.web.security.signing import Keys
+    from heartfelt.web.security.signing import SigningKeys
 
 _OPTIONS = "HEARTFELT_SERVE"
 _PATIENCE = 30.0
 _BACKLOG = 4096
 
 
-def web_options(options: ServeOptions, keys: Keys) -> WebOptions:
+def web_options(options: ServeOptions, keys: SigningKeys) -> WebOptions:
     """The application's options from the server's."""
     return WebOptions(
         secret=keys.secret,
@@ -56,7 +56,7 @@ class PreparedServer:
 
     folder: Path
     options: ServeOptions
-    keys: Keys
+    keys: SigningKeys
     listener: socket.socket
     collection: Collection | None
     """Open where one process serves; several open it for themselves."""
@@ -218,7 +218,7 @@ def app() -> FastAPI:
     return _study_app(collection, options, load_keys(collection))
 
 
-def _study_app(collection: Collection, options: ServeOptions, keys: Keys) -> FastAPI:
+def _study_app(collection: Collection, options: ServeOptions, keys: SigningKeys) -> FastAPI:
     from heartfelt.web.app import create_app
     from heartfelt.web.study.background import BackgroundReader
 

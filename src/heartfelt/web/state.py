@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from heartfelt.web.security.guard import RateLimit
     from heartfelt.web.security.signing import Signer
     from heartfelt.web.study.background import Reader
-    from heartfelt.web.study.figures import CoverageView, Figures
+    from heartfelt.web.study.figures import CoverageView, DashboardCache
     from heartfelt.web.study.preview import Preview
     from heartfelt.web.study.routes import ChangeCounter
 
@@ -32,7 +32,7 @@ class AppState(Protocol):
     ended_logins: EndedLogins
     change_counter: ChangeCounter
     reader: Reader
-    figures: Figures
+    figures: DashboardCache
     coverage: CoverageView
     preview: Preview
     blinding: Blinding

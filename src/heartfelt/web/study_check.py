@@ -12,10 +12,10 @@ from heartfelt.formats.arms import arm_stimuli
 from heartfelt.formats.machine_values import asked_with_drafts, invalid_machine_values, machine_values
 from heartfelt.formats.manifest import OpenStudy, open_study, require_media
 from heartfelt.formats.set_plan import plan_sets
-from heartfelt.generation import forecast_make, load_make
-from heartfelt.generation.make_file import MAKE_FILE
 from heartfelt.predictors import PREDICTORS, parse_spec
 from heartfelt.screening.rules.verification import advise_planting
+from heartfelt.stimuli import forecast_make, load_make
+from heartfelt.stimuli.generation.make_file import MAKE_FILE
 from heartfelt.study.adjudication import adjudicated
 from heartfelt.study.branding import contrast_notes
 from heartfelt.study.consent import check_documents

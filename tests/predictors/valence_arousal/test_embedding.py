@@ -13,20 +13,20 @@ import pytest
 import scipy.fft
 import soundfile
 
-from heartfelt.models.mel import RATE
-from heartfelt.models.musicnn import log_mel, log_power, mel_power_of
+from heartfelt.predictors.networks.mel import RATE
+from heartfelt.predictors.networks.musicnn import log_mel, log_power, mel_power_of
 from heartfelt.predictors.trained import sound_features as features
 from heartfelt.predictors.trained.embeddings import (
     EMBEDDINGS,
-    Music,
     MusicLevelled,
     MusicMsd,
+    MusicnnEmbedding,
     columns_of,
     windows,
 )
 from heartfelt.predictors.trained.products import product
 from heartfelt.predictors.trained.sound_features import SIGNAL_NAMES, signal_features
-from heartfelt.predictors.valence_arousal import SHIPPED
+from heartfelt.predictors.trained.valence_arousal import SHIPPED
 from heartfelt.streams import stream
 
 Array = npt.NDArray[np.float32]
@@ -208,26 +208,26 @@ def test_blocks_cover_every_column() -> None:
             continue  # it takes a model: tests/predictors/test_hub_embeddings.py
         embedding = EMBEDDINGS[name]()
         assert columns_of(embedding.blocks)[embedding.blocks[-1].name].stop == embedding.size
-    assert Music().size == 2966
+    assert MusicnnEmbedding().size == 2966
 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("musicnn")
 def test_a_row_does_not_depend_on_what_was_read_before() -> None:
     sound = tones(220, 330).astype(np.float32)
-    first = Music().row(sound)
-    Music().row(sound[: RATE * 3])
-    assert np.array_equal(first, Music().row(sound))
+    first = MusicnnEmbedding().row(sound)
+    MusicnnEmbedding().row(sound[: RATE * 3])
+    assert np.array_equal(first, MusicnnEmbedding().row(sound))
 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("musicnn")
 def test_what_musicnn_sees_does_not_depend_on_the_level() -> None:
     sound = tones(220, 277.18, 330).astype(np.float32)
-    loud, soft = Music().row(sound), Music().row(sound * np.float32(0.1))
-    seen = slice(0, columns_of(Music.blocks)["tags"].stop)
+    loud, soft = MusicnnEmbedding().row(sound), MusicnnEmbedding().row(sound * np.float32(0.1))
+    seen = slice(0, columns_of(MusicnnEmbedding.blocks)["tags"].stop)
     np.testing.assert_allclose(loud[seen], soft[seen], atol=2e-3)
-    level = columns_of(Music.blocks)["signal"].start
+    level = columns_of(MusicnnEmbedding.blocks)["signal"].start
     assert loud[level] - soft[level] == pytest.approx(20.0, abs=0.1)
 
 
@@ -239,10 +239,10 @@ def test_a_file_is_heard_at_its_own_rate_and_seen_at_sixteen_thousand(tmp_path: 
         np.float32
     )
     soundfile.write(tmp_path / "high.wav", sound, 44_100, subtype="FLOAT")
-    row = Music().of(tmp_path / "high.wav").rows[0]
-    band = row[columns_of(Music.blocks)["bandwidth"]]
+    row = MusicnnEmbedding().of(tmp_path / "high.wav").rows[0]
+    band = row[columns_of(MusicnnEmbedding.blocks)["bandwidth"]]
     assert band[15] > -2 > band[14]
-    assert np.array_equal(row, Music().row(sound, 44_100))
+    assert np.array_equal(row, MusicnnEmbedding().row(sound, 44_100))
 
 
 def test_speech_has_pauses_and_steady_sound_has_none() -> None:

@@ -9,7 +9,7 @@ import pytest
 import soundfile
 
 import heartfelt
-from heartfelt.predictors.valence_arousal import shipped
+from heartfelt.predictors.trained.valence_arousal import shipped
 from tests.predictors.file_answers import by_stem
 
 RATE = 16_000

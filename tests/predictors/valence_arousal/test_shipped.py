@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from heartfelt.predictors import cases, predictor_from, run
-from heartfelt.predictors.valence_arousal import SHIPPED, shipped
+from heartfelt.predictors.trained.valence_arousal import SHIPPED, shipped
 from heartfelt.serialization import from_json
-from heartfelt.training import Score
-from heartfelt.training.card import evaluation_table
+from heartfelt.training import ProtocolScore
+from heartfelt.training.heads.card import evaluation_table
 from tests.docs.reference import settings_pages
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "valence-arousal.md"
@@ -31,7 +31,7 @@ def test_it_is_small_and_whole() -> None:
 def test_it_reaches_what_was_aimed_for() -> None:
     results = {
         (score.question, score.protocol): score.pearson.value or 0.0
-        for score in (from_json(Score, row) for row in shipped().facts.evaluation)
+        for score in (from_json(ProtocolScore, row) for row in shipped().facts.evaluation)
         if score.raters == "screened"
     }
     for question, five, out, within in (("valence", 0.77, 0.72, 0.38), ("arousal", 0.83, 0.83, 0.46)):
@@ -43,7 +43,7 @@ def test_it_reaches_what_was_aimed_for() -> None:
 @pytest.mark.slow
 def test_the_reference_holds_its_table_and_the_page_its_credit(monkeypatch: pytest.MonkeyPatch) -> None:
     text = PAGE.read_text(encoding="utf-8")
-    lines = evaluation_table([from_json(Score, row) for row in shipped().facts.evaluation])
+    lines = evaluation_table([from_json(ProtocolScore, row) for row in shipped().facts.evaluation])
     assert "\n".join(lines) in settings_pages(monkeypatch)["predictors.md"]
     for row in (row for row in lines if "| screened raters |" in row):
         question, _, reading, _, correlation, *rest = (each.strip() for each in row.strip("|").split("|"))
@@ -86,8 +86,8 @@ def test_a_few_real_ratings_and_the_head_beat_the_ratings_alone(shared_data: Pat
     import polars as pl
 
     import heartfelt
-    from heartfelt.conveyance import Evidence, predicted_conveyance
     from heartfelt.labels import first_answers
+    from heartfelt.scoring.conveyance import Evidence, predicted_conveyance
     from heartfelt.screening import screen
     from heartfelt.serialization import to_json
     from heartfelt.streams import stream

@@ -11,15 +11,15 @@ import pytest
 import soundfile
 
 import heartfelt
-from heartfelt.make.generators.speech import VOICE_SYSTEMS, render_voice
 from heartfelt.media.sound import CANCELS, SoundFile, decode, loudest_if_cancelling
 from heartfelt.predictors import Ask, Case, Media, predictor_from, run
-from heartfelt.predictors.trained.embeddings import Music, MusicLevelled
-from heartfelt.predictors.valence_arousal import shipped
+from heartfelt.predictors.trained.embeddings import MusicLevelled, MusicnnEmbedding
+from heartfelt.predictors.trained.valence_arousal import shipped
 from heartfelt.serialization import from_json
+from heartfelt.stimuli.synthesis.speech import VOICE_SYSTEMS, render_voice
 from heartfelt.streams import stream
 from heartfelt.study.scale import Points
-from heartfelt.training.evaluating import Score
+from heartfelt.training.heads.evaluating import ProtocolScore
 from tests.predictors.file_answers import by_stem
 
 RATE = 22_050
@@ -170,7 +170,7 @@ def test_the_loudest_channel_stands_in_only_where_channels_cancel(tmp_path: Path
 
 def test_intervals_of_left_out_systems_hold_what_they_promise() -> None:
     """The shipped evaluation leaves every system out of everything: heads, limits and widths."""
-    scores = [from_json(Score, row) for row in shipped().facts.evaluation]
+    scores = [from_json(ProtocolScore, row) for row in shipped().facts.evaluation]
     left_out = [score for score in scores if score.protocol == "leave-one-system-out"]
     assert left_out
     for score in left_out:
@@ -188,12 +188,12 @@ def test_the_shipped_head_itself_is_unchanged() -> None:
 def test_earlier_models_still_have_their_embedding() -> None:
     """Folders trained before look through ``music``, whose identity and columns are what they were."""
     weights = "musicnn==0.1.0 f38a4890c648c1dd r1"
-    assert Music().identity == f"music 4; musicnn-msd {weights}; musicnn-mtt {weights}"
-    assert Music().size == 2_966
-    assert MusicLevelled().identity == f"{Music().identity}; levelled 1"
+    assert MusicnnEmbedding().identity == f"music 4; musicnn-msd {weights}; musicnn-mtt {weights}"
+    assert MusicnnEmbedding().size == 2_966
+    assert MusicLevelled().identity == f"{MusicnnEmbedding().identity}; levelled 1"
     assert MusicLevelled().size == 3_115
-    assert [block.name for block in MusicLevelled.blocks[: len(Music.blocks)]] == [
-        block.name for block in Music.blocks
+    assert [block.name for block in MusicLevelled.blocks[: len(MusicnnEmbedding.blocks)]] == [
+        block.name for block in MusicnnEmbedding.blocks
     ]
 
 

@@ -22,8 +22,6 @@ from heartfelt.cli import main
 from heartfelt.clock import fixed_clock
 from heartfelt.collect.reading import freeze, tables
 from heartfelt.errors import DamagedError
-from heartfelt.generation.manifest import PROVENANCE
-from heartfelt.make.prepared import PreparedStimulus
 from heartfelt.publishing.anonymity.media import media_table
 from heartfelt.publishing.columns import UNDESCRIBED, about_column
 from heartfelt.publishing.layouts import LAYOUTS
@@ -37,10 +35,12 @@ from heartfelt.publishing.papers.facts import NOT_STATED
 from heartfelt.publishing.papers.methods import methods_file
 from heartfelt.publishing.papers.tables import grids
 from heartfelt.publishing.papers.write import Papers, write_papers
-from heartfelt.publishing.release import Record, Release, Step
+from heartfelt.publishing.release import Release, ReleaseRecord, ReleaseStep
 from heartfelt.report.analysis import charts_of
 from heartfelt.report.charts import Chart
 from heartfelt.serialization import dumps
+from heartfelt.stimuli.generation.manifest import PROVENANCE
+from heartfelt.stimuli.preparation.prepared import PreparedStimulus
 from heartfelt.study import Study, parse_study
 from heartfelt.wording import interval
 from tests.publishing.papers.markup_checks import HOSTILE, check_latex, check_page, tables_in
@@ -57,8 +57,8 @@ DETAILS = Details(
     columns={"raters.age": "age in years, in ranges", "stimuli.audio": "a number of the source"},
 )
 STEPS = (
-    Step("pseudonyms", "raters", "rater", "Ids of people are pseudonyms.", 5),
-    Step("demographics", "raters", "age", "Ages are given in ranges of ten years.", 4, 0.25),
+    ReleaseStep("pseudonyms", "raters", "rater", "Ids of people are pseudonyms.", 5),
+    ReleaseStep("demographics", "raters", "age", "Ages are given in ranges of ten years.", 4, 0.25),
 )
 
 
@@ -84,7 +84,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Written:
     snapshot = small_snapshot()
     made = release_of(snapshot, folder)
     analysis = analyze(snapshot, AnalyzeOptions(resamples=100))
-    record = Record("a" * 64, snapshot.hash, heartfelt.__version__, 5, 2, STEPS)
+    record = ReleaseRecord("a" * 64, snapshot.hash, heartfelt.__version__, 5, 2, STEPS)
     release = replace(made, analysis=analysis, panel=analysis.panel, record=record, details=DETAILS)
     assert release.benchmark is not None
     release.benchmark.write(folder / "benchmark")
@@ -315,7 +315,7 @@ def test_hostile_texts_break_no_paper(written: Written, tmp_path: Path) -> None:
         ratings=written.release.snapshot.ratings.filter(pl.col("question") != "mood"),
         raters=written.release.snapshot.raters.with_columns(pl.Series("age", texts[:5])),
     )
-    steps = tuple(Step("columns", "raters", text, text, 1) for text in texts)
+    steps = tuple(ReleaseStep("columns", "raters", text, text, 1) for text in texts)
     details = Details(
         title=texts[0],
         pay=texts[1],
@@ -328,7 +328,7 @@ def test_hostile_texts_break_no_paper(written: Written, tmp_path: Path) -> None:
         keywords=tuple(texts),
         columns={"raters.age": texts[0]},
     )
-    record = Record("a" * 64, snapshot.hash, "0", 5, 2, steps)
+    record = ReleaseRecord("a" * 64, snapshot.hash, "0", 5, 2, steps)
     release = replace(release_of(snapshot, tmp_path), record=record, details=details)
     release = replace(release, files=LAYOUTS["csv"].write(release, tmp_path, silent))
     write_papers(release, tmp_path, figures=False)

@@ -14,12 +14,12 @@ import polars as pl
 import pytest
 
 from heartfelt.errors import InputError
-from heartfelt.predictors.calls import Usage
+from heartfelt.predictors.execution.calls import Usage
 from heartfelt.predictors.predictor import PREDICTIONS
 from heartfelt.report.bench import write_bench
 from heartfelt.report.bench.page import score_sections, sentences
+from heartfelt.report.site.runs import read_scores
 from heartfelt.scoring import ModelInfo, Scores
-from heartfelt.site.runs import read_scores
 from heartfelt.snapshot import Snapshot
 from tests.report.bench.conftest import told
 from tests.report.test_browser import Watched, until

@@ -11,9 +11,9 @@ import polars as pl
 import pytest
 
 from heartfelt.report.bench import write_bench
+from heartfelt.report.site import write_site
+from heartfelt.report.site.viewer import read_run_folder, write_view
 from heartfelt.scoring import score, truth_of
-from heartfelt.site import write_site
-from heartfelt.site.viewer import read_run_folder, write_view
 from tests.report.test_browser import Watched
 from tests.scoring.compared import arena, courses
 from tests.scoring.made import predictions

@@ -15,8 +15,8 @@ import pytest
 
 from heartfelt.errors import InputError
 from heartfelt.report.bench import write_bench
+from heartfelt.report.site import write_leaderboard, write_site
 from heartfelt.scoring import Scores, score
-from heartfelt.site import write_leaderboard, write_site
 from heartfelt.snapshot import Snapshot
 from tests.report.bench.conftest import FEW, told
 from tests.report.test_browser import Watched

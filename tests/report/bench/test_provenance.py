@@ -10,12 +10,12 @@ import polars as pl
 import pytest
 
 from heartfelt import __version__
-from heartfelt.benchmark import BenchOptions, model_info
 from heartfelt.labels import labels
 from heartfelt.predictors import PredictorInfo, Run, predictor_from
 from heartfelt.predictors.trained.predictor import TrainedPredictor
 from heartfelt.report.bench import run_bench
 from heartfelt.scoring import ScoreOptions
+from heartfelt.scoring.bench import BenchOptions, model_info
 from heartfelt.snapshot import Snapshot
 from tests.predictors.examples import trained_example
 from tests.scoring import made

@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 from heartfelt.errors import InputError
-from heartfelt.site import write_leaderboard
+from heartfelt.report.site import write_leaderboard
 from tests.report.pages import Cell, PageContent, Table, estimate, holds, number, p_value
 
 

@@ -8,9 +8,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from heartfelt.benchmark.stacking import with_stacks
 from heartfelt.report.bench import write_bench
 from heartfelt.scoring import ScoreOptions, score, truth_of
+from heartfelt.scoring.bench.stacking import with_stacks
 from tests.scoring import made
 
 

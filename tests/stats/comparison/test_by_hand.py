@@ -17,13 +17,13 @@ from heartfelt.stats.comparison import pairing as pairing_module
 from heartfelt.stats.comparison.choices import best_worst, best_worst_counts, plackett_luce
 from heartfelt.stats.comparison.hits import mean_hits
 from heartfelt.stats.comparison.mushra import crossed_mean, mushra
-from heartfelt.stats.comparison.pairing import Pairing
+from heartfelt.stats.comparison.pairing import PairSchedule
 from heartfelt.stats.comparison.position import position_bias
 from heartfelt.stats.comparison.prediction import choice_scores
 from heartfelt.stats.comparison.recalibration import choice_calibration
 from heartfelt.stats.comparison.strengths import bradley_terry, cmos, davidson
 from heartfelt.stats.estimate import Estimate
-from heartfelt.stats.jackknife import Spread
+from heartfelt.stats.jackknife import JackknifeError
 from heartfelt.stats.two_way_jackknife import TwoWaySpread
 
 # --- predicted choices ------------------------------------------------------------------------------------------------
@@ -93,7 +93,9 @@ def _share_bounds(value: float, found: TwoWaySpread, raters: bool, confidence: f
     error = math.sqrt(found.variance)
     units = min(found.item_count, found.rater_count) if raters else found.item_count
     size = value * (1 - value) / error**2
-    wide = Spread(value, "logit", int(units), error, found.df, size, "").estimate(Estimate(value), confidence)
+    wide = JackknifeError(value, "logit", int(units), error, found.df, size, "").estimate(
+        Estimate(value), confidence
+    )
     return wide.low, wide.high
 
 
@@ -172,11 +174,11 @@ def test_outcomes_that_are_equally_likely_share_what_happens() -> None:
 def test_perfect_predictions_have_the_bound_of_their_units() -> None:
     first, second = [f"a{n}" for n in range(6)], [f"b{n}" for n in range(6)]
     perfect = choice_scores(None, first, second, [1.0] * 6, difference=[1.0] * 6).accuracy
-    wide = Spread(1.0, "logit", 6, 0.0, 5.0, 6.0, "").estimate(Estimate(1.0), 0.95)
+    wide = JackknifeError(1.0, "logit", 6, 0.0, 5.0, 6.0, "").estimate(Estimate(1.0), 0.95)
     assert (perfect.low, perfect.high) == pytest.approx((wide.low, 1.0))
     # With three raters there are no more than three units.
     with_raters = choice_scores(list("rst") * 2, first, second, [1.0] * 6, difference=[1.0] * 6).accuracy
-    few = Spread(1.0, "logit", 3, 0.0, 2.0, 3.0, "").estimate(Estimate(1.0), 0.95)
+    few = JackknifeError(1.0, "logit", 3, 0.0, 2.0, 3.0, "").estimate(Estimate(1.0), 0.95)
     assert (with_raters.low, with_raters.high) == pytest.approx((few.low, 1.0))
 
 
@@ -467,7 +469,7 @@ def _mode(won: Any, variance: float) -> tuple[Any, Any]:
 
 
 def test_pairings_estimates_are_those_of_a_posterior_with_estimated_variance() -> None:
-    pairing = Pairing(4)
+    pairing = PairSchedule(4)
     for n, (a, b) in enumerate(itertools.permutations(range(4), 2)):
         pairing.add(a, b, [0.0, 1.0][a < b] if n % 4 else 0.5, times=1 + n % 3)
     won = pairing.won
@@ -487,7 +489,7 @@ def test_pairings_estimates_are_those_of_a_posterior_with_estimated_variance() -
 
 def test_pairs_under_way_gain_less_and_everybody_comes_first(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pairing_module, "EXPLORED", 0.0)
-    pairing, rng = Pairing(4), np.random.default_rng(0)
+    pairing, rng = PairSchedule(4), np.random.default_rng(0)
     candidates = np.array([(0, 1), (1, 2), (2, 3)])
     # All pairs gain the same, so that those under way decide: two of 0 and 1, one of 2.
     under_way = np.array([2.0, 2.0, 1.0, 0.0])

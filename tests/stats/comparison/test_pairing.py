@@ -7,13 +7,13 @@ import pytest
 
 from heartfelt.errors import InputError
 from heartfelt.stats.comparison import pairing as module
-from heartfelt.stats.comparison.pairing import Pairing
+from heartfelt.stats.comparison.pairing import PairSchedule
 
 
-def _answered(size: int, comparisons: int, seed: int = 0) -> Pairing:
+def _answered(size: int, comparisons: int, seed: int = 0) -> PairSchedule:
     rng = np.random.default_rng(seed)
     truth = rng.normal(0, 1.5, size)
-    pairing = Pairing(size)
+    pairing = PairSchedule(size)
     for _ in range(comparisons):
         first, second = rng.choice(size, 2, replace=False).tolist()
         pairing.add(first, second, float(rng.random() < 1 / (1 + np.exp(truth[second] - truth[first]))))
@@ -21,7 +21,7 @@ def _answered(size: int, comparisons: int, seed: int = 0) -> Pairing:
 
 
 def _covariance(
-    pairing: Pairing, extra: tuple[int, int] | None = None
+    pairing: PairSchedule, extra: tuple[int, int] | None = None
 ) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
     """The inverse of information and prior, relative to the mean strength, with one more comparison of a pair if given."""
     size = pairing.size
@@ -50,20 +50,20 @@ def test_gains_are_what_one_more_comparison_does_to_the_variances() -> None:
 
 
 def test_everybody_is_compared_before_anybody_is_compared_again() -> None:
-    pairs = Pairing(10, seed=3).next_pairs(5)
+    pairs = PairSchedule(10, seed=3).next_pairs(5)
     assert sorted(pairs.ravel().tolist()) == list(range(10))
 
 
 def test_chance_comes_from_the_seed_and_the_comparisons() -> None:
     first, again = _answered(12, 100), _answered(12, 100)
     assert np.array_equal(first.next_pairs(20), again.next_pairs(20))
-    other = Pairing(12, seed=1)
-    assert not np.array_equal(Pairing(12).next_pairs(20), other.next_pairs(20))
+    other = PairSchedule(12, seed=1)
+    assert not np.array_equal(PairSchedule(12).next_pairs(20), other.next_pairs(20))
 
 
 def test_the_order_of_answers_does_not_matter_and_an_answer_can_be_taken_back() -> None:
     rows = [(0, 1, 1.0), (1, 2, 0.0), (2, 3, 0.5), (3, 0, 1.0)]
-    forward, backward = Pairing(4), Pairing(4)
+    forward, backward = PairSchedule(4), PairSchedule(4)
     for row in rows:
         forward.add(*row)
     for row in reversed(rows):
@@ -83,7 +83,7 @@ def test_only_allowed_pairs_are_chosen() -> None:
 
 
 def test_lopsided_pairs_gain_less_than_close_ones() -> None:
-    pairing = Pairing(3)
+    pairing = PairSchedule(3)
     for _ in range(20):
         pairing.add(0, 2, 1.0)
         pairing.add(1, 2, 1.0)
@@ -97,7 +97,7 @@ def test_lopsided_pairs_gain_less_than_close_ones() -> None:
 
 
 def test_estimates_shrink_and_hold_always_winners() -> None:
-    pairing = Pairing(3)
+    pairing = PairSchedule(3)
     for _ in range(10):
         pairing.add(0, 1, 1.0)
         pairing.add(1, 2, 1.0)
@@ -110,16 +110,16 @@ def test_estimates_shrink_and_hold_always_winners() -> None:
 
 
 def test_without_answers_all_strengths_are_equal() -> None:
-    assert [float(each) for each in Pairing(4).estimates()] == [0.0] * 4
+    assert [float(each) for each in PairSchedule(4).estimates()] == [0.0] * 4
 
 
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: Pairing(1), "at least two contestants"),
-        (lambda: Pairing(3).add(1, 1, 1.0), "no pair of 1 and 1"),
-        (lambda: Pairing(3).add(0, 3, 1.0), "no pair of 0 and 3"),
-        (lambda: Pairing(3).add(0, 1, 2.0), "2 is not an outcome"),
+        (lambda: PairSchedule(1), "at least two contestants"),
+        (lambda: PairSchedule(3).add(1, 1, 1.0), "no pair of 1 and 1"),
+        (lambda: PairSchedule(3).add(0, 3, 1.0), "no pair of 0 and 3"),
+        (lambda: PairSchedule(3).add(0, 1, 2.0), "2 is not an outcome"),
     ],
 )
 def test_what_cannot_be_compared_is_refused(call: object, message: str) -> None:

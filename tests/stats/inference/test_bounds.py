@@ -16,7 +16,7 @@ from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.inference import mixed_model, posthoc, tukey
 from heartfelt.stats.inference.mixed import chi_square_interval
 from heartfelt.stats.inference.posthoc import Pairwise
-from heartfelt.stats.jackknife import Spread, jackknife_metric
+from heartfelt.stats.jackknife import JackknifeError, jackknife_metric
 from heartfelt.stats.triples import Floats
 from tests.stats.reliability.ratings import crossed
 
@@ -215,7 +215,7 @@ def test_paired_metrics_of_a_share_at_its_end() -> None:
     quantile = stats.t(19).ppf(0.95)
     assert estimate.high == 1.0
     assert estimate.low == pytest.approx(1 / (1 + quantile**2 / 20), rel=1e-9)
-    spread = Spread(1.0, "logit", 20, df=19.0, effective=20.0)
+    spread = JackknifeError(1.0, "logit", 20, df=19.0, effective=20.0)
     assert spread.p(1.0) == 1.0
     assert spread.p(0.9) == pytest.approx(2 * stats.t(19).sf(0.1 / math.sqrt(0.09 / 20)))
 

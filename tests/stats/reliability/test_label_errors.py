@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from heartfelt.scoring.parts import Compared, PartError, part_errors
+from heartfelt.scoring.calibration.parts import ModelErrors, PartError, part_errors
 from heartfelt.stats.reliability.label_errors import LabelErrors
 from heartfelt.stats.triples import Floats, Ints
 
@@ -37,7 +37,7 @@ def compared(
     said = np.where(rng.random(kept.size) < wrong, (true + off) % categories, true)
     names = ["a" if inside else "b" for inside in first[kept]]
     rows = part_errors(
-        Compared(
+        ModelErrors(
             model="m",
             task="t",
             wrong=(said != label).astype(np.float64),
@@ -82,7 +82,7 @@ def test_a_model_that_fails_in_a_part_is_named() -> None:
         counts, label, true, kept = voted(rng, np.full(140, 0.8), np.full(140, 7), 2)
         said = np.where(rng.random(kept.size) < np.where(first[kept], 0.5, 0.1), 1 - true, true)
         rows = part_errors(
-            Compared(
+            ModelErrors(
                 model="m", task="t", wrong=(said != label).astype(np.float64), noise=None, stimulus=np.arange(kept.size),
                 squared=False, label_errors=LabelErrors.of(counts, label),
             ),

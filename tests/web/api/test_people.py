@@ -175,7 +175,7 @@ def test_the_quota_is_raised_while_the_study_runs(
 @pytest.mark.slow
 def test_machine_values_on_the_dashboard(folder: Path, options: WebOptions) -> None:
     """People who verify are not 'nobody': their answers are ratings, and their verdicts are counted."""
-    from heartfelt.collect.commands import Answer, Arrive, Consent, Ready, ShowTrial
+    from heartfelt.collect.commands import Answer, Arrive, GiveConsent, Ready, ShowTrial
 
     study = yaml.safe_load((folder / "study.yaml").read_text(encoding="utf-8"))
     study["questions"][0]["machine_first"] = True
@@ -187,7 +187,7 @@ def test_machine_values_on_the_dashboard(folder: Path, options: WebOptions) -> N
     with Collection.open(folder, options=CollectOptions(seed=1, hidden=0.0, planted=0.0)) as collection:
         for verdict in ("accepted", "fixed"):
             rater = collection.do(Arrive()).rater
-            collection.do(Consent(rater, True))
+            collection.do(GiveConsent(rater, True))
             step = collection.do(Ready(rater))
             while isinstance(step, ShowTrial):
                 value = step.machine["valence"] if verdict == "accepted" else 5

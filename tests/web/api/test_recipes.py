@@ -12,8 +12,8 @@ from heartfelt.collect import Collection, CollectOptions
 from heartfelt.collect.commands import (
     Answer,
     Arrive,
-    Consent,
     Demographics,
+    GiveConsent,
     Headphones,
     Next,
     Ready,
@@ -55,7 +55,7 @@ def come(collection: Collection, number: int) -> str:
             )
             step = done.next_step
         elif kind == "AskConsent":
-            step = collection.do(Consent(rater, True))
+            step = collection.do(GiveConsent(rater, True))
         elif kind == "AskDemographics":
             step = collection.do(Demographics(rater, simulated_demographics(collection.study)))
         elif kind == "AskHeadphones":

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 import pytest
 
-from heartfelt.collect.commands import Change, Invite
+from heartfelt.collect.commands import ChangeSettings, Invite
 from heartfelt.files import write_text
 from heartfelt.study import load_study, study_text
 from heartfelt.study.load import STUDY_FILE
@@ -395,7 +395,7 @@ def test_no_consent_too_young_and_closed(visit: Callable[..., Visitor], browser:
     assert young.page.inner_text(".code output") == codes.code_screened_out
     young.quiet()
     young.close()
-    visitor.served.collection.do(Change({"open": False}))
+    visitor.served.collection.do(ChangeSettings({"open": False}))
     late = Visitor(browser, visitor.served)
     late.arrive()
     late.page.wait_for_selector("h1:has-text('The study is closed')")
@@ -406,7 +406,7 @@ def test_no_consent_too_young_and_closed(visit: Callable[..., Visitor], browser:
 def test_recruiters_links_and_the_way_back(visit: Callable[..., Visitor], browser: Browser) -> None:
     visitor = visit(count=1, design={"practice": 0})
     served = visitor.served
-    served.collection.do(Change({"return_url": "https://recruiter.example/done?cc={code}"}))
+    served.collection.do(ChangeSettings({"return_url": "https://recruiter.example/done?cc={code}"}))
     visitor.enter("/?PROLIFIC_PID=person-1&STUDY_ID=s&SESSION_ID=t")
     assert "PROLIFIC" not in visitor.page.url
     code = visitor.finish()

@@ -14,7 +14,7 @@ from starlette.routing import Mount, Route
 from starlette.testclient import TestClient
 
 from heartfelt.web import errors
-from heartfelt.web.errors import Refused
+from heartfelt.web.errors import RequestRefused
 from heartfelt.web.options import WebOptions
 from heartfelt.web.security.guard import CONTENT_POLICY, Guard
 from heartfelt.web.security.signing import Signer
@@ -38,7 +38,7 @@ def client(options: WebOptions | None = None) -> TestClient:
             Mount("/static/x", inner),
         ],
         middleware=[Middleware(Guard, options=options)],
-        exception_handlers={Refused: errors.http_problem},
+        exception_handlers={RequestRefused: errors.http_problem},
     )
     return TestClient(app, base_url="http://study.test")
 

@@ -14,7 +14,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from heartfelt.collect import Collection
-from heartfelt.web.errors import Refused
+from heartfelt.web.errors import RequestRefused
 from heartfelt.web.options import WebOptions
 from heartfelt.web.security.access import EndedLogins, Tokens
 from heartfelt.web.security.guard import Guard
@@ -183,7 +183,7 @@ def test_what_is_no_request_passes_through() -> None:
 
 @pytest.mark.parametrize("begun", [True, False])
 @pytest.mark.parametrize(
-    ("error", "answered"), [(RuntimeError("x"), 500), (Refused(413), 413), (ClientDisconnect(), 499)]
+    ("error", "answered"), [(RuntimeError("x"), 500), (RequestRefused(413), 413), (ClientDisconnect(), 499)]
 )
 def test_a_fault_is_answered_once_at_most(
     error: Exception, answered: int, begun: bool, caplog: pytest.LogCaptureFixture

@@ -10,7 +10,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from heartfelt.collect import Collection, CollectOptions
-from heartfelt.collect.commands import Arrive, Consent, Demographics, Next
+from heartfelt.collect.commands import Arrive, Demographics, GiveConsent, Next
 from heartfelt.web.app import create_app
 from heartfelt.web.options import WebOptions
 from heartfelt.web.serve import serve_in_thread
@@ -42,7 +42,7 @@ def watched(tmp_path: Path) -> Iterator[Collection]:
                 pass
         rater = collection.do(Arrive("prolific", "d")).rater
         collection.do(Next(rater))
-        collection.do(Consent(rater, True))
+        collection.do(GiveConsent(rater, True))
         collection.do(Demographics(rater, {"hearing": "badly"}))
         yield collection
 

@@ -17,7 +17,7 @@ from heartfelt.web.app import create_app
 from heartfelt.web.options import WebOptions
 from heartfelt.web.security.signing import STUDY_COOKIE
 from heartfelt.web.study import figures as module
-from heartfelt.web.study.figures import Board, Figures, FiguresState, snapshots
+from heartfelt.web.study.figures import DashboardCache, DashboardState, FiguresState, snapshots
 from heartfelt.web.study.routes import ChangeCounter
 from tests.web.studies import fill, rate
 
@@ -33,7 +33,7 @@ class Clock:
 @pytest.mark.slow
 def test_figures_are_made_anew_only_after_a_change_and_a_rest(collection: Collection) -> None:
     clock = Clock()
-    figures = Figures(collection, 3.0, clock)
+    figures = DashboardCache(collection, 3.0, clock)
     first = figures.board()
     clock.now += 100
     assert figures.board() is first
@@ -50,7 +50,7 @@ def test_figures_are_made_anew_only_after_a_change_and_a_rest(collection: Collec
 
 def test_they_rest_five_times_as_long_as_they_took(collection: Collection) -> None:
     clock = Clock()
-    figures = Figures(collection, 1.0, clock)
+    figures = DashboardCache(collection, 1.0, clock)
     slow = replace(figures.board(), took=5.0)
     figures._last = slow
     rate(collection, "a", most=1)
@@ -63,7 +63,7 @@ def test_they_rest_five_times_as_long_as_they_took(collection: Collection) -> No
 def test_whoever_asks_meanwhile_gets_the_last_ones(
     collection: Collection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    figures = Figures(collection, 0.0, Clock())
+    figures = DashboardCache(collection, 0.0, Clock())
     first = figures.board()
     rate(collection, "a", most=2)
     begun, go_on = threading.Event(), threading.Event()
@@ -75,7 +75,7 @@ def test_whoever_asks_meanwhile_gets_the_last_ones(
         return real(snapshot)  # type: ignore[arg-type]  # handed on as it came
 
     monkeypatch.setattr(module, "prepare", slow)
-    got: list[Board] = []
+    got: list[DashboardState] = []
     thread = threading.Thread(target=lambda: got.append(figures.board()))
     thread.start()
     assert begun.wait(60)
@@ -143,7 +143,7 @@ def test_excluded_raters_are_ranked_but_not_measured(collection: Collection) -> 
     retained, everybody = snapshots(collection)
     assert sorted(set(retained.ratings["rater"])) == sorted(raters[1:])
     assert sorted(set(everybody.ratings["rater"])) == sorted(raters)
-    board = Figures(collection, 0.0).board()
+    board = DashboardCache(collection, 0.0).board()
     assert sorted(board.ranking["rater"]) == sorted(raters)
     assert board.reliability[0].alpha.counts["raters"] == 2
 

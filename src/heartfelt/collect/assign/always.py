@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from random import Random
 
-from heartfelt.collect.assign.model import Layout, Rater
+from heartfelt.collect.assign.model import AssignmentUnits, Rater
 
 
 def pick_unit(
-    layout: Layout, rater: Rater, rng: Random, by_quota: Callable[[Rater, Random], int | None]
+    layout: AssignmentUnits, rater: Rater, rng: Random, by_quota: Callable[[Rater, Random], int | None]
 ) -> int | None:
     """The unit for the rater's next ordinary trial: one that everybody gets, or what ``by_quota`` picks."""
     waiting = [unit for unit in layout.common if unit not in rater.seen]

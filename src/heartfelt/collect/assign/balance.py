@@ -16,17 +16,17 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from random import Random
 
-from heartfelt.collect.assign.model import Layout, Rater
+from heartfelt.collect.assign.model import AssignmentUnits, Rater
 
 _ORDERS_DRAWN = 16
 """Orders that are compared where a set has too many to compare all."""
 _FEW_MEMBERS = 3
 
 
-class Balance:
+class PositionBalance:
     """Where members of sets, and systems, were presented so far."""
 
-    def __init__(self, layout: Layout) -> None:
+    def __init__(self, layout: AssignmentUnits) -> None:
         self._layout = layout
         self._offsets: defaultdict[tuple[int, int], float] = defaultdict(float)
         """By set and member: the sum of the places it had, from -1 for the first to 1 for the last."""

@@ -7,22 +7,22 @@ from __future__ import annotations
 
 from random import Random
 
-from heartfelt.collect.assign.balance import Balance
-from heartfelt.collect.assign.model import Layout, Rater
-from heartfelt.collect.assign.pairs import Pairs
-from heartfelt.collect.assign.pool import Errors, Pool
+from heartfelt.collect.assign.balance import PositionBalance
+from heartfelt.collect.assign.model import AssignmentUnits, Rater
+from heartfelt.collect.assign.pairs import AdaptivePairs
+from heartfelt.collect.assign.pool import Errors, OpenUnits
 
 
 class Demand:
     """The counts of one arm, and which unit a rater of it gets next."""
 
-    def __init__(self, layout: Layout) -> None:
+    def __init__(self, layout: AssignmentUnits) -> None:
         self.layout = layout
-        self.balance = Balance(layout) if layout.contestants else None
-        self.pool = Pool(layout, self.balance)
+        self.balance = PositionBalance(layout) if layout.contestants else None
+        self.pool = OpenUnits(layout, self.balance)
         self._common = frozenset(layout.common)
         self.errors = Errors(layout.spans) if layout.adaptive and not layout.contestants else None
-        self.pairs = Pairs(layout) if layout.adaptive and layout.contestants else None
+        self.pairs = AdaptivePairs(layout) if layout.adaptive and layout.contestants else None
         self.leased = 0
         self.complete = 0
         """Valid ratings of ordinary units in all."""

@@ -71,7 +71,7 @@ class Event(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class AssignmentUnits:
     """The units of a study and the rules of its design: a unit is a stimulus or a set with its questions, or one item."""
 
     size: int
@@ -97,10 +97,10 @@ class Layout:
     """For sets whose reference always comes first: which member that is."""
     matching: bool = False
     """Whether a set is shown with one of its members a second time, to be matched (ABX)."""
-    arms: Mapping[str, Layout] = field(default_factory=dict)
+    arms: Mapping[str, AssignmentUnits] = field(default_factory=dict)
     """The part of the layout that each arm shows; empty for a study without arms."""
 
-    def with_quota(self, quota: int) -> Layout:
+    def with_quota(self, quota: int) -> AssignmentUnits:
         """The same with another number of ratings per unit, in every arm."""
         arms = {name: arm.with_quota(quota) for name, arm in self.arms.items()}
         return replace(self, quota=quota, arms=arms)
@@ -123,7 +123,7 @@ class Layout:
         return len(self.common) + (len(set(self.cell.values())) if self.cell else len(self.units))
 
 
-class Plan:
+class SessionPlan:
     """What is left of a session's plan. Only the probes are listed: every other slot is ordinary."""
 
     __slots__ = ("_again", "_length", "_next", "_probes")
@@ -198,7 +198,7 @@ def probes_each_session(probes: Sequence[Probe]) -> int:
 
 
 @dataclass(slots=True, eq=False)
-class Trial:
+class ReservedTrial:
     """One presentation that is reserved for a rater and not answered yet."""
 
     id: int
@@ -288,8 +288,8 @@ class Rater:
     """Ordinary trials the rater is to get in all."""
     of: int = 0
     """Trials in all, probes included, as displayed to the rater."""
-    plan: Plan = field(default_factory=Plan)
-    queue: list[Trial] = field(default_factory=list)
+    plan: SessionPlan = field(default_factory=SessionPlan)
+    queue: list[ReservedTrial] = field(default_factory=list)
     """Trials reserved for the rater, in order; the first is the one on screen."""
     seen: set[int] = field(default_factory=set)
     practised_units: set[int] = field(default_factory=set)

@@ -12,17 +12,17 @@ from random import Random
 
 import numpy as np
 
-from heartfelt.collect.assign.model import Layout
-from heartfelt.stats.comparison.pairing import Pairing
+from heartfelt.collect.assign.model import AssignmentUnits
+from heartfelt.stats.comparison.pairing import PairSchedule
 
 
-class Pairs:
+class AdaptivePairs:
     """The open pairs of an adaptive study, by what comparing them is expected to tell."""
 
-    def __init__(self, layout: Layout) -> None:
+    def __init__(self, layout: AssignmentUnits) -> None:
         self._systems = {unit: layout.contestants[unit] for unit in layout.units}
         self._size = 1 + max((max(pair) for pair in self._systems.values()), default=0)
-        self._pairing = Pairing(max(self._size, 2))
+        self._pairing = PairSchedule(max(self._size, 2))
         self._coming = np.zeros(self._pairing.size)
         self._units: defaultdict[tuple[int, int], list[int]] = defaultdict(list)
         for unit, (first, second) in self._systems.items():

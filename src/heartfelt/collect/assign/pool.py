@@ -17,8 +17,8 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from random import Random
 
-from heartfelt.collect.assign.balance import Balance
-from heartfelt.collect.assign.model import Layout, Rater
+from heartfelt.collect.assign.balance import PositionBalance
+from heartfelt.collect.assign.model import AssignmentUnits, Rater
 
 _RANDOM_DRAWS = 12
 """Random draws before the allowed units are listed: listing costs more, and is rarely needed."""
@@ -28,10 +28,10 @@ _PRIOR_ANSWERS = 2.0
 _PRIOR_SPREAD = 0.25
 
 
-class Pool:
+class OpenUnits:
     """Counts of complete valid ratings and live leases by unit, and the open units by their sum."""
 
-    def __init__(self, layout: Layout, balance: Balance | None = None) -> None:
+    def __init__(self, layout: AssignmentUnits, balance: PositionBalance | None = None) -> None:
         self.layout = layout
         self._balance = balance
         self.valid = [0] * layout.size
@@ -71,7 +71,7 @@ class Pool:
             self._remove(unit, before)
             self._add(unit, after)
 
-    def raise_quota(self, layout: Layout) -> None:
+    def raise_quota(self, layout: AssignmentUnits) -> None:
         """Open units again that had as many ratings as they were to get so far."""
         full = [unit for unit in layout.units if self.load(unit) >= len(self._levels)]
         self.layout = layout
@@ -177,7 +177,7 @@ def williams(size: int) -> list[int]:
     ]
 
 
-class Tally:
+class AnswerSums:
     """Running sums of one question's answers to one unit."""
 
     __slots__ = ("codes", "n", "square", "total")
@@ -211,7 +211,7 @@ class Errors:
 
     def __init__(self, spans: Mapping[str, float]) -> None:
         self._spans = spans
-        self._tallies: dict[int, dict[str, Tally]] = {}
+        self._tallies: dict[int, dict[str, AnswerSums]] = {}
         self._heap: list[tuple[float, float, int]] = []
         self._current: dict[int, tuple[float, float]] = {}
 
@@ -220,7 +220,7 @@ class Errors:
         tallies = self._tallies.setdefault(unit, {})
         for question, value in values.items():
             if question in self._spans:
-                tallies.setdefault(question, Tally()).add(value, sign)
+                tallies.setdefault(question, AnswerSums()).add(value, sign)
 
     def update(self, unit: int, coming: int, tie: float) -> None:
         """Recompute the unit's error after a change; ``tie`` decides among equals."""

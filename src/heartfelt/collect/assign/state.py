@@ -10,8 +10,16 @@ from random import Random
 from typing import Any, cast
 
 from heartfelt.collect.assign.demand import Demand
-from heartfelt.collect.assign.model import IMPOSSIBLE, LISTENED, Event, Layout, Plan, Rater, Trial
-from heartfelt.collect.assign.pool import Pool
+from heartfelt.collect.assign.model import (
+    IMPOSSIBLE,
+    LISTENED,
+    AssignmentUnits,
+    Event,
+    Rater,
+    ReservedTrial,
+    SessionPlan,
+)
+from heartfelt.collect.assign.pool import OpenUnits
 from heartfelt.collect.commands import Ending
 
 _ACTIVITY = frozenset(
@@ -35,7 +43,7 @@ _ACTIVITY = frozenset(
 class State:
     """Everything the next decision depends on."""
 
-    def __init__(self, layout: Layout) -> None:
+    def __init__(self, layout: AssignmentUnits) -> None:
         self.layout = layout
         nobody = replace(layout, units=(), arms={})
         self.arms = {name: Demand(part) for name, part in layout.arms.items()}
@@ -49,7 +57,7 @@ class State:
         self.erased = self.declined = 0
         self.raters: dict[int, Rater] = {}
         self.by_id: dict[str, Rater] = {}
-        self.trials: dict[int, Trial] = {}
+        self.trials: dict[int, ReservedTrial] = {}
         """Trials that can still be answered."""
         self.answered: dict[int, int] = {}
         """The rater who answered a trial, by trial."""
@@ -121,7 +129,7 @@ class State:
         return tuple(self.arms.values()) or (self._whole,)
 
     @property
-    def pool(self) -> Pool:
+    def pool(self) -> OpenUnits:
         """The counts by unit of a study without arms."""
         return self._whole.pool
 
@@ -154,7 +162,7 @@ class State:
         """The unit the rater should get next."""
         return self.demand(rater).pick(rater, rng)
 
-    def may_retake(self, trial: Trial) -> bool:
+    def may_retake(self, trial: ReservedTrial) -> bool:
         """Whether a lapsed lease can be renewed without its unit getting ahead of the others."""
         if trial.kind != "rating" or trial.unit is None:
             return True
@@ -211,7 +219,7 @@ class State:
     def _planned(self, event: Event, rater: Rater) -> None:
         plan = json.loads(cast(str, event.words))
         probes = [(place, (kind, probe, source)) for place, kind, probe, source in plan["probes"]]
-        rater.plan = Plan(plan["length"], probes)
+        rater.plan = SessionPlan(plan["length"], probes)
         rater.planned += plan["length"] - len(probes)
         rater.target, rater.of = plan["target"], int(event.number or 0)
         rater.sessions += 1
@@ -220,7 +228,7 @@ class State:
 
     def _leased(self, event: Event, rater: Rater) -> None:
         about = json.loads(event.words) if event.words is not None else {}
-        trial = Trial(
+        trial = ReservedTrial(
             cast(int, event.trial),
             rater.number,
             event.unit,
@@ -385,7 +393,7 @@ class State:
 
     # --- counting -----------------------------------------------------------------------------------------------------
 
-    def _count_lease(self, trial: Trial, change: int) -> None:
+    def _count_lease(self, trial: ReservedTrial, change: int) -> None:
         assert trial.unit is not None
         rater = self.raters[trial.rater]
         self.demand(rater).count_lease(trial.unit, change, self.seq)

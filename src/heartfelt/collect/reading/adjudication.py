@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, TypeAlias
 import polars as pl
 from sqlalchemy import Connection, text
 
-from heartfelt.collect.material import Material, Unit
+from heartfelt.collect.material import StudyUnits, Unit
 from heartfelt.collect.reading.tables import exclusions, moment, query
 from heartfelt.serialization import dumps
 from heartfelt.snapshot.adjudications import AdjudicationHistory, EarlierDecision, ShownAnswer
@@ -41,7 +41,7 @@ ITEM = ["stimulus", "question"]
 _UNIT = 2**63
 
 
-class GivenAnswer(NamedTuple):
+class AnonymousAnswer(NamedTuple):
     """One answer to an item, without who gave it and when."""
 
     trial: int
@@ -58,7 +58,7 @@ class GivenAnswer(NamedTuple):
         return self.value if self.answer is None else self.answer
 
 
-class Decision(NamedTuple):
+class AdjudicationDecision(NamedTuple):
     """What a senior rater decided about an item."""
 
     seq: int
@@ -81,9 +81,9 @@ class AdjudicationItem:
     stimulus: str
     question: str
     rules: tuple[str, ...]
-    answers: tuple[GivenAnswer, ...]
+    answers: tuple[AnonymousAnswer, ...]
     draft: str | None = None
-    decisions: tuple[Decision, ...] = ()
+    decisions: tuple[AdjudicationDecision, ...] = ()
     media: str | None = None
     """The opaque id of the stimulus's media file."""
     prompt: str | None = None
@@ -108,7 +108,7 @@ class AdjudicationState:
         return len(self.items) - self.waiting
 
 
-def adjudication_state(connection: Connection, material: Material) -> AdjudicationState:
+def adjudication_state(connection: Connection, material: StudyUnits) -> AdjudicationState:
     """What waits for senior raters and what they decided, as ``connection`` sees it."""
     change = int(connection.exec_driver_sql("SELECT max(seq) FROM journal").scalar() or 0)
     study = material.study
@@ -138,8 +138,8 @@ def adjudication_state(connection: Connection, material: Material) -> Adjudicati
 def _item(
     item: tuple[str, str],
     rules: tuple[str, ...],
-    answers: tuple[GivenAnswer, ...],
-    made: tuple[Decision, ...],
+    answers: tuple[AnonymousAnswer, ...],
+    made: tuple[AdjudicationDecision, ...],
     unit: Unit | None,
     study: Study,
 ) -> AdjudicationItem:
@@ -150,7 +150,7 @@ def _item(
     return AdjudicationItem(*item, rules, answers, draft, made, unit.media, prompt)
 
 
-Items: TypeAlias = Mapping[tuple[str, str], tuple[GivenAnswer, ...]]
+Items: TypeAlias = Mapping[tuple[str, str], tuple[AnonymousAnswer, ...]]
 _COUNTED = (
     "FROM ratings g JOIN answers a ON a.trial = g.trial WHERE a.kind = 'rating' AND g.stimulus IS NOT NULL"
 )
@@ -163,9 +163,9 @@ def _answers(connection: Connection, questions: Iterable[str]) -> Items:
         "g.stimulus text, g.question text, g.trial integer, g.value real, g.answer text, g.verdict text, g.shown text",
         f"{_COUNTED}{_not_excluded(connection)} ORDER BY g.trial",
     ).filter(pl.col("question").is_in(list(set(questions))))
-    out: dict[tuple[str, str], list[GivenAnswer]] = {}
+    out: dict[tuple[str, str], list[AnonymousAnswer]] = {}
     for stimulus, question, trial, value, answer, verdict, shown in frame.iter_rows():
-        given = GivenAnswer(trial, value, answer, verdict, shown == "planted")
+        given = AnonymousAnswer(trial, value, answer, verdict, shown == "planted")
         out.setdefault((stimulus, question), []).append(given)
     return {item: tuple(answers) for item, answers in out.items()}
 
@@ -225,7 +225,7 @@ def _selects(
     rule: AdjudicationRule,
     study: Study,
     item: tuple[str, str],
-    answers: Sequence[GivenAnswer],
+    answers: Sequence[AnonymousAnswer],
     flagged: int,
 ) -> bool:
     """Whether a rule selects an item; ``flagged`` is how many raters reported its stimulus."""
@@ -245,12 +245,12 @@ def _selects(
             return True
 
 
-def counted(answers: Iterable[GivenAnswer]) -> list[GivenAnswer]:
+def counted(answers: Iterable[AnonymousAnswer]) -> list[AnonymousAnswer]:
     """Answers that are ratings: not rejections without an answer, and not given under a planted value."""
     return [given for given in answers if given.words is not None and not given.planted]
 
 
-def disagree(rule: DisagreementRule, scale: Scale, answers: Sequence[GivenAnswer]) -> bool:
+def disagree(rule: DisagreementRule, scale: Scale, answers: Sequence[AnonymousAnswer]) -> bool:
     """Whether answers on a scale disagree beyond the rule's limit; fewer than two never do."""
     if len(answers) < 2:
         return False
@@ -279,7 +279,7 @@ def _largest_share(answers: Iterable[object]) -> float:
     return max(counts.values()) / counts.total()
 
 
-def _mean_overlap(scale: Tags, answers: Sequence[GivenAnswer]) -> float:
+def _mean_overlap(scale: Tags, answers: Sequence[AnonymousAnswer]) -> float:
     """The mean of Jaccard's index over all pairs; two empty sets are equal."""
     pairs = list(combinations([str(given.words) for given in answers], 2))
     return sum(similarity(scale, *pair) for pair in pairs) / len(pairs)
@@ -288,9 +288,9 @@ def _mean_overlap(scale: Tags, answers: Sequence[GivenAnswer]) -> float:
 # --- decisions --------------------------------------------------------------------------------------------------------
 
 
-def decisions(connection: Connection) -> dict[tuple[str, str], tuple[Decision, ...]]:
+def decisions(connection: Connection) -> dict[tuple[str, str], tuple[AdjudicationDecision, ...]]:
     """Every decision by item, oldest first."""
-    out: dict[tuple[str, str], list[Decision]] = {}
+    out: dict[tuple[str, str], list[AdjudicationDecision]] = {}
     for row in connection.exec_driver_sql(
         "SELECT stimulus, question, seq, at, value, answer, comment, rule, made_by, history FROM adjudications"
         " ORDER BY seq"
@@ -300,15 +300,15 @@ def decisions(connection: Connection) -> dict[tuple[str, str], tuple[Decision, .
     return {item: tuple(each) for item, each in out.items()}
 
 
-def _decision(columns: Sequence[Any]) -> Decision:
+def _decision(columns: Sequence[Any]) -> AdjudicationDecision:
     *about, history = columns
     shown = json.loads(history)
-    return Decision._make((*about, tuple(shown["trials"]), shown["draft"]))
+    return AdjudicationDecision._make((*about, tuple(shown["trials"]), shown["draft"]))
 
 
 def decision_before(
     connection: Connection, adjudicator: str, before: int
-) -> tuple[str, str, Decision] | None:
+) -> tuple[str, str, AdjudicationDecision] | None:
     """Stimulus, question and decision of a senior rater's latest decision before that number."""
     row = connection.execute(
         text(
@@ -365,7 +365,7 @@ def adjudications(connection: Connection, study: Study, everything: pl.DataFrame
 
 
 def _adjudication(
-    item: tuple[str, str], made: Sequence[Decision], shown: Sequence[ShownAnswer | None]
+    item: tuple[str, str], made: Sequence[AdjudicationDecision], shown: Sequence[ShownAnswer | None]
 ) -> tuple[Any, ...]:
     last = made[-1]
     answers = tuple(each for each in shown if each is not None)

@@ -10,8 +10,8 @@ import numpy.typing as npt
 import polars as pl
 from sqlalchemy import Connection
 
-from heartfelt.collect.assign.model import Layout
-from heartfelt.collect.material import Material
+from heartfelt.collect.assign.model import AssignmentUnits
+from heartfelt.collect.material import StudyUnits
 from heartfelt.collect.session.endings import FINISHED
 from heartfelt.collect.session.researcher import StateSummary
 from heartfelt.study.arms import Arm
@@ -23,7 +23,7 @@ _SLOWEST = 0.1
 
 
 @dataclass(frozen=True, slots=True)
-class Forecast:
+class CompletionForecast:
     """When the study will have all its ratings at the pace of the latest ones, or why there is no forecast."""
 
     finish: float | None
@@ -48,7 +48,7 @@ class ArmCoverage:
 
 
 @dataclass(frozen=True, slots=True)
-class Coverage:
+class StudyCoverage:
     """How far the study is. Counts are of trials: with all questions on one page, a stimulus counts once in each arm."""
 
     items: pl.DataFrame
@@ -70,7 +70,7 @@ class Coverage:
     """Raters who hold a trial at this moment."""
     raters_complete: int
     raters_excluded: int
-    forecast: Forecast
+    forecast: CompletionForecast
     largest_arm: int
     """Stimuli, sets or items of the arm with the most; of the study if it has no arms."""
     arms: tuple[ArmCoverage, ...] = ()
@@ -84,8 +84,8 @@ class Coverage:
 
 
 def measure_coverage(
-    connection: Connection, material: Material, summary: StateSummary, now: float
-) -> Coverage:
+    connection: Connection, material: StudyUnits, summary: StateSummary, now: float
+) -> StudyCoverage:
     """Coverage from the counts by unit."""
     layout, raters = material.layout, summary.raters
     arms = layout.arms or {"": layout}
@@ -109,7 +109,7 @@ def measure_coverage(
     if layout.arms:
         items = items.group_by("stimulus", "question", maintain_order=True).sum()
     wanted = layout.quota * valid.size
-    return Coverage(
+    return StudyCoverage(
         items=items,
         counts=counts[:assigned],
         units=valid.size,
@@ -138,7 +138,7 @@ def _of_units(counts: Sequence[int], units: Sequence[int]) -> npt.NDArray[np.int
     return np.asarray(counts, np.int64)[np.asarray(units, np.int64)]
 
 
-def _arm(arm: Arm, layout: Layout, summary: StateSummary) -> ArmCoverage:
+def _arm(arm: Arm, layout: AssignmentUnits, summary: StateSummary) -> ArmCoverage:
     part = layout.arms[arm.id]
     members = [rater for rater in summary.raters if rater.arm == arm.id and rater.counts]
     valid = _of_units(summary.counts[arm.id][0], part.units)
@@ -153,20 +153,20 @@ def _arm(arm: Arm, layout: Layout, summary: StateSummary) -> ArmCoverage:
     )
 
 
-def _forecast(connection: Connection, missing: int, now: float) -> Forecast:
+def _forecast(connection: Connection, missing: int, now: float) -> CompletionForecast:
     """When ``missing`` more ratings will be there, at the pace of the latest ones."""
     if missing <= 0:
-        return Forecast(now, None, "every item has its ratings")
+        return CompletionForecast(now, None, "every item has its ratings")
     recent = connection.exec_driver_sql(
         f"SELECT at FROM answers WHERE kind = 'rating' ORDER BY trial DESC LIMIT {_RECENT}"
     )
     moments = recent.scalars().all()
     if len(moments) < _ENOUGH:
-        return Forecast(None, None, f"only {len(moments)} trials have been answered")
+        return CompletionForecast(None, None, f"only {len(moments)} trials have been answered")
     passed = now - min(moments)
     if passed <= 0:
-        return Forecast(None, None, "no time has passed")
+        return CompletionForecast(None, None, "no time has passed")
     pace = len(moments) / passed
     if 3600 * pace < _SLOWEST:
-        return Forecast(None, None, "hardly anything has been answered lately")
-    return Forecast(now + missing / pace, pace * 3600)
+        return CompletionForecast(None, None, "hardly anything has been answered lately")
+    return CompletionForecast(now + missing / pace, pace * 3600)

@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 from sqlalchemy import Connection
 
-from heartfelt.collect.material import Material
+from heartfelt.collect.material import StudyUnits
 from heartfelt.collect.reading import sets, tables
 from heartfelt.collect.reading.adjudication import adjudications
 from heartfelt.collect.reading.media import with_media_version
@@ -31,7 +31,7 @@ _LEDGER = dict.fromkeys(("what", "rater", "stimulus", "question", "reason", "sta
 _ENDS = {"no-consent": "did not agree to take part", "screened-out": "screened out before rating"}
 
 
-def freeze(connection: Connection, material: Material, *, excluded: bool) -> Snapshot:
+def freeze(connection: Connection, material: StudyUnits, *, excluded: bool) -> Snapshot:
     """The snapshot of what ``connection`` sees, with or without the ratings of excluded raters."""
     study, opened = material.study, material.opened
     people = tables.raters(connection, tables.progress_in(connection), study)
@@ -120,7 +120,7 @@ def _raters(people: pl.DataFrame, everything: pl.DataFrame, study: Study) -> pl.
     return retained.join(counts, on="rater", how="left", maintain_order="left")
 
 
-def _fields(verified: pl.DataFrame, material: Material) -> pl.DataFrame | None:
+def _fields(verified: pl.DataFrame, material: StudyUnits) -> pl.DataFrame | None:
     """Every verification of a machine's value, with where the value came from and what the person made of it.
 
     Where nothing was stored about a withheld value or its source, the current draft fills in. A draft's version, prompt,

@@ -7,7 +7,7 @@ import json
 import polars as pl
 from sqlalchemy import Connection
 
-from heartfelt.collect.commands import Settings
+from heartfelt.collect.commands import AdmissionSettings
 from heartfelt.collect.reading.tables import (
     arms,
     columns_of,
@@ -31,7 +31,7 @@ _LONGEST_PAUSE = 1800.0
 """Seconds without any sign of a rater from which they were away: the time does not count."""
 
 
-def participants(connection: Connection, settings: Settings, study: Study) -> pl.DataFrame:
+def participants(connection: Connection, settings: AdmissionSettings, study: Study) -> pl.DataFrame:
     """The recruiter's ids of raters: how far each came, how it ended, and how they listened.
 
     ``code`` is what the rater was given to hand in, also if they were excluded afterwards; ``heard`` the mean share of the

@@ -73,7 +73,7 @@ def _store(work: Transaction, name: str, *, active: bool, note: str | None) -> N
     work.context.adjudicators[name] = active
 
 
-def decide(work: Transaction, command: commands.Adjudicate) -> commands.Decided:
+def decide(work: Transaction, command: commands.Adjudicate) -> commands.StoredDecision:
     """Store a decision, unless another one was made since the item was shown."""
     check(work, command)
     item = (command.stimulus, command.question)
@@ -82,7 +82,7 @@ def decide(work: Transaction, command: commands.Adjudicate) -> commands.Decided:
     key = str(clean(command.key, 80))
     latest, latest_key = work.state.decisions.get(item, (0, ""))
     if latest_key == key:
-        return commands.Decided(latest, "already")
+        return commands.StoredDecision(latest, "already")
     if latest > command.seen:
         raise DecidedElsewhere(
             "Another senior rater decided this item in the meantime.", "Continue with the next one."
@@ -103,7 +103,7 @@ def decide(work: Transaction, command: commands.Adjudicate) -> commands.Decided:
         history=json.dumps(shown, ensure_ascii=False),
         made_by=command.adjudicator,
     )
-    return commands.Decided(seq, "stored")
+    return commands.StoredDecision(seq, "stored")
 
 
 def _read(study: Study, question: str, given: Any) -> Coded:

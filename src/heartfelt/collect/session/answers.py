@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple, get_args
 
 from heartfelt.collect import commands
-from heartfelt.collect.assign.model import IMPOSSIBLE, LISTENED, Rater, Trial
+from heartfelt.collect.assign.model import IMPOSSIBLE, LISTENED, Rater, ReservedTrial
 from heartfelt.collect.errors import InvalidAnswer, MissingAnswer, TrialClosed, TrialNotFound
 from heartfelt.collect.session.conditions import is_asked, not_shown, refused, without_answer
 from heartfelt.collect.session.listening import Listened, listened
@@ -28,7 +28,7 @@ from heartfelt.collect.store.tables import packed
 from heartfelt.errors import InputError, suggestion
 from heartfelt.study.answer import REJECTED, Coded, read_number
 from heartfelt.study.conditions import Source
-from heartfelt.study.set_scale import Choice, Rank, SetScale, Trace
+from heartfelt.study.set_scale import Choice, Ranking, SetScale, Trace
 
 _LONGEST_COMMENT = 4000
 
@@ -116,7 +116,7 @@ def _not_found() -> TrialNotFound:
     return TrialNotFound("This trial is not yours to answer.", "Reload the page to get your own next trial.")
 
 
-def _trial(work: Transaction, command: commands.TrialCommand[Any]) -> tuple[Rater, Trial | None]:
+def _trial(work: Transaction, command: commands.TrialCommand[Any]) -> tuple[Rater, ReservedTrial | None]:
     """The rater and their trial that a command is about; no trial if it was answered already."""
     rater, name = work.rater(command.rater), command.trial
     number = int(name) if name.isascii() and name.isdecimal() and len(name) < 16 else -1
@@ -128,7 +128,7 @@ def _trial(work: Transaction, command: commands.TrialCommand[Any]) -> tuple[Rate
     return rater, trial
 
 
-def _check(work: Transaction, trial: Trial, command: commands.Answer) -> Checked:
+def _check(work: Transaction, trial: ReservedTrial, command: commands.Answer) -> Checked:
     """Validate every answer against its question; the error names the first invalid one."""
     unit = displayed_unit(work, trial)
     if trial.kind != "attention" and unit is None:
@@ -204,7 +204,7 @@ def _long(given: Any) -> bool:
 
 
 def _read_set(
-    work: Transaction, trial: Trial, scale: SetScale, given: Any
+    work: Transaction, trial: ReservedTrial, scale: SetScale, given: Any
 ) -> tuple[float | None, str | None, list[float]]:
     """An answer about a set: as one number where it is one, as JSON in the order shown, and the value of every member.
 
@@ -220,10 +220,10 @@ def _read_set(
     return number, plain_json(dict(given) if isinstance(given, Mapping) else given), values
 
 
-def _outcome(scale: SetScale, values: list[float], trial: Trial) -> float:
+def _outcome(scale: SetScale, values: list[float], trial: ReservedTrial) -> float:
     """How the first member of a pair fared against the second, by their values in the order shown."""
     lead = values[0] - values[1]
-    if isinstance(scale, Rank):
+    if isinstance(scale, Ranking):
         lead = -lead
     if trial.order and trial.order[0] != 0:
         lead = -lead
@@ -231,7 +231,12 @@ def _outcome(scale: SetScale, values: list[float], trial: Trial) -> float:
 
 
 def _store(
-    work: Transaction, rater: Rater, trial: Trial, command: commands.Answer, late: bool, listening: Listened
+    work: Transaction,
+    rater: Rater,
+    trial: ReservedTrial,
+    command: commands.Answer,
+    late: bool,
+    listening: Listened,
 ) -> None:
     log = command.log
     work.insert_about(
@@ -261,7 +266,7 @@ def _store(
 
 
 def _logged(
-    work: Transaction, trial: Trial, checked: CheckedAnswer, log: commands.FieldLog | None
+    work: Transaction, trial: ReservedTrial, checked: CheckedAnswer, log: commands.FieldLog | None
 ) -> dict[str, Any]:
     """The columns of one answer, with how it was given, and which machine drafted it if one did.
 
@@ -297,7 +302,7 @@ def _first(work: Transaction, checked: CheckedAnswer, given: Any) -> str | None:
 
 
 def _store_members(
-    work: Transaction, rater: Rater, trial: Trial, log: commands.TrialLog, listening: Listened
+    work: Transaction, rater: Rater, trial: ReservedTrial, log: commands.TrialLog, listening: Listened
 ) -> None:
     """Store what was presented where in a set, and how much of it was heard.
 
@@ -321,7 +326,7 @@ def _store_members(
 
 
 def _store_traces(
-    work: Transaction, rater: Rater, trial: Trial, log: commands.TrialLog, traces: list[GivenTrace]
+    work: Transaction, rater: Rater, trial: ReservedTrial, log: commands.TrialLog, traces: list[GivenTrace]
 ) -> None:
     for trace in traces:
         work.insert(

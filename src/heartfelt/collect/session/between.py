@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from heartfelt.collect import commands
-from heartfelt.collect.assign.model import Rater, Trial
+from heartfelt.collect.assign.model import Rater, ReservedTrial
 from heartfelt.collect.session.conditions import pending_page
 from heartfelt.study import Study
 from heartfelt.study.between import occurrence
@@ -22,14 +22,14 @@ def pending_between(study: Study, rater: Rater, *, resting: bool) -> commands.As
     return None
 
 
-def trials_before_questionnaire(study: Study, rater: Rater) -> list[Trial]:
+def trials_before_questionnaire(study: Study, rater: Rater) -> list[ReservedTrial]:
     """Of the trials that are reserved for the rater those that come before the next questionnaire.
 
     A page shows trials that it has fetched without asking first, so it must not have those that come later.
     """
     coming = (block.trials_until(rater.answered) for block in study.between)
     left = min((trials for trials in coming if trials is not None), default=len(rater.queue))
-    out: list[Trial] = []
+    out: list[ReservedTrial] = []
     for trial in rater.queue:
         if not left:
             break

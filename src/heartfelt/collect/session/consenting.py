@@ -18,7 +18,7 @@ def required_boxes(study: Study) -> tuple[str, ...]:
     return () if study.consent is None else tuple(box.id for box in study.consent.boxes if box.required)
 
 
-def consent_details(work: Transaction, rater: Rater, command: commands.Consent) -> dict[str, Any]:
+def consent_details(work: Transaction, rater: Rater, command: commands.GiveConsent) -> dict[str, Any]:
     """The boxes that were ticked and the hash of the document, as they are stored; a required box must be ticked."""
     asked = work.study.consent
     assert asked is not None, "nobody consents where no consent is asked for"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from heartfelt.collect.assign.model import Rater
-from heartfelt.collect.commands import Ending, Settings
+from heartfelt.collect.commands import AdmissionSettings, Ending
 from heartfelt.collect.session.transaction import Transaction
 
 FINISHED = frozenset({"complete", "review"})
@@ -14,7 +14,7 @@ LEAST_IMPOSSIBLE = 2
 """Trials with impossible listening that it takes at least: a single one may be a fault of the device."""
 
 
-def code_of(settings: Settings, ending: str, screener: str | None = None) -> str | None:
+def code_of(settings: AdmissionSettings, ending: str, screener: str | None = None) -> str | None:
     """The code that reports an ending to the recruiter; a screener of the study has its own."""
     if screener is not None and screener in settings.code_screeners:
         return settings.code_screeners[screener]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from heartfelt.collect import commands
-from heartfelt.collect.assign.model import Rater, Trial
+from heartfelt.collect.assign.model import Rater, ReservedTrial
 from heartfelt.collect.session.steps import presented_members
 from heartfelt.collect.session.transaction import Transaction
 from heartfelt.study.design import HEARD_ENOUGH
@@ -38,7 +38,7 @@ class Listened(NamedTuple):
     """The share of each member of a set, in the order shown."""
 
 
-def listened(work: Transaction, rater: Rater, trial: Trial, log: commands.TrialLog) -> Listened:
+def listened(work: Transaction, rater: Rater, trial: ReservedTrial, log: commands.TrialLog) -> Listened:
     """Compare what was reported with what was possible."""
     unit = work.unit_of(trial)
     members = presented_members(unit, trial)
@@ -74,7 +74,7 @@ def listened(work: Transaction, rater: Rater, trial: Trial, log: commands.TrialL
     return Listened(round(share, 4), flag, spent, rounded if members else ())
 
 
-def _passed(work: Transaction, rater: Rater, trial: Trial) -> float:
+def _passed(work: Transaction, rater: Rater, trial: ReservedTrial) -> float:
     """Seconds since the trial was reserved that no other trial has claimed; no limit if the clock was set back since."""
     begun = max(trial.leased_at, rater.listened_until)
     return work.now - begun if work.now >= begun else math.inf

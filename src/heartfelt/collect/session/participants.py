@@ -130,7 +130,7 @@ def _check_places(work: Transaction) -> None:
 
 
 def current_step(
-    work: Transaction, command: commands.Next | commands.Consent | commands.Withdraw
+    work: Transaction, command: commands.Next | commands.GiveConsent | commands.Withdraw
 ) -> commands.Step:
     """Where the rater is; somebody who declined is no longer known, but is shown the same page again."""
     if command.rater in work.context.gone and command.rater not in work.state.by_id:
@@ -138,7 +138,7 @@ def current_step(
     return next_step(work, work.rater(command.rater))
 
 
-def consent(work: Transaction, command: commands.Consent) -> commands.Step:
+def consent(work: Transaction, command: commands.GiveConsent) -> commands.Step:
     """Agree or decline, once."""
     rater, asked = work.state.by_id.get(command.rater), work.study.consent
     if rater is None or asked is None or rater.consented is not None:

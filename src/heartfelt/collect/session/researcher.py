@@ -10,7 +10,7 @@ from typing import Any
 
 from heartfelt.collect.assign import State
 from heartfelt.collect.assign.model import Rater
-from heartfelt.collect.commands import Change, Command, Exclude, Invite, Restore, Settings
+from heartfelt.collect.commands import AdmissionSettings, ChangeSettings, Command, Exclude, Invite, Restore
 from heartfelt.collect.material import with_quota
 from heartfelt.collect.session.transaction import Transaction, clean, settings_of
 from heartfelt.collect.versions import Edit, edits_text
@@ -77,7 +77,7 @@ class StateSummary:
     counts: dict[str, tuple[list[int], list[int]]]
     """By arm, complete valid ratings and leases by unit; a study without arms is one arm without a name."""
     raters: list[Rater]
-    settings: Settings
+    settings: AdmissionSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +148,7 @@ def _store_exclusion(work: Transaction, rater: Rater, kind: str, reason: str | N
     work.insert_about(rater, "exclusions", seq=seq, excluded=excluded, reason=reason, made_by=clean(by, 200))
 
 
-def change(work: Transaction, command: Change) -> Settings:
+def change(work: Transaction, command: ChangeSettings) -> AdmissionSettings:
     """Change settings by name."""
     changed = {name: _check_setting(name, value) for name, value in command.settings.items()}
     if _SCREENERS in changed:
@@ -195,7 +195,9 @@ def _screener_codes(work: Transaction, codes: dict[str, str]) -> dict[str, str]:
 
 def _check_setting(name: str, value: Any) -> Any:
     if name not in _ALLOWED:
-        raise InputError(f"Unknown setting '{clean(name, 100)}'.", suggestion(name, _ALLOWED, "Settings"))
+        raise InputError(
+            f"Unknown setting '{clean(name, 100)}'.", suggestion(name, _ALLOWED, "Settings")
+        )
     whole = isinstance(value, int) and not isinstance(value, bool)
     if name == _SCREENERS and isinstance(value, Mapping):
         return {str(screener): _check_setting(_CODES[0], code) for screener, code in value.items()}

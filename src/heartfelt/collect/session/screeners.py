@@ -13,7 +13,7 @@ from heartfelt.study.model import AttentionProbe, Text
 from heartfelt.study.screeners import Screener, probe_screener, screened_by
 
 
-class GivenAnswer(Protocol):
+class ScreenerAnswer(Protocol):
     """An answer as it is stored."""
 
     @property
@@ -56,7 +56,7 @@ def screen_out(work: Transaction, rater: Rater, screener: Screener) -> None:
 
 
 def judge_attention(
-    work: Transaction, rater: Rater, name: str | None, answers: Sequence[GivenAnswer]
+    work: Transaction, rater: Rater, name: str | None, answers: Sequence[ScreenerAnswer]
 ) -> None:
     """Count an attention trial that was answered otherwise than asked, if that can screen out, and screen out."""
     probe = next((p for p in work.study.probes if isinstance(p, AttentionProbe) and p.id == name), None)

@@ -51,7 +51,7 @@ def begin_next_session(work: Transaction, rater: Rater) -> bool:
     return True
 
 
-def session_code(study: Study, settings: commands.Settings, visit: int) -> str:
+def session_code(study: Study, settings: commands.AdmissionSettings, visit: int) -> str:
     """The code for a session that is not the last: that of ``study.yaml``, else a general one with its number."""
     given = study.recruiting.codes.sessions
     return given[visit - 1] if visit <= len(given) else f"{settings.code_session or ''}{visit}"

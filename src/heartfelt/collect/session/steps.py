@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeAlias
 
 from heartfelt.collect import commands
 from heartfelt.collect.assign.always import pick_unit
-from heartfelt.collect.assign.model import Rater, Slot, Trial, probes_each_session, session_plan
+from heartfelt.collect.assign.model import Rater, ReservedTrial, Slot, probes_each_session, session_plan
 from heartfelt.collect.material import Unit, UnitMember
 from heartfelt.collect.session.arms import arm_instructions, arm_probes, arm_units, assign_arm, at_work
 from heartfelt.collect.session.between import pending_between, trials_before_questionnaire
@@ -63,7 +63,7 @@ def next_step(work: Transaction, rater: Rater) -> commands.Step:
     return replace(present[0], following=tuple(present[1:]))
 
 
-def show(work: Transaction, rater: Rater, trial: Trial) -> None:
+def show(work: Transaction, rater: Rater, trial: ReservedTrial) -> None:
     """Record that a trial is shown."""
     place = -1 if trial.kind == "practice" else rater.positions + 1
     work.record("shown", rater.number, trial.id, number=float(place))
@@ -216,7 +216,7 @@ def _fill_queue(work: Transaction, rater: Rater) -> None:
             return
 
 
-def give_back(work: Transaction, rater: Rater, trial: Trial, why: str) -> int:
+def give_back(work: Transaction, rater: Rater, trial: ReservedTrial, why: str) -> int:
     """Take a trial from the rater, with its repeat if that is reserved already; returns the event's number."""
     for reserved in list(rater.queue):
         if reserved.kind == "repeat" and reserved.unit == trial.unit and reserved is not trial:
@@ -339,7 +339,7 @@ def _compact(content: dict[str, Any]) -> str:
 # --- presenting -------------------------------------------------------------------------------------------------------
 
 
-def _present(work: Transaction, rater: Rater, trial: Trial) -> commands.ShowTrial:
+def _present(work: Transaction, rater: Rater, trial: ReservedTrial) -> commands.ShowTrial:
     practice = trial.kind == "practice"
     alike = [reserved for reserved in rater.queue if (reserved.kind == "practice") == practice]
     done = rater.practised - len(alike) if practice else rater.answered_now
@@ -374,7 +374,7 @@ def _present(work: Transaction, rater: Rater, trial: Trial) -> commands.ShowTria
 Kind: TypeAlias = Literal["judged", "reference", "x"]
 
 
-def presented_members(unit: Unit | None, trial: Trial) -> list[tuple[UnitMember, Kind]]:
+def presented_members(unit: Unit | None, trial: ReservedTrial) -> list[tuple[UnitMember, Kind]]:
     """The members of a trial's set in the order shown; none for a single stimulus."""
     if unit is None or not unit.members:
         return []
@@ -386,13 +386,13 @@ def presented_members(unit: Unit | None, trial: Trial) -> list[tuple[UnitMember,
     return out
 
 
-def displayed_unit(work: Transaction, trial: Trial) -> Unit | None:
+def displayed_unit(work: Transaction, trial: ReservedTrial) -> Unit | None:
     """The unit that is displayed in a trial; for an attention trial one that makes it look like the others."""
     number = trial.shows if trial.kind == "attention" else trial.unit
     return None if number is None else work.material.units.get(number)
 
 
-def questions_of(work: Transaction, trial: Trial) -> tuple[str, ...]:
+def questions_of(work: Transaction, trial: ReservedTrial) -> tuple[str, ...]:
     """The questions of a trial. An attention trial asks what others ask, and only its probe's question counts."""
     unit = displayed_unit(work, trial)
     rater = work.state.raters[trial.rater]

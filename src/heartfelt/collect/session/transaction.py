@@ -9,10 +9,10 @@ from random import Random
 from typing import Any, TypeAlias
 
 from heartfelt.collect.assign import Event, State
-from heartfelt.collect.assign.model import Rater, Trial
-from heartfelt.collect.commands import CollectOptions, SessionEnd, Settings
+from heartfelt.collect.assign.model import Rater, ReservedTrial
+from heartfelt.collect.commands import AdmissionSettings, CollectOptions, SessionEnd
 from heartfelt.collect.errors import UnknownRater
-from heartfelt.collect.material import Material, Unit
+from heartfelt.collect.material import StudyUnits, Unit
 from heartfelt.study import Study
 
 _LONGEST = 20_000
@@ -25,7 +25,7 @@ Mark: TypeAlias = tuple[int, int, int, int]
 class Context:
     """What stays the same from one transaction to the next."""
 
-    material: Material
+    material: StudyUnits
     options: CollectOptions
     secret: bytes
     version: int
@@ -73,7 +73,7 @@ class Transaction:
     after_rows: list[Statement] = field(default_factory=list)
 
     @property
-    def material(self) -> Material:
+    def material(self) -> StudyUnits:
         """What the collection shows."""
         return self.context.material
 
@@ -83,7 +83,7 @@ class Transaction:
         return self.context.material.study
 
     @property
-    def settings(self) -> Settings:
+    def settings(self) -> AdmissionSettings:
         """The settings as they are now."""
         return settings_of(self.state)
 
@@ -96,11 +96,11 @@ class Transaction:
             )
         return rater
 
-    def unit_of(self, trial: Trial) -> Unit | None:
+    def unit_of(self, trial: ReservedTrial) -> Unit | None:
         """The unit a trial is about, if the study still has it."""
         return None if trial.unit is None else self.material.units.get(trial.unit)
 
-    def stimulus_of(self, trial: Trial) -> str | None:
+    def stimulus_of(self, trial: ReservedTrial) -> str | None:
         """The stimulus that is stored with what is said about a trial; None for a trial about none."""
         unit = self.unit_of(trial)
         return None if unit is None else unit.stimulus
@@ -150,10 +150,10 @@ def session_keys(facts: Mapping[str, str]) -> frozenset[str]:
     return frozenset(facts[name] for name in ("session", "assignment") if facts.get(name))
 
 
-def settings_of(state: State) -> Settings:
+def settings_of(state: State) -> AdmissionSettings:
     """The settings of a state, without what else is stored among them."""
-    known = Settings.__dataclass_fields__
-    return Settings(**{name: value for name, value in state.settings.items() if name in known})
+    known = AdmissionSettings.__dataclass_fields__
+    return AdmissionSettings(**{name: value for name, value in state.settings.items() if name in known})
 
 
 def clean(text: str | None, longest: int = _LONGEST) -> str | None:

@@ -23,7 +23,7 @@ from heartfelt.datasets.aigiemo.records import (
     EVIDENCE,
     FIELDS,
     PARTS,
-    Record,
+    AnnotationRecord,
     canonical,
     flat_part,
     parse,
@@ -142,9 +142,9 @@ def _raw(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
         yield line, {k: v for k, v in record.items() if v is not None or canonical(k) in _NEEDED}
 
 
-def _records(path: Path, bounds: tuple[float, float]) -> list[Record]:
+def _records(path: Path, bounds: tuple[float, float]) -> list[AnnotationRecord]:
     """All records; emotion, valence and arousal must be there, and each annotator once per image."""
-    records: dict[tuple[str, str | None], Record] = {}
+    records: dict[tuple[str, str | None], AnnotationRecord] = {}
     keys: set[str] = set()
     for number, raw in _raw(path):
         keys.update(raw)
@@ -181,7 +181,7 @@ def _records(path: Path, bounds: tuple[float, float]) -> list[Record]:
     return list(records.values())
 
 
-def _extras(records: list[Record]) -> tuple[list[str], list[str]]:
+def _extras(records: list[AnnotationRecord]) -> tuple[list[str], list[str]]:
     """Further keys: those that are the same in all records of an image, and those that differ between annotators."""
     seen: dict[str, dict[str, str | None]] = {name: {} for record in records for name in record.extras}
     varying = {
@@ -193,7 +193,7 @@ def _extras(records: list[Record]) -> tuple[list[str], list[str]]:
     return [name for name in seen if name not in varying], [name for name in seen if name in varying]
 
 
-def _stimuli(records: list[Record], extras: list[str], path: Path) -> pl.DataFrame:
+def _stimuli(records: list[AnnotationRecord], extras: list[str], path: Path) -> pl.DataFrame:
     rows: dict[str, dict[str, str]] = {}
     for record in records:
         facts = {**record.about, **{name: record.extras[name] for name in extras if name in record.extras}}
@@ -248,7 +248,7 @@ def _study(stimuli: pl.DataFrame, bounds: tuple[float, float]) -> Study:
     return base.changed(systems=systems, prompts=[], scales=scales, questions=asked)
 
 
-def _ratings(records: list[Record], extras: list[str]) -> pl.DataFrame:
+def _ratings(records: list[AnnotationRecord], extras: list[str]) -> pl.DataFrame:
     """One row per judgement a person gave."""
     rows: list[tuple[Any, ...]] = []
     for record in records:

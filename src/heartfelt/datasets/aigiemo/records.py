@@ -71,7 +71,7 @@ class FieldValue:
 
 
 @dataclass(slots=True)
-class Record:
+class AnnotationRecord:
     """One annotation of one image, and the line it stands on."""
 
     image: str
@@ -127,13 +127,13 @@ def plain_text(value: Any) -> str | None:
     return str(value)
 
 
-def parse(raw: Mapping[str, Any], bounds: tuple[float, float], where: str) -> Record:
+def parse(raw: Mapping[str, Any], bounds: tuple[float, float], where: str) -> AnnotationRecord:
     """Understand one record; ``where`` names its file and line in errors."""
     known, extras = _sorted_out(raw, where)
     image = plain_text(known.pop("image", None) or known.get("path"))
     if image is None:
         raise InputError(f"{where}: the record names no image.", "Give every record an 'image'.")
-    record = Record(image.strip(), extras=extras)
+    record = AnnotationRecord(image.strip(), extras=extras)
     _inside(record.image, where)
     annotator = plain_text(known.pop("annotator", None))
     record.annotator = annotator.strip() or None if annotator else None

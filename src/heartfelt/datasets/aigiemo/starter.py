@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from heartfelt.make.generators import SynthImage
-from heartfelt.make.generators.image import look
-from heartfelt.make.prompts import Prompt, prompts_for
-from heartfelt.make.starter import STARTERS, Planned, Sketch
+from heartfelt.stimuli.prompts.prompt import StimulusPrompt, prompts_for
+from heartfelt.stimuli.starter import STARTERS, Sketch, StarterStimulus
+from heartfelt.stimuli.synthesis import SynthImage
+from heartfelt.stimuli.synthesis.image import look
 from heartfelt.study.recipes import recipe_study
 
 IMAGE_STYLES = {
@@ -40,7 +40,7 @@ def sketch(per_cell: int) -> Sketch:
     return Sketch(
         IMAGE_STYLES,
         tuple(
-            Planned(ask, maker, {"system": ask.system, "intent": ask.intent, "prompt": ask.text})
+            StarterStimulus(ask, maker, {"system": ask.system, "intent": ask.intent, "prompt": ask.text})
             for ask in asked
         ),
         notes=(
@@ -52,7 +52,7 @@ def sketch(per_cell: int) -> Sketch:
     )
 
 
-def _drafts(asked: Sequence[Prompt]) -> dict[str, dict[str, str]]:
+def _drafts(asked: Sequence[StimulusPrompt]) -> dict[str, dict[str, str]]:
     """What is known of the images from what they were drawn for; chance decides the rest, so some of it may be wrong."""
     out: dict[str, dict[str, str]] = {"style": {}, "scene": {}, "objects": {}}
     for ask in asked:

@@ -16,7 +16,7 @@ import polars as pl
 
 from heartfelt.errors import InputError
 from heartfelt.files import write_text
-from heartfelt.formats.columns import Sheet, need, stacked
+from heartfelt.formats.columns import NamedTable, need, stacked
 from heartfelt.formats.delimited import csv_text, line_ends, with_line_ends
 from heartfelt.formats.format import FORMATS, Format
 from heartfelt.media.probe import AT_HAND, find_media, probe_stimuli
@@ -92,8 +92,8 @@ class AimoclipsFormat(Format):
             write_text(target / name, with_line_ends(csv_text(frame), layout[name]))
 
 
-def _sheet(path: Path, columns: Sequence[str], *keys: str) -> Sheet:
-    sheet = Sheet.read(path)
+def _sheet(path: Path, columns: Sequence[str], *keys: str) -> NamedTable:
+    sheet = NamedTable.read(path)
     sheet.need(*columns)
     sheet.unique(*keys)
     return sheet

@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
-from heartfelt.make.generators import SynthMusic
-from heartfelt.make.prompts import prompts_for
-from heartfelt.make.starter import MUSIC_STYLES, STARTERS, Planned, Sketch, SmallClips, comment, listed
+from heartfelt.stimuli.prompts.prompt import prompts_for
+from heartfelt.stimuli.starter import (
+    MUSIC_STYLES,
+    STARTERS,
+    Sketch,
+    SmallClips,
+    StarterStimulus,
+    comment,
+    listed,
+)
+from heartfelt.stimuli.synthesis import SynthMusic
 from heartfelt.study.recipes import recipe_study
 
 SECONDS = 6.0
@@ -20,7 +28,7 @@ def sketch(per_cell: int) -> Sketch:
     return Sketch(
         MUSIC_STYLES,
         tuple(
-            Planned(ask, maker, {"system": ask.system, "intent": ask.intent, "prompt": ask.text})
+            StarterStimulus(ask, maker, {"system": ask.system, "intent": ask.intent, "prompt": ask.text})
             for ask in asked
         ),
         blocks={

@@ -14,15 +14,15 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from heartfelt.datasets.emolia.material import EmoliaOptions, Subset, gather, subsets_of
+from heartfelt.datasets.emolia.material import EmoliaOptions, QuestionGroup, gather, subsets_of
 from heartfelt.datasets.emolia.report import table as markdown
 from heartfelt.datasets.emolia.tables import spelt
 from heartfelt.files import file_names, write_text
 from heartfelt.formats.delimited import csv_text
 from heartfelt.predictors.task import ask_of
-from heartfelt.scoring.binary import HELD_OUT
 from heartfelt.scoring.options import ScoreOptions
 from heartfelt.scoring.scores import Scores
+from heartfelt.scoring.tasks.binary import HELD_OUT
 from heartfelt.scoring.truth import ITEM
 from heartfelt.serialization import to_json, write_json
 from heartfelt.snapshot import Snapshot
@@ -64,7 +64,7 @@ def write_emolia_bench(
 
 
 def _rows(
-    snapshot: Snapshot, subset: Subset, labels: pl.DataFrame, mine: pl.DataFrame, options: ScoreOptions
+    snapshot: Snapshot, subset: QuestionGroup, labels: pl.DataFrame, mine: pl.DataFrame, options: ScoreOptions
 ) -> pl.DataFrame:
     """One row per item that was asked, with what emolia-bench's columns need."""
     study = snapshot.study
@@ -86,7 +86,7 @@ def _rows(
     )
 
 
-def _write(target: Path, subset: Subset, rows: pl.DataFrame, summary: dict[str, Any]) -> None:
+def _write(target: Path, subset: QuestionGroup, rows: pl.DataFrame, summary: dict[str, Any]) -> None:
     columns = ("file_name", *subset.form.keys, *_AFTER, "ok", "error")
     write_text(target / "predictions.csv", csv_text(spelt(rows.select(columns))))
     by = ("task_type" if subset.form.kind == "emo" else "polarity", "benchmark_bucket")
@@ -131,7 +131,7 @@ def _metrics(rows: pl.DataFrame) -> dict[str, Any]:
 
 
 def _summary(
-    subset: Subset, rows: pl.DataFrame, scores: Scores, model: str, options: ScoreOptions
+    subset: QuestionGroup, rows: pl.DataFrame, scores: Scores, model: str, options: ScoreOptions
 ) -> dict[str, Any]:
     metrics = _metrics(rows)
     task = next(

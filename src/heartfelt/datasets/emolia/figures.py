@@ -26,7 +26,7 @@ from typing import Any
 
 import polars as pl
 
-from heartfelt.datasets.emolia.material import Material
+from heartfelt.datasets.emolia.material import EmoliaContents
 from heartfelt.stats._bounds import wilson
 from heartfelt.stats.agreement import (
     PairTable,
@@ -74,7 +74,7 @@ _Columns = tuple[pl.Series | None, pl.Series, pl.Series]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Figures:
+class EmoliaSummary:
     """Estimates by their names in ``summary.json``, kappas by pair of raters, and agreement by number of raters."""
 
     agreement: dict[str, Estimate]
@@ -85,7 +85,7 @@ class Figures:
     eligible_complete: int
 
 
-def figures(material: Material) -> Figures:
+def figures(material: EmoliaContents) -> EmoliaSummary:
     """All agreement figures of a subset."""
     votes = material.answers.select("rater", "item", "value", "known")
     binary = votes.with_columns((pl.col("value") > material.subset.codes[0]).alias("value"))
@@ -100,7 +100,7 @@ def figures(material: Material) -> Figures:
     if material.prior:  # Items without one would mix panels with and without the prior.
         eligible = eligible.filter(pl.col("item").is_in(list(material.prior)))
     both = eligible.join(complete, on="item", how="semi", maintain_order="left")
-    return Figures(
+    return EmoliaSummary(
         agreement,
         _with_prior(_of(binary, eligible), material),
         tables,
@@ -156,7 +156,7 @@ def _pairs(
     return kappa.mean, out, kappa.pairs
 
 
-def _with_prior(votes: pl.DataFrame, material: Material) -> dict[str, Estimate]:
+def _with_prior(votes: pl.DataFrame, material: EmoliaContents) -> dict[str, Estimate]:
     items = set(votes["item"].unique())
     prior = {item: value for item, value in material.prior.items() if item in items}
     if prior:
@@ -195,7 +195,7 @@ def _by_coverage(votes: pl.DataFrame, sizes: pl.DataFrame) -> dict[str, dict[str
     return out
 
 
-def slices(material: Material) -> dict[str, pl.DataFrame]:
+def slices(material: EmoliaContents) -> dict[str, pl.DataFrame]:
     """The tables of slices by the word in their files' names."""
     emo = material.subset.form.kind == "emo"
     largest, other = ("task_type", "emotion") if emo else ("dimension", "polarity")
@@ -212,7 +212,7 @@ def slices(material: Material) -> dict[str, pl.DataFrame]:
     }
 
 
-def _slice(material: Material, by: str, without: str) -> pl.DataFrame:
+def _slice(material: EmoliaContents, by: str, without: str) -> pl.DataFrame:
     rows: list[dict[str, Any]] = []
     for (name,), part in material.labels.partition_by(by, as_dict=True).items():
         rates = {rate: estimate for rate, estimate in _rates(material, part).items() if rate != without}
@@ -231,12 +231,12 @@ def _slice(material: Material, by: str, without: str) -> pl.DataFrame:
     return pl.DataFrame(rows, infer_schema_length=None)
 
 
-def overall(material: Material) -> dict[str, Estimate]:
+def overall(material: EmoliaContents) -> dict[str, Estimate]:
     """The rates over all items of the subset, with Wilson's bounds."""
     return _rates(material, material.labels)
 
 
-def _rates(material: Material, labels: pl.DataFrame) -> dict[str, Estimate]:
+def _rates(material: EmoliaContents, labels: pl.DataFrame) -> dict[str, Estimate]:
     out: dict[str, Estimate] = {}
     for name, column in _RATES[material.subset.form.kind].items():
         known = labels[column].drop_nulls()

@@ -51,7 +51,7 @@ class EmoliaOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class FileLayout:
     """How a subset's files look."""
 
     kind: Literal["emo", "dim"]
@@ -67,7 +67,7 @@ class Form:
 _TIMES = ("usernames", "reaction_time_ms_mean", "reaction_time_ms_median", "sample_time_ms_mean")
 _PRESENT = ("majority_present", "majority_present_votes", "majority_present_tie")
 _EMO_VOTES, _DIM_VOTES = tuple(f"{word}_votes" for word in EMO.answers), ("no_votes", "yes_votes")
-EMO_FORM = Form(
+EMO_FORM = FileLayout(
     "emo", EMO.keys, _EMO_VOTES, ("task_type", AFFIRMATIVE),
     (
         "file_name", *EMO.keys, "source_emotion", *_TIMES,
@@ -76,7 +76,7 @@ EMO_FORM = Form(
         "benchmark_bucket", "n_raters",
     ),
 )  # fmt: skip
-DIM_FORM = Form(
+DIM_FORM = FileLayout(
     "dim", DIM.keys, _DIM_VOTES, ("polarity", "positive"),
     (
         "file_name", *DIM.keys, *_TIMES, *_PRESENT, *reversed(_DIM_VOTES), "all_agree_binary",
@@ -86,11 +86,11 @@ DIM_FORM = Form(
 
 
 @dataclass(frozen=True, slots=True)
-class Subset:
+class QuestionGroup:
     """Questions that are written together: their folder's name, form, ids and scale."""
 
     name: str
-    form: Form
+    form: FileLayout
     questions: tuple[str, ...]
     scale: Scale
 
@@ -105,7 +105,7 @@ class Subset:
         return [self.scale.labels()[code] for code in self.codes]
 
 
-def subsets_of(snapshot: Snapshot) -> list[Subset]:
+def subsets_of(snapshot: Snapshot) -> list[QuestionGroup]:
     """The subsets a snapshot holds: one, or two where a study asks both kinds of question."""
     study = snapshot.study
     asked: dict[str, list[str]] = {"emo": [], "dim": []}
@@ -133,12 +133,12 @@ def subsets_of(snapshot: Snapshot) -> list[Subset]:
             )
         single = study.name if len(forms) == 1 else f"{study.name}-{form.kind}"
         title = snapshot.source.format if known is form else single
-        out.append(Subset(title, form, tuple(names), study.scale_of(names[0])))
+        out.append(QuestionGroup(title, form, tuple(names), study.scale_of(names[0])))
     return out
 
 
 @dataclass(frozen=True, eq=False)
-class Material:
+class EmoliaContents:
     """All that a subset's files are made of.
 
     ``items`` has every item, rated or not; ``labels`` every rated one with typed columns, among them ``_majority`` (empty
@@ -147,7 +147,7 @@ class Material:
     """
 
     snapshot: Snapshot
-    subset: Subset
+    subset: QuestionGroup
     options: EmoliaOptions
     items: pl.DataFrame
     answers: pl.DataFrame
@@ -179,7 +179,7 @@ class Material:
         return dict(self.labels.drop_nulls("intended").select("item", "intended").iter_rows())
 
 
-def gather(snapshot: Snapshot, subset: Subset, options: EmoliaOptions) -> Material:
+def gather(snapshot: Snapshot, subset: QuestionGroup, options: EmoliaOptions) -> EmoliaContents:
     """Count a subset's votes and bring them into its columns."""
     answers = first_answers(snapshot).filter(pl.col("question").is_in(subset.questions))
     items = _items(snapshot, subset)
@@ -188,10 +188,10 @@ def gather(snapshot: Snapshot, subset: Subset, options: EmoliaOptions) -> Materi
         _labels(labels, subset, options).with_row_index("item").with_columns(pl.col("item").cast(pl.Int64))
     )
     numbered = answers.join(labels.select(*ITEM, "item"), on=ITEM, how="inner", maintain_order="left")
-    return Material(snapshot, subset, options, items, numbered, labels)
+    return EmoliaContents(snapshot, subset, options, items, numbered, labels)
 
 
-def _items(snapshot: Snapshot, subset: Subset) -> pl.DataFrame:
+def _items(snapshot: Snapshot, subset: QuestionGroup) -> pl.DataFrame:
     """``stimulus, question, file_name``, the keys, ``source_emotion``, ``intended`` and ``flagged`` of every item."""
     keys = subset.form.keys
     items = snapshot.items.filter(pl.col("question").is_in(subset.questions))
@@ -227,7 +227,7 @@ def _items(snapshot: Snapshot, subset: Subset) -> pl.DataFrame:
 
 
 def _counted(
-    snapshot: Snapshot, subset: Subset, options: EmoliaOptions, answers: pl.DataFrame
+    snapshot: Snapshot, subset: QuestionGroup, options: EmoliaOptions, answers: pl.DataFrame
 ) -> pl.DataFrame:
     """Votes, sides and buckets of every rated item, who rated it, and how long it took them."""
     counted = buckets(snapshot, answers=answers)
@@ -268,7 +268,7 @@ def _counted(
     )
 
 
-def _labels(table: pl.DataFrame, subset: Subset, options: EmoliaOptions) -> pl.DataFrame:
+def _labels(table: pl.DataFrame, subset: QuestionGroup, options: EmoliaOptions) -> pl.DataFrame:
     """The counts under emolia-bench's names and, with a leading underscore, what rates are computed from."""
     place = {code: at for at, code in enumerate(subset.codes)}
     words = dict(zip(subset.codes, subset.words, strict=True))

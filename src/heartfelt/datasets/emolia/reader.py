@@ -22,7 +22,7 @@ from typing import Any, ClassVar
 import polars as pl
 
 from heartfelt.datasets.emolia import tables
-from heartfelt.datasets.emolia.tables import VARIABLES, Files, Subset
+from heartfelt.datasets.emolia.tables import VARIABLES, EmoliaSubset, Files
 from heartfelt.datasets.emolia.writer import write_files
 from heartfelt.errors import InputError
 from heartfelt.files import write_text
@@ -40,14 +40,14 @@ from heartfelt.study.recipes import recipe_study
 AFFIRMATIVE = "affirmative"
 TASK_TYPES = (AFFIRMATIVE, "contrastive_1", "contrastive_2", "penultimate", "ultimate")
 POLARITIES = ("positive", "negative")
-EMO = Subset(
+EMO = EmoliaSubset(
     "emolia-emo",
     keys=("queried_emotion", "task_type"),
     answers=("not_present", "weakly_present", "strongly_present"),
     words={"task_type": TASK_TYPES},
     further=("source_emotion",),
 )
-DIM = Subset(
+DIM = EmoliaSubset(
     "emolia-dim",
     keys=("dimension", "level", "polarity"),
     answers=("no", "yes"),
@@ -58,7 +58,7 @@ DIM = Subset(
 class EmoliaFormat(Format):
     """What reading and writing the two subsets have in common; each says how its stimuli, items and study are made."""
 
-    subset: ClassVar[Subset]
+    subset: ClassVar[EmoliaSubset]
     stimulus: ClassVar[pl.Expr]
     """The stimulus id of a row."""
 
@@ -123,7 +123,7 @@ class EmoliaEmo(EmoliaFormat):
     }
     prediction_keys = (("file_name",), EMO.keys)
     example_data: ClassVar[str] = "example/emo/emolia-bench"
-    subset: ClassVar[Subset] = EMO
+    subset: ClassVar[EmoliaSubset] = EMO
     stimulus: ClassVar[pl.Expr] = pl.col("file_name")
 
     def stimuli(
@@ -178,7 +178,7 @@ class EmoliaDim(EmoliaFormat):
     }
     prediction_keys = ((*DIM.keys, "file_name"), DIM.keys)
     example_data: ClassVar[str] = "example/dim/emolia-bench"
-    subset: ClassVar[Subset] = DIM
+    subset: ClassVar[EmoliaSubset] = DIM
     stimulus: ClassVar[pl.Expr] = pl.concat_str(*DIM.keys, "file_name", separator="/")
 
     def stimuli(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
-from heartfelt.make.generators.speech import SynthVoice
-from heartfelt.make.prompts import Prompt, prompts_for
-from heartfelt.make.starter import STARTERS, Planned, Sketch, SmallClips
+from heartfelt.stimuli.prompts.prompt import StimulusPrompt, prompts_for
+from heartfelt.stimuli.starter import STARTERS, Sketch, SmallClips, StarterStimulus
+from heartfelt.stimuli.synthesis.speech import SynthVoice
 
 VOICE_STYLES = {"Cellar": "a low voice", "Parlour": "a middle voice", "Attic": "a high voice"}
 EMO_SECONDS = 4.0
@@ -31,7 +31,7 @@ def sketch_emo(per_cell: int) -> Sketch:
     asked = prompts_for(intents, list(VOICE_STYLES), per_cell=per_cell)
     return Sketch(
         VOICE_STYLES,
-        tuple(Planned(ask, maker, {"system": ask.system, "intent": ask.intent}) for ask in asked),
+        tuple(StarterStimulus(ask, maker, {"system": ask.system, "intent": ask.intent}) for ask in asked),
         items=tuple(
             (ask.stimulus, question)
             for number, ask in enumerate(asked)
@@ -80,9 +80,11 @@ def sketch_dim(per_cell: int) -> Sketch:
                 for number in range(1, per_cell + 1):
                     name = f"{system}_{dimension}_{level}_{number}"
                     coordinates = {"valence": 5.0, "arousal": 5.0, means: level / HIGHEST}
-                    ask = Prompt(name, system, dimension, f"{dimension} {level}", coordinates)
+                    ask = StimulusPrompt(name, system, dimension, f"{dimension} {level}", coordinates)
                     clips.append(
-                        Planned(ask, maker, {"system": system, "intent": dimension, "level": str(level)})
+                        StarterStimulus(
+                            ask, maker, {"system": system, "intent": dimension, "level": str(level)}
+                        )
                     )
                     items += [
                         (name, f"{dimension}/{level}/positive"),

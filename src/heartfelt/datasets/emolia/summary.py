@@ -7,8 +7,8 @@ from typing import Any
 import polars as pl
 
 import heartfelt
-from heartfelt.datasets.emolia.figures import AGAINST, LEAST_HUMANS, Figures, figures, overall
-from heartfelt.datasets.emolia.material import Material
+from heartfelt.datasets.emolia.figures import AGAINST, LEAST_HUMANS, EmoliaSummary, figures, overall
+from heartfelt.datasets.emolia.material import EmoliaContents
 from heartfelt.datasets.emolia.writer import flags_of
 from heartfelt.stats.agreement import PairTable
 
@@ -29,7 +29,7 @@ _LISTS = {
 }
 
 
-def summary(material: Material, tables: dict[str, pl.DataFrame]) -> dict[str, Any]:
+def summary(material: EmoliaContents, tables: dict[str, pl.DataFrame]) -> dict[str, Any]:
     """What ``summary.json`` says of a subset, with its ``tables`` of slices."""
     numbers, rates = figures(material), overall(material)
     everything = {**numbers.agreement, **numbers.augmented, **rates}
@@ -60,7 +60,7 @@ def summary(material: Material, tables: dict[str, pl.DataFrame]) -> dict[str, An
     }
 
 
-def _counts(material: Material) -> dict[str, Any]:
+def _counts(material: EmoliaContents) -> dict[str, Any]:
     labels, answers = material.labels, material.answers
     coverage = material.observed["ratings_observed"].value_counts().sort("ratings_observed")
     differ = (labels["majority_rating_int"] > 0) != (labels["majority_present"] > 0)
@@ -87,7 +87,7 @@ def _counts(material: Material) -> dict[str, Any]:
     }
 
 
-def _agreement(numbers: Figures) -> dict[str, Any]:
+def _agreement(numbers: EmoliaSummary) -> dict[str, Any]:
     out: dict[str, Any] = {name: estimate.value for name, estimate in numbers.agreement.items()}
     for level, pairs in numbers.pairs.items():
         name = f"pairwise_{level}_kappa"
@@ -103,7 +103,7 @@ def _kappas(pairs: PairTable | None) -> dict[str, Any]:
     return {"__".join(sorted((str(row["rater_a"]), str(row["rater_b"])))): row["value"] for row in rows}
 
 
-def _augmented(numbers: Figures) -> dict[str, Any]:
+def _augmented(numbers: EmoliaSummary) -> dict[str, Any]:
     held = numbers.augmented[AGAINST[0]].counts
     compared = numbers.augmented["preselection_loo_accuracy"].counts.get("compared", 0)
     return {

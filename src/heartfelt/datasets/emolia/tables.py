@@ -15,7 +15,7 @@ from pathlib import Path
 import polars as pl
 
 from heartfelt.errors import InputError
-from heartfelt.formats.columns import PARQUET, Sheet
+from heartfelt.formats.columns import PARQUET, NamedTable
 from heartfelt.formats.delimited import header_of, line_ends, open_delimited
 from heartfelt.formats.format import option_path
 from heartfelt.tables import RATINGS, lossless_types
@@ -32,7 +32,7 @@ _RESERVED = sorted({*RATINGS.names, "what", "reason", "stage", "path"} - {"posit
 
 
 @dataclass(frozen=True, slots=True)
-class Subset:
+class EmoliaSubset:
     """One subset: what its files are called and hold."""
 
     name: str
@@ -78,7 +78,7 @@ class Files:
         return notes
 
 
-def find_files(source: Path, subset: Subset, options: Mapping[str, str]) -> Files:
+def find_files(source: Path, subset: EmoliaSubset, options: Mapping[str, str]) -> Files:
     """Find a subset's files from the repository's root, its ``annotations``, the subset's folder or the CSV."""
     annotations = find_annotations(source, subset)
     if annotations is None:
@@ -107,7 +107,7 @@ def _first(*paths: Path) -> Path | None:
     return next((path for path in paths if path.is_file()), None)
 
 
-def find_annotations(source: Path, subset: Subset) -> Path | None:
+def find_annotations(source: Path, subset: EmoliaSubset) -> Path | None:
     """The annotations at or below ``source``: those of this subset, or any if there are none."""
     if source.is_file():
         return source
@@ -116,14 +116,14 @@ def find_annotations(source: Path, subset: Subset) -> Path | None:
     return next((path for path in files if is_subset(path, subset)), files[0] if files else None)
 
 
-def is_subset(path: Path, subset: Subset) -> bool:
+def is_subset(path: Path, subset: EmoliaSubset) -> bool:
     """Whether the header of a file has the keys of this subset."""
     return {*subset.keys, "file_name", "rating"} <= header_of(path)
 
 
-def read_annotations(path: Path, subset: Subset) -> pl.DataFrame:
+def read_annotations(path: Path, subset: EmoliaSubset) -> pl.DataFrame:
     """Every row of ``annotations.csv`` as a rating, with all columns the file has."""
-    sheet = Sheet.read(path)
+    sheet = NamedTable.read(path)
     sheet.need(*subset.columns)
     sheet.not_taken(*_RESERVED)
     if not sheet.frame.height:
@@ -152,7 +152,7 @@ def read_annotations(path: Path, subset: Subset) -> pl.DataFrame:
     )
 
 
-def _keyed(sheet: Sheet, subset: Subset) -> Sheet:
+def _keyed(sheet: NamedTable, subset: EmoliaSubset) -> NamedTable:
     """A table of annotations or flags with clean ids and the question each row is about."""
     sheet = sheet.with_ids("username", *subset.further, *subset.keys, "file_name")
     sheet.filled("username", *subset.keys, "file_name")
@@ -192,7 +192,7 @@ def read_users(path: Path | None, seen: list[str]) -> pl.DataFrame:
     here = pl.DataFrame({"rater": seen}, schema={"rater": pl.String})
     if path is None:
         return here
-    sheet = Sheet.read(path)
+    sheet = NamedTable.read(path)
     sheet.need("username")
     sheet.not_taken("rater", "in_users_csv")
     sheet = sheet.with_ids("username")
@@ -204,11 +204,11 @@ def read_users(path: Path | None, seen: list[str]) -> pl.DataFrame:
     return pl.concat(both, how="diagonal")
 
 
-def read_flags(path: Path | None, subset: Subset, stimulus: pl.Expr) -> pl.DataFrame | None:
+def read_flags(path: Path | None, subset: EmoliaSubset, stimulus: pl.Expr) -> pl.DataFrame | None:
     """The rows of ``flags.csv``, each with its place in the file and what it says as JSON."""
     if path is None:
         return None
-    sheet = Sheet.read(path)
+    sheet = NamedTable.read(path)
     sheet.need(*subset.flag_columns)
     sheet.not_taken("rater", "stimulus", "question", "flags", "flagged")
     frame = _keyed(sheet, subset).frame
@@ -219,7 +219,7 @@ def read_flags(path: Path | None, subset: Subset, stimulus: pl.Expr) -> pl.DataF
 
 
 def items_of(
-    last: pl.DataFrame, left: pl.DataFrame, flags: pl.DataFrame | None, subset: Subset
+    last: pl.DataFrame, left: pl.DataFrame, flags: pl.DataFrame | None, subset: EmoliaSubset
 ) -> pl.DataFrame:
     """One row per item with its key; items that only a flag names are there too."""
     names = [*ITEM, "file_name", *subset.keys]

@@ -16,7 +16,7 @@ from heartfelt.datasets.emolia.tables import (
     UNANSWERED,
     USER_COLUMNS,
     USERS,
-    Subset,
+    EmoliaSubset,
     file_names,
     spelt,
 )
@@ -28,7 +28,7 @@ from heartfelt.snapshot import Snapshot
 _OURS = ("rater", "stimulus", "question", "value", "answer", "position", "seconds", "at", "repeat", "_intent")
 
 
-def write_files(snapshot: Snapshot, target: Path, subset: Subset) -> None:
+def write_files(snapshot: Snapshot, target: Path, subset: EmoliaSubset) -> None:
     """Write ``annotations.csv``, and ``users.csv`` and ``flags.csv`` where there is something to write."""
     own = snapshot.source.format == subset.name and ANNOTATIONS in snapshot.source.layout
     layout = snapshot.source.layout if own else {}
@@ -44,7 +44,7 @@ def write_files(snapshot: Snapshot, target: Path, subset: Subset) -> None:
         write_text(target / name, with_line_ends(csv_text(frame), layout.get(name, "lf")))
 
 
-def _annotations(snapshot: Snapshot, subset: Subset, layout: Mapping[str, str]) -> pl.DataFrame:
+def _annotations(snapshot: Snapshot, subset: EmoliaSubset, layout: Mapping[str, str]) -> pl.DataFrame:
     ratings = snapshot.ratings
     if "repeat" in ratings.columns:
         ratings = ratings.filter(pl.col("repeat").fill_null(0) == 0)
@@ -76,7 +76,7 @@ def _in_place(ratings: pl.DataFrame, left: pl.DataFrame, places: str) -> pl.Data
     return pl.concat(placed, how="diagonal").sort("_row").drop("_row")
 
 
-def _with_keys(rows: pl.DataFrame, snapshot: Snapshot, subset: Subset) -> pl.DataFrame:
+def _with_keys(rows: pl.DataFrame, snapshot: Snapshot, subset: EmoliaSubset) -> pl.DataFrame:
     table: list[tuple[str, ...]] = []
     for name in rows["question"].unique(maintain_order=True):
         about = snapshot.study.question(name).about
@@ -92,7 +92,7 @@ def _with_keys(rows: pl.DataFrame, snapshot: Snapshot, subset: Subset) -> pl.Dat
     return bare.join(keys, on="question", how="left", maintain_order="left")
 
 
-def _with_columns(rows: pl.DataFrame, snapshot: Snapshot, subset: Subset) -> pl.DataFrame:
+def _with_columns(rows: pl.DataFrame, snapshot: Snapshot, subset: EmoliaSubset) -> pl.DataFrame:
     """The columns under the names and in the forms of the files; what a source does not know is empty."""
     have = set(rows.columns)
     words = {float(code): word for code, word in enumerate(subset.answers)}
@@ -139,7 +139,7 @@ def flags_of(items: pl.DataFrame, keys: tuple[str, ...]) -> list[dict[str, Any]]
     ]
 
 
-def _flags(snapshot: Snapshot, subset: Subset, layout: Mapping[str, str]) -> pl.DataFrame:
+def _flags(snapshot: Snapshot, subset: EmoliaSubset, layout: Mapping[str, str]) -> pl.DataFrame:
     names = file_names(snapshot.stimuli)
     items = snapshot.items.drop("file_name", strict=False)
     rows = flags_of(items.join(names, on="stimulus", how="left", maintain_order="left"), subset.keys)

@@ -14,7 +14,7 @@ from typing import ClassVar
 import polars as pl
 
 from heartfelt.errors import InputError
-from heartfelt.formats.columns import Sheet, need
+from heartfelt.formats.columns import NamedTable, need
 from heartfelt.formats.format import FORMATS, Format
 from heartfelt.formats.json_files import has_keys, json_records, looks_like_json
 from heartfelt.formats.set_rows import (
@@ -76,7 +76,7 @@ class MusAV(Format):
         for path in paths:
             frame = json_records(path)
             need(frame, COLUMNS, str(path))
-            parts.append(Sheet(frame.select(COLUMNS), str(path)).with_ids(*COLUMNS).frame)
+            parts.append(NamedTable(frame.select(COLUMNS), str(path)).with_ids(*COLUMNS).frame)
         names = {"tripletid": "triplet", "songid_a": "first", "songid_b": "second", "annotator": "rater"}
         answers = pl.concat(parts).rename({**names, "type": "question"})
         answers = answers.with_columns(chosen("higher_value", {}).alias("value"))

@@ -19,7 +19,7 @@ import polars as pl
 
 from heartfelt.datasets.musiceval.writer import DEMO_PROMPTS, PROMPTS, RATINGS, unquoted, write_release
 from heartfelt.errors import InputError
-from heartfelt.formats.columns import Sheet, stacked
+from heartfelt.formats.columns import NamedTable, stacked
 from heartfelt.formats.delimited import first_row, header_of, line_ends, open_delimited, read_delimited
 from heartfelt.formats.format import FORMATS, Format, option_path
 from heartfelt.formats.json_files import numbered_lines
@@ -196,7 +196,7 @@ def _scores(path: Path, key: list[str]) -> pl.DataFrame:
     """The key and the two scores of each row of a list without a header; a header that is there is passed over."""
     frame = read_delimited(path, ",", (*key, *QUESTIONS))
     headed = frame.height and str(frame.row(0)[0]).strip().casefold() in _FIRST_OF_HEADERS
-    sheet = Sheet(frame[1:] if headed else frame, str(path), 2 if headed else 1)
+    sheet = NamedTable(frame[1:] if headed else frame, str(path), 2 if headed else 1)
     if "wavname" in key:
         sheet = _clip_names(sheet)
     sheet = sheet.with_columns(sheet.numbers(name) for name in QUESTIONS)
@@ -210,7 +210,7 @@ def _scores(path: Path, key: list[str]) -> pl.DataFrame:
     return sheet.frame
 
 
-def _clip_names(sheet: Sheet) -> Sheet:
+def _clip_names(sheet: NamedTable) -> NamedTable:
     """Clip names without folders climbing out; one without an extension is a ``.wav``."""
     sheet.filled("wavname")
     sheet.inside_paths("wavname")
@@ -220,7 +220,7 @@ def _clip_names(sheet: Sheet) -> Sheet:
 
 def _ratings(path: Path) -> pl.DataFrame:
     """``ratings.csv``: one row per expert and presentation; the same clip again in the order is a repeat."""
-    sheet = Sheet.read(path)
+    sheet = NamedTable.read(path)
     sheet.need("expert", "wavname", *QUESTIONS)
     sheet.not_taken("rater", "stimulus", "question", "value", "answer", "mean")
     sheet = _clip_names(sheet).with_ids("expert")
@@ -228,7 +228,7 @@ def _ratings(path: Path) -> pl.DataFrame:
     turn = {**dict.fromkeys(QUESTIONS, sheet.numbers), "position": sheet.whole_numbers}
     turn |= {"repeat": sheet.whole_numbers, "at": sheet.moments, "seconds": sheet.numbers}
     typed = sheet.with_columns(read(name) for name, read in turn.items() if name in sheet)
-    sheet = Sheet(lossless_types(typed.frame, keep=["expert", "wavname"]), sheet.where)
+    sheet = NamedTable(lossless_types(typed.frame, keep=["expert", "wavname"]), sheet.where)
     again = sheet.frame.select("expert", "wavname").is_duplicated().any()
     if "repeat" in sheet or "position" not in sheet or not again:
         sheet.unique("expert", "wavname", *(["repeat"] if "repeat" in sheet else []))

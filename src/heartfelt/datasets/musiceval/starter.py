@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from heartfelt.datasets.musiceval.tunes import TunePlayer
-from heartfelt.make.generators import SynthMusic
-from heartfelt.make.prompts import Prompt
-from heartfelt.make.starter import MUSIC_STYLES, STARTERS, Planned, Sketch, SmallClips, listed
+from heartfelt.stimuli.prompts.prompt import StimulusPrompt
+from heartfelt.stimuli.starter import MUSIC_STYLES, STARTERS, Sketch, SmallClips, StarterStimulus, listed
+from heartfelt.stimuli.synthesis import SynthMusic
 
 SECONDS = 6.0
 RATE = 16_000
@@ -32,8 +32,10 @@ def sketch(per_cell: int) -> Sketch:
         SmallClips(TunePlayer(seconds=SECONDS, rate=RATE)),
     )
     clips = [
-        Planned(
-            Prompt(f"{system}_{name}_{number}", system, name, text, {"valence": valence, "arousal": arousal}),
+        StarterStimulus(
+            StimulusPrompt(
+                f"{system}_{name}_{number}", system, name, text, {"valence": valence, "arousal": arousal}
+            ),
             maker,
             {"system": system, "prompt": name},
         )
@@ -42,7 +44,7 @@ def sketch(per_cell: int) -> Sketch:
         for number in range(1, per_cell + 1)
     ]
     anchors = [
-        Planned(Prompt(name, "real", "", text), player, {"system": None, "prompt": prompt})
+        StarterStimulus(StimulusPrompt(name, "real", "", text), player, {"system": None, "prompt": prompt})
         for name, (prompt, text) in ANCHORS.items()
     ]
     texts = {name: text for name, (text, _, _) in PROMPTS.items()} | dict(ANCHORS.values())

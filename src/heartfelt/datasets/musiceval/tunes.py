@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from heartfelt.errors import UnknownNameError, suggestion
-from heartfelt.make.generators.voices import Tone, Voice, Wave, plucked, room, warm
-from heartfelt.make.prompts import Prompt
 from heartfelt.media.audio import Audio
+from heartfelt.stimuli.prompts.prompt import StimulusPrompt
+from heartfelt.stimuli.synthesis.voices import Tone, Voice, Wave, plucked, room, warm
 from heartfelt.streams import stream
 
 _STEPS = {"C": 0, "D": 2, "E": 4, "F": 5, "G": 7, "A": 9, "B": 11}
@@ -57,7 +57,7 @@ class TunePlayer:
     rate: int = 22_050
     systems: tuple[str, ...] = ("real",)
 
-    def generate(self, prompt: Prompt, seed: int = 0) -> Audio:
+    def generate(self, prompt: StimulusPrompt, seed: int = 0) -> Audio:
         """Play the tune; chance only moves the hands a little."""
         if prompt.stimulus not in TUNES:
             raise UnknownNameError(

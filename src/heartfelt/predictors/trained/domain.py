@@ -34,7 +34,7 @@ _ARRAYS = ("mean", "scale", "low", "high", "basis", "centres")
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class DomainDistance:
     """Where a stimulus lies."""
 
     distance: float = 0.0
@@ -101,11 +101,11 @@ class Domain:
         typical = np.array(self.typical or [1.0] * len(self.blocks))
         return np.asarray(np.log(np.maximum(near, 1e-6) / typical).mean(axis=1))
 
-    def place(self, rows: npt.NDArray[Any]) -> Place:
+    def place(self, rows: npt.NDArray[Any]) -> DomainDistance:
         """Where a stimulus lies, from the rows of its windows; foreign if at least half of them are."""
         distance, outside = self.measures(rows)
         foreign = (distance > self.distance_limit) | (outside > self.outside_limit)
-        return Place(float(distance.mean()), float(outside.mean()), bool(foreign.mean() >= 0.5))
+        return DomainDistance(float(distance.mean()), float(outside.mean()), bool(foreign.mean() >= 0.5))
 
     def calibrated(self, near: Floats, outside: Floats) -> Domain:
         """The domain with what is typical and what is too far, from stimuli that were left out."""

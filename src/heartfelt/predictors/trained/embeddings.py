@@ -21,10 +21,11 @@ import numpy.typing as npt
 
 from heartfelt.errors import InputError
 from heartfelt.media.sound import CANCELS, SoundFile, resample
-from heartfelt.models import MODELS, efficientnet, load_model, minilm, musicnn
-from heartfelt.models.mel import RATE, no_sound
+from heartfelt.predictors.networks import efficientnet, minilm, musicnn
+from heartfelt.predictors.networks.mel import RATE, no_sound
 from heartfelt.predictors.trained import sound_features as sound
 from heartfelt.predictors.trained.folder import BaseModel
+from heartfelt.predictors.weights import MODELS, load_model
 from heartfelt.registry import Registry
 
 Array: TypeAlias = npt.NDArray[np.float32]
@@ -42,7 +43,7 @@ _MOST_PAUSES = 0.27
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class EmbeddingBlock:
     """A stretch of columns that belong together; every block counts alike, however many columns it has."""
 
     name: str
@@ -77,7 +78,7 @@ class Embedding(ABC):
     name: ClassVar[str]
     about: ClassVar[str]
     media: ClassVar[str]
-    blocks: ClassVar[tuple[Block, ...]]
+    blocks: ClassVar[tuple[EmbeddingBlock, ...]]
     uses_text: ClassVar[bool] = False
     near_duplicate: ClassVar[float | None] = None
     """The cosine of standardised rows from which two stimuli count as nearly the same; None where no such cosine is known."""
@@ -128,7 +129,7 @@ class EmbeddingRegistry(Registry[type[Embedding]]):
 EMBEDDINGS = EmbeddingRegistry("embedding", homes=("heartfelt.predictors.trained.hub_embeddings",))
 
 
-class Music(Embedding):
+class MusicnnEmbedding(Embedding):
     """Music through MusicNN (both models) and the sound itself.
 
     Louder recordings of the same music are no happier, so MusicNN hears all at one level; what level there was is in the
@@ -138,16 +139,16 @@ class Music(Embedding):
     name = "music"
     about = "MusicNN (MSD and MTT) and the level, brightness, rhythm, harmony, roughness and bandwidth of the sound"
     media = "audio"
-    blocks: ClassVar[tuple[Block, ...]] = (
-        Block("msd", 200),
-        Block("msd-pools", 3 * 753),
-        Block("mtt", 200),
-        Block("tags", 100),
-        Block("signal", len(sound.SIGNAL_NAMES)),
-        Block("rhythm", len(sound.RHYTHM_NAMES)),
-        Block("harmony", len(sound.HARMONY_NAMES)),
-        Block("roughness", len(sound.ROUGHNESS_NAMES)),
-        Block("bandwidth", sound.BANDWIDTH_BANDS),
+    blocks: ClassVar[tuple[EmbeddingBlock, ...]] = (
+        EmbeddingBlock("msd", 200),
+        EmbeddingBlock("msd-pools", 3 * 753),
+        EmbeddingBlock("mtt", 200),
+        EmbeddingBlock("tags", 100),
+        EmbeddingBlock("signal", len(sound.SIGNAL_NAMES)),
+        EmbeddingBlock("rhythm", len(sound.RHYTHM_NAMES)),
+        EmbeddingBlock("harmony", len(sound.HARMONY_NAMES)),
+        EmbeddingBlock("roughness", len(sound.ROUGHNESS_NAMES)),
+        EmbeddingBlock("bandwidth", sound.BANDWIDTH_BANDS),
     )
     models: ClassVar[tuple[str, ...]] = ("musicnn-msd", "musicnn-mtt")
     near_duplicate: ClassVar[float | None] = 0.97
@@ -231,7 +232,7 @@ class Music(Embedding):
         return [means["penultimate"], *pools, *(other["penultimate"][0] for other in heard), tags]
 
 
-class MusicLevelled(Music):
+class MusicLevelled(MusicnnEmbedding):
     """Music as above, and level-free: what the sound itself is like once it was brought to one level.
 
     A head that looks at the last three blocks instead of the three they repeat gives the same answer however loud a file is.
@@ -242,11 +243,11 @@ class MusicLevelled(Music):
         "MusicNN (MSD and MTT) and the level, brightness, rhythm, harmony, roughness and bandwidth of the sound,"
         " brightness, rhythm and roughness also of the sound brought to one level"
     )
-    blocks: ClassVar[tuple[Block, ...]] = (
-        *Music.blocks,
-        Block("signal, levelled", len(sound.SIGNAL_NAMES)),
-        Block("rhythm, levelled", len(sound.RHYTHM_NAMES)),
-        Block("roughness, levelled", len(sound.ROUGHNESS_NAMES)),
+    blocks: ClassVar[tuple[EmbeddingBlock, ...]] = (
+        *MusicnnEmbedding.blocks,
+        EmbeddingBlock("signal, levelled", len(sound.SIGNAL_NAMES)),
+        EmbeddingBlock("rhythm, levelled", len(sound.RHYTHM_NAMES)),
+        EmbeddingBlock("roughness, levelled", len(sound.ROUGHNESS_NAMES)),
     )
 
     @property
@@ -273,8 +274,8 @@ class MusicMsd(MusicLevelled):
 
     name = "music-msd"
     about = MusicLevelled.about.replace("MSD and MTT", "MSD")
-    blocks: ClassVar[tuple[Block, ...]] = tuple(
-        Block("tags", 50) if block.name == "tags" else block
+    blocks: ClassVar[tuple[EmbeddingBlock, ...]] = tuple(
+        EmbeddingBlock("tags", 50) if block.name == "tags" else block
         for block in MusicLevelled.blocks
         if block.name != "mtt"
     )
@@ -289,13 +290,16 @@ class MusicMsd(MusicLevelled):
         return sound.pauses(samples, rate) > _MOST_PAUSES
 
 
-class Picture(Embedding):
+class PictureEmbedding(Embedding):
     """A photograph or drawing through EfficientNet-Lite."""
 
     name = "picture"
     about = "EfficientNet-Lite 2 (ImageNet): its embedding and its classes"
     media = "image"
-    blocks: ClassVar[tuple[Block, ...]] = (Block("efficientnet", 1280), Block("classes", 1000))
+    blocks: ClassVar[tuple[EmbeddingBlock, ...]] = (
+        EmbeddingBlock("efficientnet", 1280),
+        EmbeddingBlock("classes", 1000),
+    )
     model = "efficientnet-lite2"
     models: ClassVar[tuple[str, ...]] = (model,)
     near_duplicate: ClassVar[float | None] = 0.85
@@ -319,10 +323,14 @@ class PictureStages(Embedding):
     name = "picture-stages"
     about = "EfficientNet-Lite 2 (ImageNet): its embedding, its classes and the means of two inner stages"
     media = "image"
-    blocks: ClassVar[tuple[Block, ...]] = (*Picture.blocks, Block("stage6", 208), Block("stage5", 120))
+    blocks: ClassVar[tuple[EmbeddingBlock, ...]] = (
+        *PictureEmbedding.blocks,
+        EmbeddingBlock("stage6", 208),
+        EmbeddingBlock("stage5", 120),
+    )
     model = "efficientnet-lite2-stages"
     models: ClassVar[tuple[str, ...]] = (model,)
-    near_duplicate: ClassVar[float | None] = Picture.near_duplicate
+    near_duplicate: ClassVar[float | None] = PictureEmbedding.near_duplicate
     _parts: ClassVar[tuple[str, ...]] = ("embedding", "logits", "stage6", "stage5")
 
     @property
@@ -344,14 +352,14 @@ class MusicWords(Embedding):
     name = "music-words"
     about = "the music embedding and MiniLM of the sentence the music was made from"
     media = "audio"
-    blocks: ClassVar[tuple[Block, ...]] = (*Music.blocks, Block("words", 384))
+    blocks: ClassVar[tuple[EmbeddingBlock, ...]] = (*MusicnnEmbedding.blocks, EmbeddingBlock("words", 384))
     uses_text: ClassVar[bool] = True
-    models: ClassVar[tuple[str, ...]] = (*Music.models, "minilm")
+    models: ClassVar[tuple[str, ...]] = (*MusicnnEmbedding.models, "minilm")
 
     @property
     def identity(self) -> str:
         """Both parts'."""
-        return f"{Music().identity}; words 1; {MODELS['minilm'].identity}"
+        return f"{MusicnnEmbedding().identity}; words 1; {MODELS['minilm'].identity}"
 
     def of(self, path: Path | str, text: str | None = None) -> Features:
         """The music's rows, each with the text's columns after it."""
@@ -359,14 +367,14 @@ class MusicWords(Embedding):
             raise InputError(
                 f"{path} comes without the text it was made from.", "Give the stimulus its prompt."
             )
-        heard = Music().of(path)
+        heard = MusicnnEmbedding().of(path)
         words = np.repeat(minilm.embed([text]), len(heard.rows), axis=0)
         return Features(
             np.concatenate([heard.rows, words], axis=1), heard.starts, heard.seconds, heard.warnings
         )
 
 
-for _embedding in (Music, MusicLevelled, MusicMsd, Picture, PictureStages, MusicWords):
+for _embedding in (MusicnnEmbedding, MusicLevelled, MusicMsd, PictureEmbedding, PictureStages, MusicWords):
     EMBEDDINGS.add(_embedding.name, _embedding)
 
 
@@ -395,7 +403,7 @@ def sound_doubts(rate: int, seconds: float, peak: float) -> tuple[str, ...]:
     return tuple(out)
 
 
-def columns_of(blocks: Sequence[Block]) -> dict[str, slice]:
+def columns_of(blocks: Sequence[EmbeddingBlock]) -> dict[str, slice]:
     """Where each block's columns are."""
     out, at = {}, 0
     for block in blocks:

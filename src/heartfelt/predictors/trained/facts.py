@@ -56,7 +56,7 @@ class TrainingFacts:
     confidence: float = field(default=0.9, metadata={"key": "level"})
     chosen: Mapping[str, ChosenHead] = field(default_factory=dict)
     evaluation: tuple[object, ...] = ()
-    """The rows of ``heartfelt.training.evaluating.Score`` as JSON."""
+    """The rows of ``heartfelt.training.heads.evaluating.ProtocolScore`` as JSON."""
     labels: str = field(default="", metadata={"omit": True})
     """Whose answers the labels are, in a sentence."""
     notes: tuple[str, ...] = field(default=(), metadata={"omit": True})

@@ -28,7 +28,7 @@ from heartfelt.files import sha256_of
 from heartfelt.serialization import Json
 
 if TYPE_CHECKING:
-    from heartfelt.models.model import Pretrained
+    from heartfelt.predictors.weights.model import Pretrained
     from heartfelt.study import Study
 
 WEIGHTS, ADAPTER, ONNX = "model.safetensors", "adapter_model.safetensors", "model.onnx"

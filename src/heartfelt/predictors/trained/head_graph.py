@@ -15,19 +15,19 @@ import numpy as np
 
 from heartfelt.errors import DamagedError
 from heartfelt.files import write_bytes
-from heartfelt.models.conversion.graph import Graph
 from heartfelt.predictors.trained.folder import ONNX, WEIGHTS
+from heartfelt.predictors.weights.conversion.graph import Graph
 from heartfelt.streams import stream
 
 if TYPE_CHECKING:
-    from heartfelt.predictors.trained.model import Output
+    from heartfelt.predictors.trained.model import QuestionHead
 
 INPUT = "embedding"
 _TOLERANCE = 1e-6
 """The largest difference between the graph and NumPy, as a share of the largest answer."""
 
 
-def write_head_graph(folder: Path, outputs: Sequence[Output], weights: bytes) -> None:
+def write_head_graph(folder: Path, outputs: Sequence[QuestionHead], weights: bytes) -> None:
     """Write ``model.onnx`` next to the weights and compare its answers with NumPy's."""
     heads = _HeadGraph(weights)
     for output in outputs:
@@ -61,7 +61,7 @@ class _HeadGraph:
 
         return self.graph("Cast", value, to=TensorProto.DOUBLE)
 
-    def add(self, output: Output) -> None:
+    def add(self, output: QuestionHead) -> None:
         """The head of one question."""
         g, kind = self.graph, output.head.kind
         if not self.rows:
@@ -106,7 +106,7 @@ class _HeadGraph:
         return g("MatMul", g("Softmax", g("Add", last, a("b3")), axis=-1), a("points")) if soft else last
 
 
-def _compare(folder: Path, outputs: Sequence[Output]) -> None:
+def _compare(folder: Path, outputs: Sequence[QuestionHead]) -> None:
     """Raise unless the graph answers as NumPy does, about ordinary rows and about rows far from the training stimuli."""
     import onnxruntime
 

@@ -20,16 +20,16 @@ import numpy as np
 
 from heartfelt.errors import InputError
 from heartfelt.media.sound import CANCELS, SoundFile, resample
-from heartfelt.models.checkpoint import checkpoint_path, filled, open_checkpoint
 from heartfelt.predictors.trained.embeddings import (
     EMBEDDINGS,
     Array,
-    Block,
     Embedding,
+    EmbeddingBlock,
     Features,
     sound_doubts,
     windows,
 )
+from heartfelt.predictors.weights.checkpoint import checkpoint_path, filled, open_checkpoint
 
 _LOADING = Lock()
 
@@ -39,7 +39,7 @@ class HubEmbedding(Embedding):
 
     default: ClassVar[str]
     argument: ClassVar[str] = ""
-    blocks: ClassVar[tuple[Block, ...]] = ()
+    blocks: ClassVar[tuple[EmbeddingBlock, ...]] = ()
 
     @classmethod
     def bound(cls, argument: str) -> type[HubEmbedding]:
@@ -49,7 +49,7 @@ class HubEmbedding(Embedding):
 
     @classmethod
     @abstractmethod
-    def blocks_of(cls, config: Mapping[str, Any]) -> tuple[Block, ...]:
+    def blocks_of(cls, config: Mapping[str, Any]) -> tuple[EmbeddingBlock, ...]:
         """The columns, from the model's configuration."""
 
     def __init__(self) -> None:
@@ -118,7 +118,7 @@ class _SoundEmbedding(HubEmbedding):
         )
 
 
-class Clap(_SoundEmbedding):
+class ClapEmbedding(_SoundEmbedding):
     """Sound through CLAP."""
 
     name = "clap"
@@ -126,25 +126,25 @@ class Clap(_SoundEmbedding):
     default = "laion/clap-htsat-unfused"
 
     @classmethod
-    def blocks_of(cls, config: Mapping[str, Any]) -> tuple[Block, ...]:
+    def blocks_of(cls, config: Mapping[str, Any]) -> tuple[EmbeddingBlock, ...]:
         """One vector."""
-        return (Block("clap", int(config.get("projection_dim", 512))),)
+        return (EmbeddingBlock("clap", int(config.get("projection_dim", 512))),)
 
     @classmethod
     def load(cls) -> Any:
         """The predictor of the same name."""
-        from heartfelt.predictors.contrastive import Clap as Matcher
+        from heartfelt.predictors.measures.contrastive import ClapMatch as Matcher
 
         return Matcher.make(cls.argument)
 
     def row(self, samples: Array) -> Array:
         """The mean of the model's own windows, with a length of 1."""
-        from heartfelt.predictors.contrastive import unit
+        from heartfelt.predictors.measures.contrastive import unit
 
         return unit(self.model.embed_samples(samples))
 
 
-class Clip(HubEmbedding):
+class ClipEmbedding(HubEmbedding):
     """An image through CLIP."""
 
     name = "clip"
@@ -153,20 +153,20 @@ class Clip(HubEmbedding):
     media = "image"
 
     @classmethod
-    def blocks_of(cls, config: Mapping[str, Any]) -> tuple[Block, ...]:
+    def blocks_of(cls, config: Mapping[str, Any]) -> tuple[EmbeddingBlock, ...]:
         """One vector."""
-        return (Block("clip", int(config.get("projection_dim", 512))),)
+        return (EmbeddingBlock("clip", int(config.get("projection_dim", 512))),)
 
     @classmethod
     def load(cls) -> Any:
         """The predictor of the same name."""
-        from heartfelt.predictors.contrastive import Clip as Matcher
+        from heartfelt.predictors.measures.contrastive import ClipMatch as Matcher
 
         return Matcher.make(cls.argument)
 
     def of(self, path: Path | str, text: str | None = None) -> Features:
         """One row."""
-        from heartfelt.predictors.contrastive import unit
+        from heartfelt.predictors.measures.contrastive import unit
 
         del text
         row = unit(self.model.embed_media(Path(path).read_bytes()))
@@ -181,10 +181,10 @@ class Mert(_SoundEmbedding):
     default = "m-a-p/MERT-v1-95M"
 
     @classmethod
-    def blocks_of(cls, config: Mapping[str, Any]) -> tuple[Block, ...]:
+    def blocks_of(cls, config: Mapping[str, Any]) -> tuple[EmbeddingBlock, ...]:
         """A block for every layer, the first for what enters them."""
         size, depth = int(config.get("hidden_size", 768)), int(config.get("num_hidden_layers", 12))
-        return tuple(Block(f"layer {layer}", size) for layer in range(depth + 1))
+        return tuple(EmbeddingBlock(f"layer {layer}", size) for layer in range(depth + 1))
 
     @classmethod
     def load(cls) -> Any:
@@ -201,9 +201,9 @@ class _Hubert:
     """MERT's weights in the library's HuBERT model, and the preprocessing its configuration asks for."""
 
     def __init__(self, where: str) -> None:
-        from heartfelt.models.devices import checked_device
-        from heartfelt.models.hub import transformers_library
-        from heartfelt.predictors.hub_model import checkpoint_identity
+        from heartfelt.predictors.measures.hub_model import checkpoint_identity
+        from heartfelt.predictors.weights.devices import checked_device
+        from heartfelt.predictors.weights.hub import transformers_library
 
         library = transformers_library(where)
         files = ("model.safetensors", "pytorch_model.bin")
@@ -267,5 +267,5 @@ class _Hubert:
         return out
 
 
-for _embedding in (Clap, Clip, Mert):
+for _embedding in (ClapEmbedding, ClipEmbedding, Mert):
     EMBEDDINGS.add(_embedding.name, _embedding)

@@ -32,7 +32,7 @@ from heartfelt import __version__
 from heartfelt.errors import DamagedError, HeartfeltError, InputError
 from heartfelt.files import whole_folder, write_bytes, write_text
 from heartfelt.predictors.trained.answers import AnswerSpread
-from heartfelt.predictors.trained.domain import Domain, Place
+from heartfelt.predictors.trained.domain import Domain, DomainDistance
 from heartfelt.predictors.trained.embeddings import EMBEDDINGS, Embedding, Features
 from heartfelt.predictors.trained.facts import OutOfFold, TrainingFacts
 from heartfelt.predictors.trained.folder import (
@@ -138,7 +138,7 @@ def growth(slope: float, distance: npt.NDArray[np.float64]) -> npt.NDArray[np.fl
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Output:
+class QuestionHead:
     """What a model predicts for one question: the head, the scale, and how far off it is on systems it has not met.
 
     ``errors`` are the standard deviations of the error between systems, between intents of a system, and between stimuli.
@@ -155,7 +155,7 @@ class Output:
     answers: AnswerSpread | None = field(default=None, metadata={"omit": True})
     """How the answers of single people spread around the predicted value; None in models that learned from means."""
 
-    def half(self, place: Place) -> float:
+    def half(self, place: DomainDistance) -> float:
         """The half-width of the interval of a stimulus that is not foreign."""
         return float(self.half_width * growth(self.slope, np.array(place.distance)))
 
@@ -174,7 +174,7 @@ class _Manifest:
     """What decides the embedding's numbers."""
     blocks: Mapping[str, int]
     """The names of the embedding's columns in order, with how many there are."""
-    outputs: tuple[Output, ...]
+    outputs: tuple[QuestionHead, ...]
     facts: TrainingFacts
     domain: Domain | None = None
 
@@ -186,7 +186,7 @@ class TrainedModel:
     name: str
     recipe: str
     embedding: str
-    outputs: tuple[Output, ...]
+    outputs: tuple[QuestionHead, ...]
     facts: TrainingFacts = field(default_factory=TrainingFacts)
     out_of_fold: Mapping[str, OutOfFold] = field(default_factory=dict)
     """By the hash of the file's content."""
@@ -203,9 +203,9 @@ class TrainedModel:
         """The embedding it looks through."""
         return EMBEDDINGS[self.embedding]()
 
-    def place(self, features: Features) -> Place:
+    def place(self, features: Features) -> DomainDistance:
         """Where a stimulus lies from what the model was trained on."""
-        return Place() if self.domain is None else self.domain.place(features.rows)
+        return DomainDistance() if self.domain is None else self.domain.place(features.rows)
 
     @property
     def domain_hash(self) -> str:
@@ -230,7 +230,7 @@ class TrainedModel:
             files={WEIGHTS: hashlib.sha256(self._weights()).hexdigest()},
         )
 
-    def output(self, question: str) -> Output | None:
+    def output(self, question: str) -> QuestionHead | None:
         """The output for a question, by id."""
         named = {output.question.casefold(): output for output in self.outputs}
         return named.get(question.casefold())
@@ -344,7 +344,7 @@ def _read_old(folder: Path, stored: Mapping[str, Any]) -> TrainedModel:
         str(stored["name"]),
         str(stored["recipe"]),
         str(stored["embedding"]),
-        _with_arrays(from_json(tuple[Output, ...], stored["outputs"]), old.arrays, folder),
+        _with_arrays(from_json(tuple[QuestionHead, ...], stored["outputs"]), old.arrays, folder),
         facts,
         from_json(dict[str, OutOfFold], old.left_out),
         hash=str(stored["weights"]),
@@ -354,8 +354,8 @@ def _read_old(folder: Path, stored: Mapping[str, Any]) -> TrainedModel:
 
 
 def _with_arrays(
-    outputs: tuple[Output, ...], arrays: Mapping[str, Floats], folder: Path
-) -> tuple[Output, ...]:
+    outputs: tuple[QuestionHead, ...], arrays: Mapping[str, Floats], folder: Path
+) -> tuple[QuestionHead, ...]:
     for output in outputs:
         numbers = (output.half_width, output.confidence, output.slope, *(output.bounds or ()))
         if not all(isinstance(number, float | int) and math.isfinite(number) for number in numbers):

@@ -11,12 +11,12 @@ import numpy as np
 
 from heartfelt.errors import HeartfeltError, InputError
 from heartfelt.media.image import image_doubts
-from heartfelt.predictors.finetuned import FineTunedPredictor, is_fine_tuned, onto
 from heartfelt.predictors.predictor import PREDICTORS, Ask, Case, Prediction, Predictor, PredictorInfo
-from heartfelt.predictors.trained.domain import Place
+from heartfelt.predictors.trained.domain import DomainDistance
 from heartfelt.predictors.trained.embeddings import SILENT, SPEECH, Features
 from heartfelt.predictors.trained.feature_cache import FeatureCache
-from heartfelt.predictors.trained.model import Output, TrainedModel, load_trained
+from heartfelt.predictors.trained.finetuned import FineTunedPredictor, is_fine_tuned, onto
+from heartfelt.predictors.trained.model import QuestionHead, TrainedModel, load_trained
 from heartfelt.study.set_scale import Trace
 
 WINDOWS = "windows"
@@ -116,7 +116,7 @@ class TrainedPredictor(Predictor):
 class Doubt:
     """What makes a prediction doubtful: a flag to filter by, the words, and where the stimulus lies."""
 
-    place: Place
+    place: DomainDistance
     flag: str | None = None
     words: tuple[str, ...] = ()
 
@@ -138,7 +138,9 @@ def doubt_of(model: TrainedModel, features: Features, path: Path) -> Doubt:
     return Doubt(place, "; ".join(flags) or None, words)
 
 
-def answer_of(ask: Ask, out: Output, features: Features, doubt: Doubt, left_out: float | None) -> Prediction:
+def answer_of(
+    ask: Ask, out: QuestionHead, features: Features, doubt: Doubt, left_out: float | None
+) -> Prediction:
     """The prediction for one question; ``left_out`` is the value predicted while the stimulus was left out of training."""
     value = left_out if left_out is not None else float(out.on_scale(out.head.answer(features.rows)).mean())
     low, high = interval(out, value, doubt)
@@ -161,7 +163,7 @@ def answer_of(ask: Ask, out: Output, features: Features, doubt: Doubt, left_out:
     return replace(made, samples=tuple(course), rate=1.0 / step, start=float(features.starts[0]) + step / 2)
 
 
-def interval(out: Output, value: float, doubt: Doubt) -> tuple[float, float]:
+def interval(out: QuestionHead, value: float, doubt: Doubt) -> tuple[float, float]:
     """The prediction interval of a value, clipped to the scale; the whole scale where the prediction is flagged."""
     if doubt.flag is not None and out.bounds is not None:
         return out.bounds

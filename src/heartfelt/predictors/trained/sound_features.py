@@ -29,7 +29,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from heartfelt.models.mel import RATE
+from heartfelt.predictors.networks.mel import RATE
 from heartfelt.predictors.trained.products import product
 
 Array: TypeAlias = npt.NDArray[np.float32]

@@ -22,7 +22,7 @@ from heartfelt.publishing.anonymity.personal_data import (
 )
 from heartfelt.publishing.options import PublishOptions
 from heartfelt.publishing.papers.details import Details
-from heartfelt.publishing.release import Step
+from heartfelt.publishing.release import ReleaseStep
 from heartfelt.serialization import dumps
 from heartfelt.snapshot import Snapshot
 from heartfelt.study import study_text
@@ -297,7 +297,7 @@ def check_groups(
     return groups
 
 
-def check_step(private: PrivateTexts, groups: Groups, options: PublishOptions) -> Step:
+def check_step(private: PrivateTexts, groups: Groups, options: PublishOptions) -> ReleaseStep:
     """What is checked, as a step: a release that fails it is not written."""
     about = (
         f"Every file was searched for {plural(len(private.ids), 'id')} of people, and for {plural(len(private.texts), 'text')}"
@@ -310,4 +310,4 @@ def check_step(private: PrivateTexts, groups: Groups, options: PublishOptions) -
             f" {plural(groups.smallest, 'rater')}."
         )
     settings = {"k": str(options.k), "smallest": str(groups.smallest), "groups": str(groups.count)}
-    return Step("check", "raters", None, about, 0, None, settings)
+    return ReleaseStep("check", "raters", None, about, 0, None, settings)

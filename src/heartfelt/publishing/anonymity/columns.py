@@ -8,7 +8,7 @@ from heartfelt.publishing.anonymity.draft import Draft
 from heartfelt.publishing.anonymity.machine import machine_fact
 from heartfelt.publishing.anonymity.roles import matching, unknown_columns
 from heartfelt.publishing.options import PublishOptions
-from heartfelt.publishing.release import Step
+from heartfelt.publishing.release import ReleaseStep
 from heartfelt.tables import CONTRACTS
 
 _ABOUT_PEOPLE = ("ratings", "traces", "fields", "adjudications", "ledger")
@@ -17,7 +17,7 @@ _ABOUT_PEOPLE = ("ratings", "traces", "fields", "adjudications", "ledger")
 def leave_out_columns(draft: Draft, options: PublishOptions) -> Draft:
     """Without columns that may not or need not be published."""
     required = {(each.name, column.name) for each in CONTRACTS for column in each.columns if column.required}
-    steps: list[Step] = []
+    steps: list[ReleaseStep] = []
     tables: dict[str, pl.DataFrame] = {}
     draft = _without_questionnaires(draft)
     for table, frame in draft.tables.items():
@@ -37,7 +37,9 @@ def leave_out_columns(draft: Draft, options: PublishOptions) -> Draft:
                         "Left out: it may say something about a person. Name it with --open to publish it."
                     )
         tables[table] = frame.drop(list(gone))
-        steps += [Step("columns", table, name, about, frame.height, 1.0) for name, about in gone.items()]
+        steps += [
+            ReleaseStep("columns", table, name, about, frame.height, 1.0) for name, about in gone.items()
+        ]
     return distinct_names(draft.changed(*steps, **tables))
 
 
@@ -47,7 +49,7 @@ def _without_questionnaires(draft: Draft) -> Draft:
     if not answers.height:
         return draft
     about = "Answers to questionnaires between trials are left out: they are about the person, and not generalised."
-    step = Step("columns", "questionnaires", None, about, answers.height, 1.0)
+    step = ReleaseStep("columns", "questionnaires", None, about, answers.height, 1.0)
     return draft.changed(step, questionnaires=answers.clear())
 
 
@@ -65,7 +67,7 @@ def _about_stimuli(frame: pl.DataFrame, name: str) -> bool:
 
 def distinct_names(draft: Draft) -> Draft:
     """Columns whose names differ only in case or spaces get a number: many programs take them for the same."""
-    steps: list[Step] = []
+    steps: list[ReleaseStep] = []
     tables: dict[str, pl.DataFrame] = {}
     for table, frame in draft.tables.items():
         taken: set[str] = set()
@@ -79,7 +81,7 @@ def distinct_names(draft: Draft) -> Draft:
             if new != name:
                 renamed[name] = new
                 about = f"Renamed from '{name}': another column has the same name but for case or spaces."
-                steps.append(Step("columns", table, new, about, frame.height, settings={"was": name}))
+                steps.append(ReleaseStep("columns", table, new, about, frame.height, settings={"was": name}))
         tables[table] = frame.rename(renamed)
     return draft.changed(*steps, **tables)
 

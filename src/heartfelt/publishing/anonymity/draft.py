@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import polars as pl
 
-from heartfelt.publishing.release import Step
+from heartfelt.publishing.release import ReleaseStep
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.snapshot import SMALL_TABLES, Source
 from heartfelt.study import Study
@@ -33,7 +33,7 @@ class Draft:
     study: Study
     tables: Mapping[str, pl.DataFrame]
     source: Source
-    steps: tuple[Step, ...] = ()
+    steps: tuple[ReleaseStep, ...] = ()
 
     @classmethod
     def of(cls, snapshot: Snapshot) -> Draft:
@@ -49,7 +49,7 @@ class Draft:
         """Which of these columns the table has."""
         return tuple(name for name in columns if name in self.tables[table].columns)
 
-    def changed(self, *steps: Step, **tables: pl.DataFrame) -> Draft:
+    def changed(self, *steps: ReleaseStep, **tables: pl.DataFrame) -> Draft:
         """With other tables, and the steps that changed them."""
         return replace(self, tables={**self.tables, **tables}, steps=(*self.steps, *steps))
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 import polars as pl
 
 from heartfelt.publishing.anonymity.draft import Draft
-from heartfelt.publishing.release import Step
+from heartfelt.publishing.release import ReleaseStep
 
 _TIMES: Mapping[str, tuple[str, ...]] = {
     "ratings": ("seconds", "first_play", "field_seconds"),
@@ -46,7 +46,7 @@ PUBLISHED = "Their sum is about the length of the session: whoever knows that ca
 def answer_times(draft: Draft, step: float) -> Draft:
     """Durations rounded to ``step`` seconds; where it is 0, nothing that says how long a person took."""
     tables: dict[str, pl.DataFrame] = {}
-    steps: list[Step] = []
+    steps: list[ReleaseStep] = []
     for table, names in _TIMES.items():
         for name in draft.having(table, *names):
             frame = tables.get(table, draft.tables[table])
@@ -59,12 +59,12 @@ def answer_times(draft: Draft, step: float) -> Draft:
                 about, lost = f"Rounded to {step:g} s, as asked. {PUBLISHED}", None
             else:
                 tables[table], about, lost = frame.drop(name), LEFT_OUT, 1.0
-            steps.append(Step("times", table, name, about, frame.height, lost))
+            steps.append(ReleaseStep("times", table, name, about, frame.height, lost))
     for table, names in _EFFORT.items():
         for name in () if step else draft.having(table, *names):
             frame = tables.get(table, draft.tables[table])
             tables[table] = frame.drop(name)
-            steps.append(Step("times", table, name, LEFT_OUT, frame.height, 1.0))
+            steps.append(ReleaseStep("times", table, name, LEFT_OUT, frame.height, 1.0))
     draft = draft.changed(*steps, **tables)
     return draft if step else _without_figures(draft)
 
@@ -72,7 +72,7 @@ def answer_times(draft: Draft, step: float) -> Draft:
 def _without_figures(draft: Draft) -> Draft:
     """Reasons for leaving somebody out, without the seconds that a rule found."""
     tables: dict[str, pl.DataFrame] = {}
-    steps: list[Step] = []
+    steps: list[ReleaseStep] = []
     for table in ("ledger", "raters"):
         if not draft.having(table, "reason"):
             continue
@@ -83,7 +83,7 @@ def _without_figures(draft: Draft) -> Draft:
         if changed:
             tables[table] = frame.with_columns(reasons)
             about = "Reasons are stated without the times that a rule found."
-            steps.append(Step("times", table, "reason", about, changed))
+            steps.append(ReleaseStep("times", table, "reason", about, changed))
     return draft.changed(*steps, **tables)
 
 

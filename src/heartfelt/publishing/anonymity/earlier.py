@@ -22,7 +22,7 @@ from heartfelt.publishing.anonymity.key import private_folder_of, pseudonyms, re
 from heartfelt.publishing.anonymity.people import facts_of
 from heartfelt.publishing.anonymity.wishes import without_people
 from heartfelt.publishing.options import PublishOptions
-from heartfelt.publishing.release import Step
+from heartfelt.publishing.release import ReleaseStep
 from heartfelt.snapshot import Snapshot, load
 from heartfelt.wording import plural
 
@@ -174,7 +174,7 @@ def linked_by_answers(ratings: pl.DataFrame, earlier: pl.DataFrame) -> pl.DataFr
     return frame.filter(frame["theirs"].is_unique())
 
 
-def _step(linked: Linked, draft: Draft) -> Step:
+def _step(linked: Linked, draft: Draft) -> ReleaseStep:
     raters, count = draft.tables["raters"].height, linked.known.height
     how = (
         "by how they rated, as anybody could, for its key is not at hand"
@@ -191,4 +191,4 @@ def _step(linked: Linked, draft: Draft) -> Step:
             f" {plural(linked.left[0], 'rater')} of the earlier release {'is' if linked.left[0] == 1 else 'are'} not in this one,"
             f" in groups of {linked.left[1]} or more: withdraw the earlier one if they should not be known to have left."
         )
-    return Step("earlier", "raters", None, about, count)
+    return ReleaseStep("earlier", "raters", None, about, count)

@@ -23,7 +23,7 @@ from heartfelt.publishing.anonymity.quarantine import (
     write_quarantine,
 )
 from heartfelt.publishing.options import PublishOptions
-from heartfelt.publishing.release import Step
+from heartfelt.publishing.release import ReleaseStep
 from heartfelt.tables import CONTRACTS
 from heartfelt.wording import listed, plural
 
@@ -51,7 +51,7 @@ def take_out(draft: Draft, decided: Sequence[TextInRelease]) -> Draft:
             continue
         pattern = whole_word(private_text.text)
         tables: dict[str, pl.DataFrame] = {}
-        steps: list[Step] = []
+        steps: list[ReleaseStep] = []
         for table, frame in draft.tables.items():
             for name, dtype in frame.schema.items():
                 if dtype != pl.String or (table, name) in {*needed, *PERSON_COLUMNS}:
@@ -69,7 +69,7 @@ def take_out(draft: Draft, decided: Sequence[TextInRelease]) -> Draft:
                     "A private text that the final search found is"
                     f" {'left out with its cell' if private_text.decision == 'drop' else 'taken out'}."
                 )
-                steps.append(Step("free-text", table, name, about, rows))
+                steps.append(ReleaseStep("free-text", table, name, about, rows))
         draft = draft.changed(*steps, **tables)
     return draft
 

@@ -20,7 +20,7 @@ from heartfelt.progress import Progress
 from heartfelt.publishing.anonymity.draft import Draft
 from heartfelt.publishing.anonymity.key import keyed_hash
 from heartfelt.publishing.anonymity.media_licences import forbids_adapting, forbids_sharing
-from heartfelt.publishing.release import PublishedMedium, Step
+from heartfelt.publishing.release import PublishedMedium, ReleaseStep
 from heartfelt.wording import plural
 
 MEDIA = "media"
@@ -112,17 +112,17 @@ def _with_paths(draft: Draft, folder: Path, plan: Mapping[str, PublishedMedium])
     """The stimuli as their media are published, and the steps that this took."""
     stimuli = draft.tables["stimuli"]
     shared = [name for name, medium in plan.items() if medium.path is not None]
-    steps: list[Step] = []
+    steps: list[ReleaseStep] = []
     if shared:
         about = (
             f"{plural(len(shared), 'media file')} published without metadata (tags, comments, dates, places)."
         )
-        steps.append(Step("media", "stimuli", "path", about, len(shared)))
+        steps.append(ReleaseStep("media", "stimuli", "path", about, len(shared)))
     reasons = [medium.why_absent for medium in plan.values() if medium.why_absent is not None]
     for why in dict.fromkeys(reasons):
         count = reasons.count(why)
         about = f"{plural(count, 'stimulus', 'stimuli')} without a media file: {why}."
-        steps.append(Step("media", "stimuli", "path", about, count))
+        steps.append(ReleaseStep("media", "stimuli", "path", about, count))
     if draft.having("stimuli", *AT_HAND):
         present = pl.col("stimulus").is_in(shared)
         if "bytes" in stimuli.columns:

@@ -14,7 +14,7 @@ from heartfelt.publishing.anonymity.hierarchies import Hierarchy, Level, hierarc
 from heartfelt.publishing.anonymity.machine import machine_fact
 from heartfelt.publishing.anonymity.roles import matching, rater_roles
 from heartfelt.publishing.options import TIMES, PublishOptions
-from heartfelt.publishing.release import Step
+from heartfelt.publishing.release import ReleaseStep
 from heartfelt.serialization import dumps
 from heartfelt.snapshot.adjudications import AdjudicationHistory
 from heartfelt.wording import percent, plural
@@ -39,13 +39,13 @@ def coarsen(draft: Draft, options: PublishOptions, earlier: pl.DataFrame | None 
     """
     roles = rater_roles(draft, options)
     raters = draft.tables["raters"]
-    steps: list[Step] = []
+    steps: list[ReleaseStep] = []
     dropped = [name for name, role in roles.items() if role in _LEFT_OUT]
     for name in dropped:
         about = _LEFT_OUT[roles[name]]
         if roles[name] == "machine":
             about = f"{about.rstrip('.')} ({machine_fact(raters[name]) or 'as collected'})."
-        steps.append(Step("columns", "raters", name, about, raters.height, 1.0))
+        steps.append(ReleaseStep("columns", "raters", name, about, raters.height, 1.0))
     raters = raters.drop(dropped)
     facts = [name for name in raters.columns if roles[name] in {"quasi-identifier", "typed"}]
     secret = [name for name in raters.columns if roles[name] == "sensitive"]
@@ -53,7 +53,7 @@ def coarsen(draft: Draft, options: PublishOptions, earlier: pl.DataFrame | None 
         texts = [name for name in raters.columns if roles[name] == "text"]
         for name in (*facts, *secret, *texts):
             about = "Nothing is published of what is known of raters."
-            steps.append(Step("demographics", "raters", name, about, raters.height, 1.0))
+            steps.append(ReleaseStep("demographics", "raters", name, about, raters.height, 1.0))
         raters, facts, secret = raters.drop(*facts, *secret, *texts), [], []
     elif (facts or secret) and raters.height < options.k:
         raise InputError(
@@ -116,9 +116,9 @@ def facts_of(draft: Draft, options: PublishOptions) -> tuple[list[str], list[str
 
 def _shared_values(
     raters: pl.DataFrame, secret: Sequence[str], options: PublishOptions
-) -> tuple[pl.DataFrame, list[Step]]:
+) -> tuple[pl.DataFrame, list[ReleaseStep]]:
     """Sensitive columns, coarsened until every value is that of ``k`` raters: a value of one person would be a name."""
-    steps: list[Step] = []
+    steps: list[ReleaseStep] = []
     for name in secret:
         made = generalise([hierarchy(raters[name], options.k)], [], options.k, 1).columns[name]
         if made.about == "as given" and not made.suppressed:
@@ -131,13 +131,15 @@ def _shared_values(
 
 def _diverse(
     raters: pl.DataFrame, secret: Sequence[str], options: PublishOptions
-) -> tuple[pl.DataFrame, list[str], list[Step]]:
+) -> tuple[pl.DataFrame, list[str], list[ReleaseStep]]:
     """Without sensitive columns that have too few values for any group to be diverse."""
     poor = [name for name in secret if raters[name].n_unique() < options.l]
     steps = []
     for name in poor:
         about = f"Left out: the column has fewer than l = {options.l} values, so whoever took part would be known by it."
-        steps.append(Step("demographics", "raters", name, about, raters.height, 1.0, _settings(options)))
+        steps.append(
+            ReleaseStep("demographics", "raters", name, about, raters.height, 1.0, _settings(options))
+        )
     return raters.drop(poor), [name for name in secret if name not in poor], steps
 
 
@@ -145,7 +147,9 @@ def _settings(options: PublishOptions) -> dict[str, str]:
     return {name: str(getattr(options, name)) for name in SETTINGS}
 
 
-def _step(table: str, name: str, column: GeneralisedColumn, rows: int, options: PublishOptions) -> Step:
+def _step(
+    table: str, name: str, column: GeneralisedColumn, rows: int, options: PublishOptions
+) -> ReleaseStep:
     about = f"Published {column.about}."
     if column.values.null_count() == len(column.values):
         about = f"Left out: other columns would have lost more, for k = {options.k}."
@@ -158,7 +162,7 @@ def _step(table: str, name: str, column: GeneralisedColumn, rows: int, options: 
         )
     changed = column.suppressed if column.about == "as given" else rows
     settings = {**_settings(options), "emptied": str(column.emptied), "weight": f"{column.weight:g}"}
-    return Step("demographics", table, name, about, changed, round(column.lost, 6), settings)
+    return ReleaseStep("demographics", table, name, about, changed, round(column.lost, 6), settings)
 
 
 # --- when -------------------------------------------------------------------------------------------------------------
@@ -195,7 +199,7 @@ def _dated(
         period = next((name for name in _EVERY if column.about == f"by the {name}"), None)
     dated = period is not None and column is not None and column.values.null_count() < len(column.values)
     tables: dict[str, pl.DataFrame] = {}
-    steps: list[Step] = []
+    steps: list[ReleaseStep] = []
     hidden: list[str] = []
     if dated and column is not None:
         known = whens.original.is_not_null() & column.values.is_null()
@@ -214,18 +218,20 @@ def _dated(
                 )
             lost = None if column is None else round(column.lost, 6)
             steps.append(
-                Step("times", table, "at", about, frame.height, lost if dated else 1.0, _settings(options))
+                ReleaseStep(
+                    "times", table, "at", about, frame.height, lost if dated else 1.0, _settings(options)
+                )
             )
     if draft.having("fields", "drafted_at"):
         frame = tables.get("fields", draft.tables["fields"])
         tables["fields"] = frame.with_columns(pl.col("drafted_at").dt.truncate("1d"))
-        steps.append(Step("times", "fields", "drafted_at", "Dated by the day.", frame.height))
+        steps.append(ReleaseStep("times", "fields", "drafted_at", "Dated by the day.", frame.height))
     if draft.having("adjudications", "history"):
         frame = tables.get("adjudications", draft.tables["adjudications"])
         texts = [None if text is None else _undated(text) for text in frame["history"]]
         tables["adjudications"] = frame.with_columns(pl.Series("history", texts, pl.String))
         steps.append(
-            Step("times", "adjudications", "history", "Earlier decisions are not dated.", frame.height)
+            ReleaseStep("times", "adjudications", "history", "Earlier decisions are not dated.", frame.height)
         )
     return draft.changed(*steps, **tables)
 

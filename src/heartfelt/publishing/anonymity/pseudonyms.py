@@ -9,7 +9,7 @@ import polars as pl
 
 from heartfelt.publishing.anonymity.draft import PERSON_COLUMNS, Draft
 from heartfelt.publishing.anonymity.key import pseudonyms
-from heartfelt.publishing.release import Step
+from heartfelt.publishing.release import ReleaseStep
 from heartfelt.serialization import dumps
 from heartfelt.snapshot.adjudications import AdjudicationHistory
 from heartfelt.tables import CONTRACTS, rating_key
@@ -34,13 +34,13 @@ def _histories(draft: Draft) -> list[AdjudicationHistory]:
 def pseudonymise(draft: Draft, key: bytes) -> tuple[Draft, pl.DataFrame]:
     """The draft under pseudonyms, and who is who (``id, pseudonym``)."""
     people = pseudonyms(key, "person", people_of(draft))
-    steps: list[Step] = []
+    steps: list[ReleaseStep] = []
     tables = dict(draft.tables)
     for table, column in PERSON_COLUMNS:
         if draft.having(table, column) and tables[table][column].null_count() < tables[table].height:
             tables[table] = _replaced(tables[table], column, people)
             about = "Ids of people are pseudonyms (HMAC-SHA256 under a key that is not published)."
-            steps.append(Step("pseudonyms", table, column, about, tables[table].height))
+            steps.append(ReleaseStep("pseudonyms", table, column, about, tables[table].height))
     if draft.having("adjudications", "history"):
         names = dict(people.iter_rows())
         written = [
@@ -50,16 +50,16 @@ def pseudonymise(draft: Draft, key: bytes) -> tuple[Draft, pl.DataFrame]:
             pl.Series("history", written, pl.String)
         )
         about = "Ids of people in the history of decisions are pseudonyms."
-        steps.append(Step("pseudonyms", "adjudications", "history", about, len(written)))
+        steps.append(ReleaseStep("pseudonyms", "adjudications", "history", about, len(written)))
     for column, why in _presentations(tables["ratings"]):
         ids = tables["ratings"][column].drop_nulls().unique().to_list()
         kind = "trial" if column == "trial" else "set"
         tables["ratings"] = _replaced(tables["ratings"], column, pseudonyms(key, kind, ids))
         steps.append(
-            Step("pseudonyms", "ratings", column, f"{why} are pseudonyms.", tables["ratings"].height)
+            ReleaseStep("pseudonyms", "ratings", column, f"{why} are pseudonyms.", tables["ratings"].height)
         )
     about = f"Rows are sorted by their published key: the order in which {plural(people.height, 'person', 'people')} came is gone."
-    steps.append(Step("pseudonyms", "ratings", None, about))
+    steps.append(ReleaseStep("pseudonyms", "ratings", None, about))
     return draft.changed(*steps, **{name: _sorted(name, frame) for name, frame in tables.items()}), people
 
 

@@ -81,21 +81,21 @@ class TextInRelease:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Decided:
+class QuarantineDecisions:
     """What a quarantine file says."""
 
     by_id: Mapping[str, str]
     in_release: tuple[TextInRelease, ...] = ()
 
 
-def read_decisions(path: Path, *, given: bool) -> Decided:
+def read_decisions(path: Path, *, given: bool) -> QuarantineDecisions:
     """What was decided about texts, by their id, and the texts that a final search found."""
     if not path.exists():
         if given:
             raise InputError(
                 f"There is no file {path}.", f"Publish once; {QUARANTINE} is in the private folder."
             )
-        return Decided(by_id={})
+        return QuarantineDecisions(by_id={})
     frame = read_delimited(path)
     missing = [name for name in ("id", "decision") if name not in frame.columns]
     if missing:
@@ -116,7 +116,7 @@ def read_decisions(path: Path, *, given: bool) -> Decided:
             in_release.append(
                 TextInRelease(text=words[0], where=words[1], times=times, suggestion=words[2], decision=word)
             )
-    return Decided(by_id=decided, in_release=tuple(in_release))
+    return QuarantineDecisions(by_id=decided, in_release=tuple(in_release))
 
 
 def write_quarantine(

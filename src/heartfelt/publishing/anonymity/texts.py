@@ -33,7 +33,7 @@ from heartfelt.publishing.anonymity.regions import are_countries, code_of
 from heartfelt.publishing.anonymity.roles import COLLECTED, rater_roles, text_questions
 from heartfelt.publishing.anonymity.wishes import withheld
 from heartfelt.publishing.options import PublishOptions, Texts
-from heartfelt.publishing.release import Step
+from heartfelt.publishing.release import ReleaseStep
 from heartfelt.serialization import dumps
 from heartfelt.snapshot.adjudications import AdjudicationHistory
 from heartfelt.study.answer import NONE, REJECTED
@@ -92,7 +92,7 @@ def quarantine_texts(
     return _applied(draft.changed(*step), cells, texts, reason), tuple(texts)
 
 
-def _treatment(options: PublishOptions, typed: int) -> tuple[Texts, list[Step]]:
+def _treatment(options: PublishOptions, typed: int) -> tuple[Texts, list[ReleaseStep]]:
     """What is done with texts, and the step that says so where the researcher left it open."""
     if options.texts is not None:
         return options.texts, []
@@ -106,7 +106,7 @@ def _treatment(options: PublishOptions, typed: int) -> tuple[Texts, list[Step]]:
         "search": f"There are {many}, more than {REVIEWED}: only those in which personal data are found wait for a decision"
         " (--texts review holds back all).",
     }[treatment]
-    return treatment, [Step("free-text", "texts", None, about, typed, None, {"texts": treatment})]
+    return treatment, [ReleaseStep("free-text", "texts", None, about, typed, None, {"texts": treatment})]
 
 
 def _countries(draft: Draft) -> list[str]:
@@ -193,7 +193,7 @@ def _applied(draft: Draft, cells: Sequence[TextCell], texts: Sequence[Quarantine
     if not changed:
         return draft
     old, new = list(changed), list(changed.values())
-    steps: list[Step] = []
+    steps: list[ReleaseStep] = []
     tables: dict[str, pl.DataFrame] = {}
     for cell in cells:
         frame = tables.get(cell.table, draft.tables[cell.table])
@@ -209,7 +209,7 @@ def _applied(draft: Draft, cells: Sequence[TextCell], texts: Sequence[Quarantine
             tables["ledger"] = draft.ledger_with(withheld(frame.filter(empty), reason))
             frame = frame.filter(~empty)
         tables[cell.table] = frame
-        steps.append(Step("free-text", cell.table, cell.column, about, count))
+        steps.append(ReleaseStep("free-text", cell.table, cell.column, about, count))
     if draft.having("adjudications", "history"):
         frame = tables.get("adjudications", draft.tables["adjudications"])
         written = [
@@ -218,7 +218,7 @@ def _applied(draft: Draft, cells: Sequence[TextCell], texts: Sequence[Quarantine
         if written != frame["history"].to_list():
             tables["adjudications"] = frame.with_columns(pl.Series("history", written, pl.String))
             about = "Texts with personal data or without a decision are left out of the history."
-            steps.append(Step("free-text", "adjudications", "history", about, frame.height))
+            steps.append(ReleaseStep("free-text", "adjudications", "history", about, frame.height))
     if "ledger" in tables:
         tables["ledger"] = tables["ledger"].with_columns(pl.col("reason").fill_null("(left out)"))
     return draft.changed(*steps, **tables)

@@ -11,7 +11,7 @@ from heartfelt.formats.delimited import read_delimited
 from heartfelt.publishing.anonymity.draft import PERSON_COLUMNS, Draft
 from heartfelt.publishing.anonymity.roles import rater_roles, text_questions, wish_columns
 from heartfelt.publishing.options import PublishOptions
-from heartfelt.publishing.release import Step, StepKind
+from heartfelt.publishing.release import ReleaseStep, StepKind
 from heartfelt.serialization import dumps
 from heartfelt.snapshot.adjudications import AdjudicationHistory
 from heartfelt.snapshot.comparisons import has_sets
@@ -49,7 +49,7 @@ def without_people(
 ) -> Draft:
     """Without these people, in any table; the ledger says for each of them why, and where ``counted`` how many ratings."""
     tables: dict[str, pl.DataFrame] = {}
-    steps: list[Step] = []
+    steps: list[ReleaseStep] = []
     counts = draft.tables["ratings"].filter(pl.col("rater").is_in(people))["rater"].value_counts()
     for table, column in PERSON_COLUMNS:
         if table == "adjudications" or not draft.having(table, column):
@@ -58,7 +58,7 @@ def without_people(
         tables[table] = frame.filter(~pl.col(column).is_in(people).fill_null(False))
         removed = frame.height - tables[table].height
         if removed:
-            steps.append(Step(kind, table, None, about, removed))
+            steps.append(ReleaseStep(kind, table, None, about, removed))
     tables |= _without_shown(draft, people)
     rated = dict(counts.iter_rows())
     rows = [
@@ -94,22 +94,22 @@ def _without_shown(draft: Draft, people: list[str]) -> dict[str, pl.DataFrame]:
 def _without_texts(draft: Draft, people: list[str], options: PublishOptions) -> Draft:
     theirs = pl.col("rater").is_in(people)
     about = f"{plural(len(people), 'rater')} asked that their comments not be shared."
-    steps: list[Step] = []
+    steps: list[ReleaseStep] = []
     raters, ratings = draft.tables["raters"], draft.tables["ratings"]
     roles = rater_roles(draft, options)
     texts = [name for name, role in roles.items() if role == "text" and name != "reason"]
     for name in texts:
         raters = raters.with_columns(pl.when(~theirs).then(name).alias(name))
-        steps.append(Step("wishes", "raters", name, about, len(people)))
+        steps.append(ReleaseStep("wishes", "raters", name, about, len(people)))
     for name in draft.having("ratings", "comment", "first"):
-        steps.append(Step("wishes", "ratings", name, about, ratings.filter(theirs)[name].count()))
+        steps.append(ReleaseStep("wishes", "ratings", name, about, ratings.filter(theirs)[name].count()))
         ratings = ratings.with_columns(pl.when(~theirs).then(name).alias(name))
     written = theirs & pl.col("question").is_in(text_questions(draft.study, "questions"))
     left_out = ratings.filter(written) if not has_sets(ratings) else ratings.clear()
     ledger = draft.tables["ledger"]
     if left_out.height:
         ratings = ratings.filter(~written)
-        steps.append(Step("wishes", "ratings", "answer", about, left_out.height))
+        steps.append(ReleaseStep("wishes", "ratings", "answer", about, left_out.height))
         ledger = draft.ledger_with(withheld(left_out, WITHHELD))
     fields = draft.tables["fields"]
     if draft.having("fields", "verified_by"):
@@ -118,7 +118,7 @@ def _without_texts(draft: Draft, people: list[str], options: PublishOptions) -> 
         removed = fields.filter(own).height
         if removed:
             fields = fields.filter(~own)
-            steps.append(Step("wishes", "fields", None, about, removed))
+            steps.append(ReleaseStep("wishes", "fields", None, about, removed))
     return draft.changed(*steps, raters=raters, ratings=ratings, ledger=ledger, fields=fields)
 
 
@@ -134,7 +134,7 @@ def withheld(ratings: pl.DataFrame, reason: str) -> pl.DataFrame:
 PSEUDONYMS = "pseudonyms.csv"
 
 
-def gone_since(private: Path, people: pl.DataFrame) -> list[Step]:
+def gone_since(private: Path, people: pl.DataFrame) -> list[ReleaseStep]:
     """A step for people of an earlier release who are not in the source any more, such as those who were erased since."""
     path = private / PSEUDONYMS
     if not path.exists():
@@ -148,4 +148,4 @@ def gone_since(private: Path, people: pl.DataFrame) -> list[Step]:
         f"{plural(len(gone), 'person', 'people')} of an earlier release {'is' if len(gone) == 1 else 'are'} not in the source any"
         " more (erased, or left out since) and not in this release. Withdraw the earlier one."
     )
-    return [Step("wishes", "raters", None, about, len(gone))]
+    return [ReleaseStep("wishes", "raters", None, about, len(gone))]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from heartfelt.publishing.release import Layout
+from heartfelt.publishing.release import ReleaseLayout
 from heartfelt.registry import Registry
 
 _HOME = "heartfelt.publishing.layouts"
-LAYOUTS: Registry[Layout] = Registry(
+LAYOUTS: Registry[ReleaseLayout] = Registry(
     "release layout",
     homes=[
         f"{_HOME}.{module}"

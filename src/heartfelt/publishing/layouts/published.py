@@ -26,7 +26,7 @@ _MEDIA = "The media are in the release's folder `media`; heartfelt reads them wi
 
 
 @dataclass(frozen=True, slots=True)
-class Fit:
+class LayoutFit:
     """Whether a study fits a published system's layout."""
 
     system: str
@@ -43,7 +43,7 @@ def systems() -> list[str]:
     ]
 
 
-def write_system(snapshot: Snapshot, system: str, target: Path) -> Fit:
+def write_system(snapshot: Snapshot, system: str, target: Path) -> LayoutFit:
     """Write ``target`` in a system's layout; where the study does not fit, nothing is written and the result says why."""
     about = FORMATS[system].about
     try:
@@ -55,7 +55,7 @@ def write_system(snapshot: Snapshot, system: str, target: Path) -> Fit:
         lost = f"its files need what this study does not have ({str(error).splitlines()[0][:200]})"
     if lost is not None:
         shutil.rmtree(target, ignore_errors=True)
-    return Fit(system, about, lost)
+    return LayoutFit(system, about, lost)
 
 
 def _lost(before: Snapshot, after: Snapshot) -> str | None:

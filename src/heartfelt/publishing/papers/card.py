@@ -23,7 +23,7 @@ from heartfelt.publishing.papers.facts import (
     stimuli_words,
     title_of,
 )
-from heartfelt.publishing.papers.licences import Licence
+from heartfelt.publishing.papers.licences import LicenceText
 from heartfelt.publishing.papers.provenance import file_licences, provenance_grid
 from heartfelt.publishing.papers.tables import (
     anonymisation_grid,
@@ -325,7 +325,7 @@ def _licences(release: Release) -> Iterator[str]:
     yield f"Rights holders: {markdown(holders_of(release.details), 2000)}."
 
 
-def _licence_words(own: Licence | None) -> str:
+def _licence_words(own: LicenceText | None) -> str:
     if own is None:
         return "Not stated by the authors; ask them before you use it."
     link = f"[{markdown(own.name)}]({own.url})" if own.url else markdown(own.name)

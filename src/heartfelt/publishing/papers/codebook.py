@@ -98,7 +98,7 @@ READ = {".parquet", ".csv"}
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class CodebookColumn:
     """One column of one table."""
 
     table: str
@@ -129,7 +129,7 @@ def type_words(dtype: str) -> str:
     return next((words for start, words in TYPES if dtype.lower().startswith(start)), "text")
 
 
-def codebook(release: Release, folder: Path) -> tuple[Entry, ...]:
+def codebook(release: Release, folder: Path) -> tuple[CodebookColumn, ...]:
     """Every column of every table below the release's ``folder``."""
     return tuple(
         entry
@@ -138,7 +138,7 @@ def codebook(release: Release, folder: Path) -> tuple[Entry, ...]:
     )
 
 
-def undescribed(entries: tuple[Entry, ...]) -> tuple[str, ...]:
+def undescribed(entries: tuple[CodebookColumn, ...]) -> tuple[str, ...]:
     """The columns that nobody has described, as ``table.column``."""
     return tuple(f"{entry.table}.{entry.column}" for entry in entries if entry.meaning == UNDESCRIBED)
 
@@ -153,7 +153,7 @@ def _tables(release: Release, folder: Path) -> dict[str, list[_Part]]:
     return out
 
 
-def _entries(table: str, parts: list[_Part], release: Release, folder: Path) -> Iterator[Entry]:
+def _entries(table: str, parts: list[_Part], release: Release, folder: Path) -> Iterator[CodebookColumn]:
     # Parquet first: its columns have types.
     ordered = sorted(parts, key=lambda part: part.files[0].suffix != ".parquet")
     done: set[str] = set()
@@ -239,13 +239,15 @@ def _shown(value: object) -> str:
     return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
-def _entry(table: str, column: PublishedColumn, facts: _Facts | None, files: str, release: Release) -> Entry:
+def _entry(
+    table: str, column: PublishedColumn, facts: _Facts | None, files: str, release: Release
+) -> CodebookColumn:
     facts = facts or _Facts(0)
     name = column.name
     empty = "never empty" if facts.filled == facts.rows else EMPTY.get(name, "not known")
     if table == "raters" and facts.filled != facts.rows and name not in EMPTY:
         empty = "not answered, or removed so that nobody can be identified"
-    return Entry(
+    return CodebookColumn(
         table,
         name,
         type_words(column.dtype),
@@ -326,12 +328,12 @@ def questions_grid(study: Study) -> Grid:
     return Grid("questions", "Questions and scales", columns, tuple(rows))
 
 
-def write_codebook(release: Release, folder: Path) -> tuple[Entry, ...]:
+def write_codebook(release: Release, folder: Path) -> tuple[CodebookColumn, ...]:
     """Write CODEBOOK.md and codebook.csv; return the entries."""
     entries = codebook(release, folder)
     frame = pl.DataFrame(
         entries,
-        schema=dict.fromkeys(Entry.__slots__, pl.String)
+        schema=dict.fromkeys(CodebookColumn.__slots__, pl.String)
         | dict.fromkeys(("rows", "filled", "distinct"), pl.Int64),
         strict=False,
         orient="row",
@@ -341,7 +343,7 @@ def write_codebook(release: Release, folder: Path) -> tuple[Entry, ...]:
     return entries
 
 
-def codebook_text(release: Release, entries: tuple[Entry, ...]) -> str:
+def codebook_text(release: Release, entries: tuple[CodebookColumn, ...]) -> str:
     """The codebook to read."""
     study = release.snapshot.study
     lines = [
@@ -365,7 +367,7 @@ def codebook_text(release: Release, entries: tuple[Entry, ...]) -> str:
     return "\n".join(lines)
 
 
-def _row(entry: Entry) -> str:
+def _row(entry: CodebookColumn) -> str:
     limits = f"{entry.lowest} to {entry.highest}" if entry.lowest else ""
     cells = [
         code(entry.column),

@@ -36,7 +36,7 @@ MOST_REASONS = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class DatasheetAnswer:
     """One question of the datasheet with its answer."""
 
     part: str
@@ -44,10 +44,10 @@ class Answer:
     text: str
 
 
-def datasheet(release: Release) -> tuple[Answer, ...]:
+def datasheet(release: Release) -> tuple[DatasheetAnswer, ...]:
     """Every question with its answer, in order."""
     return tuple(
-        Answer(part, question, answer(release))
+        DatasheetAnswer(part, question, answer(release))
         for part, questions in QUESTIONS.items()
         for question, answer in questions.items()
     )

@@ -13,8 +13,8 @@ from heartfelt.analysis.verdict_comparisons import noun
 from heartfelt.errors import InputError
 from heartfelt.publishing.columns import about_column
 from heartfelt.publishing.papers.details import Details
-from heartfelt.publishing.papers.licences import Licence, licence
-from heartfelt.publishing.release import PublishedColumn, PublishedFile, Release, Step, StepKind
+from heartfelt.publishing.papers.licences import LicenceText, licence
+from heartfelt.publishing.release import PublishedColumn, PublishedFile, Release, ReleaseStep, StepKind
 from heartfelt.snapshot import Snapshot
 from heartfelt.stats.estimate import Estimate
 from heartfelt.study import Question, Study
@@ -73,7 +73,7 @@ def languages_of(release: Release) -> tuple[str, ...]:
     return release.details.language or tuple(release.snapshot.study.languages)
 
 
-def licence_of(release: Release) -> Licence | None:
+def licence_of(release: Release) -> LicenceText | None:
     """The licence of ratings and labels: the authors', or the study's where that is an SPDX identifier."""
     given = release.details.licence or release.snapshot.study.licence
     try:
@@ -82,7 +82,7 @@ def licence_of(release: Release) -> Licence | None:
         return None
 
 
-def media_licence_of(release: Release) -> Licence | None:
+def media_licence_of(release: Release) -> LicenceText | None:
     """The licence of the media, as far as the authors state one."""
     given = release.details.media_licence
     return licence(given) if given else None
@@ -203,7 +203,7 @@ def steps_words(release: Release) -> str:
     return " ".join(out)
 
 
-def _column_words(step: Step) -> str:
+def _column_words(step: ReleaseStep) -> str:
     name = f"{step.table}.{step.column}"
     if step.lost is None or step.lost in (0.0, 1.0):
         return name

@@ -15,7 +15,7 @@ OWN = "LicenseRef-"
 
 
 @dataclass(frozen=True, slots=True)
-class Licence:
+class LicenceText:
     """One licence; ``hub`` is its id on the Hugging Face Hub."""
 
     spdx: str
@@ -25,17 +25,17 @@ class Licence:
     hub: str = "other"
 
 
-def _creative(kind: str, version: str, name: str, about: str) -> Licence:
+def _creative(kind: str, version: str, name: str, about: str) -> LicenceText:
     spdx = f"CC-{kind}-{version}"
     url = f"https://creativecommons.org/licenses/{kind.lower()}/{version}/"
-    return Licence(spdx, f"Creative Commons {name} {version}", url, about, hub=spdx.lower())
+    return LicenceText(spdx, f"Creative Commons {name} {version}", url, about, hub=spdx.lower())
 
 
 _CREDIT = "You may share and adapt the material for any purpose if you give credit and say what you changed."
 _NO_TRADE = "You may share and adapt the material for purposes that are not commercial, with credit."
 _UNCHANGED = "You may share the material unchanged, with credit; adapted versions may not be shared."
 _KNOWN = (
-    Licence(
+    LicenceText(
         "CC0-1.0",
         "Creative Commons Zero 1.0 Universal",
         "https://creativecommons.org/publicdomain/zero/1.0/",
@@ -64,49 +64,49 @@ _KNOWN = (
         "Attribution-NonCommercial-NoDerivatives",
         "You may share the material unchanged, with credit, for purposes that are not commercial.",
     ),
-    Licence(
+    LicenceText(
         "ODC-By-1.0",
         "Open Data Commons Attribution License 1.0",
         "https://opendatacommons.org/licenses/by/1-0/",
         "You may use and share the database for any purpose if you give credit.",
         hub="odc-by",
     ),
-    Licence(
+    LicenceText(
         "ODbL-1.0",
         "Open Data Commons Open Database License 1.0",
         "https://opendatacommons.org/licenses/odbl/1-0/",
         "You may use and share the database if you give credit and share adapted databases under this licence.",
         hub="odbl",
     ),
-    Licence(
+    LicenceText(
         "PDDL-1.0",
         "Open Data Commons Public Domain Dedication and License 1.0",
         "https://opendatacommons.org/licenses/pddl/1-0/",
         "The authors waive their rights in the database: you may use it for any purpose.",
         hub="pddl",
     ),
-    Licence(
+    LicenceText(
         "CDLA-Permissive-2.0",
         "Community Data License Agreement, Permissive 2.0",
         "https://cdla.dev/permissive-2-0/",
         "You may use and share the data for any purpose if you pass on this agreement.",
         hub="cdla-permissive-2.0",
     ),
-    Licence(
+    LicenceText(
         "Apache-2.0",
         "Apache License 2.0",
         "https://www.apache.org/licenses/LICENSE-2.0",
         "You may use, change and share the material if you pass on the licence and its notices.",
         hub="apache-2.0",
     ),
-    Licence(
+    LicenceText(
         "MIT",
         "MIT License",
         "https://opensource.org/license/mit",
         "You may use, change and share the material if you pass on the copyright notice and this licence.",
         hub="mit",
     ),
-    Licence(
+    LicenceText(
         "BSD-3-Clause",
         "BSD 3-Clause License",
         "https://opensource.org/license/bsd-3-clause",
@@ -117,14 +117,14 @@ _KNOWN = (
 LICENCES = {licence.spdx: licence for licence in _KNOWN}
 
 
-def licence(name: str) -> Licence:
+def licence(name: str) -> LicenceText:
     """A licence by its SPDX identifier, in whatever case it is spelt."""
     by_lower = {spdx.lower(): each for spdx, each in LICENCES.items()}
     if name.lower() in by_lower:
         return by_lower[name.lower()]
     if name.startswith(OWN) and len(name) > len(OWN) and name.isascii() and not set(name) & set(" \t\n/\\:"):
         words = name.removeprefix(OWN).replace("-", " ")
-        return Licence(
+        return LicenceText(
             name, words, "", "The terms are the authors' own; ask them before you use the material."
         )
     raise InputError(

@@ -18,7 +18,7 @@ from heartfelt.report.charts import (
     Item,
     Line,
     Panels,
-    Plane,
+    PlaneChart,
     Point,
     axis,
     bounds,
@@ -29,7 +29,7 @@ from heartfelt.report.palette import COLOURS, SHAPES, colour
 from heartfelt.scoring import Scores
 from heartfelt.scoring.details import BinaryDetails, CategoryDetails, ChoiceDetails, ModelDetails
 from heartfelt.scoring.metrics import Kind
-from heartfelt.scoring.scores import Rank, Task
+from heartfelt.scoring.scores import ModelRank, ScoringTask
 from heartfelt.stats.comparison.recalibration import ChoiceCalibration
 from heartfelt.stats.probability import Calibration
 from heartfelt.streams import stream
@@ -44,7 +44,7 @@ _OVER = {
     "traces": "stimuli and raters",
 }
 """What intervals of a headline are over, where it is not stimuli."""
-ChartOf: TypeAlias = Callable[[Scores, Task], Chart | Absent]
+ChartOf: TypeAlias = Callable[[Scores, ScoringTask], Chart | Absent]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,16 +55,18 @@ class BenchFigure:
     kinds: tuple[Kind, ...]
 
 
-def rank_text(rank: Rank) -> str:
+def rank_text(rank: ModelRank) -> str:
     """``2``, or ``1–3`` where the data leave it open; a dash, or ``does not beat chance``, for a model without a rank."""
     return NO_CHANCE if rank.below_chance else rank.words
 
 
-def _labelled(rank: Rank) -> str:
+def _labelled(rank: ModelRank) -> str:
     return rank.model + (f" ({NO_CHANCE})" if rank.below_chance else "")
 
 
-def leaderboard(scores: Scores, task: Task, colours: Mapping[str, str] | None = None) -> Chart | Absent:
+def leaderboard(
+    scores: Scores, task: ScoringTask, colours: Mapping[str, str] | None = None
+) -> Chart | Absent:
     """Models in order of the headline, below the ceiling; those next to one bar do not differ significantly.
 
     ``colours`` of models, by name, are by default in the order of the scores.
@@ -115,7 +117,7 @@ def _joined_labels(panel: Intervals) -> tuple[Line, ...]:
     return tuple(out)
 
 
-def shares(scores: Scores, task: Task) -> Chart | Absent:
+def shares(scores: Scores, task: ScoringTask) -> Chart | Absent:
     """How much of the way from chance to the ceiling each model covers, as bars."""
     items = [
         Item(
@@ -137,7 +139,7 @@ def shares(scores: Scores, task: Task) -> Chart | Absent:
     return made.chart(f"From chance to the ceiling: {spaced(task.id)}", caption, why)
 
 
-def scatter(scores: Scores, task: Task) -> Chart | Absent:
+def scatter(scores: Scores, task: ScoringTask) -> Chart | Absent:
     """Label against prediction, one panel per model; every point plays."""
     predicted = pl.coalesce("code", "score").alias("predicted")
     rows = scores.rows.filter((pl.col("task") == task.id) & pl.col("answered")).with_columns(predicted)
@@ -160,7 +162,7 @@ def scatter(scores: Scores, task: Task) -> Chart | Absent:
             points.append(Point(x, y, "", COLOURS[0], SHAPES[0], words, stimulus=name))
             made.table.append({"model": rank.model, "stimulus": name, "prediction": x, "label": y})
         left_out = mine.height > shown.height
-        panel = Plane(
+        panel = PlaneChart(
             rank.model,
             axis("prediction", [*across, *up] if on_scale else across),
             axis("label", [*across, *up] if on_scale else up),
@@ -174,7 +176,7 @@ def scatter(scores: Scores, task: Task) -> Chart | Absent:
     return made.chart(f"Prediction and label: {spaced(task.id)}", caption, why)
 
 
-def confusion(scores: Scores, task: Task) -> Chart | Absent:
+def confusion(scores: Scores, task: ScoringTask) -> Chart | Absent:
     """Each model's predictions by label."""
     made = Panels()
     for model in scores.models[:MOST_PANELS]:
@@ -198,7 +200,7 @@ def confusion(scores: Scores, task: Task) -> Chart | Absent:
     return made.chart(f"Label and prediction: {spaced(task.id)}", caption, "No model answered any item.")
 
 
-def calibration(scores: Scores, task: Task) -> Chart | Absent:
+def calibration(scores: Scores, task: ScoringTask) -> Chart | Absent:
     """Of the cases given a probability, the share that came true."""
     made = Panels()
     ends = Axis("probability given", -0.03, 1.03, (0.0, 0.25, 0.5, 0.75, 1.0))
@@ -209,7 +211,9 @@ def calibration(scores: Scores, task: Task) -> Chart | Absent:
         if held is not None and points:
             links = tuple((place, place + 1) for place in range(len(points) - 1))
             up, note = replace(ends, label="share true"), f"error {interval(held.error)}"
-            made.panels.append(Plane(model, ends, up, points, links, equal=True, diagonal=True, note=note))
+            made.panels.append(
+                PlaneChart(model, ends, up, points, links, equal=True, diagonal=True, note=note)
+            )
         made.table += [{"model": model, "probability": p.x, "share_true": p.y} for p in points]
     caption = (
         "On the dashed line, probabilities match the observed shares. Bars are 95% intervals of the share."

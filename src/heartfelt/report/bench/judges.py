@@ -10,7 +10,7 @@ from heartfelt.report.page import Section, absent, bullets, joined
 from heartfelt.report.tables import CellValue, Columns, PValue, table_of
 from heartfelt.scoring import Scores
 from heartfelt.scoring.details import ChoiceDetails, TraceDetails
-from heartfelt.scoring.scores import Task
+from heartfelt.scoring.scores import ScoringTask
 from heartfelt.stats.comparison.position import PositionBias
 from heartfelt.stats.comparison.recalibration import ChoiceCalibration
 from heartfelt.wording import interval, number, spaced
@@ -40,7 +40,7 @@ def judges(scores: Scores) -> Section:
     return Section("judges", "Choices and traces in detail", lead, joined(*parts), "Judges")
 
 
-def _calibrations(task: Task, rows: list[_Choice]) -> Markup:
+def _calibrations(task: ScoringTask, rows: list[_Choice]) -> Markup:
     known = [
         (model, each.choice_calibration)
         for model, each in rows
@@ -57,7 +57,7 @@ def _calibrations(task: Task, rows: list[_Choice]) -> Markup:
     return table_of(f"{spaced(task.id)}: calibration", known, columns)
 
 
-def _biases(task: Task, rows: list[_Choice]) -> Markup:
+def _biases(task: ScoringTask, rows: list[_Choice]) -> Markup:
     known = [(model, each.position_bias) for model, each in rows if each.position_bias is not None]
     if not known:
         return absent(
@@ -72,7 +72,7 @@ def _biases(task: Task, rows: list[_Choice]) -> Markup:
     return table_of(f"{spaced(task.id)}: position bias", known, columns)
 
 
-def _sentences(task: Task, rows: list[_Choice]) -> list[str]:
+def _sentences(task: ScoringTask, rows: list[_Choice]) -> list[str]:
     """How often raters chose the first, and the position bias of every judge."""
     out = [
         f"{spaced(task.id)}: decided by "
@@ -94,7 +94,7 @@ def _sentences(task: Task, rows: list[_Choice]) -> list[str]:
     return out
 
 
-def _traces(scores: Scores, task: Task, rows: list[_Trace]) -> Markup:
+def _traces(scores: Scores, task: ScoringTask, rows: list[_Trace]) -> Markup:
     def score(row: _Trace, place: int) -> CellValue:
         mine = [each for each in scores.scores if (each.task, each.model) == (task.id, row[0])]
         return mine[place].with_failures if len(mine) > place else None

@@ -9,7 +9,7 @@ from typing import TypeAlias
 import polars as pl
 from markupsafe import Markup
 
-from heartfelt.predictors.sets import SEPARATOR
+from heartfelt.predictors.answers.sets import SEPARATOR
 from heartfelt.report.bench.figures import NO_CHANCE, bench_charts, rank_text
 from heartfelt.report.bench.judges import judges
 from heartfelt.report.bench.parts import agreement_by_part, part_charts
@@ -24,15 +24,15 @@ from heartfelt.report.bench.sections import (
     usage,
 )
 from heartfelt.report.charts import Chart, Charts
-from heartfelt.report.page import PLAY, Page, Section, absent, bullets, figure_block, folded, joined
+from heartfelt.report.page import PLAY, ReportPage, Section, absent, bullets, figure_block, folded, joined
 from heartfelt.report.tables import CellValue, table, table_of
 from heartfelt.scoring import Scores
-from heartfelt.scoring.scores import UNTESTED, Rank, Score, SystemRank, Task
+from heartfelt.scoring.scores import UNTESTED, ModelRank, ModelScore, ScoringTask, SystemRank
 from heartfelt.wording import interval, listed, number, p_value, plural, spaced
 
 MOST_MISSES = 10
 SHARE = "share of the way from chance to the ceiling"
-_Ranked: TypeAlias = tuple[Rank, Score]
+_Ranked: TypeAlias = tuple[ModelRank, ModelScore]
 _Key: TypeAlias = tuple[str, str, str | None]
 FURTHER: Mapping[str, tuple[_Key, ...]] = {
     "binary": (("balanced_accuracy", "item", "held-out threshold"), ("auroc", "item", None)),
@@ -57,7 +57,7 @@ FURTHER: Mapping[str, tuple[_Key, ...]] = {
 """The metrics next to the headline in the leaderboard, by kind of task: their name, aggregation and threshold."""
 
 
-def bench_page(scores: Scores, media: Mapping[str, str]) -> Page:
+def bench_page(scores: Scores, media: Mapping[str, str]) -> ReportPage:
     """The page; ``media`` has the address of what plays for each stimulus."""
     charts = {**bench_charts(scores), **part_charts(scores)}
     every = range(len(scores.tasks))
@@ -83,7 +83,7 @@ def bench_page(scores: Scores, media: Mapping[str, str]) -> Page:
         ("source", scores.hash[:12]),
     ]
     shown = [section for section in sections if section.html]
-    return Page(f"{scores.title}: predictors against people", "", shown, charts, dict(media), facts)
+    return ReportPage(f"{scores.title}: predictors against people", "", shown, charts, dict(media), facts)
 
 
 def stimuli_of(scores: Scores) -> set[str]:
@@ -115,7 +115,7 @@ def verdict(scores: Scores, *links: Markup) -> Section:
     return Section("verdict", "What came out", html=joined(outcome, Markup(" ").join(links)), short="Verdict")
 
 
-def sentences(scores: Scores, task: Task) -> list[str]:
+def sentences(scores: Scores, task: ScoringTask) -> list[str]:
     """A task's outcome: who is ahead, how far from the ceiling, and what failed."""
     name, title = spaced(task.id), scores.metric_title(task.headline)
     ranks = scores.ranked(task.id)
@@ -146,7 +146,7 @@ def sentences(scores: Scores, task: Task) -> list[str]:
     return out + _failed(scores, task)
 
 
-def _clips_only(scores: Scores, task: Task, model: str) -> str | None:
+def _clips_only(scores: Scores, task: ScoringTask, model: str) -> str | None:
     """Why a model does not beat chance although its interval leaves chance out; None where it does not."""
     score = scores.find(task.id, model)
     if score is None or score.p_chance.value is None or (score.beyond_chance.low or 0.0) <= 0:
@@ -157,7 +157,7 @@ def _clips_only(scores: Scores, task: Task, model: str) -> str | None:
     )
 
 
-def _leading(scores: Scores, task: Task, ranked: list[Rank]) -> str:
+def _leading(scores: Scores, task: ScoringTask, ranked: list[ModelRank]) -> str:
     """Who is ahead, by the score with failures counted."""
     best = ranked[0]
     done, items = scores.answered(task.id, best.model)
@@ -177,7 +177,7 @@ def _leading(scores: Scores, task: Task, ranked: list[Rank]) -> str:
     return f"{text} {_reach(best)}"
 
 
-def _reach(best: Rank) -> str:
+def _reach(best: ModelRank) -> str:
     """What the ranks generalise to."""
     text = f"Ranks generalise to {best.generalises_to}"
     if best.over_systems.best is not None:
@@ -195,7 +195,7 @@ def _range(rank: SystemRank) -> str:
     return str(rank.best) if rank.best == rank.worst else f"{rank.best}–{rank.worst}"
 
 
-def _failed(scores: Scores, task: Task) -> list[str]:
+def _failed(scores: Scores, task: ScoringTask) -> list[str]:
     """A sentence for every model that did not answer everything."""
     out, title = [], scores.metric_title(task.headline)
     for model in scores.models:
@@ -226,7 +226,7 @@ def leaderboards(scores: Scores, charts: Charts) -> Section:
 
 
 def leaderboard_table(
-    scores: Scores, task: Task, model: Callable[[str], CellValue] = lambda name: name
+    scores: Scores, task: ScoringTask, model: Callable[[str], CellValue] = lambda name: name
 ) -> Markup:
     """The headline of every model of a task, with further metrics; ``model`` is how a model is shown."""
 
@@ -280,7 +280,7 @@ def _misses(scores: Scores, media: Mapping[str, str]) -> Section:
     return Section("misses", "Worst misses", lead, joined(*parts), "Misses")
 
 
-def _miss_table(scores: Scores, task: Task, media: Mapping[str, str]) -> Markup:
+def _miss_table(scores: Scores, task: ScoringTask, media: Mapping[str, str]) -> Markup:
     """The items on which each model was furthest off."""
     if task.kind == "text":
         return absent("Texts have no misses: see the scores.")

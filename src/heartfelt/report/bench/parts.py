@@ -16,17 +16,25 @@ from heartfelt.report.charts import (
     Item,
     Line,
     Panels,
-    Plane,
+    PlaneChart,
     Point,
     axis,
     bounds,
 )
 from heartfelt.report.page import Section, bullets, figure_block, folded, joined
 from heartfelt.report.palette import COLOURS, SHAPES, distinct
-from heartfelt.report.tables import Columns, PValue, Verdict, table_of
+from heartfelt.report.tables import Columns, PValue, YesNoCell, table_of
 from heartfelt.scoring import Scores
-from heartfelt.scoring.parts import ON_LINE, PROBABILITIES, Calibration, PartError, Stack, SystemBias, Worth
-from heartfelt.scoring.scores import Task
+from heartfelt.scoring.calibration.parts import (
+    ON_LINE,
+    PROBABILITIES,
+    ModelCalibration,
+    PartError,
+    Stack,
+    SystemBias,
+    Worth,
+)
+from heartfelt.scoring.scores import ScoringTask
 from heartfelt.stats.stacking import StackWeight
 from heartfelt.wording import interval, number, p_value, spaced
 
@@ -35,7 +43,7 @@ MOST_PARTS = 40
 DIFFERS = "*"
 
 
-def by_system(scores: Scores, task: Task) -> Chart | Absent:
+def by_system(scores: Scores, task: ScoringTask) -> Chart | Absent:
     """Mean prediction and mean label of every system, one panel per model, with the calibration line."""
     panels = Panels()
     rows = [row for row in scores.parts.calibrations if row.task == task.id and row.systems]
@@ -53,7 +61,7 @@ def by_system(scores: Scores, task: Task) -> Chart | Absent:
         what = "probability given" if row.of == PROBABILITIES else "mean prediction"
         shown = "share right" if row.of == PROBABILITIES else "mean label"
         panels.panels.append(
-            Plane(
+            PlaneChart(
                 row.model,
                 axis(what, [*across, *up]),
                 axis(shown, [*across, *up]),
@@ -85,7 +93,7 @@ def _system_point(position: int, row: SystemBias) -> Point:
     return Point(row.prediction, float(row.label), name, distinct(position), shape, words, yl=low, yh=high)
 
 
-def failures(scores: Scores, task: Task) -> Chart | Absent:
+def failures(scores: Scores, task: ScoringTask) -> Chart | Absent:
     """The error of every model in every part, beyond the noise of labels."""
     rows = [row for row in scores.parts.errors if row.task == task.id]
     parts = list(dict.fromkeys((row.column, row.value) for row in rows))[:MOST_PARTS]
@@ -142,7 +150,7 @@ def _part_cell(row: PartError | None) -> HeatCell:
     return HeatCell(value, number(value, 2) + (DIFFERS if row.differs else ""), words)
 
 
-def worth(scores: Scores, task: Task) -> Chart | Absent:
+def worth(scores: Scores, task: ScoringTask) -> Chart | Absent:
     """How many ratings the answer of every model is worth."""
     items = []
     for row in scores.parts.worth:
@@ -163,7 +171,7 @@ def worth(scores: Scores, task: Task) -> Chart | Absent:
     return drawing.chart(f"Worth in ratings: {spaced(task.id)}", caption, "No model has a worth in ratings.")
 
 
-def stacks(scores: Scores, task: Task) -> Chart | Absent:
+def stacks(scores: Scores, task: ScoringTask) -> Chart | Absent:
     """The best model and the combination of all, out of fold."""
     drawing = IntervalPanels()
     for row in scores.parts.stacks:
@@ -212,10 +220,10 @@ def agreement_by_part(scores: Scores, charts: Charts | None = None) -> Section:
     return Section("parts", "Agreement by part", lead, joined(*sections), "By part")
 
 
-def _tables(scores: Scores, task: Task) -> Markup:
+def _tables(scores: Scores, task: ScoringTask) -> Markup:
     parts, task_id = scores.parts, task.id
     calibrations = [row for row in parts.calibrations if row.task == task_id]
-    columns: Columns[Calibration] = {
+    columns: Columns[ModelCalibration] = {
         "model": lambda row: row.model,
         "of": lambda row: row.of,
         "slope": lambda row: row.over_stimuli.slope,
@@ -233,7 +241,7 @@ def _tables(scores: Scores, task: Task) -> Markup:
         "mean label": lambda row: row[1].label,
         "bias": lambda row: row[1].bias,
         "p (Holm)": lambda row: PValue(row[1].p_adjusted),
-        "differs from 0": lambda row: Verdict(row[1].differs),
+        "differs from 0": lambda row: YesNoCell(row[1].differs),
     }
     of_parts: Columns[PartError] = {
         "part": lambda row: f"{spaced(row.column)}: {spaced(row.value)}",
@@ -275,7 +283,7 @@ def _stack_tables(task: str, rows: Sequence[Stack]) -> Markup:
         "best single model": lambda row: row.result.best,
         "difference": lambda row: row.result.difference,
         "p": lambda row: PValue(row.result.p.value),
-        "combining helps": lambda row: Verdict(row.gains),
+        "combining helps": lambda row: YesNoCell(row.gains),
         "not combined": lambda row: (
             "; ".join(f"{model}: {reason}" for model, reason in row.left_out.items()) or "–"
         ),

@@ -7,12 +7,12 @@ from dataclasses import fields
 
 from markupsafe import Markup
 
-from heartfelt.predictors.calls import Usage
-from heartfelt.predictors.repeats import SelfConsistency
+from heartfelt.predictors.execution.calls import Usage
+from heartfelt.predictors.execution.repeats import SelfConsistency
 from heartfelt.report.page import Section, absent, bullets, folded, joined
-from heartfelt.report.tables import CellValue, Columns, PValue, Verdict, table, table_of
+from heartfelt.report.tables import CellValue, Columns, PValue, YesNoCell, table, table_of
 from heartfelt.scoring import Scores
-from heartfelt.scoring.scores import Comparison, Coverage, ModelInfo, Score, Slice, Task
+from heartfelt.scoring.scores import ModelComparison, ModelCoverage, ModelInfo, ModelScore, ScoringTask, Slice
 from heartfelt.wording import interval, money, number, spaced
 
 MOST_REASONS = 3
@@ -26,13 +26,13 @@ def comparisons(scores: Scores) -> Section:
         if not pairs:
             continue
         title = scores.metric_title(task.headline)
-        columns: Columns[Comparison] = {
+        columns: Columns[ModelComparison] = {
             "pair": _pair,
             f"difference in {title} (95%, this pair alone)": lambda pair: pair.difference,
             "p (this pair alone)": lambda pair: PValue(pair.p.value),
             f"p (Holm over {len(pairs)})": lambda pair: PValue(pair.p_adjusted),
             "difference at the confidence left by Holm": lambda pair: pair.difference_adjusted,
-            "differ significantly (Holm)": lambda pair: Verdict(pair.apart),
+            "differ significantly (Holm)": lambda pair: YesNoCell(pair.apart),
             "more stimuli needed": lambda pair: (
                 pair.more_stimuli if pair.more_stimuli.value is None else int(pair.more_stimuli.value)
             ),
@@ -48,7 +48,7 @@ def comparisons(scores: Scores) -> Section:
     return Section("comparison", "Which differences are real", lead, joined(*parts), "Comparison")
 
 
-def _over_systems(task: Task, title: str, pairs: Sequence[Comparison]) -> Markup:
+def _over_systems(task: ScoringTask, title: str, pairs: Sequence[ModelComparison]) -> Markup:
     """The same pairs over systems, and by the means of systems; a sentence where there are too few."""
     known = [pair for pair in pairs if pair.over_systems.difference.value is not None]
     if not known:
@@ -57,26 +57,26 @@ def _over_systems(task: Task, title: str, pairs: Sequence[Comparison]) -> Markup
             return Markup("")
         return absent(f"{spaced(task.id)}: no comparison over systems: {why}.")
     holm = f"p (Holm over {len(known)})"
-    columns: dict[str, Callable[[Comparison], CellValue]] = {
+    columns: dict[str, Callable[[ModelComparison], CellValue]] = {
         "pair": _pair,
         f"difference in {title} (95%, this pair alone, over systems)": lambda pair: (
             pair.over_systems.difference
         ),
         "p (this pair alone)": lambda pair: PValue(pair.over_systems.p.value),
         holm: lambda pair: PValue(pair.over_systems.p_adjusted),
-        "differ significantly (Holm)": lambda pair: Verdict(pair.over_systems.apart),
+        "differ significantly (Holm)": lambda pair: YesNoCell(pair.over_systems.apart),
     }
     if task.kind in ("numbers", "strengths"):
         columns |= {
             "difference on system means (95%)": lambda pair: pair.system_means.difference,
             "p": lambda pair: PValue(pair.system_means.p.value),
             f"{holm} ": lambda pair: PValue(pair.system_means.p_adjusted),
-            "differ significantly on system means (Holm)": lambda pair: Verdict(pair.system_means.apart),
+            "differ significantly on system means (Holm)": lambda pair: YesNoCell(pair.system_means.apart),
         }
     return table_of(f"{spaced(task.id)}: for other systems", known, columns)
 
 
-def _pair(pair: Comparison) -> str:
+def _pair(pair: ModelComparison) -> str:
     return f"{pair.first} − {pair.second}"
 
 
@@ -105,7 +105,7 @@ def _slice_table(scores: Scores, title: str, column: str, slices: Sequence[Slice
 
 def all_scores(scores: Scores) -> Section:
     """Every metric of every model."""
-    columns: Columns[Score] = {
+    columns: Columns[ModelScore] = {
         "model": lambda row: row.model,
         "metric": lambda row: scores.metric_title(row.metric),
         "level": lambda row: row.aggregation,
@@ -129,7 +129,7 @@ def all_scores(scores: Scores) -> Section:
 def coverage(scores: Scores) -> Section:
     """How many items were answered, why not all were, and how predictions were made."""
     rows = [(model, task, held) for model, tasks in scores.coverage.items() for task, held in tasks.items()]
-    columns: Columns[tuple[str, str, Coverage]] = {
+    columns: Columns[tuple[str, str, ModelCoverage]] = {
         "model": lambda row: row[0],
         "task": lambda row: spaced(row[1]),
         "items": lambda row: row[2].items,
@@ -247,7 +247,7 @@ def method(scores: Scores) -> Section:
     return Section("method", "How this was made", html=bullets(lines), short="Method")
 
 
-def _chance(scores: Scores, task: Task) -> str:
+def _chance(scores: Scores, task: ScoringTask) -> str:
     """What chance is for the headline of a task."""
     chance = scores.chance(task.id)
     if chance.value is None:

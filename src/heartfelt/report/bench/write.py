@@ -15,10 +15,6 @@ from pathlib import Path
 
 import polars as pl
 
-from heartfelt.benchmark import Bench, BenchOptions, bench
-from heartfelt.benchmark.bench import Models
-from heartfelt.benchmark.earlier import PREDICTED, RUNS
-from heartfelt.benchmark.earlier import SCORES as FILE
 from heartfelt.errors import InputError
 from heartfelt.files import whole_folder, write_bytes, write_text
 from heartfelt.formats.delimited import csv_text
@@ -28,6 +24,10 @@ from heartfelt.report.bench.page import bench_page, stimuli_of
 from heartfelt.report.media import media_beside
 from heartfelt.report.page import render
 from heartfelt.scoring import Scores
+from heartfelt.scoring.bench import Bench, BenchOptions, bench
+from heartfelt.scoring.bench.earlier import PREDICTED, RUNS
+from heartfelt.scoring.bench.earlier import SCORES as FILE
+from heartfelt.scoring.bench.run import Models
 from heartfelt.scoring.layouts import LAYOUTS
 from heartfelt.serialization import to_json
 from heartfelt.snapshot import Snapshot
@@ -78,7 +78,7 @@ def run_bench(
     options: BenchOptions | None = None,
     progress: Progress | None = None,
 ) -> Bench:
-    """Run a bench (``heartfelt.benchmark.bench``) and write its outputs to ``folder``; models it holds already are kept."""
+    """Run a bench (``heartfelt.scoring.bench.run``) and write its outputs to ``folder``; models it holds already are kept."""
     target = Path(folder)
     ours = (target / RUNS).is_dir() or (target / FILE).is_file()
     if target.exists() and not ours and (not target.is_dir() or any(target.iterdir())):

@@ -26,7 +26,7 @@ from heartfelt.report.charts import (
     Intervals,
     Key,
     Map,
-    Plane,
+    PlaneChart,
     TracePanel,
 )
 from heartfelt.report.drawing.cells import draw_columns, draw_heatmaps
@@ -46,7 +46,7 @@ FORMATS: dict[str, dict[str, Any]] = {
 DRAW: Mapping[str, Callable[[Sequence[Any], Sequence[Key]], Figure]] = {
     Intervals.type: draw_intervals,
     Columns.type: draw_columns,
-    Plane.type: draw_planes,
+    PlaneChart.type: draw_planes,
     Map.type: draw_maps,
     Curves.type: draw_curves,
     Heatmap.type: draw_heatmaps,

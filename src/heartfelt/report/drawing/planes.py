@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Ellipse
 
-from heartfelt.report.charts import Curves, Dot, Key, Map, Plane, Point, Spot
+from heartfelt.report.charts import Curves, Dot, Key, Map, PlaneChart, Point, Spot
 from heartfelt.report.drawing.style import (
     COLUMN,
     MARKERS,
@@ -30,7 +30,7 @@ from heartfelt.report.palette import INK, LINE, SOFT
 DASHES = ("-", "--", "-.", ":")
 
 
-def draw_planes(panels: Sequence[Plane], legend: Sequence[Key]) -> Figure:
+def draw_planes(panels: Sequence[PlaneChart], legend: Sequence[Key]) -> Figure:
     """The panels side by side."""
     count = len(panels)
     figure, every = panel_grid(count, count, PAGE if count > 1 else COLUMN * 1.25, 3.3)
@@ -41,7 +41,7 @@ def draw_planes(panels: Sequence[Plane], legend: Sequence[Key]) -> Figure:
     return figure
 
 
-def _plane(axes: Axes, panel: Plane) -> None:
+def _plane(axes: Axes, panel: PlaneChart) -> None:
     axes.set_title(panel.title)
     scale(axes, "x", panel.x)
     scale(axes, "y", panel.y)
@@ -74,7 +74,7 @@ def _plane(axes: Axes, panel: Plane) -> None:
             _name(axes, panel, point)
 
 
-def _name(axes: Axes, panel: Plane, point: Point) -> None:
+def _name(axes: Axes, panel: PlaneChart, point: Point) -> None:
     """A label next to a point, outward from the origin, where there is room for it."""
     others = [p for p in panel.points if p is not point]
     nearest = min(others, key=lambda p: math.hypot(p.x - point.x, p.y - point.y), default=None)

@@ -10,11 +10,11 @@ from heartfelt.analysis.results import Distribution
 from heartfelt.report.charts import (
     Absent,
     Axis,
-    Bar,
     Chart,
     Columns,
     HeatCell,
     Heatmap,
+    HistogramBar,
     IntervalPanels,
     Item,
     Panels,
@@ -36,7 +36,7 @@ ALL = "all"
 
 
 @dataclass(frozen=True, slots=True)
-class Tally:
+class AnswerTally:
     """Answers in order with how often each was given, by system; under ``ALL`` over all."""
 
     question: str
@@ -50,7 +50,7 @@ class Tally:
         return [(label, n, n / sum(counts)) for label, n in zip(self.labels, counts, strict=False)]
 
 
-def tallies(analysis: Analysis) -> list[Tally]:
+def tallies(analysis: Analysis) -> list[AnswerTally]:
     """One tally per question, or per scale where there are very many questions."""
     by_question: dict[str, list[Distribution]] = {}
     for row in analysis.summary.distributions or ():
@@ -58,7 +58,7 @@ def tallies(analysis: Analysis) -> list[Tally]:
     return [_tally(analysis.snapshot.study, question, rows) for question, rows in by_question.items()]
 
 
-def _tally(study: Study, question: str, rows: Sequence[Distribution]) -> Tally:
+def _tally(study: Study, question: str, rows: Sequence[Distribution]) -> AnswerTally:
     answers = [answer for row in rows for answer in row.answers]
     values = sorted({answer.value for answer in answers})
     labels, place = _bins(study, question, values, {a.value: a.answer for a in answers if a.answer})
@@ -71,7 +71,7 @@ def _tally(study: Study, question: str, rows: Sequence[Distribution]) -> Tally:
         if sum(own):
             counts[row.system] = own
             means[row.system] = sum(answer.value * answer.n for answer in row.answers) / sum(own)
-    return Tally(question, tuple(labels), counts, means)
+    return AnswerTally(question, tuple(labels), counts, means)
 
 
 def _bins(
@@ -108,7 +108,7 @@ def answers(analysis: Analysis) -> Chart | Absent:
         bars = []
         for label, n, share in tally.answers(ALL):
             words = f"{tally.question}: {label}\n{number(n)} ratings, {100 * share:.1f}%"
-            bars.append(Bar(label, 100 * share, colour(place), words))
+            bars.append(HistogramBar(label, 100 * share, colour(place), words))
         panels.append(Columns(tally.question, Axis("answer"), height, tuple(bars)))
     table: list[TableRow] = [
         {"question": tally.question, "answer": label, "ratings": n}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from heartfelt.analysis import Analysis
-from heartfelt.analysis.category_results import AttributeTable, Categories, CategoryPlace, CoOccurrence
+from heartfelt.analysis.category_results import AttributeTable, CategoryAnalysis, CategoryPlace, CoOccurrence
 from heartfelt.analysis.results import Confusion
 from heartfelt.report.charts import (
     Absent,
@@ -13,7 +13,6 @@ from heartfelt.report.charts import (
     Cell,
     Chart,
     Dot,
-    Ellipse,
     HeatCell,
     Heatmap,
     IntervalPanels,
@@ -21,6 +20,7 @@ from heartfelt.report.charts import (
     Key,
     Line,
     Map,
+    MapRegion,
     Panels,
     Spot,
     TableRow,
@@ -39,11 +39,11 @@ STRONGEST = 4.0
 NO_CATEGORIES = "no question asks for one of three or more categories"
 
 
-def _results(analysis: Analysis) -> tuple[Categories, ...]:
+def _results(analysis: Analysis) -> tuple[CategoryAnalysis, ...]:
     return analysis.summary.categories or ()
 
 
-def category_colours(result: Categories) -> dict[str, str]:
+def category_colours(result: CategoryAnalysis) -> dict[str, str]:
     """A colour for every category; grey for what has none."""
     return {"": SOFT} | {name: colour(place) for place, name in enumerate(result.categories)}
 
@@ -137,7 +137,7 @@ def category_map(analysis: Analysis) -> Chart | Absent:
     return Chart("Categories on the map", caption, panels, table, list(legend.values()))
 
 
-def _points(analysis: Analysis, result: Categories) -> pl.DataFrame:
+def _points(analysis: Analysis, result: CategoryAnalysis) -> pl.DataFrame:
     """Stimuli with their category and their means on both axes."""
     labels = analysis.labels
     named = pl.col("question") == result.question
@@ -157,7 +157,7 @@ def _scale_axis(analysis: Analysis, question: str) -> Axis:
     return Axis(spaced(question), low, high, (low, (low + high) / 2, high))
 
 
-def _marks(place: CategoryPlace, result: Categories) -> tuple[Spot, Ellipse | None]:
+def _marks(place: CategoryPlace, result: CategoryAnalysis) -> tuple[Spot, MapRegion | None]:
     x, y = (place.means[name] for name in result.axes)
     words = f"{spaced(place.category)}: mean of {plural(place.n_stimuli, 'stimulus', 'stimuli')}"
     words += f"\n{spaced(result.axes[0])} {interval(x, 2)}\n{spaced(result.axes[1])} {interval(y, 2)}"
@@ -165,10 +165,10 @@ def _marks(place: CategoryPlace, result: Categories) -> tuple[Spot, Ellipse | No
     shape = place.ellipse
     if shape is None or shape.semi_axes is None or shape.angle is None:
         return spot, None
-    return spot, Ellipse(spot.x, spot.y, *shape.semi_axes, shape.angle, place.category)
+    return spot, MapRegion(spot.x, spot.y, *shape.semi_axes, shape.angle, place.category)
 
 
-def _row(result: Categories, place: CategoryPlace) -> TableRow:
+def _row(result: CategoryAnalysis, place: CategoryPlace) -> TableRow:
     row: dict[str, Cell] = {
         "question": result.question,
         "category": place.category,

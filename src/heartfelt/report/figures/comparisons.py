@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from heartfelt.analysis import Analysis
-from heartfelt.analysis.comparison_results import Comparison, MushraCondition
+from heartfelt.analysis.comparison_results import MushraCondition, SetComparison
 from heartfelt.analysis.results import ALL
 from heartfelt.report.charts import (
     Absent,
@@ -17,14 +17,14 @@ from heartfelt.report.charts import (
     Item,
     Line,
     Panels,
-    Plane,
+    PlaneChart,
     Point,
     TableRow,
     axis,
     first_of,
 )
 from heartfelt.report.figures.registry import figure
-from heartfelt.report.naming import Names, system_names
+from heartfelt.report.naming import DisplayNames, system_names
 from heartfelt.report.palette import COLOURS, PLAIN, SOFT
 from heartfelt.stats.estimate import Estimate
 from heartfelt.wording import number, percent, spaced
@@ -38,15 +38,15 @@ SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
 ROLES = {"member": COLOURS[0], "hidden-reference": COLOURS[2], "anchor": SOFT}
 
 
-def _compared(analysis: Analysis) -> list[Comparison]:
+def _compared(analysis: Analysis) -> list[SetComparison]:
     return [each for each in analysis.summary.comparisons or () if each.contestants]
 
 
-def _names(analysis: Analysis, each: Comparison) -> Names:
-    return system_names(analysis.snapshot) if each.of == "system" else Names()
+def _names(analysis: Analysis, each: SetComparison) -> DisplayNames:
+    return system_names(analysis.snapshot) if each.of == "system" else DisplayNames()
 
 
-def _unit(each: Comparison) -> str:
+def _unit(each: SetComparison) -> str:
     return "grades" if each.scale == "preference" else "log odds"
 
 
@@ -119,7 +119,7 @@ def win_matrix(analysis: Analysis) -> Chart | Absent:
     return made.chart("Who was preferred to whom", caption, NONE)
 
 
-def _win(names: Names, a: str, b: str, counts: tuple[int, int, int] | None) -> HeatCell:
+def _win(names: DisplayNames, a: str, b: str, counts: tuple[int, int, int] | None) -> HeatCell:
     if a == b or counts is None or not sum(counts):
         return HeatCell(None, "", names[a] if a == b else f"{names[a]} and {names[b]} did not meet")
     won, tied, lost = counts
@@ -170,7 +170,7 @@ def comparison_raters(analysis: Analysis) -> Chart | Absent:
             for c in known
         )
         made.panels.append(
-            Plane(
+            PlaneChart(
                 spaced(each.question),
                 Axis("share of first choices", 0.0, 1.0, SHARES, (0.5,)),
                 Axis("agreement with the others", 0.0, 1.0, SHARES, (0.5,)),

@@ -13,10 +13,10 @@ from heartfelt.report.charts import (
     Axis,
     Chart,
     Dot,
-    Ellipse,
     Map,
+    MapRegion,
     Panels,
-    Plane,
+    PlaneChart,
     Point,
     Segment,
     Spot,
@@ -65,7 +65,7 @@ def perceived_maps(analysis: Analysis) -> Chart | Absent:
             _map(study, names[str(system)], mine, pair, look, step),
             stars=_quadrant_means(mine, names[str(system)], pair, look),
             ellipses=tuple(
-                Ellipse(*e.centre, *e.semi_axes, e.angle, e.quadrant)
+                MapRegion(*e.centre, *e.semi_axes, e.angle, e.quadrant)
                 for e in ellipses
                 if e.centre and e.semi_axes and e.angle is not None
             ),
@@ -195,7 +195,7 @@ def deviation_maps(analysis: Analysis) -> Chart | Absent:
         if points:
             title = lettered(len(made.panels), part)
             sides = _square(points, across, up)
-            made.panels.append(Plane(title, *sides, tuple(points), arrows=True, equal=True, named=True))
+            made.panels.append(PlaneChart(title, *sides, tuple(points), arrows=True, equal=True, named=True))
         made.table += [
             {
                 "part": part,

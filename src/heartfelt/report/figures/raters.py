@@ -11,20 +11,20 @@ from heartfelt.analysis.summary import SensitivityFigure
 from heartfelt.report.charts import (
     Absent,
     Cell,
-    Change,
     Chart,
+    DumbbellEnd,
     Dumbbells,
     IntervalPanels,
     Item,
     Key,
-    Plane,
+    PlaneChart,
     Point,
-    Side,
+    ValueChange,
     axis,
     bounds,
 )
 from heartfelt.report.figures.registry import figure
-from heartfelt.report.naming import Names, coefficient, effect, system_names, why_missing
+from heartfelt.report.naming import DisplayNames, coefficient, effect, system_names, why_missing
 from heartfelt.report.palette import COLOURS, FLAGGED, INK, PLAIN
 from heartfelt.screening.rule import error_controlled_flags
 from heartfelt.stats.estimate import Estimate
@@ -102,7 +102,7 @@ def raters(analysis: Analysis) -> Chart | Absent:
     for p in points:
         known_as = {"flagged": p.label in flagged, "group": group_of.get(p.label)}
         table.append({"rater": p.label, "information": p.x, "bias": p.y, **known_as})
-    return Chart("Raters", caption, [Plane("", x, y, tuple(shown), links)], table, legend)
+    return Chart("Raters", caption, [PlaneChart("", x, y, tuple(shown), links)], table, legend)
 
 
 def _mean(flags: pl.DataFrame, rule: str) -> pl.DataFrame:
@@ -122,13 +122,13 @@ def sensitivity(analysis: Analysis) -> Chart | Absent:
         return Absent("the default policy leaves nobody out, so there is nothing to compare")
     compared = analysis.summary.sensitivity or ()
     names = system_names(analysis.snapshot)
-    by_unit: dict[str, list[Change]] = {unit: [] for unit in UNITS}
+    by_unit: dict[str, list[ValueChange]] = {unit: [] for unit in UNITS}
     for row in compared:
         before, after = _side(row.with_all), _side(row.without)
         unit, label = _place(row, names)
         if before is not None and after is not None and unit:
             words = f"{label}\nall raters: {_text(row.with_all)}\nwithout: {_text(row.without)}"
-            by_unit[unit].append(Change(label, before, after, words))
+            by_unit[unit].append(ValueChange(label, before, after, words))
     if by_unit["deviation"]:
         by_unit["mean"] = []
     panels = []
@@ -157,22 +157,22 @@ def sensitivity(analysis: Analysis) -> Chart | Absent:
     return Chart("With and without the flagged raters", caption, panels, table, legend)
 
 
-def _cells(name: str, side: Side | None) -> dict[str, Cell]:
+def _cells(name: str, side: DumbbellEnd | None) -> dict[str, Cell]:
     value, low, high = (side.value, side.low, side.high) if side else (None, None, None)
     return {name: value, f"{name}_low": low, f"{name}_high": high}
 
 
-def _side(held: Estimate | float | None) -> Side | None:
+def _side(held: Estimate | float | None) -> DumbbellEnd | None:
     if isinstance(held, Estimate):
-        return None if held.value is None else Side(held.value, *bounds(held))
-    return None if held is None else Side(held)
+        return None if held.value is None else DumbbellEnd(held.value, *bounds(held))
+    return None if held is None else DumbbellEnd(held)
 
 
 def _text(held: Estimate | float | None) -> str:
     return interval(held) if isinstance(held, Estimate) else number(held)
 
 
-def _place(row: SensitivityFigure, names: Names) -> tuple[str, str]:
+def _place(row: SensitivityFigure, names: DisplayNames) -> tuple[str, str]:
     """Which panel a figure belongs to, if any, and its label there."""
     after = f", {row.question}" if row.question else ""
     if row.model:

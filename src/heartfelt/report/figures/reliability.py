@@ -9,12 +9,12 @@ from heartfelt.analysis.results import Agreement, Ceilings, Reliability
 from heartfelt.report.charts import (
     Absent,
     Axis,
-    Bar,
     Cell,
     Chart,
     Columns,
     CurvePoint,
     Curves,
+    HistogramBar,
     IntervalPanels,
     Intervals,
     Item,
@@ -28,7 +28,7 @@ from heartfelt.report.charts import (
     numbers,
 )
 from heartfelt.report.figures.registry import figure
-from heartfelt.report.naming import Names, coefficient, reliability_parts, system_names, why_missing
+from heartfelt.report.naming import DisplayNames, coefficient, reliability_parts, system_names, why_missing
 from heartfelt.report.palette import COLOURS, PLAIN, SOFT, colour
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.reliability.spearman_brown import reliability_curve
@@ -142,7 +142,7 @@ def _metric(ceilings: Ceilings) -> str:
     return "accuracy" if ceilings.metric == "accuracy" and known else "correlation"
 
 
-def _ceiling_items(question: str, ceilings: Ceilings, names: Names) -> list[Item]:
+def _ceiling_items(question: str, ceilings: Ceilings, names: DisplayNames) -> list[Item]:
     correlation = _metric(ceilings) == "correlation"
     by_system = ceilings.by_system or {}
     systems = (
@@ -176,7 +176,7 @@ def ratings_per_item(analysis: Analysis) -> Chart | Absent:
     bars = []
     for label, items in columns:
         words = f"{number(items)} {units} with {label} ratings\n{100 * items / total:.1f}% of {number(total)}"
-        bars.append(Bar(label, items, PLAIN, words))
+        bars.append(HistogramBar(label, items, PLAIN, words))
     height = axis(f"number of {units}", [items for _, items in columns], include=[0])
     caption = f"Number of ratings per {unit}; mean {number(mean, 2)}, {number(total)} {units}."
     table: list[TableRow] = [{"ratings": label, units: items} for label, items in columns]

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from heartfelt.analysis import Analysis
 from heartfelt.analysis.verification import ALL
-from heartfelt.analysis.verification_results import DraftedField, Verification
+from heartfelt.analysis.verification_results import DraftedField, DraftVerification
 from heartfelt.report.charts import Absent, Axis, Chart, IntervalPanels, Item, Line, first_of
 from heartfelt.report.figures.registry import figure
 from heartfelt.report.palette import COLOURS, FLAGGED, PLAIN
@@ -19,7 +19,7 @@ MOST_FIELDS = 24
 
 
 def _items(
-    made: Verification,
+    made: DraftVerification,
     of: Callable[[DraftedField], Estimate],
     colour: str,
     note: Callable[[DraftedField], str],

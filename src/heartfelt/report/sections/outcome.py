@@ -11,7 +11,7 @@ from heartfelt.analysis.summary import PublishedFigure
 from heartfelt.report.charts import Absent, Chart, Charts
 from heartfelt.report.naming import questions, system_names
 from heartfelt.report.page import KINDS, Section, bullets, figure_block, folded, joined, paragraph
-from heartfelt.report.tables import CellValue, Columns, Verdict, table, table_of
+from heartfelt.report.tables import CellValue, Columns, YesNoCell, table, table_of
 from heartfelt.study.model import say
 from heartfelt.wording import listed, number, plural, spaced
 
@@ -104,7 +104,7 @@ def published(analysis: Analysis, _: Charts) -> Section | None:
         "number": lambda row: row.what,
         "published": lambda row: row.printed or _numbers(row.published),
         "recomputed": _recomputed,
-        "agrees": lambda row: Verdict(row.agrees),
+        "agrees": lambda row: YesNoCell(row.agrees),
     }
     agree = sum(row.agrees for row in figures)
     lead = (

@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from heartfelt.analysis import Analysis
 from heartfelt.analysis.arms import ARM, arms_text
-from heartfelt.analysis.parallel_answers import ParallelAnswers, Trial, parallel_answers
+from heartfelt.analysis.parallel_answers import ParallelAnswers, PresentedTrial, parallel_answers
 from heartfelt.analysis.raters import parallel_words
 from heartfelt.analysis.summary import (
     GroupDifference,
@@ -143,8 +143,8 @@ def _strips(analysis: Analysis, place: int, aligned: ParallelAnswers) -> Markup:
 def _strip(
     rater: str,
     question: str,
-    line: Sequence[Trial | None],
-    first: Sequence[Trial | None],
+    line: Sequence[PresentedTrial | None],
+    first: Sequence[PresentedTrial | None],
     span: tuple[float, float],
 ) -> Markup:
     cells = []

@@ -7,7 +7,7 @@ from markupsafe import Markup
 from heartfelt.analysis import Analysis
 from heartfelt.analysis.ordinal_results import OrdinalCheck
 from heartfelt.analysis.results import (
-    Effect,
+    AnovaEffect,
     IntentMeans,
     MixedEffect,
     Overlap,
@@ -79,11 +79,11 @@ def _rounded(value: float | None, places: int) -> float | None:
     return None if value is None else round(value, places)
 
 
-def _degrees(row: Effect | MixedEffect | OrdinalCheck) -> str:
+def _degrees(row: AnovaEffect | MixedEffect | OrdinalCheck) -> str:
     return ", ".join(number(d, 0 if float(d).is_integer() else 1) for d in row.df or () if d is not None)
 
 
-TESTED: Columns[Effect | MixedEffect] = {
+TESTED: Columns[AnovaEffect | MixedEffect] = {
     "question": lambda row: row.outcome,
     "of": lambda row: outcome(row.deviation),
     "model": lambda row: row.model.replace("*", "×"),
@@ -96,7 +96,7 @@ TESTED: Columns[Effect | MixedEffect] = {
 
 def _anova(analysis: Analysis) -> Markup:
     """The analyses of variance, one row per effect."""
-    columns: Columns[Effect] = {
+    columns: Columns[AnovaEffect] = {
         **TESTED,
         "η²": lambda row: _rounded(row.eta_squared, 4),
         "partial η²": lambda row: row.partial_eta_squared,

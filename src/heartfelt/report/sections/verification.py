@@ -6,7 +6,12 @@ from markupsafe import Markup
 
 from heartfelt.analysis import Analysis
 from heartfelt.analysis.verification import ALL
-from heartfelt.analysis.verification_results import DraftedField, DraftedModel, Verification, VerifyingRater
+from heartfelt.analysis.verification_results import (
+    DraftedField,
+    DraftedModel,
+    DraftVerification,
+    VerifyingRater,
+)
 from heartfelt.report.charts import Charts
 from heartfelt.report.figures.verification import field_name, stampers
 from heartfelt.report.page import Section, figure_block, folded, joined, paragraph
@@ -37,7 +42,7 @@ def verification(analysis: Analysis, charts: Charts) -> Section | None:
     return Section("drafts", "Drafts and verification", LEAD, html, "Drafts")
 
 
-def _verdicts(made: Verification) -> Markup:
+def _verdicts(made: DraftVerification) -> Markup:
     columns: Columns[DraftedField] = {
         "field": lambda row: field_name(row.field),
         "verified": lambda row: row.verdicts.verified,
@@ -54,7 +59,7 @@ def _verdicts(made: Verification) -> Markup:
     )
 
 
-def _effects(made: Verification) -> Markup:
+def _effects(made: DraftVerification) -> Markup:
     columns: Columns[DraftedField] = {
         "field": lambda row: field_name(row.field),
         "similarity with the draft in sight": lambda row: row.anchoring.with_draft,
@@ -70,7 +75,7 @@ def _effects(made: Verification) -> Markup:
     return table_of(caption, made.fields, columns)
 
 
-def _models(made: Verification) -> Markup:
+def _models(made: DraftVerification) -> Markup:
     columns: Columns[DraftedModel] = {
         "model": lambda row: row.source,
         "version": lambda row: row.version,
@@ -84,7 +89,7 @@ def _models(made: Verification) -> Markup:
     return table_of("Drafts by model and version, with 95% intervals", made.models, columns)
 
 
-def _raters(analysis: Analysis, made: Verification) -> Markup:
+def _raters(analysis: Analysis, made: DraftVerification) -> Markup:
     stamps = stampers(analysis)
     columns: Columns[VerifyingRater] = {
         "rater": lambda row: row.rater,
@@ -104,7 +109,7 @@ def _raters(analysis: Analysis, made: Verification) -> Markup:
     return folded(f"All {plural(len(rows), 'rater')} who verified drafts", content)
 
 
-def _notes(made: Verification) -> Markup:
+def _notes(made: DraftVerification) -> Markup:
     words = (
         "Similarity runs from 0 (nothing in common) to 1 (the same): numbers by their distance as a share of the range, tags and"
         " words by the Jaccard index, categories equal or not. A planted draft may be right by chance."

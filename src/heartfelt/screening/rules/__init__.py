@@ -1,7 +1,7 @@
 """The screening rules, grouped by what they examine; ``RULES`` holds them all, and those of installed plugins."""
 
 from heartfelt.registry import Registry
-from heartfelt.screening.rule import Rule
+from heartfelt.screening.rule import ScreeningRule
 from heartfelt.screening.rules.against_norm import AGREEMENT, BIAS, RESPONSE_TIME, SPREAD
 from heartfelt.screening.rules.browsers import SHARED_BROWSER
 from heartfelt.screening.rules.change import CHANGE
@@ -24,7 +24,7 @@ from heartfelt.screening.rules.verification import HASTY_VERIFICATION, RUBBER_ST
 
 __all__ = ["RULES"]
 
-RULES: Registry[Rule] = Registry("rule")
+RULES: Registry[ScreeningRule] = Registry("rule")
 for _rule in (
     AGREEMENT,
     ANCHOR,

@@ -33,8 +33,8 @@ import numpy as np
 import polars as pl
 
 from heartfelt.errors import InputError, suggestion
-from heartfelt.screening.norm import Measure, Side, Standing, compare_with_norm, within_arms
-from heartfelt.screening.rule import Judge, Reasons, Rule, RuleOptions, Verdicts, evidence_of
+from heartfelt.screening.norm import RaterMeasure, Side, Standing, compare_with_norm, within_arms
+from heartfelt.screening.rule import Judge, Reasons, RuleOptions, RuleVerdicts, ScreeningRule, evidence_of
 from heartfelt.screening.rules.informativeness import no_information
 from heartfelt.screening.rules.repetition import straight_lines
 from heartfelt.screening.view import Bools, RatingsView
@@ -54,10 +54,10 @@ UNKNOWN = "the spread is low, which may be a style, and whether the answers foll
 _TIMES = ("auto", "net", "gross")
 
 
-def _by_question(measure: Callable[[RatingsView, int], Measure], side: Side) -> Judge:
+def _by_question(measure: Callable[[RatingsView, int], RaterMeasure], side: Side) -> Judge:
     """Compare a measure of every question with ordered answers."""
 
-    def judge(view: RatingsView, options: RuleOptions) -> list[Verdicts] | str:
+    def judge(view: RatingsView, options: RuleOptions) -> list[RuleVerdicts] | str:
         measures = [measure(view, q) for q in range(len(view.questions)) if not view.unordered[q]]
         return compare_with_norm(measures, side, options.alpha) if measures else NO_ORDER
 
@@ -76,7 +76,7 @@ def too_few(n: Ints, least: int, what: str) -> Reasons:
     return [None if count >= least else f"fewer than {least} {what}" for count in n.tolist()]
 
 
-def _agreement_measure(view: RatingsView, q: int) -> Measure:
+def _agreement_measure(view: RatingsView, q: int) -> RaterMeasure:
     rows, asked = _shared_answers(view, q)
     mine = view.channels
     r, n, flat_own, flat_others = correlations(
@@ -103,7 +103,7 @@ def _agreement_measure(view: RatingsView, q: int) -> Measure:
             f" is {number(np.tanh(stand.centre), 2)} ({p_value(stand.p[rater])}).{against}"
         )
 
-    return Measure(question, asked, value, 1 / np.sqrt(np.maximum(n - 3, 1)), n, why, sentence, np.tanh)
+    return RaterMeasure(question, asked, value, 1 / np.sqrt(np.maximum(n - 3, 1)), n, why, sentence, np.tanh)
 
 
 def correlations(rater: Ints, x: Floats, y: Floats, raters: int) -> tuple[Floats, Ints, Bools, Bools]:
@@ -127,7 +127,7 @@ def moments(rater: Ints, value: Floats, raters: int) -> tuple[Ints, Floats, Floa
     return n, mean, squares / np.maximum(n - 1, 1)
 
 
-def _bias_measure(view: RatingsView, q: int) -> Measure:
+def _bias_measure(view: RatingsView, q: int) -> RaterMeasure:
     rows, asked = _shared_answers(view, q)
     difference = view.channels.value[rows] - view.consensus.others[rows]
     n, mean, variance = moments(view.channels.rater[rows], difference, len(view.raters))
@@ -141,10 +141,10 @@ def _bias_measure(view: RatingsView, q: int) -> Measure:
         )
 
     why = too_few(n, LEAST_ANSWERS, "answers to stimuli that others rated")
-    return Measure(question, asked, mean, np.sqrt(variance / np.maximum(n, 1)), n, why, sentence)
+    return RaterMeasure(question, asked, mean, np.sqrt(variance / np.maximum(n, 1)), n, why, sentence)
 
 
-def _spread(view: RatingsView, options: RuleOptions) -> Sequence[Verdicts] | str:
+def _spread(view: RatingsView, options: RuleOptions) -> Sequence[RuleVerdicts] | str:
     result = _by_question(_spread_measure, "low")(view, options)
     if isinstance(result, str) or not any(np.any(each.flagged) for each in result):
         return result
@@ -156,7 +156,7 @@ def _spread(view: RatingsView, options: RuleOptions) -> Sequence[Verdicts] | str
     return result
 
 
-def _keep_careless(verdicts: Verdicts, empty: Bools, constant: Bools, unknown: Reasons) -> None:
+def _keep_careless(verdicts: RuleVerdicts, empty: Bools, constant: Bools, unknown: Reasons) -> None:
     """Keep the flags of raters whose answers are likely to carry no information; the others use the scale narrowly."""
     low, rater = np.asarray(verdicts.flagged), verdicts.rater
     assert rater is not None
@@ -173,7 +173,7 @@ def _keep_careless(verdicts: Verdicts, empty: Bools, constant: Bools, unknown: R
     verdicts.flagged = low & ~follows
 
 
-def _spread_measure(view: RatingsView, q: int) -> Measure:
+def _spread_measure(view: RatingsView, q: int) -> RaterMeasure:
     rows = view.first & (view.question == q)
     n, _, variance = moments(view.rater[rows], view.value[rows], len(view.raters))
     levels = np.unique(view.value[rows])
@@ -188,10 +188,10 @@ def _spread_measure(view: RatingsView, q: int) -> Measure:
         )
 
     why = too_few(n, LEAST_ANSWERS, "answers")
-    return Measure(question, np.flatnonzero(n), spread, error, n, why, sentence, np.exp)
+    return RaterMeasure(question, np.flatnonzero(n), spread, error, n, why, sentence, np.exp)
 
 
-def _response_time(view: RatingsView, options: RuleOptions) -> list[Verdicts] | str:
+def _response_time(view: RatingsView, options: RuleOptions) -> list[RuleVerdicts] | str:
     way = str(options.settings["seconds"])
     if way not in _TIMES:
         raise InputError(
@@ -214,7 +214,7 @@ def _response_time(view: RatingsView, options: RuleOptions) -> list[Verdicts] | 
     return _fast(view, _time_measure(view, times["rater"], seconds, about), options)
 
 
-def _fast(view: RatingsView, measure: Measure, options: RuleOptions) -> list[Verdicts] | str:
+def _fast(view: RatingsView, measure: RaterMeasure, options: RuleOptions) -> list[RuleVerdicts] | str:
     return compare_with_norm(within_arms(measure, view), "low", options.alpha)
 
 
@@ -249,7 +249,7 @@ def median_log_times(rater: Ints, seconds: Floats, raters: int) -> tuple[Floats,
     return middle, 1.2533 * np.sqrt(variance / np.maximum(n, 1)), n
 
 
-def _time_measure(view: RatingsView, rater: pl.Series, seconds: Floats, about: str) -> Measure:
+def _time_measure(view: RatingsView, rater: pl.Series, seconds: Floats, about: str) -> RaterMeasure:
     middle, error, n = median_log_times(view.codes_of(rater), seconds, len(view.raters))
 
     def sentence(rater: int, stand: Standing) -> str:
@@ -259,16 +259,16 @@ def _time_measure(view: RatingsView, rater: pl.Series, seconds: Floats, about: s
         )
 
     why = too_few(n, LEAST_ANSWERS, "response times")
-    return Measure(None, np.flatnonzero(n), middle, error, n, why, sentence, np.exp)
+    return RaterMeasure(None, np.flatnonzero(n), middle, error, n, why, sentence, np.exp)
 
 
-AGREEMENT = Rule(
+AGREEMENT = ScreeningRule(
     "agreement",
     "correlation with the mean of the other raters, compared with the panel's norm",
     "correlation with the leave-one-out mean",
     _by_question(_agreement_measure, "low"),
 )
-BIAS = Rule(
+BIAS = ScreeningRule(
     "bias",
     "mean difference to the other raters, compared with the panel's norm; a report, not a fault",
     "mean difference to the leave-one-out means",
@@ -276,13 +276,13 @@ BIAS = Rule(
     careless=False,
     error_controlled=False,
 )
-SPREAD = Rule(
+SPREAD = ScreeningRule(
     "spread",
     "the standard deviation of a rater's answers, compared with the panel's norm",
     "standard deviation of the answers",
     _spread,
 )
-RESPONSE_TIME = Rule(
+RESPONSE_TIME = ScreeningRule(
     "response-time",
     "median time for a trial net of its clips, compared with the panel's norm",
     "median seconds for an answer",

@@ -10,18 +10,18 @@ from __future__ import annotations
 
 import numpy as np
 
-from heartfelt.screening.rule import LIMIT_EVIDENCE, Rule, RuleOptions, Verdicts
+from heartfelt.screening.rule import LIMIT_EVIDENCE, RuleOptions, RuleVerdicts, ScreeningRule
 from heartfelt.screening.view import RatingsView
 from heartfelt.wording import plural
 
 
-def _shared_browser(view: RatingsView, options: RuleOptions) -> list[Verdicts] | str:
+def _shared_browser(view: RatingsView, options: RuleOptions) -> list[RuleVerdicts] | str:
     before = np.array([view.raters_before.get(name, 0) for name in view.raters], dtype=np.int64)
     if np.mean(before > 0) > options.number("at_most"):
         return "many raters share browsers, as where people take turns at the same machines"
     rater = np.flatnonzero(before)
     return [
-        Verdicts(
+        RuleVerdicts(
             rater,
             1,
             lambda row: (
@@ -35,7 +35,7 @@ def _shared_browser(view: RatingsView, options: RuleOptions) -> list[Verdicts] |
     ]
 
 
-SHARED_BROWSER = Rule(
+SHARED_BROWSER = ScreeningRule(
     "shared-browser",
     "whether somebody else had taken part in the same browser before",
     "raters before in the same browser",

@@ -26,7 +26,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from heartfelt.screening.norm import LEAST_RATERS, TOO_FEW, standing
-from heartfelt.screening.rule import Reasons, Rule, RuleOptions, Verdicts, evidence_of, is_judged
+from heartfelt.screening.rule import Reasons, RuleOptions, RuleVerdicts, ScreeningRule, evidence_of, is_judged
 from heartfelt.screening.rules.informativeness import (
     Effects,
     effects,
@@ -34,7 +34,7 @@ from heartfelt.screening.rules.informativeness import (
     shows_no_information,
 )
 from heartfelt.screening.rules.repetition import straight_lines
-from heartfelt.screening.view import Block, RatingsView
+from heartfelt.screening.view import RaterBlock, RatingsView
 from heartfelt.stats.triples import Floats, Ints
 from heartfelt.streams import derived_seed
 from heartfelt.wording import number, p_value
@@ -52,7 +52,7 @@ FOLLOWS, NO_SIGN = 2.33, 1.64
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class SessionParts:
     """The two parts of a session: trials before the cut, the mean correlation of each part, and in standard errors."""
 
     cut: int
@@ -82,7 +82,7 @@ class Session:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Sessions:
+class SessionChanges:
     """By rater: the session, or why there is none, and the chance of agreeing so little with the others on the whole."""
 
     by_rater: dict[int, Session]
@@ -90,7 +90,7 @@ class Sessions:
     low: Floats
 
 
-def sessions_of(view: RatingsView, seed: int, *, by_rows: bool) -> Sessions:
+def sessions_of(view: RatingsView, seed: int, *, by_rows: bool) -> SessionChanges:
     """Everybody's session with predictions from all the others of the view."""
     _, why = no_information(view, seed)
     low = low_agreement(effects(view, seed), why)
@@ -106,10 +106,10 @@ def sessions_of(view: RatingsView, seed: int, *, by_rows: bool) -> Sessions:
                 sessions[block.rater] = session
     if sessions and low is None:
         why, sessions = [reason or TOO_FEW for reason in why], {}
-    return Sessions(sessions, why, np.ones(len(view.raters)) if low is None else low)
+    return SessionChanges(sessions, why, np.ones(len(view.raters)) if low is None else low)
 
 
-def _without_careless(view: RatingsView, options: RuleOptions) -> Sessions:
+def _without_careless(view: RatingsView, options: RuleOptions) -> SessionChanges:
     """Everybody's session; predictions come from raters who are not flagged for answers without information."""
     by_rows = options.settings["order"] == "rows"
     every = sessions_of(view, options.seed, by_rows=by_rows)
@@ -120,14 +120,14 @@ def _without_careless(view: RatingsView, options: RuleOptions) -> Sessions:
     others = sessions_of(view.without(careless), options.seed, by_rows=by_rows)
     if not others.by_rater:
         return every
-    return Sessions(
+    return SessionChanges(
         {rater: every.by_rater[rater] for rater in every.by_rater if careless[rater]} | others.by_rater,
         [every.why[rater] if careless[rater] else others.why[rater] for rater in range(careless.size)],
         np.where(careless, every.low, others.low),
     )
 
 
-def _change(view: RatingsView, options: RuleOptions) -> list[Verdicts]:
+def _change(view: RatingsView, options: RuleOptions) -> list[RuleVerdicts]:
     made = _without_careless(view, options)
     why, sessions = made.why, made.by_rater
     limit = options.alpha / max(len(sessions), 1)
@@ -140,7 +140,7 @@ def _change(view: RatingsView, options: RuleOptions) -> list[Verdicts]:
     changes = np.array([rater in parts and parts[rater].changes for rater in range(p.size)], dtype=bool)
     value = [parts[rater].difference if rater in parts else np.nan for rater in range(p.size)]
     return [
-        Verdicts(
+        RuleVerdicts(
             None,
             view.ratings_of,
             lambda rater: _sentence(parts[rater], float(p[rater])),
@@ -170,7 +170,7 @@ def fisher_combined(first: Floats, second: Floats) -> Floats:
     return combined
 
 
-def session_of(block: Block) -> Session | str:
+def session_of(block: RaterBlock) -> Session | str:
     """The sums of a rater's trials, or why there are none."""
     trials = block.answers.shape[0]
     if trials < LEAST_TRIALS:
@@ -203,7 +203,7 @@ def session_of(block: Block) -> Session | str:
     return Session(np.ascontiguousarray(units), np.array(floor), at, trials)
 
 
-def timing(session: Session, draws: int, seed: int, *, compiled: bool) -> tuple[float, Parts]:
+def timing(session: Session, draws: int, seed: int, *, compiled: bool) -> tuple[float, SessionParts]:
     """The p-value of the timing, and the parts at the place with the most evidence; 1 where they are not unlike enough.
 
     The numbers are the same whether loops are ``compiled`` or left to NumPy.
@@ -217,7 +217,7 @@ def timing(session: Session, draws: int, seed: int, *, compiled: bool) -> tuple[
     cut = int(session.at[int(ratios.max(axis=0).argmax())])
     figures = [_correlation(part.sum(axis=0)) for part in (session.units[:cut], session.units[cut:])]
     stretch = -(-session.trials // session.units.shape[0])
-    parts = Parts(
+    parts = SessionParts(
         min(cut * stretch, session.trials),
         session.trials,
         (figures[0][0], figures[1][0]),
@@ -239,7 +239,7 @@ def _correlation(sums: Floats) -> tuple[float, float]:
     return float(r.mean()), float((r * np.sqrt(np.maximum(n - 1, 0.0))).sum() / np.sqrt(n.size))
 
 
-def _sentence(part: Parts, p: float) -> str:
+def _sentence(part: SessionParts, p: float) -> str:
     before, after = (number(value, 2) for value in part.correlation)
     if not part.changes:
         return "No part of the session stands out."
@@ -249,7 +249,7 @@ def _sentence(part: Parts, p: float) -> str:
     )
 
 
-CHANGE = Rule(
+CHANGE = ScreeningRule(
     "change",
     "answers that follow the stimuli in only one part of the session",
     "difference between the parts' correlations",

@@ -33,7 +33,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from heartfelt.screening.rule import Reasons, Rule, RuleOptions, Verdicts, evidence_of
+from heartfelt.screening.rule import Reasons, RuleOptions, RuleVerdicts, ScreeningRule, evidence_of
 from heartfelt.screening.sequences import LEAST_TRIALS, Sequences, candidate_pairs, comparable_sequences
 from heartfelt.screening.view import Bools, RatingsView, remembered
 from heartfelt.stats.triples import Floats, Ints
@@ -240,7 +240,7 @@ def equal_by_chance(mine: Floats, other: Floats, known: Bools) -> float:
     return total / max(int(known.sum()), 1)
 
 
-def _collusion(view: RatingsView, options: RuleOptions) -> list[Verdicts] | str:
+def _collusion(view: RatingsView, options: RuleOptions) -> list[RuleVerdicts] | str:
     result = parallel_pairs(view, options)
     if isinstance(result, str):
         return result
@@ -278,7 +278,7 @@ def _collusion(view: RatingsView, options: RuleOptions) -> list[Verdicts] | str:
         for rater in range(size)
     ]
     weight = np.where(flagged, evidence_of(p), 0.0)
-    return [Verdicts(None, trials, words, why, best, needed, p, flagged, weight, group=groups)]
+    return [RuleVerdicts(None, trials, words, why, best, needed, p, flagged, weight, group=groups)]
 
 
 def _why_not(view: RatingsView, rater: int) -> str:
@@ -300,7 +300,7 @@ def _sentence(others: list[str], pair: Mapping[str, Any]) -> str:
     )
 
 
-COLLUSION = Rule(
+COLLUSION = ScreeningRule(
     "collusion",
     "answer sequences that match another rater's, position by position, about different stimuli",
     "best alignment score with another rater",

@@ -36,8 +36,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from heartfelt.screening.norm import Measure, Standing, compare_with_norm
-from heartfelt.screening.rule import LIMIT_EVIDENCE, Reasons, Rule, RuleOptions, Verdicts
+from heartfelt.screening.norm import RaterMeasure, Standing, compare_with_norm
+from heartfelt.screening.rule import LIMIT_EVIDENCE, Reasons, RuleOptions, RuleVerdicts, ScreeningRule
 from heartfelt.screening.rules.informativeness import RESCUE, Effects, judged_as_two_kinds
 from heartfelt.screening.tolerated import binomial_tail
 from heartfelt.screening.view import RatingsView, remembered
@@ -64,7 +64,7 @@ NOTHING = "no question compares stimuli in pairs or ranks"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Compared:
+class QuestionComparisons:
     """The comparisons of one question, raters by their codes in the view."""
 
     question: str
@@ -95,7 +95,7 @@ class Compared:
 
 
 @remembered
-def compared(view: RatingsView) -> list[Compared]:
+def compared(view: RatingsView) -> list[QuestionComparisons]:
     """The comparisons of every question that gives some."""
     out = []
     several = "system" in view.stimuli.columns and view.stimuli["system"].drop_nulls().n_unique() > 1
@@ -109,14 +109,14 @@ def compared(view: RatingsView) -> list[Compared]:
         rater = view.codes_of(made["rater"])
         scale = view.study.scale_of(question.id)
         ties = bool(getattr(scale, "ties", False)) or getattr(scale, "type", "") == "preference"
-        out.append(Compared(question.id, rater, made, ties))
+        out.append(QuestionComparisons(question.id, rater, made, ties))
     return out
 
 
 # --- one side, ties ---------------------------------------------------------------------------------------------------
 
 
-def _side_bias(view: RatingsView, options: RuleOptions) -> list[Verdicts] | str:
+def _side_bias(view: RatingsView, options: RuleOptions) -> list[RuleVerdicts] | str:
     every = [each for each in compared(view) if _paired(view, each.question)]
     if not every:
         return "no question asks for a choice between two"
@@ -139,7 +139,7 @@ def _paired(view: RatingsView, question: str) -> bool:
     return getattr(view.study.scale_of(question), "type", "") in {"choice", "preference"}
 
 
-def _sides(each: Compared, n: Ints, limit: float, at_least: float, size: int) -> Verdicts:
+def _sides(each: QuestionComparisons, n: Ints, limit: float, at_least: float, size: int) -> RuleVerdicts:
     firsts = np.bincount(each.rater[each.value == 1.0], minlength=size)
     p = _side_chances(firsts, n)
     asked = np.flatnonzero(each.count(size))
@@ -155,7 +155,7 @@ def _sides(each: Compared, n: Ints, limit: float, at_least: float, size: int) ->
             f" ({p_value(p[r])} for a careful rater)."
         )
 
-    return Verdicts(
+    return RuleVerdicts(
         asked,
         n[asked],
         words,
@@ -197,7 +197,7 @@ def _careful_range(hits: Ints, n: Ints, least_spread: float) -> tuple[Floats, Fl
     return centre - DEVIATIONS * spread, centre + DEVIATIONS * spread
 
 
-def _always_tie(view: RatingsView, options: RuleOptions) -> list[Verdicts] | str:
+def _always_tie(view: RatingsView, options: RuleOptions) -> list[RuleVerdicts] | str:
     every = [each for each in compared(view) if each.ties]
     if not every:
         return "no question offers a tie"
@@ -207,7 +207,7 @@ def _always_tie(view: RatingsView, options: RuleOptions) -> list[Verdicts] | str
     return [_ties(each, limit, options.number("at_least"), size) for each in every]
 
 
-def _ties(each: Compared, limit: float, at_least: float, size: int) -> Verdicts:
+def _ties(each: QuestionComparisons, limit: float, at_least: float, size: int) -> RuleVerdicts:
     from scipy.special import expit
 
     n, tied = each.count(size), each.count(size, each.value == 0.5)
@@ -220,7 +220,7 @@ def _ties(each: Compared, limit: float, at_least: float, size: int) -> Verdicts:
         times = f"{int(tied[r])} of {int(n[r])} times"
         return f"Answered '{each.question}' with a tie {times} ({p_value(p[r])} for a careful rater)."
 
-    return Verdicts(
+    return RuleVerdicts(
         asked,
         n[asked],
         words,
@@ -244,7 +244,7 @@ def _share(angle: Floats) -> Floats:
     return np.asarray(np.sin(np.clip(angle, 0.0, np.pi / 2)) ** 2)
 
 
-def _choice_agreement(view: RatingsView, options: RuleOptions) -> list[Verdicts] | str:
+def _choice_agreement(view: RatingsView, options: RuleOptions) -> list[RuleVerdicts] | str:
     every = compared(view)
     if not every:
         return NOTHING
@@ -259,7 +259,7 @@ def _choice_agreement(view: RatingsView, options: RuleOptions) -> list[Verdicts]
     ]
 
 
-def _effects(view: RatingsView, each: Compared) -> Effects:
+def _effects(view: RatingsView, each: QuestionComparisons) -> Effects:
     """Each rater's correlation of decided answers (1 or -1 for the first) with predictions from the other raters.
 
     The order of presentation is random, so for a rater who does not look the sign of each prediction is a coin toss: the
@@ -283,14 +283,14 @@ def _effects(view: RatingsView, each: Compared) -> Effects:
     return Effects(np.asarray(r), np.maximum(n - 1.0, 1.0), np.asarray(p), each.count(size), why)
 
 
-def _is_small(view: RatingsView, each: Compared) -> bool:
+def _is_small(view: RatingsView, each: QuestionComparisons) -> bool:
     """Whether strengths can be fitted without each rater in turn."""
     table = each.table
     contestants = pl.concat([table["first"], table["second"].alias("first")]).n_unique()
     return contestants <= FEW_CONTESTANTS and len(view.raters) * table.height <= WORK_AT_MOST
 
 
-def _by_strengths(each: Compared) -> Floats:
+def _by_strengths(each: QuestionComparisons) -> Floats:
     """How far each comparison favours the first, from the strengths that the other raters' answers give: -1 to 1."""
     data = each.coded
     out = np.zeros(data.size)
@@ -301,7 +301,7 @@ def _by_strengths(each: Compared) -> Floats:
     return out
 
 
-def _by_majorities(each: Compared) -> Floats:
+def _by_majorities(each: QuestionComparisons) -> Floats:
     """The same from the other raters' answers to the same two stimuli."""
     turned = pl.col("first_stimulus") > pl.col("second_stimulus")
     pair = pl.concat_str(
@@ -320,7 +320,7 @@ def _by_majorities(each: Compared) -> Floats:
     return table.select(pl.col("sign") * others / (answers + 1.0)).to_series().to_numpy()
 
 
-def _circular_triads(view: RatingsView, options: RuleOptions) -> list[Verdicts] | str:
+def _circular_triads(view: RatingsView, options: RuleOptions) -> list[RuleVerdicts] | str:
     every = compared(view)
     if not every:
         return NOTHING
@@ -345,7 +345,7 @@ def _circular_triads(view: RatingsView, options: RuleOptions) -> list[Verdicts] 
     return compare_with_norm(measures, "high", options.alpha)
 
 
-def _triad_measure(each: Compared, triads: Ints, circular: Ints) -> Measure:
+def _triad_measure(each: QuestionComparisons, triads: Ints, circular: Ints) -> RaterMeasure:
     share = (circular + 0.375) / (triads + 0.75)
     why: Reasons = [None if count >= LEAST else f"fewer than {LEAST} complete triads" for count in triads]
 
@@ -357,19 +357,19 @@ def _triad_measure(each: Compared, triads: Ints, circular: Ints) -> Measure:
 
     asked = np.flatnonzero(each.count(triads.size))
     error = 0.5 / np.sqrt(np.maximum(triads, 1))
-    return Measure(each.question, asked, _arcsine(share), error, triads, why, sentence, _share)
+    return RaterMeasure(each.question, asked, _arcsine(share), error, triads, why, sentence, _share)
 
 
 # --- MUSHRA -----------------------------------------------------------------------------------------------------------
 
 
-def _mushra(view: RatingsView, options: RuleOptions) -> list[Verdicts] | str:
+def _mushra(view: RatingsView, options: RuleOptions) -> list[RuleVerdicts] | str:
     del options
     out = [made for question in view.study.asked if (made := _listeners(view, question.id)) is not None]
     return out or "no question has grades of a hidden reference"
 
 
-def _listeners(view: RatingsView, question: str) -> Verdicts | None:
+def _listeners(view: RatingsView, question: str) -> RuleVerdicts | None:
     rows = members(view.sets, question)
     bounds = view.study.scale_of(question).bounds()
     hidden = rows.filter(pl.col("role") == "hidden-reference")
@@ -389,7 +389,7 @@ def _listeners(view: RatingsView, question: str) -> Verdicts | None:
     share = missed / n
     flagged = (share > MOST_ITEMS) & (missed > 1 if alone else missed > 0)
     limit = "the limit is" if alone else "ITU-R BS.1534 allows"
-    return Verdicts(
+    return RuleVerdicts(
         rater[order],
         n,
         lambda row: (
@@ -404,7 +404,7 @@ def _listeners(view: RatingsView, question: str) -> Verdicts | None:
     )
 
 
-SIDE_BIAS = Rule(
+SIDE_BIAS = ScreeningRule(
     "side-bias",
     "choices of one side of two, whatever is presented there",
     "share of first choices",
@@ -412,7 +412,7 @@ SIDE_BIAS = Rule(
     {"at_least": (0.8, "the share of decided answers that one side must have")},
     examines="sets",
 )
-ALWAYS_TIE = Rule(
+ALWAYS_TIE = ScreeningRule(
     "always-tie",
     "nearly all comparisons answered with a tie",
     "share of ties",
@@ -420,7 +420,7 @@ ALWAYS_TIE = Rule(
     {"at_least": (0.95, "the share of ties from which a rater is looked at")},
     examines="sets",
 )
-CHOICE_AGREEMENT = Rule(
+CHOICE_AGREEMENT = ScreeningRule(
     "choice-agreement",
     "whether comparisons go with those of the other raters at all",
     "correlation with what the others' answers predict",
@@ -431,14 +431,14 @@ CHOICE_AGREEMENT = Rule(
     },
     examines="sets",
 )
-CIRCULAR_TRIADS = Rule(
+CIRCULAR_TRIADS = ScreeningRule(
     "circular-triads",
     "comparisons that contradict each other, compared with the panel's norm",
     "share of circular triads",
     _circular_triads,
     examines="sets",
 )
-MUSHRA = Rule(
+MUSHRA = ScreeningRule(
     "mushra",
     "grades of the hidden reference outside the limits of ITU-R BS.1534",
     "share of items with the hidden reference below 90",

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from heartfelt.screening.rule import Reasons, Rule, RuleOptions, Verdicts
+from heartfelt.screening.rule import Reasons, RuleOptions, RuleVerdicts, ScreeningRule
 from heartfelt.screening.rules.informativeness import RESCUE, effects
 from heartfelt.screening.tolerated import binomial_tail
 from heartfelt.screening.view import RatingsView, remembered
@@ -114,7 +114,7 @@ def _of_sets(view: RatingsView) -> pl.DataFrame:
 # --- pattern ----------------------------------------------------------------------------------------------------------
 
 
-def _pattern(view: RatingsView, options: RuleOptions) -> list[Verdicts] | str:
+def _pattern(view: RatingsView, options: RuleOptions) -> list[RuleVerdicts] | str:
     given, longest = given_answers(view), int(options.number("longest"))
     size, n = len(view.raters), given.n
     if not (n >= LEAST_TRIALS).any():
@@ -141,7 +141,7 @@ def _pattern(view: RatingsView, options: RuleOptions) -> list[Verdicts] | str:
     asked = np.flatnonzero(n)
     why: Reasons = [None if ok else FEW for ok in judged[asked]]
     return [
-        Verdicts(
+        RuleVerdicts(
             asked,
             n[asked],
             words,
@@ -170,7 +170,7 @@ def _periodic(answer: Ints, longest: int) -> tuple[float, float, int]:
 # --- the same answers as another rater's ------------------------------------------------------------------------------
 
 
-def _parallel_sets(view: RatingsView, options: RuleOptions) -> list[Verdicts] | str:
+def _parallel_sets(view: RatingsView, options: RuleOptions) -> list[RuleVerdicts] | str:
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
@@ -202,7 +202,7 @@ def _parallel_sets(view: RatingsView, options: RuleOptions) -> list[Verdicts] | 
         )
 
     return [
-        Verdicts(
+        RuleVerdicts(
             judged,
             n[judged],
             words,
@@ -242,7 +242,7 @@ def _closest(given: GivenAnswers, judged: Ints) -> tuple[Floats, Floats, Floats,
     return p, share, earlier, partner
 
 
-PATTERN = Rule(
+PATTERN = ScreeningRule(
     "pattern",
     "answers that repeat themselves after a few trials, whatever is presented",
     "share of answers equal to the one a period before",
@@ -253,7 +253,7 @@ PATTERN = Rule(
     },
     examines="answers",
 )
-PARALLEL_SETS = Rule(
+PARALLEL_SETS = ScreeningRule(
     "parallel-sets",
     "answers to sets that equal another rater's trial by trial, although other stimuli were presented",
     "share of trials with the other's answer",

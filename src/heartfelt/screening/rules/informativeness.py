@@ -31,8 +31,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from heartfelt.screening.dependence import dependence, standardise
-from heartfelt.screening.rule import MOST_EVIDENCE, Reasons, Rule, RuleOptions, Verdicts, is_judged
-from heartfelt.screening.view import Block, Bools, RatingsView, remembered
+from heartfelt.screening.rule import (
+    MOST_EVIDENCE,
+    Reasons,
+    RuleOptions,
+    RuleVerdicts,
+    ScreeningRule,
+    is_judged,
+)
+from heartfelt.screening.view import Bools, RaterBlock, RatingsView, remembered
 from heartfelt.stats.triples import Floats, Ints
 from heartfelt.streams import derived_seed
 from heartfelt.wording import number, p_value
@@ -86,7 +93,7 @@ def effects(view: RatingsView, seed: int, draws: int = DRAWS) -> Effects:
     return Effects(r, weight, p, view.ratings_of, why)
 
 
-def _effect(block: Block, draws: int, seed: int, *, compiled: bool) -> tuple[float, float, float] | str:
+def _effect(block: RaterBlock, draws: int, seed: int, *, compiled: bool) -> tuple[float, float, float] | str:
     """Mean correlation, weight and p of one rater, or why there are none."""
     if block.answers.shape[0] < LEAST_TRIALS:
         return f"fewer than {LEAST_TRIALS} trials"
@@ -237,7 +244,7 @@ def clearly_informative(view: RatingsView, options: RuleOptions) -> dict[str, fl
     return {view.raters[rater]: float(effect.r[rater]) for rater in np.flatnonzero(clear).tolist()}
 
 
-def _informativeness(view: RatingsView, options: RuleOptions) -> list[Verdicts]:
+def _informativeness(view: RatingsView, options: RuleOptions) -> list[RuleVerdicts]:
     effect = effects(view, options.seed, int(options.number("draws")))
     what = "The answers correlate {} on average with what others' answers predict for the same stimuli"
     return [judged_as_two_kinds(effect, options, what)]
@@ -245,12 +252,12 @@ def _informativeness(view: RatingsView, options: RuleOptions) -> list[Verdicts]:
 
 def judged_as_two_kinds(
     effect: Effects, options: RuleOptions, what: str, question: str | None = None
-) -> Verdicts:
+) -> RuleVerdicts:
     """Verdicts on raters of two kinds; ``what`` says in words what correlates, with a place for the number."""
     why = _reasons(effect)
     known = is_judged(why)
     if not known.any():
-        return Verdicts(None, effect.n, why=why, question=question)
+        return RuleVerdicts(None, effect.n, why=why, question=question)
     rescue, needed = options.number("rescue"), options.number("posterior")
     kinds, posterior = _mixture(effect, known, rescue)
     limit = np.full(known.size, np.nan)
@@ -263,7 +270,7 @@ def judged_as_two_kinds(
             f" ({p_value(effect.p[rater])} for any dependence; chance of none {number(posterior[rater], 2)})."
         )
 
-    return Verdicts(
+    return RuleVerdicts(
         None,
         effect.n,
         words,
@@ -290,7 +297,7 @@ def _power_against_random(effect: Effects, known: Bools, rescue: float, posterio
     return power
 
 
-INFORMATIVENESS = Rule(
+INFORMATIVENESS = ScreeningRule(
     "informativeness",
     "whether the answers depend on what was played, jointly over the questions",
     "mean correlation with what others' answers predict",

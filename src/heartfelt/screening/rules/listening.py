@@ -18,7 +18,7 @@ from __future__ import annotations
 import polars as pl
 
 from heartfelt.screening.presentations import IMPOSSIBLE, INCOMPLETE
-from heartfelt.screening.rule import Rule, RuleOptions, Verdicts
+from heartfelt.screening.rule import RuleOptions, RuleVerdicts, ScreeningRule
 from heartfelt.screening.tolerated import beyond_tolerated
 from heartfelt.screening.view import RatingsView
 from heartfelt.study.design import HEARD_ENOUGH
@@ -33,7 +33,7 @@ def _recorded(view: RatingsView) -> pl.DataFrame:
     return view.trials.filter(known) if view.trials.height else view.trials
 
 
-def _heard(view: RatingsView, options: RuleOptions) -> list[Verdicts] | str:
+def _heard(view: RatingsView, options: RuleOptions) -> list[RuleVerdicts] | str:
     listening = view.study.design.listening
     table = _recorded(view)
     if not table.height:
@@ -50,7 +50,7 @@ def _heard(view: RatingsView, options: RuleOptions) -> list[Verdicts] | str:
     return [beyond_tolerated(view, table.select("rater", bad), options, sentence, KNOWN_TRIALS)]
 
 
-def _impossible(view: RatingsView, options: RuleOptions) -> list[Verdicts] | str:
+def _impossible(view: RatingsView, options: RuleOptions) -> list[RuleVerdicts] | str:
     table = _recorded(view).select("rater", pl.col("heard_flag").eq_missing(IMPOSSIBLE).alias("bad"))
 
     def sentence(count: str) -> str:
@@ -59,7 +59,7 @@ def _impossible(view: RatingsView, options: RuleOptions) -> list[Verdicts] | str
     return [beyond_tolerated(view, table, options, sentence, KNOWN_TRIALS)]
 
 
-HEARD = Rule(
+HEARD = ScreeningRule(
     "heard",
     "share of trials in which less was heard than the study's listening rule asks for",
     "share of trials heard too little",
@@ -73,7 +73,7 @@ HEARD = Rule(
     },
     examines="trials",
 )
-IMPOSSIBLE_LISTENING = Rule(
+IMPOSSIBLE_LISTENING = ScreeningRule(
     "impossible",
     "share of trials whose listening was impossible, by its report or by the time that passed",
     "share of trials with impossible listening",

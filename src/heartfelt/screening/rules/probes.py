@@ -22,8 +22,8 @@ import numpy as np
 import polars as pl
 
 from heartfelt.errors import InputError
-from heartfelt.screening.norm import Measure, Standing, compare_with_norm
-from heartfelt.screening.rule import LIMIT_EVIDENCE, Reasons, Rule, RuleOptions, Verdicts
+from heartfelt.screening.norm import RaterMeasure, Standing, compare_with_norm
+from heartfelt.screening.rule import LIMIT_EVIDENCE, Reasons, RuleOptions, RuleVerdicts, ScreeningRule
 from heartfelt.screening.view import RatingsView
 from heartfelt.stats.triples import Floats, Ints
 from heartfelt.study.model import AnchorProbe, RepeatProbe
@@ -33,7 +33,7 @@ NO_LIMITS = "the anchors have no limits"
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class ProbeLimits:
     """The least and the most that is allowed; infinite where there is no limit."""
 
     low: float = -np.inf
@@ -70,15 +70,15 @@ def _by_batch(view: RatingsView, rows: Ints, value: Floats) -> pl.DataFrame:
 def _beyond_limit(
     groups: pl.DataFrame,
     worst: Callable[[list[float]], float],
-    limit: Limits,
+    limit: ProbeLimits,
     words: Callable[[list[float], float], str],
     question: str | None = None,
-) -> Verdicts:
+) -> RuleVerdicts:
     """Verdicts on whether ``worst`` of each group's values lies beyond a limit the study set."""
     values: list[list[float]] = groups["value"].to_list()
     figures = [float(worst(each)) for each in values]
     missed = np.array([limit.beyond(figure) > 0 for figure in figures], dtype=bool)
-    return Verdicts(
+    return RuleVerdicts(
         groups["rater"].to_numpy(),
         [len(each) for each in values],
         lambda row: words(values[row], figures[row]),
@@ -92,12 +92,12 @@ def _beyond_limit(
     )
 
 
-def _anchor(view: RatingsView, options: RuleOptions) -> list[Verdicts] | str:
+def _anchor(view: RatingsView, options: RuleOptions) -> list[RuleVerdicts] | str:
     probes = [probe for probe in view.study.probes if isinstance(probe, AnchorProbe)]
     if not probes:
         return "the study has no anchor probes"
     together = {
-        kind: Limits(options.number(f"{kind}_at_least"), options.number(f"{kind}_at_most"))
+        kind: ProbeLimits(options.number(f"{kind}_at_least"), options.number(f"{kind}_at_most"))
         for kind in ("mean", "sum")
     }
     for kind, limit in together.items():
@@ -110,7 +110,9 @@ def _anchor(view: RatingsView, options: RuleOptions) -> list[Verdicts] | str:
     return verdicts or "nobody answered an anchor"
 
 
-def _anchor_verdicts(view: RatingsView, probe: AnchorProbe, together: dict[str, Limits]) -> list[Verdicts]:
+def _anchor_verdicts(
+    view: RatingsView, probe: AnchorProbe, together: dict[str, ProbeLimits]
+) -> list[RuleVerdicts]:
     if probe.question not in view.questions:
         return []
     anchors = [code for code, name in enumerate(view.stimulus_names) if name in set(probe.stimuli)]
@@ -120,7 +122,7 @@ def _anchor_verdicts(view: RatingsView, probe: AnchorProbe, together: dict[str, 
         return []
     groups = _by_batch(view, rows, view.value[rows])
     where = f"answers to '{probe.question}' on anchor '{probe.id}'"
-    each = Limits(
+    each = ProbeLimits(
         -np.inf if probe.at_least is None else probe.at_least,
         np.inf if probe.at_most is None else probe.at_most,
     )
@@ -131,7 +133,7 @@ def _anchor_verdicts(view: RatingsView, probe: AnchorProbe, together: dict[str, 
             return f"{beyond} of {len(answers)} {where} are not {each} (the furthest {worst:g})."
         return f"All {len(answers)} {where} are {each}."
 
-    def jointly(kind: str, limit: Limits) -> Verdicts:
+    def jointly(kind: str, limit: ProbeLimits) -> RuleVerdicts:
         def words(answers: list[float], figure: float) -> str:
             missed = "not " if limit.beyond(figure) > 0 else ""
             return f"The {kind} of {len(answers)} {where} is {figure:g}, {missed}{limit}."
@@ -151,7 +153,7 @@ def _anchor_verdicts(view: RatingsView, probe: AnchorProbe, together: dict[str, 
         return verdicts
     why: Reasons = [NO_LIMITS] * groups.height
     batch = groups["batch"].to_list()
-    return [Verdicts(groups["rater"].to_numpy(), 0, why=why, question=probe.question, batch=batch)]
+    return [RuleVerdicts(groups["rater"].to_numpy(), 0, why=why, question=probe.question, batch=batch)]
 
 
 def repeats(view: RatingsView) -> tuple[Ints, Floats]:
@@ -170,14 +172,14 @@ def repeats(view: RatingsView) -> tuple[Ints, Floats]:
     return again, np.where(unordered, difference > 0, difference).astype(np.float64)
 
 
-def _repeat_difference(view: RatingsView, options: RuleOptions) -> list[Verdicts] | str:
+def _repeat_difference(view: RatingsView, options: RuleOptions) -> list[RuleVerdicts] | str:
     row, difference = repeats(view)
     if not row.size:
         return "no stimulus was shown to a rater twice"
     limits = [probe.at_most_apart for probe in view.study.probes if isinstance(probe, RepeatProbe)]
     if not limits:
         return compare_with_norm([_repeat_measure(view, view.rater[row], difference)], "high", options.alpha)
-    limit = Limits(high=min(limits))
+    limit = ProbeLimits(high=min(limits))
 
     def words(differences: list[float], worst: float) -> str:
         beyond = sum(each > limit.high for each in differences)
@@ -191,7 +193,7 @@ def _repeat_difference(view: RatingsView, options: RuleOptions) -> list[Verdicts
     return [_beyond_limit(_by_batch(view, row, difference), max, limit, words)]
 
 
-def _repeat_measure(view: RatingsView, rater: Ints, difference: Floats) -> Measure:
+def _repeat_measure(view: RatingsView, rater: Ints, difference: Floats) -> RaterMeasure:
     n = np.bincount(rater, minlength=len(view.raters))
     count = np.maximum(n, 1)
     mean = np.bincount(rater, difference, n.size) / count
@@ -206,10 +208,12 @@ def _repeat_measure(view: RatingsView, rater: Ints, difference: Floats) -> Measu
             f" raters' median is {number(stand.centre**2, 2)} ({p_value(stand.p[rater])})."
         )
 
-    return Measure(None, np.flatnonzero(n), np.sqrt(mean), error, n, [None] * n.size, sentence, np.square)
+    return RaterMeasure(
+        None, np.flatnonzero(n), np.sqrt(mean), error, n, [None] * n.size, sentence, np.square
+    )
 
 
-ANCHOR = Rule(
+ANCHOR = ScreeningRule(
     "anchor",
     "answers to the study's anchor probes, compared with the limits the study sets",
     "answer to an anchor",
@@ -222,7 +226,7 @@ ANCHOR = Rule(
     },
     error_controlled=False,
 )
-REPEAT_DIFFERENCE = Rule(
+REPEAT_DIFFERENCE = ScreeningRule(
     "repeat-difference",
     "how far apart the answers to a repeated stimulus lie",
     "difference between repeated answers",

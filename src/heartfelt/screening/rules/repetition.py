@@ -33,8 +33,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from heartfelt.screening.norm import MAD_TO_SD, Measure, Standing, compare_with_norm
-from heartfelt.screening.rule import Reasons, Rule, RuleOptions, Verdicts, evidence_of, is_judged
+from heartfelt.screening.norm import MAD_TO_SD, RaterMeasure, Standing, compare_with_norm
+from heartfelt.screening.rule import Reasons, RuleOptions, RuleVerdicts, ScreeningRule, evidence_of, is_judged
 from heartfelt.screening.rules.informativeness import effects, no_information, panel_agrees
 from heartfelt.screening.view import Bools, RatingsView, remembered
 from heartfelt.stats.triples import Floats, Ints
@@ -185,7 +185,7 @@ def _answers_differ(view: RatingsView, candidate: Bools) -> bool:
     return False
 
 
-def _straight_lining(view: RatingsView, options: RuleOptions) -> list[Verdicts]:
+def _straight_lining(view: RatingsView, options: RuleOptions) -> list[RuleVerdicts]:
     lines, modal = straight_lines(view, options.alpha, options.seed), modal_answers(view)
 
     def words(rater: int) -> str:
@@ -202,7 +202,7 @@ def _straight_lining(view: RatingsView, options: RuleOptions) -> list[Verdicts]:
         )
 
     return [
-        Verdicts(
+        RuleVerdicts(
             None,
             view.ratings_of,
             words,
@@ -277,7 +277,7 @@ def run_chances(runs: Runs, owners: int) -> Floats:
     return np.minimum(out, 1.0)
 
 
-def _longest_run(view: RatingsView, options: RuleOptions) -> list[Verdicts]:
+def _longest_run(view: RatingsView, options: RuleOptions) -> list[RuleVerdicts]:
     shape = (len(view.questions), len(view.raters))
     runs, owners = runs_of(view), shape[0] * shape[1]
     p = run_chances(runs, owners).reshape(shape)
@@ -290,7 +290,7 @@ def _longest_run(view: RatingsView, options: RuleOptions) -> list[Verdicts]:
 
 def _runs_of_question(
     view: RatingsView, q: int, n: Floats, longest: Floats, p: Floats, limit: float
-) -> Verdicts:
+) -> RuleVerdicts:
     asked = np.flatnonzero(n > 0)
     n, longest, p = n[asked], longest[asked], p[asked]
     why: Reasons = [
@@ -313,10 +313,10 @@ def _runs_of_question(
             f" ({p_value(p[row])} by this rater's other answers)."
         )
 
-    return Verdicts(asked, n, words, why, longest, p=p, flagged=p < limit, question=question)
+    return RuleVerdicts(asked, n, words, why, longest, p=p, flagged=p < limit, question=question)
 
 
-def _identical_answers(view: RatingsView, options: RuleOptions) -> list[Verdicts] | str:
+def _identical_answers(view: RatingsView, options: RuleOptions) -> list[RuleVerdicts] | str:
     sets: dict[tuple[float, float], list[int]] = {}
     for q, question in enumerate(view.questions):
         ends = view.study.scale_of(question).bounds()
@@ -336,7 +336,7 @@ def _identical_answers(view: RatingsView, options: RuleOptions) -> list[Verdicts
     return result
 
 
-def _identical_measure(view: RatingsView, members: list[int]) -> Measure:
+def _identical_measure(view: RatingsView, members: list[int]) -> RaterMeasure:
     rows = np.flatnonzero(view.first & np.isin(view.question, members))
     trial, value = view.trial[rows], view.value[rows]
     new = np.flatnonzero(np.diff(trial, prepend=-1))
@@ -369,7 +369,7 @@ def _identical_measure(view: RatingsView, members: list[int]) -> Measure:
         for count, alone in zip(n.tolist(), pointless.tolist(), strict=True)
     ]
     error = 1 / np.sqrt((n + 1.0) * share * (1 - share))
-    return Measure(None, np.flatnonzero(n), np.log(share / (1 - share)), error, n, why, sentence, back)
+    return RaterMeasure(None, np.flatnonzero(n), np.log(share / (1 - share)), error, n, why, sentence, back)
 
 
 def _equal_by_itself(view: RatingsView, members: list[int]) -> Floats:
@@ -388,19 +388,19 @@ def _equal_by_itself(view: RatingsView, members: list[int]) -> Floats:
     return expected
 
 
-STRAIGHT_LINING = Rule(
+STRAIGHT_LINING = ScreeningRule(
     "straight-lining",
     "one answer throughout to every question, where careful raters' answers vary",
     "share of the most frequent answer",
     _straight_lining,
 )
-LONGEST_RUN = Rule(
+LONGEST_RUN = ScreeningRule(
     "longest-run",
     "the most equal answers in a row, compared with the rater's own habits",
     "longest run of equal answers",
     _longest_run,
 )
-IDENTICAL_ANSWERS = Rule(
+IDENTICAL_ANSWERS = ScreeningRule(
     "identical-answers",
     "how often all questions of a trial get the same answer, compared with the panel's norm",
     "share of trials with identical answers",

@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from heartfelt.screening.rule import Judge, Reasons, Rule, RuleOptions, Verdicts
+from heartfelt.screening.rule import Judge, Reasons, RuleOptions, RuleVerdicts, ScreeningRule
 from heartfelt.screening.view import RatingsView
 from heartfelt.stats.aggregate import Aggregate, bt500, p913
 from heartfelt.stats.aggregate.opinion_scores import OUTLYING
@@ -24,7 +24,7 @@ LEAST_ANSWERS = round(1 / OUTLYING)
 
 
 def _by_standard(method: Callable[..., Aggregate], standard: str) -> Judge:
-    def judge(view: RatingsView, options: RuleOptions) -> list[Verdicts] | str:
+    def judge(view: RatingsView, options: RuleOptions) -> list[RuleVerdicts] | str:
         del options
         asked = [q for q in range(len(view.questions)) if not view.unordered[q]]
         return [_verdicts(view, q, method, standard) for q in asked] or "no question has ordered answers"
@@ -32,7 +32,7 @@ def _by_standard(method: Callable[..., Aggregate], standard: str) -> Judge:
     return judge
 
 
-def _verdicts(view: RatingsView, q: int, method: Callable[..., Aggregate], standard: str) -> Verdicts:
+def _verdicts(view: RatingsView, q: int, method: Callable[..., Aggregate], standard: str) -> RuleVerdicts:
     rows = view.question == q
     question = view.questions[q]
     result = method(view.rater[rows], view.stimulus[rows], view.value[rows])
@@ -52,7 +52,7 @@ def _verdicts(view: RatingsView, q: int, method: Callable[..., Aggregate], stand
         )
         return f"{outlying[row]:.1%} of the answers to '{question}' lie outside the limits of {standard}{uneven}.{note}"
 
-    return Verdicts(
+    return RuleVerdicts(
         raters,
         n,
         words,
@@ -64,7 +64,7 @@ def _verdicts(view: RatingsView, q: int, method: Callable[..., Aggregate], stand
     )
 
 
-BT500 = Rule(
+BT500 = ScreeningRule(
     "bt500",
     "ratings outside the limits of ITU-R BT.500",
     "share of outlying ratings",
@@ -72,7 +72,7 @@ BT500 = Rule(
     careless=False,
     error_controlled=False,
 )
-P913 = Rule(
+P913 = ScreeningRule(
     "p913",
     "ratings outside the limits of ITU-T P.913 once biases are removed",
     "share of outlying ratings",

@@ -13,13 +13,13 @@ from __future__ import annotations
 
 import polars as pl
 
-from heartfelt.screening.rule import Rule, RuleOptions, Verdicts
+from heartfelt.screening.rule import RuleOptions, RuleVerdicts, ScreeningRule
 from heartfelt.screening.tolerated import beyond_tolerated
 from heartfelt.screening.view import RatingsView
 from heartfelt.study.set_scale import Trace
 
 
-def _flat(view: RatingsView, options: RuleOptions) -> list[Verdicts] | str:
+def _flat(view: RatingsView, options: RuleOptions) -> list[RuleVerdicts] | str:
     table = view.traces
     lengths = {
         question.id: scale.high - scale.low
@@ -33,7 +33,7 @@ def _flat(view: RatingsView, options: RuleOptions) -> list[Verdicts] | str:
     return [beyond_tolerated(view, flat, options, "{} traces never move".format, "traces")]
 
 
-def _away(view: RatingsView, options: RuleOptions) -> list[Verdicts] | str:
+def _away(view: RatingsView, options: RuleOptions) -> list[RuleVerdicts] | str:
     table = view.traces
     if not {"away", "rate"} <= set(table.columns) or not table["away"].count():
         return "how long the page was in the background was not recorded"
@@ -44,7 +44,7 @@ def _away(view: RatingsView, options: RuleOptions) -> list[Verdicts] | str:
     return [beyond_tolerated(view, bad, options, sentence, "traces with a known time in the background")]
 
 
-FLAT_TRACE = Rule(
+FLAT_TRACE = ScreeningRule(
     "flat-trace",
     "traces that stay at one value from start to end, or have no sample",
     "share of flat traces",
@@ -55,7 +55,7 @@ FLAT_TRACE = Rule(
     },
     examines="traces",
 )
-AWAY = Rule(
+AWAY = ScreeningRule(
     "away",
     "traces drawn while the page was in the background for a good part of the clip",
     "share of interrupted traces",

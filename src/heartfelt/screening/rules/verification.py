@@ -16,8 +16,8 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from heartfelt.screening.norm import Measure, Standing, compare_with_norm
-from heartfelt.screening.rule import Reasons, Rule, RuleOptions, Verdicts
+from heartfelt.screening.norm import RaterMeasure, Standing, compare_with_norm
+from heartfelt.screening.rule import Reasons, RuleOptions, RuleVerdicts, ScreeningRule
 from heartfelt.screening.rules.against_norm import LEAST_ANSWERS, LEAST_SECONDS, median_log_times, too_few
 from heartfelt.screening.view import RatingsView
 from heartfelt.stats.triples import Floats
@@ -33,7 +33,7 @@ _LONGEST_GAP = 1800.0
 """Seconds between two trials that count as work; a longer gap is a break."""
 
 
-def _rubber_stamping(view: RatingsView, options: RuleOptions) -> list[Verdicts] | str:
+def _rubber_stamping(view: RatingsView, options: RuleOptions) -> list[RuleVerdicts] | str:
     at_most = options.number("at_most")
     planted = view.drafts.filter(pl.col("wrong").fill_null(False))
     if not planted.height:
@@ -62,7 +62,7 @@ def _rubber_stamping(view: RatingsView, options: RuleOptions) -> list[Verdicts] 
             f" somebody who misses {percent(at_most)} of them, or as many as the others do)."
         )
 
-    return [Verdicts(raters, n.astype(np.int64), words, why, k / n, limits, p, p < least)]
+    return [RuleVerdicts(raters, n.astype(np.int64), words, why, k / n, limits, p, p < least)]
 
 
 def _tolerated(at_most: float) -> pl.Expr:
@@ -131,7 +131,7 @@ def advise_planting(study: Study, stimuli: int, drafts: int) -> list[str]:
     return [f"{chance} {remedy} would make it {percent(LEAST_POWER)} or more."]
 
 
-def _hasty(view: RatingsView, options: RuleOptions) -> list[Verdicts] | str:
+def _hasty(view: RatingsView, options: RuleOptions) -> list[RuleVerdicts] | str:
     seen = view.drafts.filter(pl.col("shown") != "hidden")
     by_trial = seen.group_by("rater", "stimulus", maintain_order=True).agg(
         pl.len().alias("drafts"), pl.col("seconds").mean(), pl.col("at").max()
@@ -158,11 +158,11 @@ def _hasty(view: RatingsView, options: RuleOptions) -> list[Verdicts] | str:
 
     asked = np.unique(view.codes_of(seen["rater"]))
     why = too_few(n, LEAST_ANSWERS, "stimuli with times")
-    measure = Measure(None, asked, middle, error, n, why, sentence, np.exp)
+    measure = RaterMeasure(None, asked, middle, error, n, why, sentence, np.exp)
     return compare_with_norm([measure], "low", options.alpha)
 
 
-RUBBER_STAMPING = Rule(
+RUBBER_STAMPING = ScreeningRule(
     "rubber-stamping",
     "share of planted drafts, which belong to other stimuli, that a rater accepts",
     "share of planted drafts accepted",
@@ -170,7 +170,7 @@ RUBBER_STAMPING = Rule(
     {"at_most": (0.2, "the share of planted drafts that somebody who looks may miss")},
     examines="drafts",
 )
-HASTY_VERIFICATION = Rule(
+HASTY_VERIFICATION = ScreeningRule(
     "hasty-verification",
     "median time for a draft, compared with the panel's norm",
     "median seconds for a draft",

@@ -1,9 +1,12 @@
 """Labels from ratings: one number or category per item with its uncertainty, and what was learnt about the raters."""
 
+from heartfelt.moved import with_former_names
 from heartfelt.stats.aggregate.central import mean, median, mode
 from heartfelt.stats.aggregate.dawid_skene import dawid_skene
 from heartfelt.stats.aggregate.opinion_scores import bt500, p913
 from heartfelt.stats.aggregate.p910 import p910
-from heartfelt.stats.aggregate.result import Aggregate, Consensus
+from heartfelt.stats.aggregate.result import Aggregate, CategoryConsensus
 
-__all__ = ["Aggregate", "Consensus", "bt500", "dawid_skene", "mean", "median", "mode", "p910", "p913"]
+__all__ = ["Aggregate", "CategoryConsensus", "bt500", "dawid_skene", "mean", "median", "mode", "p910", "p913"]
+
+__getattr__ = with_former_names(__name__)

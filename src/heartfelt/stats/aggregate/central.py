@@ -34,7 +34,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from heartfelt.errors import InputError
-from heartfelt.stats.aggregate.result import Aggregate, Consensus
+from heartfelt.stats.aggregate.result import Aggregate, CategoryConsensus
 from heartfelt.stats.aggregate.sorted_ratings import sorted_categories, sorted_ratings
 from heartfelt.stats.triples import Floats, Ids, Ints, Values
 
@@ -133,7 +133,7 @@ def _weights(n: int) -> tuple[Floats, Floats, Floats, Floats, Floats]:
 
 def mode(
     rater: Ids, item: Ids, value: Values, *, ties: Ties = "missing", categories: Sequence[Any] | None = None
-) -> Consensus:
+) -> CategoryConsensus:
     """Most frequent category per item, its share, and the number of ties."""
     from heartfelt.stats import _kernels_aggregate as kernels
 
@@ -163,7 +163,7 @@ def mode(
         named = np.flatnonzero(~tied | single)
         support[named, chosen[named]] = 1.0
     shares = votes / np.maximum(s.counts, 1)
-    return Consensus(
+    return CategoryConsensus(
         s.items,
         values,
         shares,

@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 
 from heartfelt.errors import InputError
-from heartfelt.stats.aggregate.result import Consensus
+from heartfelt.stats.aggregate.result import CategoryConsensus
 from heartfelt.stats.aggregate.sorted_ratings import SortedRatings, sorted_categories
 from heartfelt.stats.triples import Floats, Ids, Values
 
@@ -51,7 +51,7 @@ def dawid_skene(
     smoothing: float = 0.0,
     tolerance: float = 1e-9,
     limit: int = 3000,
-) -> Consensus:
+) -> CategoryConsensus:
     """Most probable true category per item, with raters' confusion matrices and class shares."""
 
     if smoothing < 0 or tolerance < 0 or limit < 1:
@@ -63,7 +63,7 @@ def dawid_skene(
     k, raters = len(s.categories), len(s.raters)
     if s.value.size == 0:
         none = np.zeros(0)
-        return Consensus(
+        return CategoryConsensus(
             s.items, (), none, none, s.counts, s.categories, np.zeros((0, k)), METHOD, left_out=s.left_out
         )
     if raters * k * k > TABLE_CELLS:
@@ -82,7 +82,7 @@ def dawid_skene(
         )
     best = posterior.argmax(axis=1)
     p = posterior[np.arange(best.size), best]
-    return Consensus(
+    return CategoryConsensus(
         s.items,
         [s.categories[c] for c in best],
         p,

@@ -130,7 +130,7 @@ class Aggregate(ShortRepr):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Consensus(ShortRepr):
+class CategoryConsensus(ShortRepr):
     """A category per item (None where there is none). ``shares`` is the support of it, ``standard_errors``
     its error.
 
@@ -203,7 +203,7 @@ class Consensus(ShortRepr):
         }
 
 
-def _rows(result: Aggregate | Consensus, values: Iterable[Any]) -> list[dict[str, Any]]:
+def _rows(result: Aggregate | CategoryConsensus, values: Iterable[Any]) -> list[dict[str, Any]]:
     """One row per item."""
     columns = zip(result.items, values, result.standard_errors, result.counts, strict=True)
     return [
@@ -218,7 +218,7 @@ def _rows(result: Aggregate | Consensus, values: Iterable[Any]) -> list[dict[str
 
 
 def _summary(
-    result: Aggregate | Consensus, items: list[dict[str, Any]], raters: list[dict[str, Any]]
+    result: Aggregate | CategoryConsensus, items: list[dict[str, Any]], raters: list[dict[str, Any]]
 ) -> dict[str, Any]:
     return {
         "method": result.method,

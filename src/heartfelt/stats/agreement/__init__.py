@@ -1,11 +1,12 @@
 """Agreement among raters: functions of parallel columns of rater, item and value."""
 
+from heartfelt.moved import with_former_names
 from heartfelt.stats.agreement.alpha import alpha
 from heartfelt.stats.agreement.chance import fleiss_kappa, fleiss_kappa_counts, gwet_ac1, gwet_ac2
 from heartfelt.stats.agreement.interval import Interval
 from heartfelt.stats.agreement.pairs import (
-    PairAgreement,
     PairTable,
+    RaterPairAgreement,
     cohen_kappa,
     pairwise_accuracy,
     pairwise_balanced_accuracy,
@@ -19,7 +20,22 @@ from heartfelt.stats.agreement.votes import (
 )
 
 __all__ = [
-    "AgainstMajority", "ExactAgreement", "Interval", "PairAgreement", "PairTable", "alpha", "cohen_kappa",
-    "exact_agreement", "fleiss_kappa", "fleiss_kappa_counts", "gwet_ac1", "gwet_ac2", "leave_one_out",
-    "pairwise_accuracy", "pairwise_balanced_accuracy", "prior_against_majority",
+    "AgainstMajority",
+    "ExactAgreement",
+    "Interval",
+    "PairTable",
+    "RaterPairAgreement",
+    "alpha",
+    "cohen_kappa",
+    "exact_agreement",
+    "fleiss_kappa",
+    "fleiss_kappa_counts",
+    "gwet_ac1",
+    "gwet_ac2",
+    "leave_one_out",
+    "pairwise_accuracy",
+    "pairwise_balanced_accuracy",
+    "prior_against_majority",
 ]  # fmt: skip
+
+__getattr__ = with_former_names(__name__)

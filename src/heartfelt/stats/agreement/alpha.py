@@ -27,7 +27,7 @@ import numpy.typing as npt
 from heartfelt.errors import InputError, suggestion
 from heartfelt.stats._bounds import percentile
 from heartfelt.stats._paired import same_length
-from heartfelt.stats.agreement.distance import LEVELS, Distances, distances, midranks, place
+from heartfelt.stats.agreement.distance import LEVELS, RatingDistances, distances, midranks, place
 from heartfelt.stats.agreement.grouped import (
     Grouped,
     Prior,
@@ -90,7 +90,7 @@ def alpha(
         return Estimate.missing(NO_PAIRS, method, counts)
     jackknife = plan is not None and plan.method == "jackknife"
     by_rater = jackknife and ratings.rater.size > 0
-    parts: Distances | SetDistances
+    parts: RatingDistances | SetDistances
     if sets:
         parts = set_distances(ratings, level, by_rater, seed)
         if parts.sampled:
@@ -118,7 +118,7 @@ def _estimate(counts: dict[str, int], within: float, across: float, method: str)
 
 
 def _jackknife(
-    estimate: Estimate, ratings: Grouped, parts: Distances | SetDistances, plan: Interval
+    estimate: Estimate, ratings: Grouped, parts: RatingDistances | SetDistances, plan: Interval
 ) -> Estimate:
     from heartfelt.stats.agreement import _kernels_resampling as kernels
 

@@ -28,7 +28,7 @@ _TAIL = 42.0
 
 
 @dataclass(frozen=True, slots=True)
-class Distances:
+class RatingDistances:
     """Per rating: distance to the item's other ratings (``inside``) and to all pairable ones (``across``).
 
     ``own[:, 3]`` is the distance within what leaves with each rater.
@@ -57,12 +57,12 @@ def midranks(counts: Ints) -> Floats:
     return np.asarray(np.cumsum(counts) - 0.5 * counts - 0.5 * counts.sum())
 
 
-def distances(ratings: Grouped, level: str, raters: bool) -> Distances:
+def distances(ratings: Grouped, level: str, raters: bool) -> RatingDistances:
     """Sum squared distances for every rating, and within raters when ``raters``."""
     from heartfelt.stats import _kernels_agreement as kernels
 
     n = ratings.value.size
-    out = Distances(np.zeros(n), np.zeros(n), np.zeros((len(ratings.raters) if raters else 0, 4)))
+    out = RatingDistances(np.zeros(n), np.zeros(n), np.zeros((len(ratings.raters) if raters else 0, 4)))
     if level == "interval":
         kernels.add_scores(
             ratings.start, ratings.rater, _scaled(ratings.value), out.inside, out.across, out.own

@@ -20,10 +20,10 @@ import numpy.typing as npt
 
 from heartfelt.errors import InputError
 from heartfelt.stats._paired import same_length
-from heartfelt.stats.categories import Categories, absent, categorise
+from heartfelt.stats.categories import CodedCategories, absent, categorise
 from heartfelt.stats.rater_differences import MANY_RATERS, USUAL, RaterDifferences
 from heartfelt.stats.ratings import Ratings
-from heartfelt.stats.triples import Codes, Ints, as_array, as_floats, code
+from heartfelt.stats.triples import IdCodes, Ints, as_array, as_floats, code
 from heartfelt.stats.two_way_jackknife import differences_of, differences_of_votes
 
 Prior: TypeAlias = Mapping[Any, Any] | tuple[Any, Any] | None
@@ -44,13 +44,13 @@ class Grouped:
     value: npt.NDArray[Any]
     raters: Sequence[Any]
     items: Sequence[Any]
-    categories: Categories | None
+    categories: CodedCategories | None
     left_out: int
     prior: int
     prior_unused: int
 
     @property
-    def named(self) -> Categories:
+    def named(self) -> CodedCategories:
         """The categories of votes."""
         assert self.categories is not None
         return self.categories
@@ -102,7 +102,7 @@ def grouped(
 
     value_column = plain(as_floats(value)) if numbers else as_array(value)
     items = ids(item, "item")
-    raters = Codes(np.empty(0, np.int64), ()) if rater is None else ids(rater, "rater")
+    raters = IdCodes(np.empty(0, np.int64), ()) if rater is None else ids(rater, "rater")
     known = {} if rater is None else {"rater": raters.codes}
     same_length({**known, "item": items.codes, "value": value_column})
     prior_items, prior_values = read_prior(prior)
@@ -169,7 +169,7 @@ def duplicate(rater: Any, item: Any) -> InputError:
     )
 
 
-def ids(column: Any, what: str) -> Codes:
+def ids(column: Any, what: str) -> IdCodes:
     """Code ids; whole numbers of a small span keep their gaps, which costs nothing."""
     array = as_array(column) if is_whole(column) else np.empty(0)
     if array.size and array.dtype.kind in "iu" and array.dtype != np.uint64:
@@ -178,7 +178,7 @@ def ids(column: Any, what: str) -> Codes:
         whole = plain(array.astype(np.int64, copy=False))
         low, high = kernels.span(whole)
         if high - low < max(4 * whole.size, 1024):
-            return Codes(whole - low if low else whole, range(low, high + 1))
+            return IdCodes(whole - low if low else whole, range(low, high + 1))
     coded = code(column)
     only_text = isinstance(coded.names, range) or set(map(type, coded.names)) <= {str}
     if not only_text and any(absent(name) for name in coded.names):
@@ -234,7 +234,7 @@ def _joined(column: npt.NDArray[Any], more: list[Any], numbers: bool) -> npt.NDA
     return np.concatenate([column, other])
 
 
-def _positions(names: list[Any], items: Codes, present: npt.NDArray[np.bool_]) -> Ints:
+def _positions(names: list[Any], items: IdCodes, present: npt.NDArray[np.bool_]) -> Ints:
     """The code of each named item, -1 where it has no rating that is present."""
     rated = np.bincount(items.codes[present], minlength=len(items.names)) > 0
     where = {items.names[at]: at for at in np.flatnonzero(rated).tolist()}

@@ -84,7 +84,7 @@ class PairTable(ShortRepr):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PairAgreement:
+class RaterPairAgreement:
     """Agreement over pairs of raters: plain ``mean``, mean ``weighted`` by shared items, and the ``pairs``.
 
     ``pooled``, where it is given, is over all ordered pairs of votes at once. As JSON it comes without the table of pairs.
@@ -106,7 +106,7 @@ def cohen_kappa(
     at_least: int = 2,
     interval: str | Interval | None = "jackknife",
     prior: Prior = None,
-) -> PairAgreement:
+) -> RaterPairAgreement:
     """Cohen's kappa of every pair of raters that shares items, and its mean."""
     if weights not in (None, "linear", "quadratic"):
         raise InputError(f"Kappa has no weights called {weights!r}.", "Use None, 'linear' or 'quadratic'.")
@@ -133,7 +133,7 @@ def pairwise_accuracy(
     at_least: int = 1,
     interval: str | Interval | None = "jackknife",
     prior: Prior = None,
-) -> PairAgreement:
+) -> RaterPairAgreement:
     """The share of shared items on which two raters agree, for every pair that shares any; their mean."""
     return _accuracy(_pair_votes(rater, item, value, prior), at_least, interval, balanced=False)
 
@@ -146,14 +146,14 @@ def pairwise_balanced_accuracy(
     at_least: int = 1,
     interval: str | Interval | None = "jackknife",
     prior: Prior = None,
-) -> PairAgreement:
+) -> RaterPairAgreement:
     """Balanced accuracy of two raters, either taken as the truth, for every pair; their mean."""
     return _accuracy(_pair_votes(rater, item, value, prior), at_least, interval, balanced=True)
 
 
 def _accuracy(
     votes: Grouped, at_least: int, interval: str | Interval | None, balanced: bool
-) -> PairAgreement:
+) -> RaterPairAgreement:
     from heartfelt.stats.agreement._kernels_pairs import ACCURACY, BALANCED
     from heartfelt.stats.agreement._kernels_votes import POOLED_PAIRS
 
@@ -188,7 +188,7 @@ def _over_pairs(
     plan: Interval | None,
     scale: str,
     shared_for_interval: int = 1,
-) -> PairAgreement:
+) -> RaterPairAgreement:
     """Score all pairs and average them; ``scale`` is that of the interval.
 
     Where the pairs share fewer than ``shared_for_interval`` items at the median, the mean has no interval.
@@ -225,7 +225,7 @@ def _over_pairs(
         elif plan is not None:
             estimate = _bounded(estimate, votes, sums, column, plan, scale)
         means.append(estimate)
-    return PairAgreement(means[0], means[1], pairs)
+    return RaterPairAgreement(means[0], means[1], pairs)
 
 
 def _allocated(votes: Grouped, changes: bool) -> tuple[tuple[Any, ...], tuple[Floats, ...]]:

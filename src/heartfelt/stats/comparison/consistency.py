@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from heartfelt.stats._bounds import wilson
-from heartfelt.stats.comparison.fit import Problem, fit
+from heartfelt.stats.comparison.fit import StrengthProblem, fit
 from heartfelt.stats.comparison.links import BRADLEY_TERRY
 from heartfelt.stats.comparison.pairs import (
     Cells,
@@ -214,7 +214,7 @@ def strengths_without_each(data: Comparisons) -> Iterator[Floats | None]:
             yield None
             continue
         cells = Cells(pairs[held] // size, pairs[held] % size, sums[held])
-        yield fit(Problem(cells, BRADLEY_TERRY, size, False, False, penalty=1.0)).strengths
+        yield fit(StrengthProblem(cells, BRADLEY_TERRY, size, False, False, penalty=1.0)).strengths
 
 
 def _with_others(data: Comparisons, strengths: Floats | None, own: Ints) -> tuple[float | None, float | None]:
@@ -264,7 +264,7 @@ def transitivity(
     won, lost = cells.sums[:, 0] + cells.sums[:, 1] / 2, cells.sums[:, 2] + cells.sums[:, 1] / 2
     if not connection(cells.first, cells.second, won, lost, data.names).complete:
         return Transitivity(None, int(cells.first.size), df, None, "some strengths have no finite estimate")
-    problem = Problem(cells, BRADLEY_TERRY, size, False, False)
+    problem = StrengthProblem(cells, BRADLEY_TERRY, size, False, False)
     result = fit(problem)
     total = won + lost
     probability = expit(problem.differences(result.strengths, 0.0))
@@ -275,7 +275,7 @@ def transitivity(
     for _ in range(draws):
         drawn = rng.binomial(np.rint(total).astype(np.int64), probability).astype(np.float64)
         sums = np.column_stack([drawn, np.zeros_like(drawn), np.rint(total) - drawn])
-        again = Problem(
+        again = StrengthProblem(
             type(cells)(cells.first, cells.second, sums), BRADLEY_TERRY, size, False, False, penalty=1e-6
         )
         refit = fit(again)

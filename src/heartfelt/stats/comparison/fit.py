@@ -29,7 +29,7 @@ CLOSE = 1e-6
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Fit:
+class StrengthFit:
     """Strengths with mean zero, order effect and tie parameter at the maximum, or how the search failed."""
 
     strengths: Floats
@@ -40,7 +40,7 @@ class Fit:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Problem:
+class StrengthProblem:
     """What is fitted: the cells, the model, whether an order effect belongs to it, and the penalty.
 
     The penalty is a number of ties of each contestant with an imaginary one of strength zero.
@@ -69,7 +69,7 @@ class Problem:
         return strengths[self.cells.first] - strengths[self.cells.second] + order
 
 
-def border_columns(problem: Problem, parts: Derivatives) -> tuple[Floats, Floats, Floats]:
+def border_columns(problem: StrengthProblem, parts: Derivatives) -> tuple[Floats, Floats, Floats]:
     """Slopes of the bordering parameters, their cross terms with the strengths (one row each) and their own information."""
     slopes, crosses, own = [], [], np.zeros((problem.borders, problem.borders))
     if problem.with_order:
@@ -88,7 +88,7 @@ def border_columns(problem: Problem, parts: Derivatives) -> tuple[Floats, Floats
     return np.array(slopes), np.array(rows).reshape(problem.borders, problem.size), own
 
 
-def scatter(problem: Problem, per_cell: Floats) -> Floats:
+def scatter(problem: StrengthProblem, per_cell: Floats) -> Floats:
     """Add values of cells to the first contestant and take them from the second."""
     cells = problem.cells
     gained = np.bincount(cells.first, per_cell, minlength=problem.size)
@@ -212,7 +212,7 @@ class _Point:
     own: Floats
 
 
-def fit(problem: Problem) -> Fit:
+def fit(problem: StrengthProblem) -> StrengthFit:
     """The strengths, order effect and tie parameter of highest likelihood."""
     borders = np.zeros(problem.borders)
     if problem.with_tie:
@@ -229,10 +229,10 @@ def fit(problem: Problem) -> Fit:
     strengths, order, tie = _parameters(problem, point.at)
     if converged:
         strengths = strengths - strengths.mean()
-    return Fit(strengths, order, tie, _likelihood(problem, strengths, order, tie), converged)
+    return StrengthFit(strengths, order, tie, _likelihood(problem, strengths, order, tie), converged)
 
 
-def _likelihood(problem: Problem, strengths: Floats, order: float, tie: float) -> float:
+def _likelihood(problem: StrengthProblem, strengths: Floats, order: float, tie: float) -> float:
     cells = problem.cells
     if problem.compiled:
         from heartfelt.stats._kernels_comparison import pair_likelihood
@@ -242,12 +242,12 @@ def _likelihood(problem: Problem, strengths: Floats, order: float, tie: float) -
     return float(parts.likelihood.sum())
 
 
-def _parameters(problem: Problem, at: Floats) -> tuple[Floats, float, float]:
+def _parameters(problem: StrengthProblem, at: Floats) -> tuple[Floats, float, float]:
     order = float(at[problem.size]) if problem.with_order else 0.0
     return at[: problem.size], order, float(at[-1]) if problem.with_tie else 0.0
 
 
-def _point(problem: Problem, at: Floats) -> _Point:
+def _point(problem: StrengthProblem, at: Floats) -> _Point:
     strengths, order, tie = _parameters(problem, at)
     cells = problem.cells
     if problem.compiled and not problem.with_tie:
@@ -270,7 +270,7 @@ def _point(problem: Problem, at: Floats) -> _Point:
     return _Point(at, np.concatenate([slope, slopes]), matrix, crosses, own)
 
 
-def _start(problem: Problem) -> Floats:
+def _start(problem: StrengthProblem) -> Floats:
     """Log odds of each contestant's share of wins, a little short of where the maximum will be."""
     if not problem.compiled:
         return np.zeros(problem.size)
@@ -282,13 +282,13 @@ def _start(problem: Problem) -> Floats:
     return np.asarray(start - start.mean())
 
 
-def _tie_start(problem: Problem) -> float:
+def _tie_start(problem: StrengthProblem) -> float:
     """Davidson's log nu if all contestants were equal."""
     won, tied, lost = problem.cells.sums.sum(axis=0).tolist()
     return math.log(2.0 * tied / max(won + lost, 1.0))
 
 
-def _step(problem: Problem, point: _Point) -> Floats:
+def _step(problem: StrengthProblem, point: _Point) -> Floats:
     slope, slopes = point.slope[: problem.size], point.slope[problem.size :]
     solved = solve(point.matrix, np.column_stack([slope, point.crosses.T]))
     if not problem.borders:

@@ -12,11 +12,11 @@ import math
 import numpy as np
 
 from heartfelt.stats._bounds import check_confidence
-from heartfelt.stats.association import Difference
-from heartfelt.stats.comparison.pairs import Comparisons, Sets, as_comparisons, judged_sets
+from heartfelt.stats.association import MetricDifference
+from heartfelt.stats.comparison.pairs import Comparisons, PairSets, as_comparisons, judged_sets
 from heartfelt.stats.comparison.spread import shared_members, without_units
 from heartfelt.stats.estimate import Estimate
-from heartfelt.stats.jackknife import LEAST_UNITS, Spread
+from heartfelt.stats.jackknife import LEAST_UNITS, JackknifeError
 from heartfelt.stats.metrics import METRICS
 from heartfelt.stats.triples import Floats, Ids, Ints
 from heartfelt.stats.two_way_jackknife import TwoWaySpread, effective, jackknife_variance
@@ -29,14 +29,14 @@ def hits(lean: Floats, value: Floats) -> Floats:
 
 def mean_hits(
     rater: Ids | None, first: Ids, second: Ids, score: Floats, other: Floats, *, confidence: float = 0.95
-) -> Difference:
+) -> MetricDifference:
     """The mean of ``score`` less that of ``other``, each a number per comparison, with its test."""
     check_confidence(confidence)
     name = "difference of accuracy"
     moved = np.asarray(score - other, np.float64)
     if not moved.size:
         missing = Estimate.missing("there are no comparisons", name, {"comparisons": 0})
-        return Difference(missing, missing, None, 0)
+        return MetricDifference(missing, missing, None, 0)
     data = as_comparisons(rater, first, second, np.ones(moved.size))
     pairs = judged_sets(data)
     counts = {"comparisons": int(moved.size), "pairs": pairs.count}
@@ -53,17 +53,19 @@ def mean_hits(
     elif spread.variance <= 0:
         why = "the two predictions do not differ" if value == 0 else "the difference does not vary"
     if why is not None:
-        return Difference(plain.without_interval(why), Estimate.missing(why, test, counts), None, pairs.count)
+        return MetricDifference(
+            plain.without_interval(why), Estimate.missing(why, test, counts), None, pairs.count
+        )
     how = "jackknife over pairs" + ("" if rater is None else " and raters")
-    result = Spread(value, "identity", units, math.sqrt(spread.variance), spread.df, how=how)
+    result = JackknifeError(value, "identity", units, math.sqrt(spread.variance), spread.df, how=how)
     p = float(result.p(0.0) or 0.0)
     tested = Estimate(p, method=f"{test}, {result.name}", counts=counts, why_no_interval="a p-value")
     metric = METRICS["accuracy"]
     estimate = result.estimate(plain, confidence)
-    return Difference(estimate, tested, result.error, pairs.count, result.df, result, metric)
+    return MetricDifference(estimate, tested, result.error, pairs.count, result.df, result, metric)
 
 
-def _spread(moved: Floats, data: Comparisons, pairs: Sets) -> TwoWaySpread:
+def _spread(moved: Floats, data: Comparisons, pairs: PairSets) -> TwoWaySpread:
     """How far the mean varies with pairs and raters."""
 
     def variance(codes: Ints, count: int) -> float:

@@ -42,7 +42,7 @@ class Listener:
 
 
 @dataclass(frozen=True, slots=True)
-class Condition:
+class ConditionGrades:
     """The grades of one condition after post-screening."""
 
     name: Any
@@ -59,7 +59,7 @@ class Condition:
 class Mushra:
     """Conditions from the highest mean down, and what post-screening made of the listeners."""
 
-    conditions: tuple[Condition, ...]
+    conditions: tuple[ConditionGrades, ...]
     listeners: tuple[Listener, ...]
     reference: Any
     without_reference: tuple[Any, ...]
@@ -172,7 +172,7 @@ def _listener(data: _Grades, number: int, hidden: int, anchor: int | None) -> Li
     )
 
 
-def _condition(data: _Grades, number: int, hidden: int, used: Any, confidence: float) -> Condition:
+def _condition(data: _Grades, number: int, hidden: int, used: Any, confidence: float) -> ConditionGrades:
     rows = np.flatnonzero(used & (data.condition == number))
     grades = data.grade[rows]
     quarter, middle, three = (float(q) for q in np.quantile(grades, [0.25, 0.5, 0.75]))
@@ -194,7 +194,7 @@ def _condition(data: _Grades, number: int, hidden: int, used: Any, confidence: f
         below = Estimate.missing("no listener graded the reference of the same item", method)
     else:
         below = crossed_mean(data.listener[both], data.item[both], gaps, method, confidence)
-    return Condition(
+    return ConditionGrades(
         data.conditions[number],
         mean,
         middle,

@@ -40,7 +40,7 @@ CLOSE = 1e-9
 LEAST_VARIANCE = 1e-3
 
 
-class Pairing:
+class PairSchedule:
     """Comparisons as they come in, and the pairs to compare next. Contestants are numbered from 0.
 
     Everything depends on the comparisons added, not on when or in which order they were.

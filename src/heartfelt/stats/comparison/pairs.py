@@ -155,7 +155,7 @@ def check_choices(value: Floats) -> None:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Sets:
+class PairSets:
     """The pairs that were judged, whichever member came first: those of one stimulus are one set each."""
 
     codes: Ints
@@ -167,7 +167,7 @@ class Sets:
     """The value of each comparison in favour of the set's own first member."""
 
 
-def judged_sets(data: Comparisons) -> Sets:
+def judged_sets(data: Comparisons) -> PairSets:
     """Group choices by what was judged: two contestants, and the stimulus where there is one."""
     size = len(data.names)
     swapped = data.first > data.second
@@ -177,7 +177,7 @@ def judged_sets(data: Comparisons) -> Sets:
         key = np.unique(key, return_inverse=True)[1] * max(data.stimuli, 1) + data.stimulus
     sets, codes = np.unique(key, return_inverse=True)
     value = np.where(swapped, 1.0 - data.value, data.value)
-    return Sets(codes.astype(np.int64), int(sets.size), swapped, value)
+    return PairSets(codes.astype(np.int64), int(sets.size), swapped, value)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

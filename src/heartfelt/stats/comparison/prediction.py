@@ -31,10 +31,10 @@ import numpy as np
 from heartfelt.errors import InputError
 from heartfelt.stats._bounds import Transform, check_confidence
 from heartfelt.stats.comparison.hits import hits
-from heartfelt.stats.comparison.pairs import Comparisons, Sets, as_comparisons, check_choices, judged_sets
+from heartfelt.stats.comparison.pairs import Comparisons, PairSets, as_comparisons, check_choices, judged_sets
 from heartfelt.stats.comparison.spread import shared_members, without_each, without_units
 from heartfelt.stats.estimate import Estimate
-from heartfelt.stats.jackknife import Spread
+from heartfelt.stats.jackknife import JackknifeError
 from heartfelt.stats.triples import Floats, Ids, Ints, Values, as_floats
 from heartfelt.stats.two_way_jackknife import TwoWaySpread, effective, jackknife_variance
 
@@ -62,7 +62,7 @@ class Predicted:
     """Comparisons with their predictions, in the order of presentation. NaN probabilities: none were given."""
 
     data: Comparisons
-    sets: Sets
+    sets: PairSets
     lean: Floats
     """Positive where the first is predicted."""
     first: Floats
@@ -266,10 +266,12 @@ def with_spread(plain: Estimate, spread: TwoWaySpread, scale: Transform, given: 
     how = "jackknife over pairs and raters" if raters else "jackknife over pairs"
     if scale == "logit":
         size = units if at_end else value * (1 - value) / error**2
-        result = Spread(value, scale, int(units), error, units - 1.0 if at_end else spread.df, size, how)
+        result = JackknifeError(
+            value, scale, int(units), error, units - 1.0 if at_end else spread.df, size, how
+        )
     else:
         on_scale = error / value if scale == "log" else error
-        result = Spread(value, scale, int(units), on_scale, spread.df, how=how)
+        result = JackknifeError(value, scale, int(units), on_scale, spread.df, how=how)
     return result.estimate(plain, given.confidence)
 
 

@@ -17,8 +17,8 @@ import numpy as np
 from heartfelt.errors import InputError, suggestion
 from heartfelt.stats._bounds import check_confidence
 from heartfelt.stats.comparison.fit import (
-    Fit,
-    Problem,
+    StrengthFit,
+    StrengthProblem,
     border_columns,
     fit,
     laplacian,
@@ -54,7 +54,7 @@ BLOCK = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Effect:
+class TestedEffect:
     """An effect with a test of the hypothesis that it is zero."""
 
     estimate: Estimate
@@ -68,7 +68,7 @@ class Strengths:
     model: str
     names: tuple[Any, ...]
     strengths: tuple[Estimate, ...]
-    order_effect: Effect
+    order_effect: TestedEffect
     """The advantage of being first, on the scale of the strengths."""
     tie: Estimate
     """Davidson's nu or Rao and Kupper's theta."""
@@ -91,23 +91,25 @@ class Strengths:
             )
         return self.names.index(name)
 
-    def difference(self, first: Any, second: Any, confidence: float = 0.95) -> Effect:
+    def difference(self, first: Any, second: Any, confidence: float = 0.95) -> TestedEffect:
         """How much stronger one contestant is than another, with a test of equality."""
         a, b = self._place(first), self._place(second)
         for place in (a, b):
             if self.strengths[place].is_missing:
                 why = self.strengths[place].why_missing or ""
-                return Effect(Estimate.missing(f"{self.names[place]}: {why}", self.model, self.counts))
+                return TestedEffect(Estimate.missing(f"{self.names[place]}: {why}", self.model, self.counts))
         value = float(self.strengths[a]) - float(self.strengths[b])
         estimate = Estimate(value, method=f"{self.model}, difference of strengths", counts=self.counts)
         if self.covariance is None:
-            return Effect(estimate.without_interval(self.strengths[a].why_no_interval or "no covariance"))
+            return TestedEffect(
+                estimate.without_interval(self.strengths[a].why_no_interval or "no covariance")
+            )
         contrast = {self.core.index(a): 1.0, self.core.index(b): -1.0}
         bounds = self.covariance.bounds(value, contrast, confidence)
         if bounds is None:
-            return Effect(estimate.without_interval("nothing varies"))
+            return TestedEffect(estimate.without_interval("nothing varies"))
         with_bounds = estimate.with_interval(*bounds, self.covariance.interval, confidence)
-        return Effect(with_bounds, self.covariance.p_value(value, contrast))
+        return TestedEffect(with_bounds, self.covariance.p_value(value, contrast))
 
     def rank_probabilities(self, draws: int = 10_000, seed: int = 0) -> Floats:
         """The probability of each contestant (row) to have each rank (column, best first), by draws from the normal
@@ -241,7 +243,7 @@ def _estimate(
         return no_strengths(link.name, method, data.names, data.counts, "", tied)
     # Without ties both models of ties are Bradley and Terry's.
     used = BRADLEY_TERRY if link.ties and not with_tie else link
-    problem = Problem(cells, used, core.size, with_order, with_tie, penalty)
+    problem = StrengthProblem(cells, used, core.size, with_order, with_tie, penalty)
     if with_order and not penalty and _order_is_fixed(problem):
         why = "the order of presentation and the strengths explain the same answers: some line of contestants accounts for it fully"
         return no_strengths(link.name, method, data.names, data.counts, why)
@@ -253,7 +255,7 @@ def _estimate(
     return _result(link, problem, result, inner, data.names, core, reasons, method, confidence, intervals)
 
 
-def _order_is_fixed(problem: Problem) -> bool:
+def _order_is_fixed(problem: StrengthProblem) -> bool:
     """Whether being first is a difference of some strengths in every pair, as where each pair came in one order only."""
     cells, ones = problem.cells, np.ones(problem.cells.first.size)
     lead = np.bincount(cells.first, minlength=problem.size) - np.bincount(
@@ -278,7 +280,7 @@ def _within(data: Comparisons, core: Ints) -> Comparisons:
     return replace(inner, names=names, left_out=data.left_out + int(keep.size - keep.sum()))
 
 
-def _divergence(result: Fit, names: Sequence[Any], with_order: bool) -> str:
+def _divergence(result: StrengthFit, names: Sequence[Any], with_order: bool) -> str:
     if with_order and abs(result.order) > np.abs(result.strengths).max():
         side = "first" if result.order > 0 else "second"
         return f"the {side} of two was chosen so consistently that the order effect has no finite estimate"
@@ -304,7 +306,7 @@ def no_strengths(
     by_reason = {text: Estimate.missing(text, method, counts) for text in dict.fromkeys(texts)}
     missing = [by_reason[text] for text in texts]
     none = Estimate.missing(why or "there are no strengths", method, counts)
-    return Strengths(model, tuple(names), tuple(missing), Effect(none), none, None, counts)
+    return Strengths(model, tuple(names), tuple(missing), TestedEffect(none), none, None, counts)
 
 
 def gather(
@@ -328,7 +330,7 @@ def gather(
         else Estimate.missing(reasons[i] or "", method, counts)
         for i in range(len(names))
     ]
-    order = Effect(Estimate.missing("no order effect was fitted", method, counts))
+    order = TestedEffect(Estimate.missing("no order effect was fitted", method, counts))
     tie = Estimate.missing(f"{model} has no tie parameter", method, counts)
     where = tuple(core.tolist())
     return Strengths(
@@ -356,8 +358,8 @@ def bounded(
 
 def _result(
     link: Link,
-    problem: Problem,
-    result: Fit,
+    problem: StrengthProblem,
+    result: StrengthFit,
     data: Comparisons,
     names: Sequence[Any],
     core: Ints,
@@ -384,7 +386,10 @@ def _result(
     if problem.with_order:
         p_value = None if spread is None else spread.p_value(result.order, {size: 1.0})
         out = replace(
-            out, order_effect=Effect(bounded(result.order, size, spread, method, counts, confidence), p_value)
+            out,
+            order_effect=TestedEffect(
+                bounded(result.order, size, spread, method, counts, confidence), p_value
+            ),
         )
     if problem.with_tie:
         log_tie = bounded(result.tie, size + problem.borders - 1, spread, method, counts, confidence)
@@ -400,7 +405,7 @@ def _result(
     return out
 
 
-def _covariance(problem: Problem, result: Fit, data: Comparisons) -> Covariance:
+def _covariance(problem: StrengthProblem, result: StrengthFit, data: Comparisons) -> Covariance:
     size, borders = problem.size, problem.borders
     parts = problem.link.evaluate(
         problem.differences(result.strengths, result.order), problem.cells.sums, result.tie
@@ -414,7 +419,7 @@ def _covariance(problem: Problem, result: Fit, data: Comparisons) -> Covariance:
     d = result.strengths[data.first] - result.strengths[data.second] + result.order
     columns = graded_columns(data.value) if problem.link is GRADED else outcome_columns(data.value)
     single = problem.link.evaluate(d, np.column_stack(columns), result.tie)
-    scores = Scores(data, size, single, problem.with_order, problem.with_tie)
+    scores = ScoreContributions(data, size, single, problem.with_order, problem.with_tie)
     rater = None if data.rater is None else (data.rater, data.raters)
     stimulus = None if data.stimulus is None else (data.stimulus, data.stimuli)
     if problem.link is not GRADED:
@@ -425,7 +430,7 @@ def _covariance(problem: Problem, result: Fit, data: Comparisons) -> Covariance:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Scores:
+class ScoreContributions:
     """What each comparison adds to slope and information: by its difference of strengths, then by each border."""
 
     data: Comparisons

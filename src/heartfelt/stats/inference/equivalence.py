@@ -57,7 +57,7 @@ class Equivalence:
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class MeanDifference:
     """A mean difference with its standard error, or the reason there is none."""
 
     method: str
@@ -79,7 +79,7 @@ class Difference:
         return _bounds.with_t(plain, self.error, self.df, named, confidence)
 
 
-def independent(a: Column, b: Column) -> tuple[tuple[Floats, Floats], Difference]:
+def independent(a: Column, b: Column) -> tuple[tuple[Floats, Floats], MeanDifference]:
     """The finite values of two groups, and the difference of their means."""
     columns = as_floats(a, "a"), as_floats(b, "b")
     first, second = (np.asarray(column[np.isfinite(column)]) for column in columns)
@@ -87,10 +87,10 @@ def independent(a: Column, b: Column) -> tuple[tuple[Floats, Floats], Difference
     return (first, second), welch(first, second, left_out)
 
 
-def welch(a: Floats, b: Floats, left_out: int = 0) -> Difference:
+def welch(a: Floats, b: Floats, left_out: int = 0) -> MeanDifference:
     """Mean of ``a`` minus mean of ``b``, each with its own variance."""
     counts = {"a": a.size, "b": b.size, **({"left_out": left_out} if left_out else {})}
-    plain = Difference("difference of means", counts)
+    plain = MeanDifference("difference of means", counts)
     if a.size == 0 or b.size == 0:
         return replace(plain, why_missing="a group is empty")
     plain = replace(plain, value=float(a.mean() - b.mean()))
@@ -104,11 +104,11 @@ def welch(a: Floats, b: Floats, left_out: int = 0) -> Difference:
     return replace(plain, error=math.sqrt(total), df=df)
 
 
-def paired(a: Column, b: Column) -> tuple[Floats, Difference]:
+def paired(a: Column, b: Column) -> tuple[Floats, MeanDifference]:
     """The differences of pairs, and their mean."""
     data = paired_rows(a, b)
     gaps = data.x - data.y
-    plain = Difference("mean of paired differences", data.counts)
+    plain = MeanDifference("mean of paired differences", data.counts)
     if data.n == 0:
         return gaps, replace(plain, why_missing="no pairs")
     plain = replace(plain, value=float(gaps.mean()))

@@ -32,7 +32,7 @@ _MOST_COLUMNS = 4000
 
 
 @dataclass(frozen=True, slots=True)
-class Factor:
+class CodedFactor:
     """A coded column of categories."""
 
     codes: Ints
@@ -60,7 +60,7 @@ class ModelData:
     """Usable rows: outcome, factors, centred covariates, the terms in order, and which rows were ``used``."""
 
     outcome: Floats
-    factors: dict[str, Factor]
+    factors: dict[str, CodedFactor]
     covariates: dict[str, Floats]
     terms: tuple[Term, ...]
     used: Flags
@@ -78,7 +78,9 @@ class ModelData:
 
     def part(self, rows: slice | Ints) -> ModelData:
         """These rows, with the same levels and terms."""
-        factors = {name: Factor(factor.codes[rows], factor.levels) for name, factor in self.factors.items()}
+        factors = {
+            name: CodedFactor(factor.codes[rows], factor.levels) for name, factor in self.factors.items()
+        }
         covariates = {name: column[rows] for name, column in self.covariates.items()}
         return replace(self, outcome=self.outcome[rows], factors=factors, covariates=covariates)
 
@@ -109,7 +111,7 @@ def model_data(
     coded_factors = {}
     for name, column in columns.items():
         levels, codes, _ = coded(column, name)
-        coded_factors[name] = Factor(codes, tuple(levels))
+        coded_factors[name] = CodedFactor(codes, tuple(levels))
     centred = {name: number - number.mean() if number.size else number for name, number in numbers.items()}
     order = terms(list(numbers), list(columns), interactions)
     return ModelData(values, coded_factors, centred, order, usable)
@@ -176,7 +178,7 @@ def column_names(term: Term, data: ModelData, coding: Coding) -> list[str]:
     return names
 
 
-def cells(factors: Sequence[Factor], rows: int) -> tuple[Ints, Ints]:
+def cells(factors: Sequence[CodedFactor], rows: int) -> tuple[Ints, Ints]:
     """Number the combinations of levels that occur: each row's cell, and one row from every cell."""
     if not factors:
         return np.zeros(rows, np.int64), np.zeros(min(rows, 1), np.int64)

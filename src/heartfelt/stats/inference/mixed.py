@@ -50,7 +50,7 @@ from heartfelt.stats.inference.linear_model import (
     why_no_columns,
 )
 from heartfelt.stats.inference.marginal_means import DIFFERENCE, MEAN, NOT_ESTIMABLE
-from heartfelt.stats.inference.posthoc import Comparison, Pair, Pairwise
+from heartfelt.stats.inference.posthoc import Pair, Pairwise, PosthocMethod
 from heartfelt.stats.inference.random_intercepts import (
     NO_ERROR,
     TOO_LARGE,
@@ -62,7 +62,7 @@ from heartfelt.stats.inference.random_intercepts import (
 )
 from heartfelt.stats.ratings import Ratings
 from heartfelt.stats.reliability.components import bounded_components, component_bounds
-from heartfelt.stats.reml import CrossedSystem, Fit, maximise
+from heartfelt.stats.reml import CrossedSystem, RemlFit, maximise
 from heartfelt.stats.reml_blocks import Groups, arranged
 from heartfelt.stats.triples import Floats
 from heartfelt.wording import listed
@@ -221,7 +221,7 @@ def _marginal_means(
             error = math.sqrt(float(row @ inference.covariance @ row))
             plain = _bounds.with_t(plain, error, inference.df(row), "Satterthwaite t", confidence)
         means[level] = plain
-    compare = Comparison(TUKEY, len(levels), confidence)
+    compare = PosthocMethod(TUKEY, len(levels), confidence)
     pairs = []
     for i, j in combinations(range(len(levels)), 2):
         plain, row = combination(weights(i, 0.0) - weights(j, 0.0), DIFFERENCE)
@@ -237,7 +237,7 @@ def _report(
     data: ModelData,
     columns: FixedColumns,
     system: CrossedSystem,
-    fit: Fit,
+    fit: RemlFit,
     groups: Groups,
     means_of: str | None,
     confidence: float,
@@ -283,7 +283,9 @@ def _report(
     return replace(result, means=means, pairs=pairs)
 
 
-def _inference(system: CrossedSystem, fit: Fit, fewest: float) -> tuple[ContrastInference, dict[int, float]]:
+def _inference(
+    system: CrossedSystem, fit: RemlFit, fewest: float
+) -> tuple[ContrastInference, dict[int, float]]:
     """Covariance of the coefficients with its derivatives, and the variance of each log variance by its
     place.
 

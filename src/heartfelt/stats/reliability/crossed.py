@@ -24,7 +24,7 @@ import numpy.typing as npt
 from heartfelt.stats.blas_threads import one_blas_thread
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.ratings import Ratings
-from heartfelt.stats.reml import CrossedSystem, Fit, ProbedSystem, maximise
+from heartfelt.stats.reml import CrossedSystem, ProbedSystem, RemlFit, maximise
 from heartfelt.stats.triples import Floats, Ints
 
 Interval: TypeAlias = Literal["auto", "profile", "delta", "none"]
@@ -80,10 +80,10 @@ class CrossedFit:
     """
 
     system: CrossedSystem
-    fit: Fit
+    fit: RemlFit
     order: tuple[int, ...]
     counts: dict[str, int]
-    _edges: dict[frozenset[int], Fit | None] = field(default_factory=dict)
+    _edges: dict[frozenset[int], RemlFit | None] = field(default_factory=dict)
 
     @property
     def probed(self) -> bool:
@@ -110,7 +110,7 @@ class CrossedFit:
         """Item, rater and residual."""
         return self._placed(self.fit)
 
-    def _placed(self, fit: Fit) -> Floats:
+    def _placed(self, fit: RemlFit) -> Floats:
         out = np.zeros(3)
         out[list(self.order)] = fit.step.variances
         return out
@@ -191,7 +191,7 @@ class CrossedFit:
         known = [end for end in ends if end is not None]
         return (max(known) if side > 0 else min(known)) if known else None
 
-    def _held(self, *zero: int) -> Fit | None:
+    def _held(self, *zero: int) -> RemlFit | None:
         """The best fit with the variances at these positions held at zero; None where there is none."""
         key = frozenset(zero)
         if key not in self._edges:
@@ -326,7 +326,7 @@ def _starting_ratios(d: Ratings) -> Floats:
     return np.array(parts) / residual
 
 
-def _undetermined(fit: Fit) -> str | None:
+def _undetermined(fit: RemlFit) -> str | None:
     """Why the components cannot be separated: the information is singular, or no maximum was found."""
     inside = np.append(fit.step.ratios > 0, True)
     information = fit.step.information[np.ix_(inside, inside)]

@@ -19,9 +19,9 @@ from typing import NamedTuple
 
 from heartfelt.collect import Collection
 from heartfelt.collect.reading.adjudication import (
+    AdjudicationDecision,
     AdjudicationItem,
     AdjudicationState,
-    Decision,
     counted,
 )
 from heartfelt.errors import InputError
@@ -46,7 +46,7 @@ class Option(NamedTuple):
     """Whether it is the machine's draft."""
 
 
-class Counts(NamedTuple):
+class QueueCounts(NamedTuple):
     """How many items wait and are decided, and how many decisions are this senior rater's."""
 
     waiting: int
@@ -126,14 +126,16 @@ class Desk:
         with self._lock:
             self._read_at = -math.inf
 
-    def counts(self, who: str) -> Counts:
+    def counts(self, who: str) -> QueueCounts:
         """How far the senior raters are."""
         with self._lock:
             self._refresh()
             undecided = {id for id, item in self._by_id.items() if not item.decisions}
             now = len(undecided & self._just_decided.keys())
             people = dict(self._collection.adjudicators().select("adjudicator", "decisions").iter_rows())
-            return Counts(len(undecided) - now, len(self._by_id) - len(undecided) + now, people.get(who, 0))
+            return QueueCounts(
+                len(undecided) - now, len(self._by_id) - len(undecided) + now, people.get(who, 0)
+            )
 
     def id_of(self, stimulus: str, question: str) -> str:
         """The name of an item for the page: digits that tell nothing."""
@@ -218,7 +220,9 @@ def draft_words(item: AdjudicationItem, study: Study) -> float | str | None:
     return value if answer is None else answer
 
 
-def chosen_option(options: Container[Option], decision: Decision, question: str, study: Study) -> int | None:
+def chosen_option(
+    options: Container[Option], decision: AdjudicationDecision, question: str, study: Study
+) -> int | None:
     """Which of the options was decided for; None if it was another answer."""
     words = decision.value if decision.answer is None else decision.answer
     scale = study.scale_of(question)

@@ -19,10 +19,10 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from heartfelt.collect.adjudicators import Adjudicate, CheckAdjudicator
-from heartfelt.collect.reading.adjudication import Decision
+from heartfelt.collect.reading.adjudication import AdjudicationDecision
 from heartfelt.study.model import say
 from heartfelt.web.adjudication.desk import ShownItem, chosen_option, draft_words
-from heartfelt.web.errors import Refused
+from heartfelt.web.errors import RequestRefused
 from heartfelt.web.rater.forms import present
 from heartfelt.web.rater.pages import Notice, assets, compressed
 from heartfelt.web.rater.presentation import request_language
@@ -158,11 +158,13 @@ async def decide(request: Request, who: str) -> dict[str, Any]:
     state = state_of(request)
     shown = await run_in_threadpool(state.desk.shown, who, body.item, body.sight)
     if shown is None:
-        raise Refused(409, "The answers to this item have changed since it was shown.", "Look at it again.")
+        raise RequestRefused(
+            409, "The answers to this item have changed since it was shown.", "Look at it again."
+        )
     value: Any = body.value
     if body.option is not None:
         if body.option >= len(shown.options):
-            raise Refused(422, "There is no such answer.", "Pick one of the answers that are shown.")
+            raise RequestRefused(422, "There is no such answer.", "Pick one of the answers that are shown.")
         value = shown.options[body.option].words
     item, study = shown.item, state.collection.study
     shows_draft = study.adjudication is not None and study.adjudication.draft
@@ -189,7 +191,7 @@ async def _next(request: Request, who: str, skipped: list[str]) -> dict[str, Any
     return None if shown is None else _item(request, shown)
 
 
-def _item(request: Request, shown: ShownItem, decision: Decision | None = None) -> dict[str, Any]:
+def _item(request: Request, shown: ShownItem, decision: AdjudicationDecision | None = None) -> dict[str, Any]:
     """An item as the page takes it: nothing of who answered, when, or in which order."""
     state, item = state_of(request), shown.item
     out: dict[str, Any] = {

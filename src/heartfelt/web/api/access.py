@@ -12,12 +12,12 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.security import APIKeyCookie, HTTPBearer
 
 from heartfelt.collect import Collection
-from heartfelt.web.api.models import Problem
+from heartfelt.web.api.models import ProblemModel
 from heartfelt.web.security.access import researcher
 from heartfelt.web.security.signing import STUDY_COOKIE
 from heartfelt.web.state import state_of
 from heartfelt.web.study.background import Reader
-from heartfelt.web.study.figures import Board
+from heartfelt.web.study.figures import DashboardState
 
 _bearer = HTTPBearer(
     auto_error=False, description="a token made in the dashboard or by 'heartfelt study token'"
@@ -41,10 +41,10 @@ def _collection(request: Request) -> Collection:
     return state_of(request).collection
 
 
-async def _board(request: Request) -> Board:
+async def _board(request: Request) -> DashboardState:
     """Whoever waits for figures holds none of the threads that serve media to raters."""
     figures = state_of(request).figures
-    board: Board | None = await run_in_threadpool(figures.ready)
+    board: DashboardState | None = await run_in_threadpool(figures.ready)
     return board if board is not None else await to_thread.run_sync(figures.board, limiter=figures.waiting)
 
 
@@ -67,7 +67,7 @@ def with_media(collection: Collection, table: pl.DataFrame) -> list[dict[str, An
 
 Requester: TypeAlias = Annotated[str, Depends(requester)]
 CollectionDep: TypeAlias = Annotated[Collection, Depends(_collection)]
-BoardDep: TypeAlias = Annotated[Board, Depends(_board)]
+BoardDep: TypeAlias = Annotated[DashboardState, Depends(_board)]
 """The latest figures."""
 ReaderDep: TypeAlias = Annotated[Reader, Depends(_reader)]
 StudyUrl: TypeAlias = Annotated[str, Depends(_study_url)]
@@ -86,6 +86,6 @@ _REASONS = {
     503: "the store is unavailable; try again",
 }
 PROBLEMS: Mapping[int | str, dict[str, Any]] = {
-    status: {"model": Problem, "description": reason} for status, reason in _REASONS.items()
+    status: {"model": ProblemModel, "description": reason} for status, reason in _REASONS.items()
 }
 """The error responses of every route."""

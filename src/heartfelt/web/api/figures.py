@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from heartfelt.serialization import to_json
 from heartfelt.web.api.access import BoardDep
-from heartfelt.web.api.models import Count, Estimate
+from heartfelt.web.api.models import Count, EstimateModel
 from heartfelt.web.state import state_of
 
 router = APIRouter(tags=["study"])
@@ -28,20 +28,20 @@ class ContestantInfo(BaseModel):
     """A system or stimulus with its strength, and the ranks it plausibly has."""
 
     name: str
-    strength: Estimate
+    strength: EstimateModel
     answers: Count
     rank: int | None
     rank_low: int | None
     rank_high: int | None
     best: float | None
-    score: Estimate | None = None
+    score: EstimateModel | None = None
 
 
 class OrderEffectInfo(BaseModel):
     """The advantage of being presented first."""
 
-    first_share: Estimate
-    effect: Estimate
+    first_share: EstimateModel
+    effect: EstimateModel
     p: float | None
 
 
@@ -51,9 +51,9 @@ class PairAgreementInfo(BaseModel):
     pairs: Count
     judged_twice: Count
     with_majority: Count
-    two_answers: Estimate
-    with_the_others: Estimate
-    alpha: Estimate
+    two_answers: EstimateModel
+    with_the_others: EstimateModel
+    alpha: EstimateModel
 
 
 class ConsistencyInfo(BaseModel):
@@ -76,8 +76,8 @@ class AbxInfo(BaseModel):
 
     a: str
     b: str
-    share: Estimate
-    d_prime: Estimate
+    share: EstimateModel
+    d_prime: EstimateModel
     p: float | None
     p_corrected: float | None
 
@@ -87,10 +87,10 @@ class ConditionInfo(BaseModel):
 
     name: str
     role: str
-    mean: Estimate
+    mean: EstimateModel
     median: float
     quartiles: tuple[float, float]
-    below_reference: Estimate
+    below_reference: EstimateModel
 
 
 class ListenerInfo(BaseModel):
@@ -118,8 +118,8 @@ class AgainstReferenceInfo(BaseModel):
     """One system judged next to a reference."""
 
     system: str
-    mean: Estimate
-    below_top: Estimate
+    mean: EstimateModel
+    below_top: EstimateModel
 
 
 class ComparisonInfo(BaseModel):
@@ -156,10 +156,10 @@ class TraceInfo(BaseModel):
     question: str
     raters: Count
     traces: Count
-    pairwise: Estimate
-    leave_one_out: Estimate
-    ceiling: Estimate
-    lags: dict[str, Estimate]
+    pairwise: EstimateModel
+    leave_one_out: EstimateModel
+    ceiling: EstimateModel
+    lags: dict[str, EstimateModel]
     constant: Count
     duplicate: Count
 
@@ -176,7 +176,7 @@ class CategoryShareInfo(BaseModel):
 
     category: str
     n_stimuli: Count
-    share: Estimate
+    share: EstimateModel
     intended_share: float | None = None
 
 

@@ -17,14 +17,14 @@ class RequestBody(BaseModel):
     model_config = ConfigDict(extra="forbid", str_max_length=4000)
 
 
-class Problem(BaseModel):
+class ProblemModel(BaseModel):
     """Why something was refused, and what to do about it."""
 
     problem: str
     fix: str
 
 
-class Estimate(BaseModel):
+class EstimateModel(BaseModel):
     """A number with its interval, counts (``n_…``) and method, or the reason there is none."""
 
     model_config = ConfigDict(extra="allow")
@@ -170,13 +170,13 @@ class MachineFieldInfo(BaseModel):
     question: str
     verified: Count
     hidden: Count
-    accepted: Estimate
-    fixed: Estimate
-    rejected: Estimate
-    planted_accepted: Estimate
-    accuracy: Estimate
-    anchoring: Estimate
-    time: Estimate
+    accepted: EstimateModel
+    fixed: EstimateModel
+    rejected: EstimateModel
+    planted_accepted: EstimateModel
+    accuracy: EstimateModel
+    anchoring: EstimateModel
+    time: EstimateModel
 
 
 class MachineInfo(BaseModel):
@@ -202,9 +202,9 @@ class QuestionReliability(BaseModel):
     question: str
     questions: Count
     level: str
-    alpha: Estimate
-    icc: Estimate
-    icc_mean: Estimate
+    alpha: EstimateModel
+    icc: EstimateModel
+    icc_mean: EstimateModel
     over_time: list[ReliabilityPoint]
 
 
@@ -215,7 +215,7 @@ class FieldReliability(BaseModel):
     answers: str
     n_stimuli: Count
     n_answers: Count
-    alpha: Estimate
+    alpha: EstimateModel
 
 
 class ReliabilityInfo(BaseModel):
@@ -231,10 +231,10 @@ class SystemMean(BaseModel):
 
     question: str
     system: str
-    mean: Estimate
+    mean: EstimateModel
     stimuli: Count
     ratings: Count
-    needed: Estimate
+    needed: EstimateModel
     bounds: tuple[float, float] | None
 
 
@@ -438,8 +438,8 @@ class BeforeAfter(BaseModel):
 
     question: str
     system: str | None = None
-    before: Estimate | None
-    after: Estimate | None
+    before: EstimateModel | None
+    after: EstimateModel | None
 
 
 class EffectInfo(BaseModel):

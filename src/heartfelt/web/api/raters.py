@@ -31,7 +31,7 @@ from heartfelt.web.api.models import (
 )
 from heartfelt.web.security.signing import RESUME_SECONDS
 from heartfelt.web.state import state_of
-from heartfelt.web.study.figures import Board
+from heartfelt.web.study.figures import DashboardState
 
 router = APIRouter(tags=["raters"])
 Rater: TypeAlias = Annotated[str, Path(max_length=200, pattern=r"^[\w.:-]+$", description="the rater's id")]
@@ -43,7 +43,7 @@ def raters(reader: ReaderDep, board: BoardDep) -> Any:
     return {"change": board.change, "raters": reader.call(_ranked, board), "notes": board.notes}
 
 
-def _ranked(collection: Collection, board: Board) -> list[dict[str, Any]]:
+def _ranked(collection: Collection, board: DashboardState) -> list[dict[str, Any]]:
     """Everybody who came, most evidence of carelessness first; those who rated nothing come last."""
     ranking = board.ranking.select("rater", "rank", "score", "flagged_by")
     scores = {row["rater"]: row for row in ranking.iter_rows(named=True)}

@@ -11,7 +11,7 @@ from fastapi import APIRouter, Path, Query, Request
 from heartfelt import __version__
 from heartfelt.analysis.live import ratings_needed
 from heartfelt.collect import Collection
-from heartfelt.collect.commands import Change, Invite, Settings
+from heartfelt.collect.commands import AdmissionSettings, ChangeSettings, Invite
 from heartfelt.collect.session.sessions import session_code
 from heartfelt.serialization import to_json
 from heartfelt.study import Question, Study
@@ -216,15 +216,15 @@ def _latest_first(collection: Collection, table: pl.DataFrame) -> list[dict[str,
 
 
 @recruiting_router.get("/settings")
-def settings(collection: CollectionDep) -> Settings:
+def settings(collection: CollectionDep) -> AdmissionSettings:
     """How the study admits raters now."""
     return collection.settings
 
 
 @recruiting_router.patch("/settings")
-def change(body: SettingsChange, collection: CollectionDep) -> Settings:
+def change(body: SettingsChange, collection: CollectionDep) -> AdmissionSettings:
     """Change settings; those left out stay as they are."""
-    return collection.do(Change(body.model_dump(exclude_unset=True)))
+    return collection.do(ChangeSettings(body.model_dump(exclude_unset=True)))
 
 
 @recruiting_router.get("/invitations", response_model=InvitationsInfo)

@@ -17,7 +17,7 @@ from heartfelt.study import Study
 from heartfelt.study.branding import LOGO_TYPES, stylesheet
 from heartfelt.study.consent import DOCUMENT_TYPES, document_file
 from heartfelt.study.model import Text, say
-from heartfelt.web.errors import Refused
+from heartfelt.web.errors import RequestRefused
 from heartfelt.web.rater.presentation import request_language
 from heartfelt.web.security.signing import rater_of
 from heartfelt.web.state import state_of
@@ -50,11 +50,11 @@ def _document(study: Study, which: str) -> Text | None:
 async def document(request: Request) -> Response:
     """The consent document, or that of the debriefing, in the rater's language."""
     if rater_of(request) is None:
-        raise Refused(401, "This page does not know you.", "Open the link you were given.")
+        raise RequestRefused(401, "This page does not know you.", "Open the link you were given.")
     collection, which = state_of(request).collection, request.path_params["which"]
     named = _document(collection.study, which)
     if named is None:
-        raise Refused(404)
+        raise RequestRefused(404)
     path = _file(collection.folder, named, request_language(request))
     kind = DOCUMENT_TYPES[path.suffix.lower()]
     headers = {
@@ -71,7 +71,7 @@ async def logo(request: Request) -> Response:
     collection = state_of(request).collection
     branding = collection.study.branding
     if branding is None or branding.logo is None:
-        raise Refused(404)
+        raise RequestRefused(404)
     path = _file(collection.folder, branding.logo, "en")
     headers = {"content-security-policy": _SANDBOX, "cache-control": _CACHE}
     content = await run_in_threadpool(path.read_bytes)
@@ -82,7 +82,7 @@ async def style(request: Request) -> Response:
     """The study's colours."""
     branding = state_of(request).collection.study.branding
     if branding is None:
-        raise Refused(404)
+        raise RequestRefused(404)
     return Response(stylesheet(branding), headers={"cache-control": _CACHE}, media_type="text/css")
 
 
@@ -90,4 +90,4 @@ def _file(folder: Path, named: Text, language: str) -> Path:
     try:
         return document_file(folder, named, language)
     except HeartfeltError as error:
-        raise Refused(404, "The file is missing.", "Tell the researcher.") from error
+        raise RequestRefused(404, "The file is missing.", "Tell the researcher.") from error

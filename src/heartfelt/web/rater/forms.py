@@ -11,7 +11,7 @@ from heartfelt.study.design import Demographic
 from heartfelt.study.model import Condition, say
 from heartfelt.study.pages import MOST_COLUMNS
 from heartfelt.study.scale import Categories, FreeText, Numeric, Ordered, Points, Tag, Tags, YesNo
-from heartfelt.study.set_scale import BestWorst, Choice, Grade, Preference, Rank, Trace
+from heartfelt.study.set_scale import BestWorst, Choice, Grade, Preference, Ranking, Trace
 from heartfelt.web.rater.texts import Texts, run_direction, texts_for
 
 MOST_BUTTONS = MOST_COLUMNS
@@ -189,7 +189,7 @@ def _scale(number: int, scale: Scale, language: str, page_words: Mapping[str, st
     if isinstance(scale, Grade):
         limits = {"low": scale.low, "high": scale.high, "step": scale.step}
         return {"type": scale.type, **limits, "bands": [say(band, language) for band in scale.bands]}
-    if isinstance(scale, Rank | BestWorst):
+    if isinstance(scale, Ranking | BestWorst):
         return {"type": scale.type, "best": say(scale.best, language), "worst": say(scale.worst, language)}
     if isinstance(scale, Trace):
         ends = {"low_text": say(scale.low_text, language), "high_text": say(scale.high_text, language)}

@@ -26,7 +26,7 @@ from heartfelt.study.consent import check_documents
 from heartfelt.study.model import say
 from heartfelt.study.scale import Points
 from heartfelt.study.set_scale import Trace
-from heartfelt.web.errors import Refused
+from heartfelt.web.errors import RequestRefused
 from heartfelt.web.media import stripped_file
 from heartfelt.web.rater.automated import ENTER
 from heartfelt.web.rater.documents import shown_document
@@ -206,7 +206,7 @@ async def current_step(request: Request, rater: str | None) -> Step:
 async def picture(request: Request) -> Response:
     """A picture at a point of a scale, where the study brings its own."""
     if rater_of(request) is None and not await is_admitted(request, adjudicator_of(request)):
-        raise Refused(401, "This page does not know you.", "Open the link you were given.")
+        raise RequestRefused(401, "This page does not know you.", "Open the link you were given.")
     collection = state_of(request).collection
     scales, number = list(collection.study.scales.values()), request.path_params["scale"]
     scale = scales[number] if number < len(scales) else None
@@ -214,11 +214,11 @@ async def picture(request: Request) -> Response:
     if isinstance(scale, Points) and isinstance(scale.pictures, dict):
         name = scale.pictures.get(request.path_params["point"])
     if name is None:
-        raise Refused(404)
+        raise RequestRefused(404)
     try:
         path = inside(collection.folder, name, "the picture")
     except InputError as error:
-        raise Refused(404) from error
+        raise RequestRefused(404) from error
     kind = mimetypes.guess_type(path.name)[0] or "application/octet-stream"
     return await stripped_file(request, path, kind, request.url.path, _CACHE_DAY)
 
@@ -253,7 +253,7 @@ async def asset(request: Request) -> Response:
     known, digest = assets()
     file = known.get(request.path_params["name"])
     if file is None:
-        raise Refused(404)
+        raise RequestRefused(404)
     current = request.path_params.get("version") == digest
     headers = {
         "etag": f'"{digest}"',

@@ -22,10 +22,10 @@ from starlette.routing import Route
 from heartfelt.collect.commands import (
     Answer,
     Command,
-    Consent,
     Demographics,
     FieldLog,
     Flag,
+    GiveConsent,
     Headphones,
     Heartbeat,
     Leave,
@@ -40,7 +40,7 @@ from heartfelt.collect.commands import (
 from heartfelt.collect.errors import InvalidAnswer
 from heartfelt.study.model import LONGEST_ID
 from heartfelt.study.set_scale import LONGEST_TRACE
-from heartfelt.web.errors import Refused
+from heartfelt.web.errors import RequestRefused
 from heartfelt.web.rater.pages import add_return_link
 from heartfelt.web.rater.presentation import Blinding, request_language, step_json
 from heartfelt.web.security.signing import rater_of
@@ -123,7 +123,7 @@ class HeadphonesRequest(RaterRequest):
         """The body of a request; one of an earlier page is refused, since its tones were others."""
         body = await super().of(request)
         if body.right is not None:
-            raise Refused(
+            raise RequestRefused(
                 409,
                 "This page is from an earlier version of the study.",
                 "Reload it and take the headphone check again.",
@@ -247,7 +247,7 @@ async def step(request: Request) -> Response:
 async def consent(request: Request) -> Response:
     """Agree or decline; the language says which document was shown."""
     body, language = await ConsentRequest.of(request), request_language(request)
-    command = Consent(authenticated_rater(request), body.agreed, body.ticked, language)
+    command = GiveConsent(authenticated_rater(request), body.agreed, body.ticked, language)
     following = await state_of(request).collection.ask(command)
     return _json({"step": step_json(following, state_of(request).blinding, language)})
 
@@ -309,7 +309,7 @@ async def tones(request: Request) -> Response:
     rater, number = authenticated_rater(request), request.path_params["number"]
     sound = await run_in_threadpool(state_of(request).collection.headphone_tones, rater, number)
     if sound is None:
-        raise Refused(404, "There is no such round.", "Reload the page.")
+        raise RequestRefused(404, "There is no such round.", "Reload the page.")
     return Response(sound, media_type="audio/wav", headers=_NO_STORE)
 
 
@@ -336,7 +336,7 @@ def authenticated_rater(request: Request) -> str:
     """The rater of the cookie; a request without a valid one is refused."""
     rater = rater_of(request)
     if rater is None:
-        raise Refused(401, "This page does not know you.", "Open the link you were given.")
+        raise RequestRefused(401, "This page does not know you.", "Open the link you were given.")
     return rater
 
 

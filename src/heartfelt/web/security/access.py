@@ -25,7 +25,7 @@ from heartfelt.collect import Collection
 from heartfelt.collect.adjudicators import CheckAdjudicator
 from heartfelt.collect.errors import UnknownAdjudicator
 from heartfelt.errors import HeartfeltError, InputError, UnknownNameError
-from heartfelt.web.errors import Refused
+from heartfelt.web.errors import RequestRefused
 from heartfelt.web.security.guard import SAFE_METHODS, RateLimit
 from heartfelt.web.security.signing import STUDY_COOKIE, STUDY_SECONDS, is_password, set_cookie
 from heartfelt.web.state import state_of
@@ -42,7 +42,7 @@ def _refuse_if_limited(limit: RateLimit, address: str, what: str, *, take: bool)
     wait = limit.take(address) if take else limit.wait(address)
     if wait:
         seconds = str(int(wait) + 1)
-        raise Refused(429, what, f"Wait {seconds} seconds and try again.", {"retry-after": seconds})
+        raise RequestRefused(429, what, f"Wait {seconds} seconds and try again.", {"retry-after": seconds})
 
 
 def _address_of(request: Request) -> str:
@@ -105,7 +105,7 @@ async def check_password(request: Request, password: str) -> None:
     state, address = state_of(request), _address_of(request)
     _refuse_if_limited(state.login_limit, address, "Too many wrong passwords.", take=True)
     if not await run_in_threadpool(is_password, state.options.password, password):
-        raise Refused(
+        raise RequestRefused(
             401, "The password is wrong.", "Try again; it was shown when the study was first served."
         )
     state.login_limit.give_back(address)
@@ -132,7 +132,7 @@ def check_form_token(request: Request, session: str, given: str | None) -> None:
     """Refuse a change that does not come from the session's own page."""
     owner = state_of(request).signer.read("page", given)
     if owner is None or not hmac.compare_digest(owner, session):
-        raise Refused(
+        raise RequestRefused(
             403,
             f"The header {TOKEN_HEADER} is missing or belongs to another login.",
             "Reload the dashboard; programs send 'Authorization: Bearer …' instead of a cookie.",
@@ -149,11 +149,11 @@ def researcher(request: Request) -> str:
         if token is None:
             state.token_limit.take(address)
             problem = "The token is unknown, was revoked or has expired."
-            raise Refused(401, problem, "Make a new one.", {"www-authenticate": "Bearer"})
+            raise RequestRefused(401, problem, "Make a new one.", {"www-authenticate": "Bearer"})
         return f"token {token.name}"
     session = login_of(request)
     if session is None:
-        raise Refused(401, headers={"www-authenticate": "Bearer"})
+        raise RequestRefused(401, headers={"www-authenticate": "Bearer"})
     if request.method not in SAFE_METHODS:
         check_form_token(request, session, request.headers.get(TOKEN_HEADER))
     return "researcher"

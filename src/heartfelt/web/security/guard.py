@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from starlette.requests import ClientDisconnect, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from heartfelt.web.errors import Refused, internal_error, problem_response
+from heartfelt.web.errors import RequestRefused, internal_error, problem_response
 from heartfelt.web.options import WebOptions
 from heartfelt.web.security.signing import RATER_COOKIE, RATER_IN_SCOPE, Signer
 
@@ -119,7 +119,7 @@ class Guard:
             await self._app(scope, self._admit(scope, route, receive), send_with_headers)
         except ClientDisconnect:
             status = status or 499
-        except Refused as refused:
+        except RequestRefused as refused:
             response = problem_response(Request(scope), refused.status_code, *refused.words, refused.headers)
             if not status:
                 await response(scope, receive, send_with_headers)
@@ -154,13 +154,13 @@ class Guard:
         length = headers.get(b"content-length")
         if length is not None:
             if not length.isdigit():
-                raise Refused(400)
+                raise RequestRefused(400)
             if len(length) > 18 or int(length) > self._options.body_limit:
-                raise Refused(413)
+                raise RequestRefused(413)
         if (length not in {None, b"0"}) or b"transfer-encoding" in headers:
             kind = headers.get(b"content-type", b"").split(b";")[0].strip().lower()
             if kind != _JSON and not (kind == _FORM and route in _FORM_PATHS):
-                raise Refused(415)
+                raise RequestRefused(415)
         return receive if length is not None else self._limited(receive)
 
     def _check_rate(self, scope: Scope, headers: dict[bytes, bytes], route: str) -> None:
@@ -174,7 +174,7 @@ class Guard:
             client = scope.get("client")
             wait = self._addresses.take(client[0] if client else "")
         if wait:
-            raise Refused(429, headers={"retry-after": str(int(wait) + 1)})
+            raise RequestRefused(429, headers={"retry-after": str(int(wait) + 1)})
 
     def _rater(self, headers: dict[bytes, bytes]) -> str | None:
         """The rater of the signed cookie: many of them may share one address, as in a lecture hall."""
@@ -196,7 +196,9 @@ class Guard:
             local = host not in {"", _network_location(self._options.origin or "")}
             same = not origin or (local and _network_location(origin) == host)
         if not same and origin != self._options.origin:
-            raise Refused(403, "The request comes from another site.", "Reload the page and try again.")
+            raise RequestRefused(
+                403, "The request comes from another site.", "Reload the page and try again."
+            )
 
     def _limited(self, receive: Receive) -> Receive:
         """Stop reading a body of unknown length where it exceeds the limit."""
@@ -207,7 +209,7 @@ class Guard:
             message = await receive()
             size += len(message.get("body", b""))
             if size > self._options.body_limit:
-                raise Refused(413)
+                raise RequestRefused(413)
             return message
 
         return counting

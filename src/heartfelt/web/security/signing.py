@@ -149,7 +149,7 @@ def earlier_raters(request: HTTPConnection) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class Keys:
+class SigningKeys:
     """The secret that signs, the hash of the password, and the password itself if it was made just now."""
 
     secret: bytes = field(repr=False)
@@ -157,7 +157,7 @@ class Keys:
     new_password: str | None = field(default=None, repr=False)
 
 
-def load_keys(collection: Collection) -> Keys:
+def load_keys(collection: Collection) -> SigningKeys:
     """The keys from the environment or from where they were stored; made and stored on the first start."""
     secret = os.environ.get(SECRET) or _stored_secret(collection)
     if len(secret) < 16:
@@ -168,7 +168,7 @@ def load_keys(collection: Collection) -> Keys:
         new_password = make_password()
         hashed = hash_password(new_password)
         collection.set_value("admin_password", hashed)
-    return Keys(secret.encode(), hashed, new_password)
+    return SigningKeys(secret.encode(), hashed, new_password)
 
 
 def _stored_secret(collection: Collection) -> str:

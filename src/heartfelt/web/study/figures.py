@@ -16,7 +16,7 @@ import polars as pl
 from anyio import CapacityLimiter
 
 from heartfelt.analysis.category_results import FieldAgreement
-from heartfelt.analysis.comparison_results import Comparison, TraceQuestion
+from heartfelt.analysis.comparison_results import SetComparison, TraceQuestion
 from heartfelt.analysis.comparisons import comparison_results
 from heartfelt.analysis.live import (
     LiveCategories,
@@ -46,7 +46,7 @@ _LAST_MOMENT = 253_370_764_800
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class Board:
+class DashboardState:
     """Everything computed from one state of the study."""
 
     change: int
@@ -56,7 +56,7 @@ class Board:
     fields: list[FieldAgreement]
     systems: list[LiveSystemMean]
     categories: list[LiveCategories]
-    comparisons: tuple[Comparison, ...]
+    comparisons: tuple[SetComparison, ...]
     traces: tuple[TraceQuestion, ...]
     machine: list[MachineField]
     ranking: pl.DataFrame
@@ -73,7 +73,7 @@ class FiguresState:
     computing_since: float | None
 
 
-class Figures:
+class DashboardCache:
     """Keeps the latest board and computes the next one when it is due."""
 
     def __init__(
@@ -88,7 +88,7 @@ class Figures:
         self._seconds = seconds
         self._clock = clock
         self._lock = threading.Lock()
-        self._last: Board | None = None
+        self._last: DashboardState | None = None
         self._computing_since: float | None = None
         self.waiting = CapacityLimiter(1)
 
@@ -102,12 +102,12 @@ class Figures:
             computing_since=self._computing_since,
         )
 
-    def ready(self) -> Board | None:
+    def ready(self) -> DashboardState | None:
         """The latest figures, unless there are none or it is this caller's turn to have them computed; never waits."""
         last = self._last
         return last if last is not None and (self._lock.locked() or not self._due(last)) else None
 
-    def board(self) -> Board:
+    def board(self) -> DashboardState:
         """The figures of now, or of a moment ago."""
         last = self._last
         if last is not None and not self._due(last):
@@ -127,18 +127,18 @@ class Figures:
             self._computing_since = None
             self._lock.release()
 
-    def _due(self, last: Board) -> bool:
+    def _due(self, last: DashboardState) -> bool:
         rest = max(self._seconds, IDLE_SHARE * last.took)
         return self._clock() - last.at >= rest and self._collection.change() != last.change
 
 
-def make_board(collection: Collection) -> Board:
+def make_board(collection: Collection) -> DashboardState:
     """All figures of the study as it is now."""
     began, change = time.monotonic(), collection.change()
     retained, everybody = snapshots(collection)
     material = prepare(_from_first_rating(retained))
     panel = screen(everybody)
-    board = Board(
+    board = DashboardState(
         change=change,
         reliability=reliability_so_far(material),
         fields=field_agreements(material),

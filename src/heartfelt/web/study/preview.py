@@ -23,7 +23,7 @@ from starlette.routing import Mount
 
 from heartfelt.collect import Collection, CollectOptions
 from heartfelt.formats.manifest import OpenStudy
-from heartfelt.web.errors import Refused
+from heartfelt.web.errors import RequestRefused
 from heartfelt.web.options import WebOptions
 from heartfelt.web.security.access import login_of
 
@@ -87,7 +87,7 @@ class Preview:
         request = Request(scope)
         if login_of(request) is None:
             if scope["method"] != "GET":
-                raise Refused(401)
+                raise RequestRefused(401)
             prefix = self._options.prefix.removesuffix(PATH)
             await RedirectResponse(f"{prefix}/study/login", 303)(scope, receive, send)
             return

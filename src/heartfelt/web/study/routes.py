@@ -19,7 +19,7 @@ from heartfelt.collect import Collection
 from heartfelt.collect.errors import StoreUnavailable
 from heartfelt.study import Study
 from heartfelt.study.model import say
-from heartfelt.web.errors import Refused
+from heartfelt.web.errors import RequestRefused
 from heartfelt.web.security.access import (
     check_form_token,
     check_password,
@@ -74,7 +74,7 @@ async def login(request: Request) -> Response:
     try:
         check_form_token(request, _BEFORE_LOGIN, given.get("page"))
         await check_password(request, given.get("password", ""))
-    except Refused as refused:
+    except RequestRefused as refused:
         fix = refused.words[1] if refused.status_code != 403 else "The page was open for too long; try again."
         return _form(request, refused.status_code, refused.words[0], fix, refused.headers)
     response = _redirect(request, "/study")
@@ -147,7 +147,7 @@ class ChangeCounter:
 async def events(request: Request) -> Response:
     """Send a dashboard the number of every change until it disconnects or its login ends."""
     if login_of(request) is None:
-        raise Refused(401)
+        raise RequestRefused(401)
     headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
     if request.method == "HEAD":
         return Response(media_type="text/event-stream", headers=headers)

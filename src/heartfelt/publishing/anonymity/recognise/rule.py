@@ -43,7 +43,7 @@ def _always(_match: re.Match[str]) -> bool:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rule:
+class RecognitionRule:
     """Where a pattern fits and its check holds, its group ``who``, or all of it, is of this kind."""
 
     kind: Kind
@@ -58,9 +58,9 @@ class Rule:
                 yield Finding(self.kind, *match.span(group))
 
 
-def rule(kind: Kind, pattern: str, is_valid: Callable[[re.Match[str]], bool] = _always) -> Rule:
+def rule(kind: Kind, pattern: str, is_valid: Callable[[re.Match[str]], bool] = _always) -> RecognitionRule:
     """A rule from the text of its pattern."""
-    return Rule(kind=kind, pattern=re.compile(pattern), is_valid=is_valid)
+    return RecognitionRule(kind=kind, pattern=re.compile(pattern), is_valid=is_valid)
 
 
 def shown(match: re.Match[str]) -> str:

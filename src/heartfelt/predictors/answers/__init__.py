@@ -1,0 +1,1 @@
+"""Answers on scales, sets and texts: what a prediction is turned into."""

@@ -1,0 +1,246 @@
+"""Drafting a study: every field by its drafter, nothing twice, nothing lost, and every failure with its reason.
+
+Written into the study's folder: ``drafts.parquet`` (what raters verify), ``drafts_ledger.csv`` (what was not drafted, and what was
+changed to fit a scale), ``drafts_duplicates.csv`` (near-duplicates among the images), and below ``drafts/`` a folder for each
+drafter with its journal: every answer and request as it came. A run that was stopped, by a budget or by force, continues there.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from heartfelt import clock
+from heartfelt.errors import HeartfeltError, InputError
+from heartfelt.formats.manifest import OpenStudy, open_study
+from heartfelt.predictors.answers.draft_values import draft_value
+from heartfelt.predictors.drafts.cases import draft_ask, draft_cases, pending_items
+from heartfelt.predictors.drafts.choosing import Assignment, assign, by_id
+from heartfelt.predictors.drafts.options import DraftOptions
+from heartfelt.predictors.drafts.result import DrafterRun, Drafting
+from heartfelt.predictors.drafts.writing import DraftFiles, summary
+from heartfelt.predictors.execution.budgets import applies_to, calls_in, runs_below, with_other_runs
+from heartfelt.predictors.execution.calls import usage_of
+from heartfelt.predictors.execution.running import Run, run
+from heartfelt.predictors.execution.store import lock
+from heartfelt.predictors.predictor import Ask, Case, Prediction, Predictor
+from heartfelt.predictors.spec import check_extras, parse_spec, predictor_from
+from heartfelt.progress import Progress
+from heartfelt.study import load_study
+from heartfelt.tables import DRAFTS
+
+RUNS = "drafts"
+_NOT_SURE = {"clip", "clap", "endpoint", "pixels"}
+"""Predictors whose score is a similarity or a part of the image, which says nothing of how sure they are."""
+
+
+def draft(
+    folder: Path | str, options: DraftOptions | None = None, progress: Progress | None = None
+) -> Drafting:
+    """Draft the ``machine_first`` questions of a study; what has a draft is left as it is, unless it is to be replaced."""
+    options = options or DraftOptions()
+    assigned, without = assign(load_study(folder), options.fields, options.drafters)
+    if (
+        options.fields or options.drafters
+    ):  # where nothing is named, what this install cannot draft is left out with a word
+        check_extras(each.spec for each in assigned)
+    home = Path(folder).parent if Path(folder).is_file() else Path(folder)
+    with _only_run(home / RUNS):
+        opened = open_study(folder, progress)
+        files = DraftFiles(opened)
+        runs = [_drafted(opened, each, files, options, progress) for each in assigned]
+        if runs and all(each.problem is not None for each in runs):
+            raise InputError(
+                f"Nothing was drafted: {runs[0].problem}", "Or name another drafter with --with."
+            )
+        if options.duplicates and opened.study.media == "image":
+            files.write_duplicates(progress)
+        made = [call for home in runs_below(opened.folder / RUNS) for _, call in calls_in(home)]
+        spent = [call.cost for call in made if call.cost is not None]
+        return summary(files, assigned, runs, without, sum(spent) if spent else None)
+
+
+def draft_from_pixels(folder: Path | str, progress: Progress | None = None) -> Drafting | None:
+    """Draft what the pixels alone say of a study's images; None where nothing asks for that."""
+    study = load_study(folder)
+    fields = tuple(
+        question.id
+        for question in study.asked
+        if question.machine_first and by_id(study, question) == "pixels"
+    )
+    if not fields:
+        return None
+    return draft(folder, DraftOptions(fields=fields, duplicates=False), progress)
+
+
+def drafter_of(assigned: Assignment, language: str) -> Predictor:
+    """The predictor that is to draft, made to draft where it can do something else too.
+
+    A study may be somebody else's: what its ``study.yaml`` names runs no code of its own and is sent no key.
+    """
+    asked = parse_spec(assigned.spec)
+    own = {"task": "draft", "language": language} if asked.name == "chat" else {}
+    if assigned.named and (asked.name in {"call", "tagger", "endpoint"} or "key_from" in asked.options):
+        raise InputError(
+            f"The drafter '{assigned.spec}' is named in study.yaml, which may not run functions or use keys of yours.",
+            f"If you trust it, name it in the command: --with {assigned.fields[0].id}={assigned.spec}.",
+        )
+    if assigned.named and asked.name == "chat":
+        own["key_from"] = "none"
+    wanted = {name: value for name, value in own.items() if name not in asked.options}
+    return predictor_from(assigned.spec, wanted)
+
+
+def _drafted(
+    opened: OpenStudy,
+    assigned: Assignment,
+    files: DraftFiles,
+    options: DraftOptions,
+    progress: Progress | None,
+) -> DrafterRun:
+    """Run one drafter over what it is to draft, and write what it drafted."""
+    names = tuple(question.id for question in assigned.fields)
+    language = language_of(opened, options.language)
+    asks = {question.id: draft_ask(opened.study, question, language) for question in assigned.fields}
+    pending = pending_items(opened, names, again=options.replace)
+    try:
+        drafter = drafter_of(assigned, language)
+    except HeartfeltError as error:
+        problem = f"{error.problem} {error.fix}"
+        files.fail(pending, f"not asked: {problem}")
+        return DrafterRun(assigned.spec, assigned.spec, None, names, 0, 0.0, problem=problem)
+    with drafter:
+        source, version = provenance(drafter)
+        cases = draft_cases(opened, asks, pending)
+        done = DrafterRun(assigned.spec, source, version, names, len(cases), 0.0, limits=drafter.limits)
+        if not cases:
+            return done
+        runs = opened.folder / RUNS
+        home = run_folder(runs, drafter, fresh=options.fresh)
+        limited = options.budget is not None and applies_to(options.budget, drafter)
+        budget = with_other_runs(options.budget, runs, home, drafter) if options.budget and limited else None
+        asking = replace(options.asking, budget=budget)
+        if options.fresh:
+            asking = replace(asking, cache=None)
+        before = {call.id for _, call in calls_in(home)}
+        result = run(drafter, cases, home, asking, progress)
+        checks = "" if drafter.reach == "here" else language
+        rows, problems, changed = _read(result, cases, drafter, checks)
+        files.add(rows, problems, changed)
+        made = [call for _, call in calls_in(home) if call.id not in before]
+    usage = usage_of(made)
+    return replace(
+        done,
+        seconds=result.seconds,
+        requests=usage.requests,
+        input_tokens=usage.input_tokens,
+        output_tokens=usage.output_tokens,
+        without_counts=usage.without_counts,
+        cost=usage.cost,
+    )
+
+
+def language_of(opened: OpenStudy, wanted: str | None) -> str:
+    """The language drafts are written in."""
+    return wanted or (opened.study.languages or ["en"])[0]
+
+
+def provenance(drafter: Predictor) -> tuple[str, str | None]:
+    """The name a drafter has in the drafts, and its version: its own, or the start of its hash."""
+    info = drafter.info
+    return info.display_name, info.version or (info.hash[:12] if info.hash else None)
+
+
+def run_folder(runs: Path, drafter: Predictor, *, fresh: bool = False) -> Path:
+    """The folder of a drafter's journal: the latest, or a new one."""
+    digest = hashlib.sha256(drafter.identity.encode()).hexdigest()[:8]
+    stem, place = f"{drafter.name}-{digest}", 1
+    while (runs / f"{stem}-{place + 1}").is_dir():
+        place += 1
+    if fresh and (runs / f"{stem}-{place}").is_dir():
+        place += 1
+    return runs / f"{stem}-{place}"
+
+
+@contextmanager
+def _only_run(runs: Path) -> Iterator[None]:
+    """Keep other runs out of the study while one is drafting."""
+    try:
+        runs.mkdir(exist_ok=True)
+        file = (runs / "lock").open("ab")
+    except OSError as error:
+        raise InputError(f"Cannot write to {runs}: {error.strerror}.", "Make the folder writable.") from error
+    with file:
+        lock(file, runs)
+        yield
+
+
+def _read(
+    result: Run, cases: Sequence[Case], drafter: Predictor, language: str
+) -> tuple[pl.DataFrame, list[tuple[str, str, str]], list[tuple[str, str, str]]]:
+    """The drafts of a run; the failures and the changes as (stimulus, question, reason)."""
+    source, version = provenance(drafter)
+    now = clock.now()
+    asked: dict[tuple[str, str], tuple[Case, Ask]] = {
+        (case.stimulus, ask.question): (case, ask) for case in cases for ask in case.asks
+    }
+    sent: dict[str, tuple[str, str | None]] = {}
+    if result.calls is not None:
+        sent = {name: (at, model) for name, at, model in result.calls.select("id", "at", "model").iter_rows()}
+    rows: list[dict[str, Any]] = []
+    problems, changed = [], []
+    for row in result.table.iter_rows(named=True):
+        stimulus, question = row["stimulus"], row["question"]
+        case, ask = asked[stimulus, question]
+        if not row["ok"]:
+            problems.append((stimulus, question, str(row["problem"])))
+            continue
+        try:
+            made = draft_value(Prediction(row["value"], answer=row["answer"]), ask, language)
+        except InputError as error:
+            problems.append((stimulus, question, f"{error.problem} {error.fix}".strip()))
+            continue
+        change = made.changed or _change(row["note"])
+        if change:
+            changed.append((stimulus, question, change))
+        digest = drafter.request_digest(case, ask)
+        at, model = sent.get(row.get("call") or "", (None, None))
+        rows.append(
+            {
+                "stimulus": stimulus,
+                "question": question,
+                "value": made.value,
+                "source": source,
+                "version": version or (model if model != source else None),
+                "prompt_hash": digest[:16] or None,
+                "at": now if at is None else datetime.fromisoformat(at),
+                "confidence": _confidence(row, made.value, drafter),
+                "boxes": row.get("boxes"),
+                "limits": drafter.limits or None,
+            }
+        )
+    schema = {column.name: column.dtype for column in DRAFTS.columns}
+    return pl.DataFrame(rows, schema=schema), problems, changed
+
+
+def _change(note: str | None) -> str:
+    """What a reader of answers says it changed; other notes are about how the model was asked."""
+    parts = [part for part in (note or "").split("; ") if "removed" in part or "merged" in part]
+    return "; ".join(parts)
+
+
+def _confidence(row: dict[str, Any], value: str, drafter: Predictor) -> float | None:
+    """How sure the machine says it is: the probability of its answer, or its score where that is one."""
+    if drafter.name in _NOT_SURE:
+        return None
+    shares: dict[str, float] = json.loads(row["shares"]) if row["shares"] else {}
+    score = shares.get(value, row["score"])
+    return score if score is not None and 0.0 <= score <= 1.0 else None

@@ -1,0 +1,1 @@
+"""Predictions made elsewhere, read from files, and predictions for media files that belong to no study."""

@@ -1,0 +1,176 @@
+"""Rows of predictions: read from a file of any kind, and a row's numbers, categories, texts and samples as one prediction."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from heartfelt.errors import InputError, suggestion
+from heartfelt.formats.columns import MISSING, PARQUET, read_table
+from heartfelt.formats.delimited import first_row, read_delimited
+from heartfelt.formats.format import FORMATS
+from heartfelt.formats.workbooks import WORKBOOKS
+from heartfelt.predictors.files.inspect_logs import is_log, read_log
+from heartfelt.predictors.files.metric_files import is_compressed, is_lines, read_lines, result_files
+from heartfelt.predictors.files.sets import holds_pairs, read_records
+from heartfelt.predictors.predictor import Ask, Prediction
+from heartfelt.study.answer import NONE
+from heartfelt.study.set_scale import Trace
+from heartfelt.wording import listed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileContent:
+    """What a file or folder of predictions holds."""
+
+    rows: list[dict[str, Any]]
+    hash: str
+    """SHA-256 of the files that were read."""
+    compares: bool
+    """Whether it holds heartfelt's own predictions of pairs and sets."""
+    unused: Sequence[tuple[str, str]]
+    """What was not read, such as a file of a folder: what it is, and why."""
+
+
+def read_predictions(path: Path, model: str | None) -> FileContent:
+    """The rows of a file as they are; of several models only the one that was asked for."""
+    if not path.exists():
+        raise InputError(f"There is no file {path}.", "Check the path.")
+    paths, unused = result_files(path) if path.is_dir() else ([path], {})
+    ledger = [
+        ("file", f"{path.name}: '{name}' {reason}, so it was not read") for name, reason in unused.items()
+    ]
+    if is_log(path):
+        log = read_log(path)
+        rows, compares = log.rows, log.compares
+        ledger += [] if log.unfinished is None else [("log", f"{path.name}: {log.unfinished}")]
+    else:
+        if path.suffix.lower() in WORKBOOKS:
+            raise InputError(f"{path} is a workbook.", "Save the sheet with the predictions as CSV.")
+        if path.is_file() and is_compressed(path):
+            raise InputError(f"{path} is compressed.", "Unpack it, and name the file in it.")
+        rows = _rows(paths, path)
+        compares = holds_pairs(rows)
+    content = hashlib.sha256(b"".join(path.read_bytes() for path in paths)).hexdigest()
+    return FileContent(rows=_of_model(rows, path, model), hash=content, unused=ledger, compares=compares)
+
+
+def _rows(paths: Sequence[Path], path: Path) -> list[dict[str, Any]]:
+    if path.is_dir() or is_lines(path):
+        return read_lines(paths)
+    return read_records(path) if path.suffix.lower() == ".json" else _table(path).to_dicts()
+
+
+def _of_model(rows: list[dict[str, Any]], path: Path, model: str | None) -> list[dict[str, Any]]:
+    if not rows:
+        raise InputError(f"{path} holds no predictions.", "Write one row per prediction.")
+    models = sorted({str(row["model"]) for row in rows if row.get("model") is not None})
+    if model is not None and model not in models:
+        raise InputError(f"{path} holds no model '{model}'.", suggestion(model, models, "Models"))
+    if model is None and len(models) > 1:
+        raise InputError(
+            f"{path} holds predictions of {len(models)} models.",
+            f"Say which: file[model={models[0]}]:{path}. Models: {', '.join(models)}.",
+        )
+    return rows if model is None else [row for row in rows if str(row.get("model")) == model]
+
+
+def _table(path: Path) -> pl.DataFrame:
+    """A table; one without a header is a list of answers: of a dataset with as many columns of numbers, or with one of values."""
+    fields = [] if path.suffix.lower() in PARQUET else first_row(path)
+    if len(fields) < 2 or any(number_in(field) is None for field in fields[1:]):
+        return read_table(path)
+    for format in FORMATS.values():
+        if len(format.answer_columns) == len(fields) - 1:
+            return read_delimited(path, ",", ("stimulus", *format.answer_columns))
+    return read_delimited(path, ",", ("stimulus", "value")) if len(fields) == 2 else read_table(path)
+
+
+def no_predictions(path: Path, header: Sequence[str], reasons: Mapping[str, str] | None = None) -> InputError:
+    """The error that no column holds predictions, with the ``reasons`` why columns are no metrics."""
+    fix = suggestion("value", header, "Name one 'value', 'score' or 'answer', or say which it is. It has")
+    why = listed([f"'{name}' {reason}" for name, reason in reasons.items()], 3) if reasons else ""
+    return InputError(f"{path} has no column of predictions{f' ({why})' if why else ''}.", fix)
+
+
+def row_prediction(row: Mapping[str, Any], ask: Ask) -> Prediction:
+    """What the parts of a row say on the scale of a question."""
+    problem = row.get("problem") or row.get("error")
+    if problem or str(row.get("ok", True)).casefold() == "false":
+        return Prediction.failed(str(problem or "the file says that there is no prediction"))
+    parts: dict[str, Mapping[str, float] | None] = {}
+    for name in ("shares", "members"):
+        try:
+            parts[name] = _shares(row.get(name))
+        except (TypeError, ValueError):
+            return Prediction.failed(f"the file's {name} '{row.get(name)}' are not an object of numbers")
+    shares = parts["shares"]
+    try:
+        orders, samples = (_listed(row.get(name)) for name in ("orders", "samples"))
+    except (TypeError, ValueError):
+        return Prediction.failed("the file's samples are not a list of numbers")
+    if samples is not None and not isinstance(ask.scale, Trace):
+        return Prediction.failed("the file holds a trace, and this question is not answered with one")
+    cell, in_words = row.get("value"), ask.scale.level == "text"
+    if isinstance(cell, bool) and not ask.scale.labels():
+        return Prediction.failed(f"the file's '{cell}' is not a number")
+    value, answer = None if in_words else number_in(cell), _text(row.get("answer"))
+    if value is None and cell is not None and str(cell).strip() not in MISSING:
+        if not in_words and not ask.scale.labels() and not (ask.none and str(cell).strip() == NONE):
+            return Prediction.failed(f"the file's '{cell}' is not a number")
+        answer = answer or (str(cell) if in_words else str(cell).strip())
+    if value is None and answer is not None and not in_words and not ask.scale.labels():
+        value, answer = number_in(answer), None if number_in(answer) is not None else answer
+    score, low, high, against = (number_in(row.get(name)) for name in ("score", "low", "high", "against"))
+    if all(part is None for part in (value, answer, score, samples, *parts.values())):
+        cell = row.get("score")
+        empty = cell is None or str(cell).strip() in MISSING
+        return Prediction.failed(
+            f"the file's {'cell for this item is empty' if empty else f'{cell!r} is not a number'}"
+        )
+    reason, note = _text(row.get("reason")), _text(row.get("note"))
+    both = None if orders is None or None in orders or len(orders) != 2 else (orders[0], orders[1])
+    return Prediction(
+        *(value, score, answer, shares, low, high, reason, note, against),
+        members=parts["members"],
+        orders=both,  # type: ignore[arg-type]  # two numbers
+        samples=samples,
+        rate=number_in(row.get("rate")),
+        start=number_in(row.get("start")),
+    )
+
+
+def number_in(cell: Any) -> float | None:
+    """A cell as a number; None where it is not one, or empty."""
+    if cell is None or str(cell).strip() in MISSING:
+        return None
+    try:
+        return float(cell) if isinstance(cell, bool) else float(str(cell).strip().replace(",", "."))
+    except ValueError:
+        return None
+
+
+def _listed(cell: Any) -> tuple[float | None, ...] | None:
+    """A cell of samples: a list, or one as text; gaps are None."""
+    given = json.loads(cell) if isinstance(cell, str) else cell
+    if given is None:
+        return None
+    numbers = [None if each is None else float(each) for each in given]
+    return tuple(None if each is None or math.isnan(each) else each for each in numbers)
+
+
+def _text(cell: Any) -> str | None:
+    return None if cell is None else str(cell)
+
+
+def _shares(cell: Any) -> dict[str, float] | None:
+    """A cell of shares: a JSON object, or one as text."""
+    shares = json.loads(cell) if isinstance(cell, str) else cell
+    return None if shares is None else {str(name): float(share) for name, share in dict(shares).items()}

@@ -1,0 +1,1 @@
+"""Predictors behind a server: language models, and servers that speak EmoLia's contract."""

@@ -1,0 +1,139 @@
+"""How a language model compares stimuli: what it is shown, the answer it may give, and what that says about each stimulus.
+
+The stimuli of a set are in one request, called A, B, C and so on in the order they are shown, as raters see them. A pair is
+shown in both orders and the two verdicts are combined: a stimulus preferred in both is chosen, one preferred in either place
+only is tied. Larger sets are shown once, in an order drawn from their name.
+"""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from heartfelt.errors import InputError
+from heartfelt.predictors.predictor import Case, Prediction
+from heartfelt.streams import stream
+from heartfelt.study.answer import Scale
+from heartfelt.study.model import say
+from heartfelt.study.set_scale import TIE, BestWorst, Choice, Preference, Ranking, SetScale
+
+LETTERS = string.ascii_uppercase
+IN_ORDER = "shown in the order {}: "
+
+
+def orders_of(case: Case) -> list[tuple[Case, ...]]:
+    """The orders in which the members of a set are shown: both of a pair, a drawn one of a larger set."""
+    members = case.members
+    if len(members) == 2:
+        return [members, members[::-1]]
+    drawn = stream(0, "chat", "order", case.stimulus).permutation(len(members))
+    return [tuple(members[place] for place in drawn.tolist())]
+
+
+def set_allowed(scale: SetScale, members: int) -> str:
+    """The answers that a scale allows about so many stimuli, in words."""
+    letters = LETTERS[:members]
+    listed = f"{', '.join(letters[:-1])} or {letters[-1]}"
+    match scale:
+        case Choice():
+            return listed + (f', or "{TIE}" ({say(scale.tie_text)})' if scale.ties else "")
+        case Preference():
+            words = [f"{grade} ({say(text)})" for grade, text in sorted(scale.anchors.items())]
+            where = f"; sizes: {', '.join(words)}" if words else ""
+            return (
+                f"a whole number from {-scale.steps} to {scale.steps}: negative if A is better, positive if B is, 0 if"
+                f" neither{where}"
+            )
+        case Ranking():
+            return f"a list of all {members} letters, from {say(scale.best)} to {say(scale.worst)}"
+        case BestWorst():
+            return f'{{"best": the letter of {say(scale.best)}, "worst": the letter of {say(scale.worst)}}}'
+        case _:
+            return f"a list of {members} numbers from {scale.bounds()}, one for each"
+
+
+def set_answer(scale: SetScale, members: int) -> dict[str, Any]:
+    """The JSON schema of an answer about so many stimuli."""
+    letter = {"type": "string", "enum": list(LETTERS[:members])}
+    match scale:
+        case Choice():
+            return {"type": "string", "enum": [*LETTERS[:members], *([TIE] if scale.ties else [])]}
+        case Preference():
+            return {"type": "integer", "minimum": -scale.steps, "maximum": scale.steps}
+        case Ranking():
+            return {"type": "array", "items": letter, "minItems": members, "maxItems": members}
+        case _:
+            ends = {"best": letter, "worst": letter}
+            return {
+                "type": "object",
+                "properties": ends,
+                "required": list(ends),
+                "additionalProperties": False,
+            }
+
+
+def set_values(answer: Any, scale: SetScale, members: int) -> list[float]:
+    """The value of each stimulus in the order shown; an error for what the scale does not allow."""
+
+    def place(name: Any) -> Any:
+        letter = str(name).strip().strip(".").upper()
+        return LETTERS.index(letter) if len(letter) == 1 and letter in LETTERS[:members] else name
+
+    if isinstance(scale, Choice):
+        tied = isinstance(answer, str) and answer.strip().casefold() == TIE
+        return scale.read_set(TIE if tied else _letter(place(answer), answer), members)
+    if isinstance(scale, Ranking) and isinstance(answer, list):
+        return scale.read_set([_letter(place(each), each) for each in answer], members)
+    if isinstance(scale, BestWorst) and isinstance(answer, Mapping):
+        return scale.read_set({str(end): _letter(place(each), each) for end, each in answer.items()}, members)
+    return scale.read_set(answer, members)
+
+
+def _letter(place: Any, answer: Any) -> int:
+    if isinstance(place, int) and not isinstance(place, bool) and not isinstance(answer, int):
+        return place
+    raise InputError(f"'{answer}' is not one of the letters.", "Allowed: the letters of the stimuli.")
+
+
+def of_members(values: Sequence[float], shown: Sequence[Case], reason: str | None) -> Prediction:
+    """What the values of stimuli in the order shown say about each."""
+    names = [member.stimulus for member in shown]
+    return Prediction(members=dict(zip(names, values, strict=True)), reason=reason)
+
+
+def combined(made: Sequence[Prediction], shown: Sequence[Sequence[Case]], scale: Scale) -> Prediction:
+    """One prediction from those of all orders; a problem in one of them is the problem of the set."""
+    second_call = made[1].call if len(made) > 1 else None
+    for prediction, order in zip(made, shown, strict=True):
+        if prediction.problem is not None:
+            lead = IN_ORDER.format(", ".join(member.stimulus for member in order)) if len(made) > 1 else ""
+            problem = lead + prediction.problem
+            return Prediction(problem=problem, call=made[0].call, second_call=second_call)
+    if len(made) == 1:
+        return made[0]
+    ahead, behind = made[0].members or {}, made[1].members or {}
+    first, second = (order[0].stimulus for order in shown)
+    orders = tuple(_verdict(value, scale) for value in (ahead[first], behind[second]))
+    reasons = [
+        f"{order[0].stimulus} first: {each.reason}"
+        for each, order in zip(made, shown, strict=True)
+        if each.reason
+    ]
+    return replace(
+        made[0],
+        members={name: (ahead[name] + behind[name]) / 2 for name in ahead},
+        orders=(orders[0], orders[1]),
+        reason="; ".join(reasons) or None,
+        second_call=second_call,
+    )
+
+
+def _verdict(value: float, scale: Scale) -> float:
+    """The value of the first as a choice: 1 chosen, 0 not, 0.5 for a tie."""
+    if isinstance(scale, Ranking):
+        value = 1.5 - value
+    elif isinstance(scale, Choice):
+        value -= 0.5
+    return 0.5 + 0.5 * ((value > 0) - (value < 0))

@@ -1,0 +1,1 @@
+"""Predictors that measure sound and images, with or without pretrained networks."""

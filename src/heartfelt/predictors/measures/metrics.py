@@ -1,0 +1,197 @@
+"""What predictors of measured scores share: every file is measured once, and each score is an answer on a question's scale.
+
+A question whose id is the name of a score (as for files without a study) gets the score itself. Any other question gets the score
+the predictor was made for, the larger the better: a score with two ends is moved linearly onto points and numbers with two
+ends, numbers without ends get it as it is, and scores without ends are answered off the scale (``score``).
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Generic, TypeVar
+
+from heartfelt.errors import InputError, suggestion
+from heartfelt.predictors.execution.store import Recent
+from heartfelt.predictors.measures.images import Networks
+from heartfelt.predictors.predictor import PREDICTORS, Ask, Case, Prediction, Predictor, PredictorInfo
+from heartfelt.predictors.weights import MODELS, Model
+from heartfelt.study.scale import Numeric
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class MetricScore:
+    """A number that a metric gives."""
+
+    about: str
+    worst: float | None = None
+    best: float | None = None
+    """The end that stands for the best answer; below ``worst`` where less is better. None where the score has no ends."""
+
+    def ask(self, name: str, media: str) -> Ask:
+        """The question about a file that this score answers."""
+        return Ask.number(name, text=self.about, media=media)
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredFile:
+    """The scores of one file by name; None for a score it does not have."""
+
+    scores: Mapping[str, float | None]
+    warnings: tuple[str, ...] = ()
+
+
+class MeasuringPredictor(Predictor, Generic[T]):
+    """Looks at each file once; several threads may ask."""
+
+    revision: ClassVar[int] = 1
+
+    def __init__(self, argument: str, options: Mapping[str, str], *networks: str) -> None:
+        del argument, options
+        self._networks = Networks(*networks) if networks else None
+        self._seen: Recent[T] = Recent()
+
+    @property
+    def identity(self) -> str:
+        """The networks, if any, and what arguments and options change."""
+        networks = f" of {self._networks.identity}" if self._networks else ""
+        return f"{self.name} {self.revision} {self._settings()}{networks}"
+
+    def _settings(self) -> str:
+        """What arguments and options change, in a line."""
+        return ""
+
+    def network(self, name: str = "") -> Model:
+        """A network, loaded (and pulled if necessary) when it is first needed; the only one by default."""
+        assert self._networks is not None  # only those made with networks ask
+        return self._networks[name or self._networks.names[0]]
+
+    def describe(self) -> PredictorInfo:
+        """The networks, their packages and the hash of the last."""
+        from heartfelt import __version__
+
+        spec = self.spec or self.name
+        if self._networks is None:
+            return PredictorInfo(spec, spec, self.name, self.name, __version__)
+        parts = [MODELS[name] for name in self._networks.names]
+        versions = ", ".join(dict.fromkeys(part.requirement for part in parts))
+        return PredictorInfo(
+            spec, spec, self.name, " + ".join(self._networks.names), versions, parts[-1].sha256
+        )
+
+
+class MetricPredictor(MeasuringPredictor[MeasuredFile]):
+    """Scores of a file, one of which answers a study's questions."""
+
+    scores: ClassVar[Mapping[str, MetricScore]]
+    groups: ClassVar[Mapping[str, tuple[str, ...]]] = {}
+    """Arguments that stand for several scores."""
+
+    def __init__(self, argument: str, options: Mapping[str, str], *networks: str) -> None:
+        super().__init__(argument, options, *networks)
+        choices = {"": tuple(self.scores), **{name: (name,) for name in self.scores}, **self.groups}
+        if argument not in choices:
+            raise InputError(
+                f"No score of {self.name} is called '{argument}'.",
+                suggestion(argument, [name for name in choices if name], "Known scores"),
+            )
+        self.answers = choices[argument]
+        """The scores it gives about files; a study's questions are answered with the first."""
+
+    def _settings(self) -> str:
+        return " ".join(self.answers)
+
+    def file_asks(self) -> Sequence[Ask]:
+        """A question for every score."""
+        return [self.scores[name].ask(name, self.media_kinds[0]) for name in self.answers]
+
+    @abstractmethod
+    def measure(self, case: Case, score: str) -> MeasuredFile:
+        """The scores of a case, this one among them."""
+
+    def key(self, case: Case, score: str) -> str:
+        """What decides a measurement: the same key is not measured twice."""
+        del score
+        return " ".join(file.hash for file in case.files)
+
+    def predict_case(self, case: Case) -> Sequence[Prediction]:
+        """Every question, from as few measurements as possible."""
+        return [self._answer(case, ask) for ask in case.asks]
+
+    def _answer(self, case: Case, ask: Ask) -> Prediction:
+        name = ask.question if ask.question in self.answers else self.answers[0]
+        case.media_file  # noqa: B018  # raises where the file is missing
+        measured = self._seen.get(self.key(case, name), lambda: self.measure(case, name))
+        return on_scale(measured.scores.get(name), self.scores[name], ask, name, measured.warnings)
+
+
+def on_scale(
+    value: float | None, score: MetricScore, ask: Ask, name: str, warnings: Sequence[str] = ()
+) -> Prediction:
+    """A score as an answer to a question."""
+    if value is None:
+        return Prediction.failed("; ".join(warnings) or f"{name} is not defined for this file")
+    note = "; ".join(warnings) or None
+    if ask.question == name and isinstance(ask.scale, Numeric) and ask.scale.bounds() is None:
+        return Prediction(value=value, note=note)
+    bounds, whole = (
+        ask.scale.bounds(),
+        isinstance(ask.scale, Numeric) and ask.scale.low is ask.scale.high is None,
+    )
+    if score.worst is None or score.best is None:
+        if ask.scale.labels() or not (bounds or whole):
+            return Prediction.failed(f"{name} is a number, and this question has another kind of answer")
+        return Prediction(score=value, note=note)
+    if whole:
+        return Prediction(
+            value=value if score.best > score.worst else score.worst + score.best - value, note=note
+        )
+    if ask.scale.labels() or bounds is None:
+        return Prediction.failed(
+            f"{name} is a number between two ends, and this question has another kind of answer"
+        )
+    return _moved(value, (score.worst, score.best), bounds, warnings)
+
+
+def _moved(
+    value: float, ends: tuple[float, float], bounds: tuple[float, float], warnings: Sequence[str]
+) -> Prediction:
+    """A score moved linearly from its ends onto those of the scale, and held there."""
+    notes, (worst, best), (low, high) = list(warnings), ends, bounds
+    if ends != bounds:
+        notes.append(f"moved linearly from {worst:g} to {best:g} onto {low:g} to {high:g}")
+    moved = low + (value - worst) / (best - worst) * (high - low)
+    if not low <= moved <= high:
+        notes.append(f"held at the end of the scale (the model gave {value:.3f})")
+        moved = min(max(moved, low), high)
+    return Prediction(value=moved, note="; ".join(notes) or None)
+
+
+@PREDICTORS.register("brisque")
+class Brisque(MetricPredictor):
+    """How natural, without noise, blur or blocks, an image looks."""
+
+    name = "brisque"
+    extra = "predict"
+    about = "distortion of images (noise, blur, compression) without a reference, by BRISQUE"
+    limits = "It knows photographs: style, drawing and content count as distortion or go unseen."
+    media_kinds = ("image",)
+    scores: ClassVar[Mapping[str, MetricScore]] = {
+        "brisque": MetricScore("BRISQUE: 0 natural, 100 distorted", 100, 0)
+    }
+
+    def __init__(self, argument: str, options: Mapping[str, str]) -> None:
+        super().__init__(argument, options, "brisque")
+
+    def measure(self, case: Case, score: str) -> MeasuredFile:
+        """The score of the image."""
+        from heartfelt.media.image import decode_image, image_doubts
+        from heartfelt.predictors.networks.brisque import brisque
+
+        del score
+        content = case.media_file.content
+        image = decode_image(content, name=case.media_file.path.name)
+        return MeasuredFile({"brisque": brisque(image, model=self.network())}, image_doubts(content)[1])

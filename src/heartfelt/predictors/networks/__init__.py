@@ -1,0 +1,1 @@
+"""The pretrained networks: what goes in, what comes out, in their authors' conventions."""

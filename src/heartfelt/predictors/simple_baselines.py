@@ -1,0 +1,81 @@
+"""Baselines that any model should beat: the stimulus presented first, the longer one, the louder one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from heartfelt.errors import InputError
+from heartfelt.media.audio import loudness
+from heartfelt.media.sound import read_samples
+from heartfelt.predictors.answers.sets import FIRST
+from heartfelt.predictors.predictor import PREDICTORS, Ask, Case, Prediction, Predictor
+from heartfelt.study.scale import Numeric
+
+MEASURES = {"duration": "length in seconds", "loudness": "loudness in LUFS"}
+
+
+@PREDICTORS.register("first")
+class First(Predictor):
+    """Always the stimulus that the rater was presented first: what the order of presentation alone gives."""
+
+    name = "first"
+    about = "of two stimuli always the one presented first"
+    needs_media = False
+    compares = True
+    batch = 256
+
+    @property
+    def identity(self) -> str:
+        """Nothing decides its answers."""
+        return "first"
+
+    def predict_one(self, case: Case, ask: Ask) -> Prediction:
+        """The first, whichever it is."""
+        del ask
+        if not case.members:
+            return Prediction.failed("a single stimulus has no place among others")
+        return Prediction(answer=FIRST)
+
+
+@PREDICTORS.register("measure")
+class SoundMeasure(Predictor):
+    """How long or how loud a sound is, as a score."""
+
+    name = "measure"
+    about = "how long (duration) or how loud (loudness) a sound is"
+    argument = "duration or loudness; by default the one the question's id names"
+    media_kinds = ("audio",)
+
+    def __init__(self, what: str, options: Mapping[str, str]) -> None:
+        del options
+        if what and what not in MEASURES:
+            raise InputError(f"'{what}' is not measured.", f"Give one of: {', '.join(MEASURES)}.")
+        self._what = what
+
+    @property
+    def identity(self) -> str:
+        """What is measured."""
+        return f"measure {self._what or 'by question'}"
+
+    def file_asks(self) -> Sequence[Ask]:
+        """The measure that was chosen, or both."""
+        return [Ask.number(name, text=MEASURES[name]) for name in ([self._what] if self._what else MEASURES)]
+
+    def predict_one(self, case: Case, ask: Ask) -> Prediction:
+        """Seconds, or LUFS after ITU-R BS.1770."""
+        what = self._what or ask.question
+        if what not in MEASURES:
+            return Prediction.failed(
+                f"'{what}' names no measure; ask measure:NAME, one of {', '.join(MEASURES)}"
+            )
+        if ask.scale.level == "text" or (ask.scale.labels() and ask.scale.level == "nominal"):
+            return Prediction.failed("a measurement names no category and writes no text")
+        samples, rate = read_samples(case.media_file.content)
+        number: float | None = len(samples) / rate
+        if what == "loudness":
+            level = loudness(samples, rate)
+            number = level.value
+            if number is None:
+                return Prediction.failed(f"its loudness is not known: {level.why_missing}")
+        in_units = ask.question == what and isinstance(ask.scale, Numeric) and ask.scale.bounds() is None
+        return Prediction(value=number) if in_units else Prediction(score=number)

@@ -1,0 +1,124 @@
+"""EfficientNet-Lite: a stem, sixteen or more inverted bottlenecks, a head, the mean over the picture.
+
+Each batch normalisation stands before its activation and is folded into the convolution it follows. The widths and
+depths are read off the weights; the strides are the architecture's.
+
+Source: M. Tan and Q. V. Le, EfficientNet (ICML 2019); the Lite variants of the TensorFlow TPU models (2020).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from heartfelt.predictors.networks.efficientnet import network_input, side_of
+from heartfelt.predictors.weights.conversion import picture
+from heartfelt.predictors.weights.conversion.graph import Graph, Tensors, batch_norm
+from heartfelt.predictors.weights.conversion.readers import read_torch
+from heartfelt.predictors.weights.model import Model
+
+_EPSILON = 1e-3
+_STAGES = ((1, 1), (2, 2), (2, 2), (3, 2), (3, 1), (4, 2), (1, 1))
+"""Repeats at depth 1 and stride of each stage; the first and last stage are never deepened."""
+_DEPTHS = {0: 1.0, 1: 1.1, 2: 1.2}
+SIDES = {0: 224, 1: 240, 2: 260}
+
+
+def convert(members: Mapping[str, bytes]) -> dict[str, bytes]:
+    """The state dictionary as one ONNX model; the variant is in its file's name."""
+    return converted(members)
+
+
+def converted(members: Mapping[str, bytes], stages: Sequence[int] = ()) -> dict[str, bytes]:
+    """The same, with the means of inner stages where asked."""
+    name, weights = next((name, content) for name, content in members.items() if name.endswith(".pth"))
+    variant = int(name.rpartition("lite")[2][0])
+    return {"model.onnx": build(read_torch(weights), variant, stages)}
+
+
+def answers(model: Model) -> Tensors:
+    """The synthetic picture at the network's own size."""
+    side = side_of(model)
+    return model.run({"pictures": network_input(picture(side, side))[None]})
+
+
+def build(tensors: Tensors, variant: int, stages: Sequence[int] = ()) -> bytes:
+    """The graph: pictures as (value - 127) / 128 in; the mean over the last maps and the class logits out.
+
+    ``stages`` adds the mean over the maps of these stages, counted from 1, as ``stage5`` and the like.
+    """
+    graph = Graph(f"efficientnet-lite{variant}")
+    side = SIDES[variant]
+    value = graph.input("pictures", ["n", 3, side, side])
+    value, side = _convolved(graph, tensors, value, ("_conv_stem", "_bn0"), side, stride=2)
+    number = 0
+    for stage, strides in enumerate(_strides(variant), 1):
+        for stride in strides:
+            value, side = _block(graph, tensors, value, f"_blocks.{number}.", side, stride)
+            number += 1
+        if stage in stages:
+            mean = graph("ReduceMean", value, axes=[2, 3], keepdims=0)
+            graph.output(mean, f"stage{stage}", ["n", "channels"])
+    value, _ = _convolved(graph, tensors, value, ("_conv_head", "_bn1"), side)
+    embedding = graph("ReduceMean", value, axes=[2, 3], keepdims=0)
+    logits = graph("Gemm", embedding, tensors["_fc.weight"], tensors["_fc.bias"], transB=1)
+    graph.output(embedding, "embedding", ["n", 1280])
+    graph.output(logits, "logits", ["n", tensors["_fc.bias"].shape[0]])
+    return graph.content()
+
+
+def _strides(variant: int) -> list[list[int]]:
+    """The strides of the blocks of each stage."""
+    out: list[list[int]] = []
+    for place, (repeats, stride) in enumerate(_STAGES):
+        deepened = 0 < place < len(_STAGES) - 1
+        count = int(np.ceil(repeats * _DEPTHS[variant])) if deepened else repeats
+        out.append([stride] + [1] * (count - 1))
+    return out
+
+
+def _block(graph: Graph, tensors: Tensors, value: str, name: str, side: int, stride: int) -> tuple[str, int]:
+    inner = value
+    if f"{name}_expand_conv.weight" in tensors:
+        inner, _ = _convolved(graph, tensors, inner, (f"{name}_expand_conv", f"{name}_bn0"), side)
+    inner, after = _convolved(
+        graph, tensors, inner, (f"{name}_depthwise_conv", f"{name}_bn1"), side, stride=stride, depthwise=True
+    )
+    inner, _ = _convolved(
+        graph, tensors, inner, (f"{name}_project_conv", f"{name}_bn2"), after, rectified=False
+    )
+    first = tensors.get(f"{name}_expand_conv.weight")
+    channels = first.shape[1] if first is not None else tensors[f"{name}_depthwise_conv.weight"].shape[0]
+    if stride == 1 and channels == tensors[f"{name}_project_conv.weight"].shape[0]:
+        inner = graph("Add", inner, value)
+    return inner, after
+
+
+def _convolved(
+    graph: Graph,
+    tensors: Tensors,
+    value: str,
+    names: tuple[str, str],
+    side: int,
+    *,
+    stride: int = 1,
+    depthwise: bool = False,
+    rectified: bool = True,
+) -> tuple[str, int]:
+    """A convolution with its normalisation folded in and, where asked, the activation; and the side it leaves."""
+    convolution, normalisation = names
+    scale, shift = batch_norm(tensors, normalisation, _EPSILON)
+    kernel = tensors[f"{convolution}.weight"] * scale[:, None, None, None]
+    after = -(-side // stride)
+    # As TensorFlow pads: the odd one goes to the end.
+    pad = max((after - 1) * stride + kernel.shape[2] - side, 0)
+    out = graph(
+        "Conv",
+        value,
+        *(kernel, shift),
+        pads=[pad // 2, pad // 2, pad - pad // 2, pad - pad // 2],
+        strides=[stride, stride],
+        group=kernel.shape[0] if depthwise else 1,
+    )
+    return (graph("Clip", out, 0.0, 6.0) if rectified else out), after

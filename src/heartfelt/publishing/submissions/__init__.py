@@ -1,0 +1,1 @@
+"""The ledger of a challenge, and what is published of hidden scores."""

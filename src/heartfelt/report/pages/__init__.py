@@ -1,0 +1,1 @@
+"""One page, or one folder, per kind of result."""

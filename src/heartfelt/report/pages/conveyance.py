@@ -1,0 +1,182 @@
+"""Predicted conveyance as a folder: numbers, predictions, figures and a page, marked as predicted everywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import polars as pl
+from markupsafe import Markup
+
+from heartfelt.files import whole_folder, write_text
+from heartfelt.formats.delimited import csv_text
+from heartfelt.labels import LabelOptions, labels
+from heartfelt.report.charts import Absent, Chart, IntervalPanels, Item, Line
+from heartfelt.report.figures.maps import intent_maps
+from heartfelt.report.media import media_sources
+from heartfelt.report.page import ReportPage, Section, figure_block, folded, joined, paragraph, render
+from heartfelt.report.palette import INK, colour
+from heartfelt.report.tables import CellValue, Columns, table, table_of
+from heartfelt.scoring.conveyance import (
+    CellDeviation,
+    Conveyed,
+    PredictedConveyance,
+    PredictedQuadrants,
+    SystemDeviation,
+    SystemSlope,
+)
+from heartfelt.serialization import write_json
+from heartfelt.stats.estimate import Estimate
+
+PREDICTED = (
+    "Predicted, not rated: these numbers come from a model, whose own error is part of every interval."
+)
+
+
+def headline(result: PredictedConveyance) -> str:
+    """What these numbers are, in one sentence."""
+    if not result.rated:
+        return PREDICTED
+    return (
+        f"Predicted, with ratings of {result.rated:,} of {result.stimuli:,} clips: prediction-powered intervals,"
+        " valid whatever the model."
+    )
+
+
+def flagged_words(conveyed: Conveyed) -> str:
+    """How many clips the model's numbers mean little for, in a sentence; empty where there are none."""
+    predictions = conveyed.run.table
+    flagged = predictions.filter(pl.col("flag").is_not_null())["stimulus"].n_unique()
+    if not flagged:
+        return ""
+    return (
+        f" {flagged:,} of {predictions['stimulus'].n_unique():,} clips are silent, too short or unlike the music the model was"
+        " trained on; the intervals do not cover errors on those (predictions.csv, column flag)."
+    )
+
+
+def write_conveyance(conveyed: Conveyed, folder: Path | str, *, replace: bool = False) -> Path:
+    """Write summary.json, predictions.csv, ledger.csv, figures/ and report.html; return the folder."""
+    from heartfelt.report.drawing.processes import drawing
+
+    target, result = Path(folder), conveyed.result
+    words = headline(result)
+    charts = {
+        "predicted-deviation": _chart(
+            result.deviation_by_system, "deviation", "Predicted deviation", 0.0, words
+        ),
+        "predicted-slopes": _chart(result.slopes, "slope", "Predicted slopes", 1.0, words),
+    }
+    with whole_folder(target, replace=replace) as made, drawing(charts, made / "figures"):
+        write_json(made / "summary.json", result)
+        write_text(made / "predictions.csv", csv_text(conveyed.run.table))
+        failed = conveyed.run.table.filter(~pl.col("ok")).select("stimulus", "question", "problem")
+        write_text(made / "ledger.csv", csv_text(failed))
+        write_text(made / "report.html", render(_page(conveyed, charts, target)))
+    return target
+
+
+def _chart(
+    rows: Sequence[SystemDeviation | SystemSlope], key: str, title: str, line: float, words: str
+) -> Chart | Absent:
+    made = IntervalPanels()
+    for question in dict.fromkeys(row.question for row in rows):
+        items = []
+        for row in rows:
+            if row.question == question:
+                every = row.system == "all"
+                name, shade = ("all systems", INK) if every else (row.system, colour(len(made.panels)))
+                items.append(Item(name, _estimate(row), shade, {"question": question, "system": row.system}))
+        made.add(question, key, items, lines=(Line(line),))
+    return made.chart(title, f"{title} by system with 95% intervals. {words}", "nothing could be computed")
+
+
+def _page(conveyed: Conveyed, charts: dict[str, Chart | Absent], target: Path) -> ReportPage:
+    result = conveyed.result
+    how = headline(result)
+    if not result.rated:
+        how += " No clip was rated: the intervals include the model's known error on systems it was not trained on."
+    columns: Columns[CellDeviation] = {
+        "system": lambda cell: cell.system,
+        "intent": lambda cell: cell.intent,
+        "question": lambda cell: cell.question,
+        "predicted deviation": lambda cell: cell.deviation,
+    }
+    by_cell = "Predicted deviation by system and intent"
+    deviation = joined(
+        figure_block("predicted-deviation", charts),
+        _by_system("Predicted deviation by system", result.deviation_by_system, "deviation"),
+        folded(by_cell, table_of(by_cell, result.deviation_by_cell, columns)),
+    )
+    slopes = joined(
+        figure_block("predicted-slopes", charts), _by_system("Predicted slopes", result.slopes, "slope")
+    )
+    how += flagged_words(conveyed)
+    what = "At 1, differences between intents come across in full; at 0, intents make no difference."
+    sections = [
+        *_maps(conveyed, charts),
+        Section("deviation", "Predicted deviation from the intents", how, deviation),
+        Section("slopes", "Predicted slopes of perceived on intended", what, slopes),
+    ]
+    if result.quadrants is not None:
+        sections.append(_quadrants(result.quadrants))
+    facts = [
+        ("clips", f"{result.stimuli:,}"),
+        ("rated by people", f"{result.rated:,}"),
+        ("not predicted", f"{conveyed.run.table.filter(~pl.col('ok')).height:,}"),
+    ]
+    media = media_sources(conveyed.snapshot, target / "report.html")
+    title = f"Predicted conveyance: {conveyed.snapshot.source.name}"
+    return ReportPage(title, headline(result), sections, charts, media, facts)
+
+
+def _estimate(row: SystemDeviation | SystemSlope) -> Estimate:
+    return row.deviation if isinstance(row, SystemDeviation) else row.slope
+
+
+def _by_system(caption: str, rows: Sequence[SystemDeviation | SystemSlope], key: str) -> Markup:
+    columns: Columns[SystemDeviation | SystemSlope] = {
+        "system": lambda row: row.system,
+        "question": lambda row: row.question,
+        f"predicted {key}": _estimate,
+        "ratings alone": lambda row: row.ratings_alone,
+    }
+    return table_of(caption, rows, columns)
+
+
+def _maps(conveyed: Conveyed, charts: dict[str, Chart | Absent]) -> list[Section]:
+    """The predicted map, and the rated one next to it where people rated; they are added to ``charts``."""
+    answered = conveyed.run.table.filter(pl.col("ok")).select(
+        "stimulus", "question", "value", pl.lit(None, pl.Int64).alias("n")
+    )
+    predicted = intent_maps(conveyed.snapshot, answered, "predicted")
+    if predicted is None:
+        return []
+    charts["map-predicted"] = replace(predicted, title="Predicted", caption=PREDICTED)
+    if conveyed.snapshot.survey.ratings:
+        rated = intent_maps(
+            conveyed.snapshot, labels(conveyed.snapshot, LabelOptions(minimum_ratings=1)).table
+        )
+        if rated is not None:
+            charts["map-rated"] = replace(rated, title="Rated", caption="People's ratings of the same clips.")
+    names = [name for name in ("map-predicted", "map-rated") if name in charts]
+    title = "Predicted next to rated" if len(names) == 2 else "Intended and predicted"
+    lead = "Lines lead from where each intent is meant to be to where it is perceived. Select a point to play it."
+    html = joined(*(figure_block(name, charts, files=False, numbers=False) for name in names))
+    return [Section("map", title, lead, html, "Map")]
+
+
+def _quadrants(quadrants: PredictedQuadrants) -> Section:
+    counts: list[list[CellValue]] = [
+        [name, *line] for name, line in zip(quadrants.rows, quadrants.counts, strict=True)
+    ]
+    hits: list[list[CellValue]] = [[name, estimate] for name, estimate in quadrants.hit_rate.items()]
+    html = joined(
+        table("Clips by intended and predicted quadrant", ["intended", *quadrants.columns], counts),
+        table("Share of clips predicted in the intended quadrant", ["system", "share"], hits),
+        paragraph(
+            "Counts of predictions: a clip near a midline may well be perceived on the other side of it."
+        ),
+    )
+    return Section("quadrants", "Intended and predicted quadrants", html=html)

@@ -1,0 +1,180 @@
+"""Distances of systems from a reference set as a folder: numbers, figures and a page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+
+from heartfelt.files import whole_folder, write_text
+from heartfelt.formats.delimited import csv_text
+from heartfelt.report.charts import (
+    Absent,
+    Chart,
+    IntervalPanels,
+    Item,
+    Panels,
+    PlaneChart,
+    Point,
+    axis,
+    bounds,
+    numbers,
+)
+from heartfelt.report.page import ReportPage, Section, bullets, figure_block, joined, render
+from heartfelt.report.palette import COLOURS, SHAPES, colour
+from heartfelt.report.tables import Columns, PValue, table_of
+from heartfelt.scoring.options import SET_METRICS
+from heartfelt.scoring.set_distances.closeness import Closeness
+from heartfelt.scoring.set_distances.systems import SystemDistance, SystemDistances
+from heartfelt.serialization import write_json
+from heartfelt.wording import interval, number
+
+ABOUT = "Distance from the reference set; lower is closer. Intervals (95%) are over stimuli."
+
+
+def write_distances(result: SystemDistances, folder: Path | str, *, replace: bool = False) -> Path:
+    """Write distances.json, distances.csv, correlations.csv, ledger.csv, figures/ and report.html; return the folder."""
+    from heartfelt.report.drawing.processes import drawing
+
+    target = Path(folder)
+    charts = {"distances": _distances_chart(result), "distances-and-means": _plane(result)}
+    with whole_folder(target, replace=replace) as scratch, drawing(charts, scratch / "figures"):
+        write_json(scratch / "distances.json", result)
+        write_text(scratch / "distances.csv", csv_text(result.table()))
+        write_text(scratch / "correlations.csv", csv_text(correlations(result)))
+        write_text(scratch / "ledger.csv", csv_text(result.ledger))
+        write_text(scratch / "report.html", render(_page(result, charts)))
+    return target
+
+
+def correlations(result: SystemDistances) -> pl.DataFrame:
+    """A row per metric, question and coefficient."""
+    rows = [
+        {
+            "metric": row.metric,
+            "question": row.question,
+            "coefficient": row.coefficient,
+            "systems": row.systems,
+            **numbers(row.correlation, "correlation"),
+            "p": row.p.value,
+            **numbers(row.ceiling, "ceiling", prefix="ceiling_"),
+            "why": row.correlation.why_missing or row.correlation.why_no_interval,
+        }
+        for row in result.closeness
+    ]
+    return pl.DataFrame(rows, infer_schema_length=None)
+
+
+def _distances_chart(result: SystemDistances) -> Chart | Absent:
+    panels = IntervalPanels("distance")
+    for metric in dict.fromkeys(row.metric for row in result.systems):
+        items = [
+            Item(
+                row.system, row.distance, colour(len(panels.panels)), {"metric": metric, "system": row.system}
+            )
+            for row in result.systems
+            if row.metric == metric
+        ]
+        panels.add(metric, "distance", items)
+    return panels.chart("Distance by system", ABOUT, "no distance could be computed")
+
+
+def _plane(result: SystemDistances) -> Chart | Absent:
+    """People's mean against distance, a panel per metric and question."""
+    panels = Panels()
+    means = {(row.question, row.system): row.mean for row in result.means}
+    for metric, question in dict.fromkeys((row.metric, row.question) for row in result.closeness):
+        points: list[Point] = []
+        for row in result.systems:
+            mean = means.get((question, row.system))
+            if row.metric != metric or mean is None or mean.value is None or row.distance.value is None:
+                continue
+            (xl, xh), (yl, yh) = bounds(row.distance), bounds(mean)
+            words = f"{row.system}\n{metric}: {interval(row.distance)}\n{question}: {interval(mean)}"
+            x, y, look = row.distance.value, mean.value, len(points)
+            points.append(
+                Point(
+                    x,
+                    y,
+                    row.system,
+                    COLOURS[look % len(COLOURS)],
+                    SHAPES[look % len(SHAPES)],
+                    words,
+                    xl,
+                    xh,
+                    yl,
+                    yh,
+                )
+            )
+            cells = {"metric": metric, "question": question, "system": row.system}
+            panels.table.append(
+                {
+                    **cells,
+                    **numbers(row.distance, metric, prefix=f"{metric}_"),
+                    **numbers(mean, "mean", prefix="mean_"),
+                }
+            )
+        if points:
+            across = axis(metric, [end for point in points for end in (point.x, point.xl, point.xh)])
+            up = axis(f"mean {question}", [end for point in points for end in (point.y, point.yl, point.yh)])
+            panels.panels.append(PlaneChart(f"{metric}, {question}", across, up, tuple(points), named=True))
+    caption = "Each point is a system: its distance across, people's mean up. Bars are 95% intervals."
+    return panels.chart(
+        "Distance and people's means", caption, "People's means of the systems are not known."
+    )
+
+
+def _page(result: SystemDistances, charts: dict[str, Chart | Absent]) -> ReportPage:
+    of_systems: Columns[SystemDistance] = {
+        "metric": lambda row: row.metric,
+        "system": lambda row: row.system,
+        "distance": lambda row: row.distance,
+        "uncorrected": lambda row: row.uncorrected.value,
+        "stimuli": lambda row: number(row.stimuli),
+        "reference": lambda row: number(row.reference),
+        "no interval because": lambda row: row.distance.why_no_interval or row.distance.why_missing,
+    }
+    of_closeness: Columns[Closeness] = {
+        "metric": lambda row: row.metric,
+        "question": lambda row: row.question,
+        "coefficient": lambda row: row.coefficient,
+        "correlation": lambda row: row.correlation,
+        "p": lambda row: PValue(row.p.value),
+        "ceiling": lambda row: row.ceiling,
+        "systems": lambda row: number(row.systems),
+    }
+    named = "; ".join(
+        f"{name}: {SET_METRICS[name]}" for name in dict.fromkeys(row.metric for row in result.systems)
+    )
+    lead = (
+        f"{ABOUT} {named}. 0 means that the embedding cannot tell the sets apart; estimates may be negative."
+    )
+    sections = [
+        Section(
+            "distances",
+            "Distance from the reference set",
+            lead,
+            joined(
+                figure_block("distances", charts),
+                table_of("Distances by system", result.systems, of_systems),
+                bullets(result.notes),
+            ),
+        )
+    ]
+    if result.closeness:
+        about = (
+            "Closeness is minus the distance. Intervals and p-values are over systems; the ceiling is the best that can be"
+            " expected of any number computed from these stimuli."
+        )
+        shown = joined(
+            figure_block("distances-and-means", charts),
+            table_of("Correlation of closeness with people's means", result.closeness, of_closeness),
+        )
+        sections.append(Section("people", "Distance and people's means", about, shown))
+    facts = [
+        ("embedding", result.embedding),
+        ("dimensions", number(result.dimensions)),
+        ("reference", result.reference),
+        ("files left out", number(result.ledger.height)),
+    ]
+    return ReportPage(f"Distances: {result.source}", ABOUT, sections, charts, facts=facts)

@@ -1,0 +1,247 @@
+"""The figures of an experiment: conditions next to the ceiling, the matrix of a transfer, curves over amounts of data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from heartfelt.report.charts import (
+    Absent,
+    Chart,
+    CurvePoint,
+    Curves,
+    HeatCell,
+    Heatmap,
+    IntervalPanels,
+    Item,
+    Line,
+    Panel,
+    Series,
+    TableRow,
+    axis,
+    bounds,
+    numbers,
+)
+from heartfelt.report.palette import COLOURS, SOFT
+from heartfelt.training.experiments.results import Ahead, Curve, Experiment, ScoreRow
+from heartfelt.wording import interval, number, plural, share
+
+FIGURE, MATRIX, LAW = "experiment", "matrix", "learning-curve"
+TITLES = {
+    "ablate": "Ablation",
+    "mix": "Mixing data",
+    "transfer": "Transfer",
+    "learning-curve": "Learning curve",
+    "sweep": "Sweep",
+}
+SCORES = {"pearson": ("Pearson r", "RMSE"), "accuracy": ("accuracy", "macro F1")}
+"""The scores of numbers, and of categories."""
+
+
+def experiment_charts(experiment: Experiment) -> dict[str, Chart | Absent]:
+    """The figures of an experiment."""
+    if experiment.kind == "learning-curve":
+        return {LAW: _law(experiment)}
+    if experiment.kind == "mix":
+        return {FIGURE: _shares(experiment)}
+    charts = {FIGURE: _intervals(experiment)}
+    return {MATRIX: _matrix(experiment), **charts} if experiment.kind == "transfer" else charts
+
+
+def _intervals(experiment: Experiment) -> Chart | Absent:
+    """Every condition's score, and the ceiling of each part that was tested on."""
+    numeric = all(row.accuracy is None for row in experiment.rows)
+    made = IntervalPanels("pearson" if numeric else "score")
+    for question in experiment.questions:
+        rows = [row for row in experiment.rows if row.question == question]
+        items = [
+            Item(
+                row.condition,
+                row.score,
+                COLOURS[1] if row.baseline else COLOURS[0],
+                {"question": question, "condition": row.condition},
+                f"{plural(round(row.training_stimuli), 'training stimulus', 'training stimuli')}, tested on {row.n:,}",
+            )
+            for row in rows
+        ]
+        items += [
+            Item(
+                f"best of {each.variants} on its own folds",
+                each.inner_best,
+                COLOURS[2],
+                {"question": question, "condition": "inner best"},
+            )
+            for each in experiment.selections
+            if each.question == question
+        ]
+        for part, row in {row.tested_on: row for row in rows}.items():
+            name = "ceiling" if len({row.tested_on for row in rows}) == 1 else f"ceiling: {part}"
+            items.append(Item(name, row.ceiling, SOFT, {"question": question, "condition": name}))
+        made.add(question, SCORES[rows[0].metric][0], items, reach=(0.0, 1.0))
+    return made.chart(
+        TITLES[experiment.kind],
+        f"{experiment.about} 95% intervals; the ceiling is that of the labels.",
+        "no score is defined",
+    )
+
+
+def _matrix(experiment: Experiment) -> Chart | Absent:
+    panels: list[Panel] = []
+    table: list[TableRow] = []
+    parts = [source.name for source in experiment.sources]
+    for question in experiment.questions:
+        rows = [row for row in experiment.rows if row.question == question and not row.baseline]
+        trained = list(dict.fromkeys(row.trained_on for row in rows))
+        known = {(row.trained_on, row.tested_on): row for row in rows}
+        cells = [tuple(_heat(known.get((a, b)), a, b) for b in parts) for a in trained]
+        tops = {row.tested_on: row.ceiling for row in rows}
+        cells.append(
+            tuple(
+                HeatCell(
+                    tops[b].value, share(tops[b].value), f"ceiling of {b}: {interval(tops[b], bare=True)}"
+                )
+                for b in parts
+            )
+        )
+        panels.append(
+            Heatmap(
+                question,
+                (*trained, "ceiling"),
+                tuple(parts),
+                tuple(cells),
+                "trained on",
+                "tested on",
+                square=len(parts) <= 8,
+            )
+        )
+        table += [
+            {
+                "question": question,
+                "trained_on": row.trained_on,
+                "tested_on": row.tested_on,
+                **numbers(row.score, row.metric),
+                **numbers(row.ceiling, "ceiling", prefix="ceiling_"),
+            }
+            for row in rows
+        ]
+    if not panels:
+        return Absent("no score is defined")
+    return Chart("Trained on rows, tested on columns", experiment.about, panels, table)
+
+
+def _heat(row: ScoreRow | None, trained: str, tested: str) -> HeatCell:
+    if row is None:
+        return HeatCell(None, "–", f"trained on {trained}, tested on {tested}: not part of the experiment")
+    words = (
+        f"trained on: {trained}\ntested on: {tested}\n{_named(row)}"
+        f"\nceiling {interval(row.ceiling, bare=True)}"
+    )
+    return HeatCell(row.score.value, share(row.score.value), words)
+
+
+def _named(row: ScoreRow) -> str:
+    """A score with its symbol."""
+    return f"{'r' if row.accuracy is None else 'accuracy'} = {interval(row.score, bare=True)}"
+
+
+def _shares(experiment: Experiment) -> Chart | Absent:
+    panels: list[Panel] = []
+    table: list[TableRow] = []
+    for question in experiment.questions:
+        rows = [row for row in experiment.rows if row.question == question and row.level is not None]
+        series = Series(SCORES[rows[0].metric][0], COLOURS[0], _points(rows, experiment.axis))
+        panels.append(_curves(question, experiment, rows, (series,)))
+        table += _numbers(question, experiment.axis, rows)
+    return Chart(TITLES["mix"], f"{experiment.about} Bands: 95% intervals; dashed: ceiling.", panels, table)
+
+
+def _law(experiment: Experiment) -> Chart | Absent:
+    panels: list[Panel] = []
+    table: list[TableRow] = []
+    laws = {curve.question: curve for curve in experiment.curves}
+    for question in experiment.questions:
+        rows = [row for row in experiment.rows if row.question == question and row.level is not None]
+        series = [Series("measured", COLOURS[0], _points(rows, experiment.axis))]
+        table += _numbers(question, experiment.axis, rows)
+        curve = laws.get(question)
+        if curve is not None and not curve.why_missing:
+            series.append(Series("power law (extrapolated)", COLOURS[1], _fitted(curve, rows)))
+            table += [
+                {
+                    "question": question,
+                    "what": "extrapolated",
+                    experiment.axis: each.amount,
+                    **numbers(each.score, rows[0].metric),
+                }
+                for each in curve.ahead
+            ]
+        panels.append(_curves(question, experiment, rows, tuple(series), laws.get(question)))
+    caption = f"{experiment.about} Bands: 95% intervals; dashed: ceiling. Beyond the last measured point: extrapolation."
+    return Chart(TITLES["learning-curve"], caption, panels, table)
+
+
+def _points(rows: Sequence[ScoreRow], label: str) -> tuple[CurvePoint, ...]:
+    return tuple(
+        CurvePoint(
+            row.level or 0.0,
+            row.score.value,
+            f"{row.condition}\n{number(row.level or 0.0, 0)} {label}\n{_named(row)}",
+            *bounds(row.score),
+        )
+        for row in rows
+        if row.score.value is not None
+    )
+
+
+def _fitted(curve: Curve, rows: Sequence[ScoreRow]) -> tuple[CurvePoint, ...]:
+    """The curve at the measured amounts, and beyond them with its interval."""
+    limit, scale, power = float(curve.limit), curve.scale or 0.0, curve.power or 1.0
+    levels = [row.level for row in rows if row.level]
+    within = [
+        CurvePoint(level, limit - scale * level**-power, f"power law at {number(level, 0)}")
+        for level in levels
+    ]
+    return (*within, *(_extrapolated(each) for each in curve.ahead))
+
+
+def _extrapolated(each: Ahead) -> CurvePoint:
+    words = f"extrapolated to {number(each.amount, 0)}\n{interval(each.score, bare=True)}"
+    return CurvePoint(each.amount, float(each.score), words, *bounds(each.score))
+
+
+def _curves(
+    question: str,
+    experiment: Experiment,
+    rows: Sequence[ScoreRow],
+    series: tuple[Series, ...],
+    curve: Curve | None = None,
+) -> Curves:
+    every = [point for own in series for point in own.points]
+    top = rows[0].ceiling.value
+    tops = [limit for point in every for limit in (point.y, point.low, point.high)]
+    lines = () if top is None else (Line(top, share(top)),)
+    here = (
+        None
+        if curve is None or curve.why_missing
+        else Line(max(row.level or 0.0 for row in rows), "all data")
+    )
+    return Curves(
+        question,
+        axis(experiment.axis, [point.x for point in every], include=(0.0,)),
+        axis(SCORES[rows[0].metric][0], [*tops, top]),
+        series,
+        lines=lines,
+        here=here,
+    )
+
+
+def _numbers(question: str, label: str, rows: Sequence[ScoreRow]) -> list[TableRow]:
+    return [
+        {
+            "question": question,
+            "what": "measured",
+            label: row.level,
+            **numbers(row.score, row.metric),
+            **numbers(row.ceiling, "ceiling", prefix="ceiling_"),
+        }
+        for row in rows
+    ]

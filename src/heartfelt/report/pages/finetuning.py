@@ -1,0 +1,177 @@
+"""How a fine-tuned model was trained and how well it does: curves, scores next to the ceiling, what could not be used."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from heartfelt.files import write_text
+from heartfelt.formats.delimited import csv_text
+from heartfelt.report.charts import (
+    Absent,
+    Axis,
+    Chart,
+    CurvePoint,
+    Curves,
+    IntervalPanels,
+    Item,
+    Line,
+    Series,
+    axis,
+)
+from heartfelt.report.page import ReportPage, Section, bullets, figure_block, joined, paragraph, render
+from heartfelt.report.palette import COLOURS, SOFT
+from heartfelt.report.tables import Columns, table_of
+from heartfelt.serialization import write_json
+from heartfelt.training.finetuning.engine import Epoch
+from heartfelt.training.finetuning.folder import PartScore
+from heartfelt.training.finetuning.running import FineTuned
+from heartfelt.wording import number
+
+CURVES, SCORES = "curves", "scores"
+_SHOWN = ("pearson", "spearman", "accuracy", "balanced_accuracy", "macro_f1", "auroc")
+
+
+def write_training_report(result: FineTuned, folder: Path) -> Path:
+    """Write evaluation.json, curves.csv, predictions.csv, ledger.csv, figures/ and report.html into ``folder``."""
+    from heartfelt.report.drawing.processes import drawing
+
+    charts = {
+        CURVES: curves_chart(result.facts.fitted.history, result.facts.fitted.best_epoch),
+        SCORES: scores_chart(result.facts.scores),
+    }
+    folder.mkdir(parents=True, exist_ok=True)
+    with drawing(charts, folder / "figures"):
+        write_json(folder / "evaluation.json", {"facts": result.facts, "scores": result.scored})
+        write_text(folder / "predictions.csv", csv_text(result.predictions))
+        write_text(folder / "ledger.csv", csv_text(result.data.ledger))
+        write_text(folder / "report.html", render(_page(result, charts)))
+    return folder
+
+
+def curves_chart(history: Sequence[Epoch], best: int) -> Chart | Absent:
+    """Training and validation loss by epoch, and the agreement with the labels of the validation part."""
+    if not history:
+        return Absent("no epoch was finished")
+    last = history[-1].epoch
+    ticks = tuple(float(at) for at in range(1, last + 1, max(1, -(-last // 8))))
+    x = Axis("epoch", 1.0, max(2.0, float(last)), ticks)
+    losses = {
+        "training": [(each.epoch, each.training_loss) for each in history],
+        "validation": [(each.epoch, each.validation_loss) for each in history],
+    }
+    every = [value for points in losses.values() for _, value in points]
+    mark = Line(float(best), "best epoch")
+    panels = [
+        Curves("Loss", x, axis("loss", every, include=(0.0,)), _series(losses), banded=False, here=mark)
+    ]
+    agreed: dict[str, list[tuple[int, float]]] = {}
+    for each in history:
+        for question, value in each.agreement.items():
+            if value is not None:
+                agreed.setdefault(question, []).append((each.epoch, value))
+    if agreed:
+        reached = [value for points in agreed.values() for _, value in points]
+        panels.append(
+            Curves(
+                "Validation",
+                x,
+                axis("r, or share correct", reached, include=(0.0, 1.0)),
+                _series(agreed),
+                banded=False,
+                here=mark,
+            )
+        )
+    rows = [
+        {
+            "epoch": each.epoch,
+            "step": each.step,
+            "training loss": each.training_loss,
+            "validation loss": each.validation_loss,
+            "learning rate": each.learning_rate,
+            **{f"validation {name}": value for name, value in each.agreement.items()},
+        }
+        for each in history
+    ]
+    caption = "The weights are those of the epoch with the lowest validation loss."
+    caption += " The validation part is neither trained on nor scored."
+    return Chart("How training went", caption, panels, rows)
+
+
+def _series(curves: dict[str, list[tuple[int, float]]]) -> tuple[Series, ...]:
+    return tuple(
+        Series(
+            name,
+            COLOURS[place % len(COLOURS)],
+            tuple(
+                CurvePoint(float(at), value, f"{name}, epoch {at}: {number(value, 3)}")
+                for at, value in points
+            ),
+        )
+        for place, (name, points) in enumerate(curves.items())
+    )
+
+
+def scores_chart(scores: Sequence[PartScore]) -> Chart | Absent:
+    """Metrics with intervals next to their ceilings, one panel per part and question."""
+    made = IntervalPanels()
+    for part, source, task in dict.fromkeys((score.part, score.source, score.task) for score in scores):
+        items = []
+        for score in scores:
+            if (score.part, score.source, score.task) != (part, source, task) or score.metric not in _SHOWN:
+                continue
+            over = {"item": "", "system": " (systems)"}[score.aggregation]
+            cells = {"part": part, "source": source, "task": task, "metric": f"{score.metric}{over}"}
+            items.append(
+                Item(f"{score.metric}{over}: model", score.estimate, COLOURS[0], {**cells, "what": "model"})
+            )
+            items.append(
+                Item(f"{score.metric}{over}: ceiling", score.ceiling, SOFT, {**cells, "what": "ceiling"})
+            )
+        if items:
+            made.add(f"{task}, {f'{part} {source}'.strip()}", "score", items, reach=(0.0, 1.0))
+    caption = "Scores on stimuli that were neither trained on nor used to stop training, with the ceiling of the labels."
+    caption += " 95% intervals."
+    return made.chart("How well the model predicts", caption, "no score could be computed")
+
+
+def _page(result: FineTuned, charts: dict[str, Chart | Absent]) -> ReportPage:
+    facts = result.facts
+    columns: Columns[PartScore] = {
+        "part": lambda score: f"{score.part} {score.source}".strip(),
+        "question": lambda score: score.task,
+        "over": lambda score: {"item": "stimuli", "system": "systems"}[score.aggregation],
+        "n": lambda score: score.n,
+        "metric": lambda score: score.metric,
+        "value": lambda score: score.estimate,
+        "ceiling": lambda score: score.ceiling,
+    }
+    sizes = ", ".join(f"{count:,} {part}" for part, count in facts.stimuli.items())
+    used = f"Stimuli: {sizes}. {facts.left_out:,} could not be used (ledger.csv). {facts.labels[:1].upper()}{facts.labels[1:]}."
+    stopped = f"{facts.fitted.steps:,} steps on {facts.fitted.device}; {facts.fitted.stopped}."
+    sections = [
+        Section(
+            "scores",
+            "How well it predicts",
+            f"{facts.split} {facts.grouping}",
+            joined(figure_block(SCORES, charts), table_of("Scores", facts.scores, columns)),
+        ),
+        Section(
+            "training",
+            "How it was trained",
+            stopped,
+            joined(
+                figure_block(CURVES, charts),
+                paragraph(used),
+                bullets(facts.notes) if facts.notes else paragraph(""),
+            ),
+        ),
+    ]
+    shown = [
+        ("study", " and ".join(part.study for part in facts.core.data)),
+        ("recipe", facts.core.recipe),
+        ("seed", str(facts.seed)),
+    ]
+    return ReportPage(
+        f"Fine-tuning: {facts.core.name}", "Predictions, not ratings.", sections, charts, facts=shown
+    )

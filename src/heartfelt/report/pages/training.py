@@ -1,0 +1,96 @@
+"""How well a trained model does, next to the ceiling and cell means: a figure, a page and the numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from heartfelt.files import write_text
+from heartfelt.formats.delimited import csv_text
+from heartfelt.report.charts import Absent, Chart, Charts, IntervalPanels, Item
+from heartfelt.report.page import ReportPage, Section, bullets, figure_block, joined, paragraph, render
+from heartfelt.report.palette import COLOURS, SOFT
+from heartfelt.report.tables import Columns, table, table_of
+from heartfelt.serialization import write_json
+from heartfelt.training.heads.evaluating import PANELS, ProtocolScore
+from heartfelt.training.heads.training import Trained
+
+FIGURE = "evaluation"
+_SHORT = {
+    "five-fold": "five folds",
+    "leave-one-system-out": "system left out",
+    "within-cells": "within cells",
+}
+
+
+def write_evaluation(trained: Trained, folder: Path) -> Path:
+    """Write evaluation.json, predictions.csv, ledger.csv, figures/ and report.html into ``folder``."""
+    from heartfelt.report.drawing.processes import drawing
+
+    charts = {FIGURE: evaluation_chart(trained.evaluation.rows)}
+    with drawing(charts, folder / "figures"):
+        write_json(
+            folder / "evaluation.json", {"facts": trained.model.facts, "rows": trained.evaluation.rows}
+        )
+        write_text(folder / "predictions.csv", csv_text(trained.evaluation.predictions))
+        write_text(folder / "ledger.csv", csv_text(trained.material.ledger))
+        write_text(folder / "report.html", render(_page(trained, charts)))
+    return folder
+
+
+def evaluation_chart(scores: Sequence[ProtocolScore]) -> Chart | Absent:
+    """Correlations with their ceilings, one panel per question and panel of raters."""
+    made = IntervalPanels()
+    for question, side in dict.fromkeys((score.question, score.raters) for score in scores):
+        items = []
+        for score in scores:
+            name = _SHORT.get(score.protocol, score.protocol)
+            cells = {"question": question, "raters": PANELS[side], "reading": score.reading}
+            for what, estimate, shade in (
+                ("model", score.pearson, COLOURS[0]),
+                ("ceiling", score.ceiling, SOFT),
+                ("cell means", score.bare_means, COLOURS[1]),
+            ):
+                if (score.question, score.raters) == (question, side):
+                    items.append(Item(f"{name}: {what}", estimate, shade, {**cells, "what": what}))
+        made.add(f"{question}, {PANELS[side]}", "Pearson r", items, reach=(0.0, 1.0))
+    caption = (
+        "Correlation of predictions with labels, each stimulus predicted by a head chosen and fitted without it; next to it"
+        " the ceiling of the labels and what cell means reach. 95% intervals."
+    )
+    return made.chart("How well the model predicts", caption, "no correlation could be computed")
+
+
+def _page(trained: Trained, charts: Charts) -> ReportPage:
+    facts = trained.model.facts
+    columns: Columns[ProtocolScore] = {
+        "question": lambda score: score.question,
+        "labels of": lambda score: PANELS[score.raters],
+        "reading": lambda score: score.reading,
+        "n": lambda score: score.n,
+        "Pearson r": lambda score: score.pearson,
+        "ceiling": lambda score: score.ceiling,
+        "cell means": lambda score: score.bare_means,
+        "RMSE": lambda score: score.rmse,
+        "intervals cover": lambda score: score.coverage,
+    }
+    heads = [
+        [name, head.head, ", ".join(f"{part:g}" for part in head.setting)]
+        for name, head in facts.chosen.items()
+    ]
+    used = f"{facts.stimuli:,} stimuli used, {facts.left_out:,} with labels could not be used (ledger.csv)."
+    words = paragraph(f"{facts.labels[:1].upper()}{facts.labels[1:]}.")
+    labels = joined(words, bullets(facts.notes)) if facts.notes else words
+    scored = joined(figure_block(FIGURE, charts), table_of("Scores", trained.evaluation.rows, columns))
+    chosen = table("The head of each question", ["question", "head", "setting"], heads)
+    lead = "Every stimulus was predicted by a head chosen on inner folds and fitted without it. "
+    lead += facts.grouping.words if facts.grouping else ""
+    sections = [
+        Section("scores", "How well it predicts", lead, scored),
+        Section("labels", "The labels", "", labels),
+        Section("head", "What was trained", trained.model.look().about, joined(chosen, paragraph(used))),
+    ]
+    raters = f"{facts.panel['kept']} of {facts.panel['raters']}" if facts.panel["raters"] else "not stated"
+    shown = [("study", facts.study), ("raters kept", raters)]
+    title = f"Evaluation: {trained.model.name}"
+    return ReportPage(title, "Predictions, not ratings.", sections, charts, facts=shown)

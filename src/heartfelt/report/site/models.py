@@ -1,0 +1,300 @@
+"""A page for every model: what it is, its scores, where it does well and badly, its worst and best items, its failures."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from urllib.parse import quote
+
+import polars as pl
+from markupsafe import Markup
+
+from heartfelt.predictors.answers.sets import SEPARATOR
+from heartfelt.report.bench.figures import rank_text
+from heartfelt.report.bench.page import SHARE
+from heartfelt.report.charts import Absent, Chart, IntervalPanels, Item, Line
+from heartfelt.report.page import (
+    ReportPage,
+    Section,
+    absent,
+    bullets,
+    figure_block,
+    folded,
+    joined,
+    side_by_side,
+)
+from heartfelt.report.site.boards import Site, SiteBoard
+from heartfelt.report.site.secrets import without_secrets
+from heartfelt.report.site.stimuli import Key
+from heartfelt.report.tables import CellValue, Columns, table, table_of
+from heartfelt.scoring import Scores
+from heartfelt.scoring.scores import ModelComparison, ModelScore, ScoringTask
+from heartfelt.stats.estimate import Estimate
+from heartfelt.wording import interval, plural, spaced
+
+MOST_ITEMS = 8
+MOST_FAILURES = 50
+MOST_SLICES = 30
+SLICED_BY = ("system", "intent", "question")
+
+
+def model_page(site: Site, model: str, addresses: Mapping[Key, str]) -> ReportPage:
+    """The page of one model, over all boards it is on."""
+    boards = site.boards_with(model)
+    charts: dict[str, Chart | Absent] = {}
+    sections = []
+    for board in boards:
+        place = site.boards.index(board)
+        parts = [_task(site, board, place, task, model, charts, addresses) for task in board.scores.tasks]
+        title = board.scores.title if len(boards) > 1 else "Scores"
+        sections.append(Section(f"board-{place}", title, html=joined(*parts), short=title))
+        sections.append(_failures(board, place, model, addresses, len(boards) > 1))
+        sections.append(_comparisons(board, place, model, len(boards) > 1))
+    sections.append(_identity(boards, model))
+    first = boards[0].scores
+    facts = [
+        ("boards" if len(boards) > 1 else "board", ", ".join(dict.fromkeys(b.scores.title for b in boards)))
+    ]
+    for task in first.tasks:
+        rank = next((each for each in first.ranks if (each.task, each.model) == (task.id, model)), None)
+        if rank is not None:
+            facts.append((f"rank, {spaced(task.id)}", rank_text(rank)))
+        worth = next((row for row in first.parts.worth if (row.task, row.model) == (task.id, model)), None)
+        if worth is not None and worth.ratings.value is not None:
+            facts.append((f"worth, {spaced(task.id)}", worth.words))
+    shown = [section for section in sections if section.html]
+    return ReportPage(model, "", shown, charts, facts=facts)
+
+
+def _task(
+    site: Site,
+    board: SiteBoard,
+    place: int,
+    task: ScoringTask,
+    model: str,
+    charts: dict[str, Chart | Absent],
+    addresses: Mapping[Key, str],
+) -> Markup:
+    """Everything about one task."""
+    scores = board.scores
+    headline = scores.headline(task.id, model)
+    if not any(score.task == task.id and score.model == model for score in scores.scores):
+        return Markup("")
+    ceiling, chance = scores.ceiling(task.id), scores.chance(task.id)
+    lines = [f"{capital(scores.metric_title(task.headline))}: {interval(headline)}, failures counted."]
+    levels = [
+        f"{name} {interval(each)}"
+        for name, each in (("Chance is", chance), ("the ceiling of these labels is", ceiling))
+        if each.value is not None
+    ]
+    share = scores.headline(task.id, model, "of_ceiling")
+    below = any(rank.below_chance for rank in scores.ranks if (rank.task, rank.model) == (task.id, model))
+    lines += ["It does not beat chance."] if below else []
+    lines += [f"{capital('; '.join(levels))}."] if levels else []
+    lines += [f"{capital(SHARE)}: {interval(share)}."] if share.value is not None and not below else []
+    columns: Columns[ModelScore] = {
+        "metric": lambda row: scores.metric_title(row.metric),
+        "level": lambda row: row.aggregation,
+        "score, failures counted": lambda row: row.with_failures,
+        "on answered items only": lambda row: row.estimate,
+        "chance": lambda row: row.chance,
+        "ceiling": lambda row: row.ceiling,
+    }
+    mine = [score for score in scores.scores if (score.task, score.model) == (task.id, model)]
+    if any(score.at for score in mine):
+        columns = {"metric": columns["metric"], "decided by": lambda row: row.at, **columns}
+    items = [score for score in mine if score.aggregation == "item"]
+    others = [score for score in mine if score.aggregation != "item"]
+    figures = []
+    for column in SLICED_BY:
+        chart = _slice_chart(scores, task, model, column, site.colours[model])
+        if chart is not None:
+            name = f"slice-{place}-{scores.tasks.index(task)}-{column}"
+            charts[name] = chart
+            figures.append(figure_block(name, charts, files=False))
+    return joined(
+        Markup("<h3>{}</h3>").format(spaced(task.id)),
+        bullets(lines, "verdict"),
+        table_of(f"{spaced(task.id)}: scores by item", items, columns),
+        folded(
+            f"{len(others)} scores by system and within cells",
+            table_of(f"{spaced(task.id)}: scores by system and within cells", others, columns),
+        ),
+        side_by_side(*figures) if len(figures) > 1 else joined(*figures),
+        _extremes(board, place, task, model, addresses),
+    )
+
+
+def capital(words: str) -> str:
+    """The words with a capital at the beginning; the others stay as they are."""
+    return words[:1].upper() + words[1:]
+
+
+def _slice_chart(scores: Scores, task: ScoringTask, model: str, column: str, colour: str) -> Chart | None:
+    """The headline in every slice of a column; None where there are none, or only one."""
+    wanted = (task.id, task.headline, model, column)
+    mine = [row for row in scores.slices if (row.task, row.metric, row.model, row.column) == wanted]
+    if len(mine) < 2:
+        return None
+    left_out = max(0, len(mine) - MOST_SLICES)
+    items = [
+        Item(
+            spaced(row.value),
+            row.estimate,
+            colour,
+            {column: row.value},
+            f"{plural(row.items, 'item')}",
+            {"items": row.items},
+        )
+        for row in mine[:MOST_SLICES]
+        if row.estimate.value is not None
+    ]
+    overall = scores.headline(task.id, model, "estimate")
+    lines = () if overall.value is None else (Line(overall.value, "all"),)
+    made = IntervalPanels(letters=False)
+    made.add("", scores.metric_title(task.headline), items, lines=lines)
+    caption = f"On the answered items of each {spaced(column)}, with 95% intervals over stimuli. Small slices say little."
+    if left_out:
+        caption += f" {plural(left_out, 'slice')} more are in the bench's own report."
+    chart = made.chart(f"{spaced(task.id)} by {spaced(column)}", caption, "")
+    return chart if isinstance(chart, Chart) else None
+
+
+def stimulus_link(name: str, place: int, addresses: Mapping[Key, str]) -> Markup:
+    """Links to the pages of a stimulus, or of every member of a set."""
+    parts = [name] if (place, name) in addresses else name.split(SEPARATOR)
+    link = Markup('<a href="../stimuli/{}">{}</a>')
+    return Markup(" and ").join(
+        link.format(quote(addresses[place, part]), part)
+        if (place, part) in addresses
+        else Markup.escape(part)
+        for part in parts
+    )
+
+
+def _extremes(
+    board: SiteBoard, place: int, task: ScoringTask, model: str, addresses: Mapping[Key, str]
+) -> Markup:
+    """The items on which the model was furthest off, and those it got best."""
+    scores = board.scores
+    if task.kind == "text" or not scores.rows.height:
+        return Markup("")
+    errors = scores.errors(task).filter((pl.col("model") == model) & pl.col("off").is_not_null())
+    worst = (
+        errors.filter(pl.col("off") > 0).sort("off", "stimulus", descending=[True, False]).head(MOST_ITEMS)
+    )
+    best = errors.sort("off", "stimulus").head(MOST_ITEMS)
+    several = errors["question"].n_unique() > 1
+    by_rank = task.kind in ("numbers", "ordinal", "strengths") and not errors["code"].is_not_null().any()
+    grids = [
+        table(
+            caption,
+            [
+                "stimulus",
+                *(["question"] if several else []),
+                "label",
+                "answer",
+                "ranks off" if by_rank else "off by",
+            ],
+            [_line(row, place, task, several, addresses) for row in rows.iter_rows(named=True)],
+        )
+        for caption, rows in (
+            (f"{spaced(task.id)}: worst items", worst),
+            (f"{spaced(task.id)}: best items", best),
+        )
+    ]
+    return side_by_side(*(grid for grid in grids if grid))
+
+
+def _line(
+    row: Mapping[str, float | str | None],
+    place: int,
+    task: ScoringTask,
+    several: bool,
+    addresses: Mapping[Key, str],
+) -> list[CellValue]:
+    given = row["code"] if row["code"] is not None else row["score"]
+    label: CellValue = row["truth"]
+    if task.kind == "binary":
+        label = {1.0: "present", 0.0: "absent"}.get(float(row["truth"] or 0.0), label)
+    answer: CellValue = row["answer"] if task.kind in ("categories", "ordinal") and row["answer"] else given
+    question: list[CellValue] = [spaced(str(row["question"]))] if several else []
+    return [stimulus_link(str(row["stimulus"]), place, addresses), *question, label, answer, row["off"]]
+
+
+def _failures(
+    board: SiteBoard, place: int, model: str, addresses: Mapping[Key, str], several: bool
+) -> Section:
+    """Why the model did not answer, how often, and on which items."""
+    scores = board.scores
+    reasons: list[Sequence[CellValue]] = [
+        [without_secrets(reason), spaced(task), count]
+        for task, covered in scores.coverage.get(model, {}).items()
+        for reason, count in sorted(covered.problems.items(), key=lambda pair: -pair[1])
+    ]
+    failed = scores.rows.filter((pl.col("model") == model) & ~pl.col("answered"))
+    items: list[Sequence[CellValue]] = [
+        [
+            stimulus_link(row["stimulus"], place, addresses),
+            spaced(row["question"]),
+            without_secrets(row["problem"] or "no prediction was given"),
+        ]
+        for row in failed.unique(["stimulus", "question"], maintain_order=True)
+        .head(MOST_FAILURES)
+        .iter_rows(named=True)
+    ]
+    html = joined(
+        table("Why there is no answer", ["reason", "task", "items"], reasons),
+        folded("Which items", table("Items without an answer", ["stimulus", "question", "reason"], items)),
+    )
+    title = f"Failures: {scores.title}" if several else "Failures"
+    if not reasons:
+        html = absent("It answered everything it was asked.")
+    return Section(f"failures-{place}", title, html=html, short="Failures")
+
+
+def _comparisons(board: SiteBoard, place: int, model: str, several: bool) -> Section:
+    """How the model compares with every other."""
+    scores = board.scores
+    parts = []
+    for task in scores.tasks:
+        pairs = [
+            pair for pair in scores.comparisons if pair.task == task.id and model in (pair.first, pair.second)
+        ]
+        columns: Columns[ModelComparison] = {
+            "other model": lambda pair: pair.second if pair.first == model else pair.first,
+            f"difference in {scores.metric_title(task.headline)}": lambda pair: _towards(pair, model),
+            "significant (Holm)": lambda pair: "yes" if pair.apart else "no",
+        }
+        parts.append(
+            table_of(
+                f"{spaced(task.id)}: difference from other models (95%, this pair alone)", pairs, columns
+            )
+        )
+    title = f"Other models: {scores.title}" if several else "Compared with other models"
+    lead = "Above 0 this model has the larger number. Pairs are compared on the items both were asked about, failures counted."
+    return Section(f"others-{place}", title, lead, joined(*parts), "Comparison")
+
+
+def _towards(pair: ModelComparison, model: str) -> Estimate:
+    """The difference of a pair, this model first."""
+    own = pair.difference
+    if pair.first == model or own.value is None:
+        return own
+    low, high = (None if end is None else -end for end in (own.high, own.low))
+    return replace(own, value=-own.value, low=low, high=high)
+
+
+def _identity(boards: Sequence[SiteBoard], model: str) -> Section:
+    """What answered: how it was asked for, its version and hash."""
+    lines: list[Sequence[CellValue]] = []
+    for board in boards:
+        about = board.scores.about.get(model)
+        run = board.runs.get(model, "")
+        if about is None:
+            lines.append([run or "–", "–", None, None, None, None])
+            continue
+        lines.append([run, about.spec, about.predictor, about.version, about.hash, about.identity])
+    columns = ["bench", "asked for as", "predictor", "version", "hash", "identity"]
+    lead = "Which weights and settings answered, as far as they are known."
+    return Section("identity", "What it is", lead, table("Which model answered", columns, lines), "Identity")

@@ -1,0 +1,167 @@
+"""A page for every stimulus (listen or look, what people said, what models said) and the list of all of them."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TypeAlias
+from urllib.parse import quote
+
+from markupsafe import Markup
+
+from heartfelt.predictors.answers.sets import SEPARATOR
+from heartfelt.progress import Progress
+from heartfelt.report.media import relative_address
+from heartfelt.report.page import ReportPage, Section
+from heartfelt.report.site.boards import Site, file_names, files_of
+from heartfelt.report.site.contents import Contents
+from heartfelt.report.site.frame import Frame, render_page, template
+from heartfelt.report.site.published import PublicFacts
+from heartfelt.scoring.scores import Scores
+
+FOLDER = "stimuli"
+MEDIA = "media"
+_SEEN = (".png", ".jpg", ".jpeg", ".webp", ".gif", ".avif", ".bmp", ".svg")
+_FILMS = (".mp4", ".webm", ".mov", ".mkv")
+Key: TypeAlias = tuple[int, str]
+"""A board's place and a stimulus."""
+
+
+def stimulus_addresses(site: Site) -> dict[Key, str]:
+    """The file name of every stimulus's page, by board and stimulus."""
+    names: dict[Key, str] = {}
+    known = site.published.stimuli["stimulus"].to_list()
+    for place, board in enumerate(site.boards):
+        rows = board.scores.rows["stimulus"].unique(maintain_order=True).to_list()
+        members = (
+            [part for name in rows for part in name.split(SEPARATOR)] if _compares(board.scores) else rows
+        )
+        names |= {(place, name): name for name in dict.fromkeys([*(known if place == 0 else ()), *members])}
+    return files_of(names)
+
+
+def _compares(scores: Scores) -> bool:
+    return any(task.kind == "choices" for task in scores.tasks)
+
+
+def write_stimuli(
+    site: Site,
+    addresses: Mapping[Key, str],
+    folder: Path,
+    target: Path,
+    places: Mapping[str, str],
+    *,
+    copy_media: bool = False,
+    progress: Progress | None = None,
+) -> None:
+    """Write a page for every stimulus and the list of them below ``folder``, which will be ``target`` in the end."""
+    home = folder / FOLDER
+    home.mkdir()
+    media = _media(site.published, folder, target, copy_media)
+    page, done = template("stimulus.html"), 0
+    frame = Frame(site.title, places).parts
+    keys = list(addresses)
+    contents = [Contents(site, place) for place in range(len(site.boards))]
+    for done, key in enumerate(keys):
+        near = [addresses[keys[at]] if 0 <= at < len(keys) else None for at in (done - 1, done + 1)]
+        shown = contents[key[0]]
+        file = media.get(key[1], "")
+        text = page.render(
+            name=key[1],
+            media=file,
+            kind="image"
+            if file.lower().endswith(_SEEN)
+            else "video"
+            if file.lower().endswith(_FILMS)
+            else "audio",
+            facts=shown.facts(key[1]),
+            hidden=shown.is_hidden(key[1]),
+            questions=shown.questions(key[1]),
+            before=near[0] and quote(near[0]),
+            after=near[1] and quote(near[1]),
+            data="{}",
+            **frame,
+        )
+        (home / addresses[key]).write_text(text, encoding="utf-8")
+        if progress is not None and done % 100 == 0:
+            progress("writing stimuli", done, len(keys))
+    listed = render_page(_list(site, addresses, contents), Frame(site.title, places, "Stimuli"))
+    (home / "index.html").write_text(listed, encoding="utf-8")
+
+
+def _media(published: PublicFacts, folder: Path, target: Path, copied: bool) -> dict[str, str]:
+    """The address of every stimulus's media for its page: where they are, or a copy below the site."""
+    if not copied:
+        home = (target / FOLDER).resolve()
+        root = {path.parent: relative_address(path.parent, home) for path in published.media.values()}
+        return {name: f"{root[path.parent]}/{quote(path.name)}" for name, path in published.media.items()}
+    (folder / MEDIA).mkdir()
+    names = file_names(published.media)
+    out = {}
+    for name, path in published.media.items():
+        file = names[name].removesuffix(".html") + path.suffix.lower()
+        shutil.copyfile(path, folder / MEDIA / file)
+        out[name] = f"../{MEDIA}/{quote(file)}"
+    return out
+
+
+def _list(site: Site, addresses: Mapping[Key, str], contents: Sequence[Contents]) -> ReportPage:
+    """The page that lists all stimuli, with search and filters."""
+    several = len(site.boards) > 1
+    rows, links = [], []
+    for key, file in addresses.items():
+        facts = dict(contents[key[0]].facts(key[1]))
+        off, answered, models = contents[key[0]].error(key[1])
+        source = [site.boards[key[0]].scores.title] if several else []
+        rows.append(
+            [
+                key[1],
+                *source,
+                *(facts.get(name) for name in ("system", "intent", "prompt", "split")),
+                off,
+                answered,
+                models,
+            ]
+        )
+        links.append(quote(file))
+    names = ["stimulus", *(["source"] if several else []), "system", "intent", "prompt", "split"]
+    filters = {"source", "system", "intent", "split"}
+    columns: list[dict[str, object]] = [
+        {"label": name, "kind": "text", **({"filter": "choice"} if name in filters else {})} for name in names
+    ]
+    columns[0]["links"] = True
+    columns += [
+        {"label": "mean error (%)", "kind": "number", "places": 0, "filter": "least"},
+        {"label": "answers", "kind": "number", "places": 0},
+        {"label": "failures", "kind": "number", "places": 0},
+    ]
+    used = [place for place in range(len(columns)) if any(row[place] not in (None, "") for row in rows)]
+    used = [
+        place for place in used if columns[place]["label"] != "failures" or any(row[place] for row in rows)
+    ]
+    for column in columns:
+        column |= {"long": True} if column["label"] == "prompt" else {}
+    listed = {
+        "columns": [columns[place] for place in used],
+        "rows": [[row[place] for place in used] for row in rows],
+        "total": len(rows),
+        "links": links,
+        "title": "Stimuli",
+        "hint": "name, system, prompt",
+    }
+    html = Markup('<div data-list="stimuli"><noscript>{}</noscript></div>').format(
+        Markup("<ul>{}</ul>").format(
+            Markup("").join(
+                Markup('<li><a href="{}">{}</a></li>').format(link, row[0])
+                for link, row in zip(links[:500], rows[:500], strict=True)
+            )
+        )
+    )
+    lead = (
+        "What people and models said about each. The error is the mean distance of the models' answers from the label, in"
+        " percent of the scale."
+    )
+    return ReportPage(
+        "Stimuli", "", [Section("stimuli", "All stimuli", lead, html)], more={"stimuli": listed}
+    )

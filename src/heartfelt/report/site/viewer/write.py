@@ -1,0 +1,270 @@
+"""The viewer as a folder: a page with the list of samples, and their details in files that the page loads when they are opened."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from urllib.parse import quote
+
+from markupsafe import Markup
+
+from heartfelt.files import whole_folder
+from heartfelt.predictors.execution.calls import SIMILARITY, Usage
+from heartfelt.progress import Progress
+from heartfelt.report.bench.sections import repeats, usage
+from heartfelt.report.media import relative_address
+from heartfelt.report.page import ReportPage, Section, script_json
+from heartfelt.report.palette import distinct
+from heartfelt.report.site.boards import file_names
+from heartfelt.report.site.frame import Frame, must_be_ours, render_page, write_assets
+from heartfelt.report.site.options import ViewOptions
+from heartfelt.report.site.published import PublicFacts, read_published
+from heartfelt.report.site.secrets import shown_spec
+from heartfelt.report.site.viewer.read import RunView, ViewerSample, read_run_folder
+from heartfelt.report.tables import table
+from heartfelt.scoring.scores import ModelInfo
+from heartfelt.study.model import say
+from heartfelt.wording import money, number
+
+FOLDER = "viewer"
+SHARD = 100
+"""Samples whose details are in one file."""
+_HTML = Markup(
+    '<div class="viewer"><div data-list="samples"><noscript><p>The list is made by the page\'s own script.</p></noscript></div>\n'
+    '<div id="detail" class="paper" role="region" aria-label="The sample that is open" tabindex="-1">'
+    "<p>Choose a sample in the list: what was sent and answered is shown here.</p></div></div>"
+)
+
+
+def write_view(
+    run: Path | str,
+    out: Path | str | None = None,
+    options: ViewOptions | None = None,
+    progress: Progress | None = None,
+) -> Path:
+    """Make a viewer of a run, by default in its folder ``viewer``; return the folder, which is either complete or absent."""
+    options = options or ViewOptions()
+    home = Path(run)
+    target = Path(out) if out is not None else home / FOLDER
+    must_be_ours(target, "assets/viewer.js", "a viewer")
+    view = read_run_folder(home)
+    published = PublicFacts() if options.release is None else read_published(options.release)
+    with whole_folder(target, replace=True) as folder:
+        write_assets(folder, "viewer.js")
+        page = _page(view, published, target, options.site)
+        text = render_page(page, Frame(view.title, {}, root=""), "viewer.html")
+        (folder / "index.html").write_text(text, encoding="utf-8")
+        (folder / "data").mkdir()
+        shards = range(0, len(view.samples), SHARD)
+        for place, start in enumerate(shards):
+            content = _shard(view, view.samples[start : start + SHARD])
+            (folder / "data" / f"{place}.js").write_text(
+                f"heartfeltShard({place},{content});\n", encoding="utf-8"
+            )
+            if progress is not None and place % 20 == 0:
+                progress("writing samples", start, len(view.samples))
+    return target
+
+
+def _page(view: RunView, published: PublicFacts, target: Path, site: Path | None) -> ReportPage:
+    labels = {(row["stimulus"], row["question"]): row for row in published.labels.iter_rows(named=True)}
+    colours = {model: distinct(place) for place, model in enumerate(view.models)}
+    counts = Counter(_outcome(sample) for sample in view.samples)
+    facts = [
+        ("samples", number(len(view.samples))),
+        ("models", number(len(view.models))),
+        ("failed", number(counts["failed"])),
+        (
+            "asked again",
+            number(sum(sample.attempts > max(1, len(sample.repeats)) for sample in view.samples)),
+        ),
+        ("requests recorded", number(len(view.exchanges))),
+    ]
+    usages = _usages(view)
+    costs = [held.cost for held in usages.values() if held.cost is not None]
+    if usages:
+        tokens = sum(held.input_tokens + held.output_tokens for held in usages.values())
+        facts.append(("tokens", number(tokens)))
+    if costs:
+        facts.append(("cost", money(sum(costs))))
+    names = dict.fromkeys(
+        part for sample in view.samples for part in (sample.stimulus, *sample.stimulus.split("|"))
+    )
+    media = {name: relative_address(path, target) for name, path in published.media.items() if name in names}
+    prompts: dict[str, str] = {}
+    if "prompt" in published.stimuli.columns:
+        known = published.stimuli.select("stimulus", "prompt").drop_nulls().iter_rows()
+        prompts = {name: prompt for name, prompt in known if name in names}
+    study = published.study
+    questions = {} if study is None else {each.id: say(each.text) for each in study.asked}
+    more = {
+        "samples": _listed(view, labels, colours),
+        "shard": SHARD,
+        "prompts": prompts,
+        "questions": questions,
+        "image": study is not None and study.media == "image",
+        "links": _links(names, site, target),
+    }
+    lead = (
+        "Every question put to every model, the largest errors first. Arrow keys move through the list; Enter opens a sample. The"
+        " error is the distance from the label in percent of the range of labels and answers."
+    )
+    rows = [
+        [
+            model,
+            shown_spec(each.spec),
+            each.version,
+            each.hash and each.hash[:16],
+            each.identity and shown_spec(each.identity),
+        ]
+        for model, each in view.about.items()
+    ]
+    infos = {name: ModelInfo(name, name, usage=held) for name, held in usages.items()}
+    repeated = {name: info for name, info in view.about.items() if info.consistency}
+    about = table("Models", ["model", "asked for as", "version", "hash", "identity"], rows)
+    sections = [Section("samples", "Samples", lead, _HTML)]
+    sections += [Section("models", "Which models answered", html=about)] if about else []
+    sections += [part for part in (usage(infos), repeats(repeated)) if part.html]
+    return ReportPage(f"Run: {view.title}", "", sections, media=media, facts=facts, more=more)
+
+
+def _usages(view: RunView) -> dict[str, Usage]:
+    """What each model's requests took, by the calls that were recorded; those answered from the cache are left out."""
+    out: dict[str, Usage] = {}
+    for raw, model in view.names.items():
+        calls = [call for call in view.exchanges.values() if call.model == raw and call.form != SIMILARITY]
+        paid = [call for call in calls if not call.cached]
+        counted = [call for call in paid if call.input_tokens is not None and call.output_tokens is not None]
+        costs = [call.cost for call in paid if call.cost is not None]
+        if calls:
+            out[model] = Usage(
+                len(paid),
+                sum(call.input_tokens or 0 for call in counted),
+                sum(call.output_tokens or 0 for call in counted),
+                len(paid) - len(counted),
+                sum(costs) if costs else None,
+                info.usage.models if (info := view.about.get(model)) and info.usage else (),
+                (),
+                sum(sample.model == model and sample.problem is None for sample in view.samples),
+            )
+    return out
+
+
+def _outcome(sample: ViewerSample) -> str:
+    if sample.problem is not None:
+        return "failed"
+    return "asked again" if sample.attempts > max(1, len(sample.repeats)) else "answered"
+
+
+def _listed(
+    view: RunView, labels: Mapping[tuple[str, str], Mapping[str, object]], colours: Mapping[str, str]
+) -> dict[str, object]:
+    """The list as the page's script reads it."""
+    rows = []
+    for sample in view.samples:
+        label = labels.get((sample.stimulus, sample.question))
+        rows.append(
+            [
+                sample.stimulus,
+                sample.model,
+                sample.question,
+                _label(sample, label),
+                _answer(sample),
+                sample.error,
+                _outcome(sample),
+                sample.attempts,
+                sample.system,
+                sample.intent,
+                sample.agreement,
+                sample.spread,
+                None if sample.input_tokens is None else sample.input_tokens + (sample.output_tokens or 0),
+                sample.cost,
+            ]
+        )
+    columns: list[dict[str, object]] = [
+        {"label": "stimulus", "kind": "text"},
+        {"label": "model", "kind": "text", "filter": "choice"},
+        {"label": "question", "kind": "text", "filter": "choice"},
+        {"label": "label", "kind": "text"},
+        {"label": "answer", "kind": "text"},
+        {"label": "error (%)", "kind": "number", "places": 0, "filter": "least"},
+        {"label": "outcome", "kind": "text", "filter": "choice"},
+        {"label": "attempts", "kind": "number", "places": 0},
+        {"label": "system", "kind": "text", "filter": "choice"},
+        {"label": "intent", "kind": "text", "filter": "choice"},
+        {"label": "agreement of repeats", "kind": "number", "places": 2},
+        {"label": "SD of repeats", "kind": "number", "places": 2},
+        {"label": "tokens", "kind": "number", "places": 0},
+        {"label": "cost", "kind": "number", "places": 5},
+    ]
+    used = [
+        place for place in range(len(columns)) if place < 8 or any(row[place] is not None for row in rows)
+    ]
+    return {
+        "columns": [columns[place] for place in used],
+        "rows": [[row[place] for place in used] for row in rows],
+        "total": len(rows),
+        "sorted": 5,
+        "order": _worst_first(view.samples),
+        "chosen": True,
+        "colours": colours,
+        "title": "List of samples",
+        "hint": "stimulus, answer, system",
+    }
+
+
+def _worst_first(samples: Sequence[ViewerSample]) -> list[int]:
+    """The places of samples by falling error, those without one last."""
+    errors = [sample.error for sample in samples]
+    return sorted(range(len(samples)), key=lambda place: (errors[place] is None, -(errors[place] or 0.0)))
+
+
+def _label(sample: ViewerSample, label: Mapping[str, object] | None) -> str | None:
+    """The label in a few characters, with its interval where that is known."""
+    if label is not None:
+        words = label["answer"] or _figure(label["label"])
+        low, high = label["low"], label["high"]
+        return (
+            f"{words} [{_figure(low)}, {_figure(high)}]"
+            if low is not None and not label["answer"]
+            else str(words)
+        )
+    if sample.truth is None:
+        return None
+    if sample.kind == "binary":
+        return {1.0: "present", 0.0: "absent"}.get(sample.truth, number(sample.truth, 2))
+    return number(sample.truth, 2)
+
+
+def _figure(value: object) -> str:
+    return number(value, 2) if isinstance(value, int | float) else ""
+
+
+def _answer(sample: ViewerSample) -> str:
+    """The answer as it was understood, in a few characters; why there is none."""
+    if sample.problem is not None:
+        text = sample.problem
+    elif sample.answer:
+        text = sample.answer
+    else:
+        given = sample.value if sample.value is not None else sample.score
+        text = number(given, 2) if given is not None else sample.members or sample.shares or "–"
+    return text if len(text) <= 60 else text[:59] + "…"
+
+
+def _links(names: Mapping[str, None], site: Path | None, target: Path) -> dict[str, str]:
+    """The page of every stimulus on a site that has one."""
+    if site is None:
+        return {}
+    root = relative_address(site / "stimuli", target)
+    files = file_names(names)
+    return {
+        name: f"{root}/{quote(file)}" for name, file in files.items() if (site / "stimuli" / file).is_file()
+    }
+
+
+def _shard(view: RunView, samples: Sequence[ViewerSample]) -> str:
+    """Details of some samples, with the requests behind them."""
+    used = dict.fromkeys(each for sample in samples for each in sample.exchanges)
+    return script_json({"samples": samples, "exchanges": {name: view.exchanges[name] for name in used}})

@@ -1,0 +1,1 @@
+"""Agreement by part: calibration, where models fail, and what their answers are worth in ratings."""

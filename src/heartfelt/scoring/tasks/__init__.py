@@ -1,0 +1,1 @@
+"""Scores by kind of answer: numbers, categories, yes/no, choices, traces and texts."""

@@ -1,0 +1,91 @@
+"""Texts: BLEU, ROUGE-L, CIDEr-D and BERTScore against what raters wrote."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+import numpy as np
+
+from heartfelt.errors import HeartfeltError
+from heartfelt.scoring.details import TextDetails
+from heartfelt.scoring.measure import Marked, MetricMeasurer, mean_of
+from heartfelt.scoring.metrics import ChanceLevel
+from heartfelt.scoring.scores import ModelScore
+from heartfelt.scoring.sheet import PredictionSheet
+from heartfelt.scoring.truth import ITEM
+from heartfelt.stats.estimate import Estimate
+from heartfelt.stats.text import bleu, cider, lexical, rouge_l
+from heartfelt.stats.triples import Floats
+from heartfelt.streams import stream
+
+BLEU_RESAMPLES = 2000
+Texts = tuple[list[str], list[Sequence[str]]]
+"""Candidates, and the references of each."""
+
+
+def texts(sheet: PredictionSheet, measure: MetricMeasurer) -> Marked:
+    """The caption metrics, an empty text where the model failed. BLEU belongs to the corpus, the others are means over items."""
+    given = zip(sheet.rows["answer"].to_list(), sheet.answered.tolist(), strict=True)
+    own = [(text or "") if ok else "" for text, ok in given]
+    references: list[Sequence[str]] = [
+        measure.truth.texts[key] for key in sheet.rows.select(ITEM).iter_rows()
+    ]
+    rows = np.flatnonzero(sheet.answered).tolist()
+    answered = [own[row] for row in rows], [references[row] for row in rows]
+    # For every item another item, each once.
+    order = stream(measure.options.seed, "score", "dealt texts").permutation(len(own))
+    others = np.empty(len(own), np.int64)
+    others[order] = np.roll(order, 1)
+    bert_score, why_no_bert = _bert_score()
+    metrics: dict[str, Callable[..., Floats] | None] = {
+        "cider": cider,
+        "rouge_l": rouge_l,
+        "bert_score": bert_score,
+    }
+    scores, by_item = [], {}
+    for name, compute in metrics.items():
+        values, full, blind = np.full(len(own), np.nan), np.zeros(len(own)), np.zeros(len(own))
+        if rows and compute is not None:
+            values[rows] = compute(*answered)
+            full = compute(own, references)
+            blind = compute([own[row] for row in others.tolist()], references)
+        by_item[name] = full
+        why = why_no_bert if compute is None else None if rows else "no text was given"
+        if name == "cider" and len(rows) == 1:
+            why = "a single item: nothing tells its words from others"
+        chance = ChanceLevel(float(blind.mean()), "its own texts assigned to other items", blind)
+        scores.append(
+            measure.score(sheet, mean_of(name, values, full, why, chance if len(own) > 1 else None))
+        )
+    scores += [_bleu(sheet, measure, order, answered, (own, references)) for order in (1, 4)]
+    people = lexical([text for texts_ in references for text in texts_])
+    return Marked(scores, TextDetails(lexical(answered[0]), people), by_item["cider"], by_item["cider"], {})
+
+
+def _bert_score() -> tuple[Callable[..., Floats] | None, str]:
+    """BERTScore where its model is on disk; scoring never downloads it."""
+    from heartfelt.predictors.networks.minilm import bert_score
+    from heartfelt.predictors.weights import load_model
+
+    try:
+        return partial(bert_score, model=load_model("minilm", pull=False)), ""
+    except HeartfeltError as error:
+        return None, f"{error.problem} {error.fix}"
+
+
+def _bleu(
+    sheet: PredictionSheet, measure: MetricMeasurer, order: int, answered: Texts, everything: Texts
+) -> ModelScore:
+    options, name = measure.options, f"bleu_{order}"
+    compute = partial(
+        bleu,
+        order=order,
+        resamples=min(options.resamples, BLEU_RESAMPLES),
+        seed=options.seed,
+        confidence=options.confidence,
+    )
+    own = compute(*answered)
+    full = own if sheet.answered.all() else compute(*everything)
+    ceiling, missing = measure.ceiling(sheet.task, name), Estimate.missing("not computed for texts", name)
+    return ModelScore(sheet.model, sheet.task.id, "item", name, "", own, full, missing, ceiling, missing)

@@ -1,0 +1,204 @@
+"""Predicted traces: read off at the moments of the raters' course, and compared with it (:mod:`heartfelt.stats.trace_scores`).
+
+A prediction at another rate is taken between its samples and must cover half of the moments that raters followed. A failed
+prediction counts as a constant course, whose concordance is 0. The score is given after the lag and without it.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from heartfelt.labels.courses import aligned
+from heartfelt.scoring.details import TraceDetails
+from heartfelt.scoring.measure import NO_SYSTEMS, Marked, MetricMeasurer, from_chance, of_ceiling
+from heartfelt.scoring.metrics import chance_of
+from heartfelt.scoring.options import ScoreOptions
+from heartfelt.scoring.scores import ModelScore, ScoringTask
+from heartfelt.scoring.sheet import NOT_GIVEN, Flags, PredictionSheet
+from heartfelt.scoring.tasks.pair_ceilings import mean_ceiling
+from heartfelt.scoring.truth import ITEM, Truth
+from heartfelt.stats.estimate import Estimate
+from heartfelt.stats.inference.no_association import too_few_ways
+from heartfelt.stats.trace_scores import (
+    PredictedCourse,
+    course_lag,
+    mean_concordance,
+    mean_over_stimuli,
+    no_concordance,
+)
+from heartfelt.stats.traces import Traces
+from heartfelt.stats.triples import Floats
+
+METRIC = "trace_ccc"
+WITHOUT = "without lag"
+LEAST_COVER = 0.5
+_NOT_OVER_SYSTEMS = "traces are compared over stimuli and raters"
+_PARTS = ("samples", "rate", "start", "ok", "problem", "note")
+_READ = ("ok", "problem", "samples", "rate", "start", "_samples", "_rate", "_start")
+
+
+def trace_sheet(truth: Truth, predictions: pl.DataFrame, task: ScoringTask, model: str) -> PredictionSheet:
+    """A model's traces next to the raters' courses; a course that does not vary has nothing to agree with."""
+    courses = truth.courses_of(task).select(
+        *ITEM, *(pl.col(name).alias(f"_{name}") for name in ("samples", "rate", "start"))
+    )
+    of_model = (pl.col("model") == model) & pl.col("question").is_in(task.questions)
+    mine = predictions.filter(of_model)
+    mine = mine.with_columns(
+        pl.lit(None, pl.Float64).alias(name) for name in ("rate", "start") if name not in mine.columns
+    )
+    items = truth.items_of(task)
+    items = items.drop([name for name in _PARTS if name in items.columns])
+    rows = items.join(courses, on=ITEM, how="inner", maintain_order="left")
+    rows = rows.join(mine.select(*ITEM, *_PARTS), on=ITEM, how="left", maintain_order="left")
+    varies = pl.col("_samples").list.max() > pl.col("_samples").list.min()
+    flat = rows.filter(~varies).height
+    rows = rows.filter(varies)
+    made = [_read(*row) for row in rows.select(*_READ).iter_rows()]
+    rows = rows.with_columns(
+        pl.lit(1.0).alias("truth"),
+        pl.Series(
+            "_predicted",
+            [None if isinstance(each, str) else each.tolist() for each in made],
+            dtype=pl.List(pl.Float64),
+        ),
+        pl.Series("problem", [each if isinstance(each, str) else None for each in made], dtype=pl.String),
+        pl.Series("ok", [not isinstance(each, str) for each in made], dtype=pl.Boolean),
+        pl.Series("code", [None if isinstance(each, str) else 1.0 for each in made], dtype=pl.Float64),
+        *(pl.lit(None, pl.Float64).alias(name) for name in ("score", "against")),
+        *(pl.lit(None, pl.String).alias(name) for name in ("answer", "shares")),
+    )
+    return PredictionSheet(
+        model, task, truth.study.scale_of(task.questions[0]), rows, items.height - rows.height if flat else 0
+    )
+
+
+def _read(
+    ok: bool | None,
+    problem: str | None,
+    samples: str | None,
+    own: float | None,
+    begin: float | None,
+    raters: list[float],
+    rate: float | None,
+    start: float | None,
+) -> Floats | str:
+    """A prediction at the moments of its course, or why there is none."""
+    if not ok:
+        return problem or NOT_GIVEN
+    if samples is None:
+        return "there is a value but no trace"
+    given = np.array([math.nan if each is None else float(each) for each in json.loads(samples)], np.float64)
+    if not np.isfinite(given).any():
+        return "the trace has no sample"
+    return _placed(given, own, begin or 0.0, len(raters), rate, start or 0.0)
+
+
+def _placed(
+    given: Floats, own: float | None, begin: float, size: int, rate: float | None, start: float
+) -> Floats | str:
+    """Samples at a rate of their ``own`` from second ``begin``, at the ``size`` moments of a course; or why there are none."""
+    if own is None or rate is None:
+        # Samples are the raters' own moments, counted from the start of the clip.
+        skipped = 0 if rate is None else round(start * rate)
+        if own is not None:
+            return "the trace is in seconds, and the raters' course is not"
+        if given.size not in (size, size + skipped):
+            return f"the trace has {given.size} samples, the raters' course {size}; give its rate in samples per second"
+        return given[given.size - size :]
+    moments = start + np.arange(size) / rate
+    known = np.isfinite(given)
+    times = (begin + np.arange(given.size) / own)[known]
+    inside = (moments >= times[0] - 1.0 / own) & (moments <= times[-1] + 1.0 / own)
+    if inside.mean() < LEAST_COVER:
+        return f"the trace covers {inside.mean():.0%} of the moments that raters followed"
+    return np.where(inside, np.interp(moments, times, given[known]), np.nan)
+
+
+def traces(sheet: PredictionSheet, measure: MetricMeasurer) -> Marked:
+    """The mean concordance with the raters' courses, after the lag and without."""
+    options = measure.options
+    single = _single_traces(sheet.task, measure.truth)
+    courses = [
+        PredictedCourse(
+            np.array(course),
+            None if given is None else np.array(given, np.float64),
+            rate,
+            *_of_raters(single.get(name), len(course)),
+        )
+        for name, course, given, rate in sheet.rows.select(
+            "stimulus", "_samples", "_predicted", "_rate"
+        ).iter_rows()
+    ]
+    lag = course_lag(courses)
+    top = mean_ceiling(measure.truth.courses_of(sheet.task), "ceiling", options.confidence)
+    if not options.ceilings:
+        top = Estimate.missing("ceilings were not asked for", f"ceiling, {METRIC}")
+    at = "" if lag is None else f"lag {lag:.1f} s"
+    scores = [_score(sheet, courses, lag, top, at, options)]
+    if lag:
+        scores.append(_score(sheet, courses, None, top, WITHOUT, options))
+    after = np.array([each.concordance(lag or 0.0) for each in courses])
+    details = TraceDetails(lag, int(sheet.answered.sum()))
+
+    def slice_of(inside: Flags) -> Estimate:
+        return _slice(after, inside & sheet.answered, options.confidence)
+
+    return Marked(scores, details, after, np.zeros(after.size), {}, slice_of=slice_of)
+
+
+def _slice(values: Floats, rows: Flags, confidence: float) -> Estimate:
+    if not rows.any():
+        return Estimate.missing("no item was answered", METRIC)
+    return mean_over_stimuli(values[rows], METRIC, confidence)[0]
+
+
+def _single_traces(task: ScoringTask, truth: Truth) -> dict[str, Traces]:
+    """The raters' traces by stimulus; nothing where the source has courses only."""
+    return {} if truth.snapshot is None else aligned(truth.snapshot, task.questions[0])
+
+
+def _of_raters(single: Traces | None, size: int) -> tuple[Sequence[Any], Floats | None]:
+    """Raters and their traces, where they have the moments of the course."""
+    if single is None or single.values.shape[1] != size:
+        return (), None
+    return single.raters, single.values
+
+
+def _score(
+    sheet: PredictionSheet,
+    courses: Sequence[PredictedCourse],
+    lag: float | None,
+    top: Estimate,
+    at: str,
+    options: ScoreOptions,
+) -> ModelScore:
+    full, _ = mean_concordance(courses, lag or 0.0, confidence=options.confidence)
+    answered = [each for each in courses if each.predicted is not None]
+    own = full
+    if len(answered) < len(courses):
+        own = mean_concordance(answered, lag or 0.0, confidence=options.confidence)[0]
+    chance = chance_of(METRIC, np.zeros(1)).estimate(METRIC)
+    turn: dict[str, Any] = {"lagged": lag is not None, "seed": options.seed}
+    p = no_concordance(courses, **turn)
+    too_few = too_few_ways(len(courses), 2 ** min(len(courses), 60), options.confidence, "course")
+    if too_few:
+        p = Estimate.missing(too_few, p.method)
+    known = sheet.system >= 0
+    systems = np.unique(sheet.system[known]).size
+    why = too_few_ways(systems, 2 ** min(systems, 60), options.confidence) if systems else NO_SYSTEMS
+    over_p = Estimate.missing(why or "", p.method)
+    if why is None:
+        named = [each for each, system in zip(courses, known.tolist(), strict=True) if system]
+        over_p = no_concordance(named, group=sheet.system[known], **turn)
+    beyond = from_chance(full, 0.0, 1, METRIC)
+    over = Estimate.missing(_NOT_OVER_SYSTEMS, f"{METRIC}, over systems")
+    share = of_ceiling(METRIC, full, top, chance, beyond)
+    head = (sheet.model, sheet.task.id, "item", METRIC, at)
+    return ModelScore(*head, own, full, over, top, share, chance, beyond, p, over_p)

@@ -1,5 +1,0 @@
-"""A viewer of a bench's run: every question put to every model, what was sent and answered, next to the label."""
-
-from lazy_loader import attach_stub
-
-__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

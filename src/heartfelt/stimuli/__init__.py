@@ -1,0 +1,8 @@
+"""Stimuli: intents and prompts, generators run by ``make.yaml`` with provenance, and preparing media for raters."""
+
+from lazy_loader import attach_stub
+
+from heartfelt.moved import with_former_names
+
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)
+__getattr__ = with_former_names(__name__, __getattr__)

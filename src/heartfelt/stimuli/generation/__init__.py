@@ -1,0 +1,1 @@
+"""Running generators: the plan, the ledger, licences, provenance, and what is left to make."""

@@ -1,0 +1,201 @@
+"""How far a study's stimuli are: what is complete, what was made with other settings, what is left to make.
+
+A stimulus is complete if the ledger says that it was made with these settings and its file still has the same content. What was
+made with other settings, was edited afterwards, or lies in the way and was not made by ``heartfelt make`` is only replaced on
+request.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from heartfelt import __version__, clock
+from heartfelt.files import inside
+from heartfelt.media.audio import content_hash
+from heartfelt.serialization import read_json
+from heartfelt.stimuli.generation.ledger import MADE, LedgerRow
+from heartfelt.stimuli.generation.make_file import MakePlan, PlannedStimulus, PlannedSystem
+from heartfelt.stimuli.generators.generator import GeneratorFacts, SourceSurvey
+from heartfelt.wording import listed
+
+RECORD_FILE = "make.json"
+SCRATCH = ".make"
+"""Below the media folder: results on their way to their place."""
+Standing: TypeAlias = Literal["complete", "absent", "changed", "edited", "foreign"]
+
+
+@dataclass(frozen=True, slots=True)
+class RunRecord:
+    """One run of ``heartfelt make``."""
+
+    started: str
+    versions: Mapping[str, str]
+    ended: str | None = None
+    made: int = 0
+    failed: int = 0
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class MakeRecord:
+    """``make.json``: the settings that stimuli were made with, by their hash, and every run."""
+
+    heartfelt: str = __version__
+    settings: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
+    facts: Mapping[str, GeneratorFacts] = field(default_factory=dict)
+    """What a generator with such settings said about itself when it last worked."""
+    runs: tuple[RunRecord, ...] = ()
+
+
+def read_record(folder: Path) -> MakeRecord:
+    """The record of earlier runs, empty where there is none."""
+    path = folder / RECORD_FILE
+    return read_json(path, MakeRecord) if path.is_file() else MakeRecord()
+
+
+def now() -> str:
+    """This moment in UTC, to the second."""
+    return clock.now().strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+@dataclass(frozen=True, slots=True)
+class StimulusState:
+    """One stimulus of the plan."""
+
+    planned: PlannedStimulus
+    digest: str
+    standing: Standing
+    row: LedgerRow | None = None
+    """The attempt that made it, where one did."""
+    attempts: int = 0
+    """Failed attempts so far with the present settings."""
+    why: str = ""
+    """What differs, in words."""
+
+    def allowed(self, attempts: int) -> int:
+        """The last attempt of this run: a run that was interrupted goes as far as it would have gone."""
+        return (self.attempts // attempts + 1) * attempts
+
+    @property
+    def next_attempt(self) -> int:
+        """The number of the next attempt; a stimulus whose file was lost is made again with the seed that made it."""
+        if self.row is not None and self.standing == "absent":
+            return self.row.attempt
+        return self.attempts + 1
+
+
+@dataclass(frozen=True, slots=True)
+class SystemState:
+    """The stimuli of one system."""
+
+    system: PlannedSystem
+    stimuli: tuple[StimulusState, ...]
+    survey: SourceSurvey
+    rows: tuple[LedgerRow, ...]
+
+    def of(self, *standings: Standing) -> list[StimulusState]:
+        """The stimuli that stand so."""
+        return [each for each in self.stimuli if each.standing in standings]
+
+    def to_make(self, replace: bool = False) -> list[StimulusState]:
+        """What a run would make; with ``replace`` also what differs or lies in the way."""
+        wanted: tuple[Standing, ...] = ("absent", "changed", "edited", "foreign") if replace else ("absent",)
+        return [each for each in self.of(*wanted) if each.planned.prompt.stimulus not in self.survey.missing]
+
+
+def read_state(plan: MakePlan, rows: Sequence[LedgerRow], record: MakeRecord) -> list[SystemState]:
+    """Look at every stimulus of the plan: the ledger, the files, and what a folder generator has."""
+    by_stimulus: dict[str, list[LedgerRow]] = {}
+    for row in rows:
+        by_stimulus.setdefault(row.stimulus, []).append(row)
+    out = []
+    for system in plan.systems:
+        survey = system.kind.survey(system.settings, [each.prompt for each in system.stimuli])
+        present = _present(plan, system)
+        states = tuple(
+            _state(plan, system, each, by_stimulus.get(each.prompt.stimulus, []), survey, record, present)
+            for each in system.stimuli
+        )
+        own = tuple(row for row in rows if row.system == system.name)
+        complete = {each.planned.prompt.stimulus for each in states if each.standing == "complete"}
+        missing = {name: why for name, why in survey.missing.items() if name not in complete}
+        out.append(SystemState(system, states, replace(survey, missing=missing), own))
+    return out
+
+
+def leftover_words(plan: MakePlan, rows: Sequence[LedgerRow]) -> list[str]:
+    """Stimuli of earlier runs that ``make.yaml`` no longer asks for."""
+    planned = {each.prompt.stimulus for system in plan.systems for each in system.stimuli}
+    left = {
+        row.stimulus: row.path
+        for row in rows
+        if row.outcome == MADE and row.stimulus not in planned and (plan.media_root / row.path).is_file()
+    }
+    if not left:
+        return []
+    return [
+        f"{len(left):,} stimuli of earlier runs, such as {next(iter(left))}, are no longer in make.yaml; their files and"
+        " their rows in the manifest stay until you remove them."
+    ]
+
+
+def _state(
+    plan: MakePlan,
+    system: PlannedSystem,
+    planned: PlannedStimulus,
+    rows: Sequence[LedgerRow],
+    survey: SourceSurvey,
+    record: MakeRecord,
+    present: Mapping[str, str],
+) -> StimulusState:
+    source = survey.sources.get(planned.prompt.stimulus, "")
+    digest = system.digest(planned, plan.seed, source)
+    made = next((row for row in reversed(rows) if row.outcome == MADE), None)
+    if made is not None and made.digest == system.digest(planned, plan.seed, source, stated=False):
+        digest = made.digest
+    attempts = sum(row.digest == digest and row.outcome != MADE for row in rows)
+    if made is None:
+        there = present.get(planned.stem)
+        why = f"{there} was not made by heartfelt make" if there else ""
+        return StimulusState(planned, digest, "foreign" if there else "absent", attempts=attempts, why=why)
+    path = inside(plan.media_root, made.path, f"stimulus {planned.prompt.stimulus}")
+    if not path.is_file():
+        same = made if made.digest == digest else None
+        return StimulusState(planned, digest, "absent", same, attempts)
+    if content_hash(path) != made.sha256:
+        why = f"{made.path} was changed after it was made"
+        return StimulusState(planned, digest, "edited", made, attempts, why)
+    # Where its source is gone, there is nothing to compare with: what was taken from it stays.
+    if made.digest != digest and planned.prompt.stimulus not in survey.missing:
+        return StimulusState(planned, digest, "changed", made, attempts, _difference(system, made, record))
+    return StimulusState(planned, digest, "complete", made, attempts)
+
+
+def _present(plan: MakePlan, system: PlannedSystem) -> dict[str, str]:
+    """The files in the folders of a system's stimuli, by their path below the media folder without suffix."""
+    folders = {Path(each.stem).parent.as_posix() for each in system.stimuli}
+    return {
+        f"{folder}/{path.stem}": f"{folder}/{path.name}"
+        for folder in folders
+        if (plan.media_root / folder).is_dir()
+        for path in sorted((plan.media_root / folder).iterdir())
+        if path.is_file()
+    }
+
+
+def _difference(system: PlannedSystem, made: LedgerRow, record: MakeRecord) -> str:
+    """What is different from when a stimulus was made."""
+    if made.settings == system.settings_hash:
+        return "its text, seed or source changed"
+    before, given = record.settings.get(made.settings), system.deciding
+    if before is None:
+        return "its settings changed"
+    changes = [
+        f"{key} was {before.get(key, 'not set')}, is {given.get(key, 'not set')}"
+        for key in sorted({*before, *given})
+        if before.get(key) != given.get(key)
+    ]
+    return listed(changes, 4)

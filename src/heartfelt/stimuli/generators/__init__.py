@@ -1,0 +1,1 @@
+"""The kinds of generators that make.yaml can name."""

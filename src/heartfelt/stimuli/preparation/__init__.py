@@ -1,0 +1,1 @@
+"""Media made ready for raters: crops, loudness, formats, and how systems differ."""

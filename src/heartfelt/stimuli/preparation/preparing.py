@@ -1,0 +1,368 @@
+"""Stimuli made ready for raters: crops, fades, channels, rate, loudness and format, and what is wrong with them.
+
+Originals stay untouched. A prepared file lies under ``prepared/`` in the folder of the media; the manifest then names it, with the
+original in the column ``original`` and every number that decided it: where the crop begins, the gain, both hashes. The same
+original, settings and seed give the same bytes. Preparing again begins with the originals.
+
+A stimulus that cannot be prepared has a reason and no file, so that no rater meets it by accident.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, fields, replace
+from functools import partial
+from pathlib import Path
+from typing import TypeAlias
+
+import numpy as np
+import polars as pl
+
+from heartfelt.errors import HeartfeltError, InputError, UnknownNameError, require, suggestion
+from heartfelt.files import inside, whole_file, write_text
+from heartfelt.formats.columns import PARQUET, NamedTable
+from heartfelt.formats.delimited import csv_text
+from heartfelt.media import audio
+from heartfelt.media.checks import check_sound
+from heartfelt.media.duplicates import Bits, duplicate_groups, image_hash
+from heartfelt.media.image import SUFFIXES, PictureFile, decode_image
+from heartfelt.media.pixels import measure_image
+from heartfelt.media.recordings import NO_LANDMARKS, Landmarks, landmarks, recording_groups
+from heartfelt.media.recordings import RATE as RECORDING_RATE
+from heartfelt.media.sound import decode, resample, to_one_channel
+from heartfelt.media.speech import speech_rate
+from heartfelt.progress import Progress
+from heartfelt.serialization import write_json
+from heartfelt.stats.triples import Ints
+from heartfelt.stimuli.options import PrepareOptions
+from heartfelt.stimuli.preparation.cropping import cropped
+from heartfelt.stimuli.preparation.differences import SystemDifference, system_difference
+from heartfelt.stimuli.preparation.prepared import PreparationResult, PreparedStimulus, VocalCheck
+from heartfelt.study import load_study
+from heartfelt.study.load import STUDY_FILE
+
+PREPARED = "prepared"
+RECORD = "prepare.json"
+Result: TypeAlias = tuple[PreparedStimulus, Bits | Landmarks | None]
+_LENGTH_SLACK = 0.05
+"""A clip may be this many seconds longer or shorter than the others of the study."""
+_UNUSUAL, _FEWEST = 3.5, 5
+"""A speech rate is remarked on this many robust standard deviations (at least 10% each) from the median of at least five."""
+_MEASURES = {
+    "loudness_before": "loudness before (LUFS)",
+    "loudness": "loudness after (LUFS)",
+    "seconds": "duration (s)",
+    "brightness": "brightness (L*)",
+    "vocals": "voice score",
+    "speech_rate": "speech rate (syllables/s)",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Settings:
+    """The same for every stimulus."""
+
+    root: Path
+    options: PrepareOptions
+    seed: int
+    vocals: VocalCheck | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """One stimulus: its original file and where the prepared one goes."""
+
+    stimulus: str
+    original: str
+    source: Path
+    target: str
+
+
+def prepare(
+    folder: Path,
+    options: PrepareOptions | None = None,
+    progress: Progress | None = None,
+    workers: int | None = None,
+    vocals: VocalCheck | None = None,
+) -> PreparationResult:
+    """Prepare every stimulus of a study folder, and write the manifest that names the prepared files.
+
+    Instrumental content needs a check for voices, such as ``heartfelt.stimuli.preparation.vocals.vocal_check()``.
+    """
+    chosen = options or PrepareOptions()
+    study = load_study(folder)
+    require(
+        chosen.content == "any" or study.media != "image",
+        f"The stimuli of {study.name} are images, not {chosen.content}.",
+        "Leave the content out.",
+    )
+    require(
+        vocals is not None or chosen.content != "instrumental",
+        "Nothing listens for voices in instrumental clips.",
+        "Pass vocals=heartfelt.stimuli.preparation.vocals.vocal_check().",
+    )
+    manifest = inside(folder, study.stimuli.manifest, f"{folder / STUDY_FILE}, stimuli.manifest")
+    root = inside(folder, study.stimuli.media, f"{folder / STUDY_FILE}, stimuli.media")
+    sheet = NamedTable.read(manifest)
+    sheet.need("stimulus", "path")
+    sheet = sheet.with_ids("stimulus")
+    sheet.unique("stimulus")
+    frame = sheet.frame
+    originals = frame["path"]
+    if "original" in frame.columns:
+        # A stimulus that was made again after preparation has no original yet.
+        originals = frame.select(pl.coalesce("original", "path")).to_series()
+    jobs = list(zip(frame["stimulus"].to_list(), originals.cast(pl.String).to_list(), strict=True))
+    suffix = chosen.format or (".webp" if study.media == "image" else ".opus")
+    known = SUFFIXES if study.media == "image" else audio.AUDIO_SUFFIXES
+    if suffix not in known:
+        raise UnknownNameError(f"No file can be written as '{suffix}'.", suggestion(suffix, known, "Formats"))
+    step = _prepare_picture if study.media == "image" else _prepare_sound
+    targets = _targets([original for _, original in jobs], suffix)
+    results: list[Result] = []
+    with ThreadPoolExecutor(workers or min(8, os.cpu_count() or 1)) as pool:
+        attempt = partial(_attempt, step, _Settings(root, chosen, study.seed, vocals))
+        for result in pool.map(attempt, *zip(*jobs, strict=True), targets):
+            results.append(result)
+            if progress is not None:
+                progress("preparing", len(results), len(jobs))
+    if study.media == "image":
+        done = _with_duplicates(results, _same_pictures(results), "nearly the same as")
+    else:
+        done = _with_duplicates(results, _same_sounds(results, root), "the same recording as")
+        done = _with_rates(_with_lengths(done, chosen.seconds))
+    columns = frame.get_column("system").cast(pl.String).to_list() if "system" in frame.columns else []
+    systems = {name: each for (name, _), each in zip(jobs, columns, strict=False) if each is not None}
+    preparation = PreparationResult(study.name, chosen, tuple(done), _differences(done, systems), systems)
+    table = _manifest(frame, done)
+    if manifest.suffix.lower() in PARQUET:
+        with whole_file(manifest) as file:
+            table.write_parquet(file)
+    else:
+        write_text(manifest, csv_text(table))
+    write_json(folder / RECORD, preparation)
+    return preparation
+
+
+def _targets(originals: Sequence[str | None], suffix: str) -> list[str]:
+    """Where each prepared file goes: named after its original, with a number where several would have one name."""
+    seen: Counter[str] = Counter()
+    out = []
+    for original in originals:
+        name = f"{PREPARED}/{Path(original or '').with_suffix('').as_posix()}"
+        seen[name] += 1
+        out.append(f"{name}{f'-{seen[name]}' if seen[name] > 1 else ''}{suffix}")
+    return out
+
+
+def _attempt(
+    step: Callable[[_Job, _Settings], Result],
+    settings: _Settings,
+    name: str,
+    original: str | None,
+    target: str,
+) -> Result:
+    """One stimulus; what fails becomes its problem, and leaves no prepared file behind."""
+    if original is None:
+        return PreparedStimulus(name, "", problem="the manifest names no file"), None
+    try:
+        source = inside(settings.root, original, f"stimulus {name}")
+        return step(_Job(name, original, source, target), settings)
+    except HeartfeltError as error:
+        (settings.root / target).unlink(missing_ok=True)
+        return PreparedStimulus(name, original, problem=f"{error.problem} {error.fix}".strip()), None
+
+
+# --- sound ------------------------------------------------------------------------------------------------------------
+
+
+def _prepare_sound(job: _Job, settings: _Settings) -> Result:
+    options = settings.options
+    clip = audio.read_audio(job.source)
+    first = check_sound(clip.samples, clip.rate)
+    if first.silent:
+        raise InputError(f"{job.original} is silent: nothing rises above -60 dB.", "Generate it again.")
+    crop = cropped(clip, job.stimulus, job.original, options, settings.seed)
+    start, samples = crop.start, crop.samples
+    if options.channels == "mono":
+        samples = to_one_channel(samples)[:, None]
+    elif options.channels == "stereo" and samples.shape[1] == 1:
+        samples = np.repeat(samples, 2, axis=1)
+    rate = options.rate or clip.rate
+    samples = resample(samples, clip.rate, rate)
+    # An end that was cut fades in or out; what is left to report are the clip's own.
+    length = clip.frames if options.seconds is None else round(options.seconds * clip.rate)
+    own_end = round(start * clip.rate) + length >= clip.frames
+    faded = {"begins abruptly": start > 0, "ends abruptly": not own_end} if options.fade else {}
+    # How much of the original is silent says nothing about a crop, which is not.
+    notes = [
+        problem
+        for problem in first.problems
+        if not faded.get(problem) and not (options.seconds and problem.startswith("silent"))
+    ]
+    notes += [crop.note] if crop.note else []
+    if options.loudness is None:
+        before, gain, peak = audio.loudness(samples, rate), 0.0, audio.true_peak(samples, rate)
+    else:
+        levelled = audio.normalise_loudness(samples, rate, options.loudness, peak_db=options.peak)
+        samples, before, gain = levelled.samples, levelled.before, levelled.gain_db
+        peak = levelled.true_peak
+        notes += [levelled.held_back] if levelled.held_back else []
+    if peak > 1.0:
+        # Resampling and decoding may raise peaks above full scale, which no file can hold.
+        gain -= 20.0 * float(np.log10(peak))
+        samples, peak = samples / np.float32(peak), 1.0
+        notes.append("lowered because its peaks passed full scale")
+    heard = (
+        settings.vocals(samples, rate)
+        if settings.vocals is not None and options.content == "instrumental"
+        else None
+    )
+    notes += [f"a voice is likely (score {heard.score:.2f})"] if heard is not None and heard.likely else []
+    spoken = speech_rate(samples, rate) if options.content == "speech" else None
+    notes += (
+        ["no syllable was found"] if options.content == "speech" and not (spoken and spoken.syllables) else []
+    )
+    path = audio.write_audio(settings.root / job.target, samples, rate)
+    made = PreparedStimulus(
+        job.stimulus,
+        job.original,
+        crop_start=round(start, 6),
+        seconds=samples.shape[0] / rate,
+        gain_db=gain,
+        loudness_before=before.value,
+        loudness=None if before.value is None else before.value + gain,
+        true_peak_db=20.0 * float(np.log10(peak)) if peak > 0 else None,
+        vocals=heard.score if heard is not None else None,
+        syllables=spoken.syllables if spoken is not None else None,
+        speech_rate=spoken.rate if spoken is not None else None,
+        articulation_rate=spoken.articulation if spoken is not None else None,
+    )
+    # Of the whole original: crops of one recording need not overlap.
+    whole = landmarks(resample(to_one_channel(clip.samples), clip.rate, RECORDING_RATE))
+    return _written(made, job, path, notes), whole
+
+
+def _with_lengths(done: Sequence[PreparedStimulus], wanted: float | None) -> list[PreparedStimulus]:
+    """Note clips that are longer or shorter than wanted, or than most."""
+    lengths = [each.seconds for each in done if each.seconds is not None]
+    usual = wanted if wanted is not None else float(np.median(lengths)) if lengths else 0.0
+    than = f"not the {usual:.2f} s asked for" if wanted is not None else f"where most last {usual:.2f} s"
+    return [
+        _noted(each, f"lasts {each.seconds:.2f} s, {than}")
+        if each.seconds is not None and abs(each.seconds - usual) > _LENGTH_SLACK
+        else each
+        for each in done
+    ]
+
+
+def _with_rates(done: Sequence[PreparedStimulus]) -> list[PreparedStimulus]:
+    """Note clips that are spoken much faster or slower than most."""
+    rates = np.array([each.speech_rate for each in done if each.speech_rate is not None])
+    if rates.size < _FEWEST:
+        return list(done)
+    usual = float(np.median(rates))
+    spread = max(1.4826 * float(np.median(np.abs(rates - usual))), 0.1 * usual)
+    return [
+        _noted(each, f"spoken at {each.speech_rate:.1f} syllables per second, where {usual:.1f} are usual")
+        if each.speech_rate is not None and abs(each.speech_rate - usual) > _UNUSUAL * spread
+        else each
+        for each in done
+    ]
+
+
+# --- pictures ---------------------------------------------------------------------------------------------------------
+
+
+def _prepare_picture(job: _Job, settings: _Settings) -> Result:
+    options = settings.options
+    image = decode_image(job.source)
+    notes = []
+    if options.side is not None:
+        if max(image.size) < options.side:
+            notes.append(f"smaller than {options.side} pixels")
+        image.thumbnail((options.side, options.side))
+    path = PictureFile(image).save(settings.root / job.target)
+    brightness = measure_image(image).brightness
+    made = PreparedStimulus(
+        job.stimulus, job.original, brightness=brightness, width=image.width, height=image.height
+    )
+    return _written(made, job, path, notes), image_hash(image)
+
+
+# --- all together -----------------------------------------------------------------------------------------------------
+
+
+def _written(made: PreparedStimulus, job: _Job, path: Path, notes: Sequence[str]) -> PreparedStimulus:
+    return replace(
+        made,
+        path=job.target,
+        original_sha256=audio.content_hash(job.source),
+        sha256=audio.content_hash(path),
+        checks="; ".join(notes) or None,
+    )
+
+
+def _noted(each: PreparedStimulus, note: str, duplicate_of: str | None = None) -> PreparedStimulus:
+    words = "; ".join(filter(None, [each.checks, note]))
+    return replace(each, checks=words, duplicate_of=duplicate_of or each.duplicate_of)
+
+
+def _same_pictures(results: Sequence[Result]) -> Ints:
+    return duplicate_groups([None if isinstance(marks, Landmarks) else marks for _, marks in results])
+
+
+def _same_sounds(results: Sequence[Result], root: Path) -> Ints:
+    """For each clip, the first of the same recording, by the sound of the originals, or by their bytes."""
+    clips = [marks if isinstance(marks, Landmarks) else NO_LANDMARKS for _, marks in results]
+    groups = recording_groups(clips, lambda place: decode(root / results[place][0].original, RECORDING_RATE))
+    firsts: dict[str, int] = {}
+    for place, (stimulus, _) in enumerate(results):
+        earlier = firsts.setdefault(stimulus.original_sha256 or f"none {place}", place)
+        low, high = sorted((groups[earlier], groups[place]))
+        groups[groups == high] = low
+    return groups
+
+
+def _with_duplicates(results: Sequence[Result], groups: Ints, words: str) -> list[PreparedStimulus]:
+    firsts = [results[first][0].stimulus for first in groups.tolist()]
+    return [
+        stimulus if first == stimulus.stimulus else _noted(stimulus, f"{words} {first}", duplicate_of=first)
+        for (stimulus, _), first in zip(results, firsts, strict=True)
+    ]
+
+
+def _differences(
+    done: Sequence[PreparedStimulus], systems: Mapping[str, str]
+) -> tuple[SystemDifference, ...]:
+    """Every measure by system, tested."""
+    tests = [
+        system_difference(
+            words,
+            [
+                (systems[each.stimulus], float(value))
+                for each in done
+                if each.stimulus in systems and (value := getattr(each, name)) is not None
+            ],
+        )
+        for name, words in _MEASURES.items()
+    ]
+    return tuple(each for each in tests if each is not None)
+
+
+def _manifest(frame: pl.DataFrame, done: Sequence[PreparedStimulus]) -> pl.DataFrame:
+    """The manifest with the prepared files in place of the originals, and the numbers that decided them."""
+    names = [
+        part.name
+        for part in fields(PreparedStimulus)
+        if part.name not in {"stimulus", "problem", "width", "height"}
+    ]
+    columns = {name: [getattr(each, name) for each in done] for name in names}
+    # A stimulus that could not be prepared keeps the place its file would have, so that it counts as missing.
+    columns["path"] = [each.path or f"{PREPARED}/{each.original}" for each in done]
+    made = pl.DataFrame(columns, infer_schema_length=None)
+    used = [name for name in names if name in {"path", "original"} or made[name].null_count() < made.height]
+    return frame.drop(names, strict=False).with_columns(made.select(used).get_columns())

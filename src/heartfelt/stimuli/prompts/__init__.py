@@ -1,0 +1,1 @@
+"""Intents, prompts and sets of prompts."""

@@ -1,0 +1,201 @@
+"""Three experiments that compare training parts and features: ablation, mixing, transfer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from heartfelt.errors import InputError, suggestion
+from heartfelt.streams import stream
+from heartfelt.training.experiments.cells import ExperimentCell
+from heartfelt.training.experiments.design import ExperimentCondition, Removed, crossed, shuffled_condition
+from heartfelt.training.experiments.pool import StimulusPool
+from heartfelt.training.experiments.results import ALL_OTHERS, MATRIX_ROWS, SHUFFLED
+from heartfelt.training.experiments.running import ExperimentPlan, Setup, single_part
+from heartfelt.training.heads.fitting import Ints
+from heartfelt.wording import listed
+
+ALL = "all features"
+WAYS = ("without", "only")
+SHARES = (0.0, 25.0, 50.0, 100.0)
+
+
+def plan_ablation(setup: Setup, fields: Sequence[str] = (), ways: Sequence[str] = WAYS) -> ExperimentPlan:
+    """Drop (``without``) or keep (``only``) one group of features at a time.
+
+    ``fields`` name groups of the recipe's features, or make one of several: ``taggers=msd+tags``. All groups if empty.
+    """
+    part, fit = single_part(setup, "ablate"), setup.fit
+    for way in ways:
+        if way not in WAYS:
+            raise InputError(f"Features cannot be ablated by '{way}'.", suggestion(way, WAYS, "Ways"))
+    if {"keep", "drop"} & set(setup.options.settings):
+        raise InputError("ablate sets keep and drop itself.", "Leave them out of --set.")
+    chosen = _fields(fields, fit.fields)
+    removed = Removed(setup.pool)
+    conditions = [
+        ExperimentCondition(ALL, crossed(setup.pool, part, setup.options, removed, ALL), part, part)
+    ]
+    for way in ways:
+        for name, blocks in chosen.items():
+            questions = tuple(question for question in fit.questions if fit.ablates(question, blocks))
+            if not questions:
+                continue
+            words = f"{way} {name}"
+            cells = crossed(
+                setup.pool, part, setup.options, removed, words, settings=fit.ablated(way, blocks)
+            )
+            conditions.append(
+                ExperimentCondition(words, cells, part, part, reference=ALL, questions=questions)
+            )
+    if len(conditions) == 1:
+        raise InputError(
+            "There is nothing to ablate: no question is predicted from several of these groups of features.",
+            f"Use a recipe whose embedding has several; the groups are: {listed(fit.fields)}.",
+        )
+    conditions.append(shuffled_condition(setup.pool, part, setup.options, removed))
+    about = "One group of features was dropped or kept at a time; differences are from all features, on the same stimuli."
+    return ExperimentPlan("ablate", about, tuple(conditions), removed, mean_of=(ALL,))
+
+
+def _fields(given: Sequence[str], blocks: Sequence[str]) -> dict[str, list[str]]:
+    out: dict[str, list[str]] = {}
+    for text in given or blocks:
+        name, _, members = text.partition("=")
+        wanted = [part.strip() for part in (members or name).split("+") if part.strip()]
+        for each in wanted:
+            if each not in blocks:
+                raise InputError(
+                    f"There is no field or group of features '{each}' to ablate.",
+                    suggestion(each, blocks, "There are"),
+                )
+        if not wanted:
+            raise InputError(f"'{text}' names no group of features.", f"There are: {', '.join(blocks)}.")
+        out[name.strip()] = wanted
+    return out
+
+
+def plan_mix(setup: Setup, shares: Sequence[float] = SHARES, base: str = "") -> ExperimentPlan:
+    """Train on the base (the first part if not named) plus growing shares of the others; test on it, by cross-validation."""
+    pool, options = setup.pool, setup.options
+    if len(pool.parts) < 2:
+        raise InputError(
+            "A mix needs a base and other data; there is one source.",
+            "Give two or more sources, or split one with --by COLUMN.",
+        )
+    for share in shares:
+        if not 0 <= share <= 100:
+            raise InputError(
+                f"A share of {share:g}% of the other data cannot be used.",
+                "Give shares from 0 to 100, such as 0,25,50,100.",
+            )
+    if base and base not in pool.parts:
+        raise InputError(f"No part is called '{base}'.", suggestion(base, pool.parts, "Parts"))
+    base = base or pool.parts[0]
+    others = [name for name in pool.parts if name != base]
+    removed = Removed(pool)
+    conditions = []
+    reference = f"{base} alone"
+    for share in sorted({0.0, *(float(share) for share in shares)}):
+        name = reference if share == 0 else f"{base} + {share:g}% of others"
+        extra = {seed: _shares(setup, others, share, seed) for seed in options.seeds}
+        cells = crossed(pool, base, options, removed, name, extra=extra)
+        trained = base if share == 0 else f"{base} + {share:g}% of {' + '.join(others)}"
+        conditions.append(
+            ExperimentCondition(name, cells, trained, base, share, reference="" if share == 0 else reference)
+        )
+    conditions.append(shuffled_condition(pool, base, options, removed))
+    about = (
+        f"Trained on '{base}' and growing shares of {listed(others)}, tested on '{base}' by cross-validation. Larger shares"
+        " contain the smaller ones."
+    )
+    axis = "share of the other data (%)"
+    return ExperimentPlan("mix", about, tuple(conditions), removed, axis=axis, mean_of=(reference,))
+
+
+def _shares(setup: Setup, others: Sequence[str], share: float, seed: int) -> Ints:
+    """The same share of every other part; larger shares contain smaller ones."""
+    picked = []
+    for name in others:
+        rows = setup.pool.labelled(setup.pool.rows(name))
+        order = stream(seed, "experiments", "mix", name).permutation(rows.size)
+        picked.append(np.sort(rows[order[: round(rows.size * share / 100.0)]]))
+    return np.concatenate(picked).astype(np.int64)
+
+
+def plan_transfer(setup: Setup) -> ExperimentPlan:
+    """Train on every part, test on every part; within a part by cross-validation."""
+    pool, options = setup.pool, setup.options
+    if len(pool.parts) < 2:
+        raise InputError(
+            "A transfer needs two sources or more; there is one.",
+            "Give two or more sources, or split one with --by COLUMN.",
+        )
+    for part in pool.parts:
+        if part in MATRIX_ROWS:
+            raise InputError(
+                f"A source called '{part}' could not be told from the row '{part}' of a transfer's tables.",
+                "Give it another name, as NAME=PATH or in the column that --by names.",
+            )
+    removed = Removed(pool)
+    conditions = [
+        ExperimentCondition(
+            arrow(part, part), crossed(pool, part, options, removed, arrow(part, part)), part, part
+        )
+        for part in pool.parts
+    ]
+    across = [
+        _across(setup, removed, trained, [trained], part)
+        for trained in pool.parts
+        for part in pool.parts
+        if part != trained
+    ]
+    if len(pool.parts) > 2:
+        across += [
+            _across(setup, removed, ALL_OTHERS, [name for name in pool.parts if name != part], part)
+            for part in pool.parts
+        ]
+    conditions += across
+    for part in pool.parts:
+        name = f"{SHUFFLED}: {part}"
+        cells = crossed(pool, part, options, removed, name, shuffled=True)
+        conditions.append(ExperimentCondition(name, cells, SHUFFLED, part, baseline=True))
+    folded = any(len(cells) > 1 for condition in across for cells in condition.cells.values())
+    about = (
+        "Rows were trained on one source and tested on another. Within a source the test stimuli were left out by cross-validation;"
+        f" across sources all stimuli of the training source{' but those of the tested groups' if folded else ''} were used."
+        " Differences are from training within the tested source."
+    )
+    diagonal = tuple(arrow(part, part) for part in pool.parts)
+    return ExperimentPlan("transfer", about, tuple(conditions), removed, mean_of=diagonal)
+
+
+def arrow(trained: str, tested: str) -> str:
+    """The name of a cell of the matrix."""
+    return f"{trained} → {tested}"
+
+
+def _across(
+    setup: Setup, removed: Removed, trained: str, names: Sequence[str], tested: str
+) -> ExperimentCondition:
+    """One fit tested on all of a part; where the parts share groups, a fit for each fold, without the groups of the fold."""
+    pool, options = setup.pool, setup.options
+    test = pool.rows(tested)
+    train = np.sort(np.concatenate([pool.labelled(pool.rows(name)) for name in names]))
+    name = arrow(trained, tested)
+    if _share_groups(pool, train, test):
+        extra = dict.fromkeys(options.seeds, train)
+        cells = crossed(pool, tested, options, removed, name, extra=extra, own=False)
+    else:
+        clean = removed.clean(train, test)
+        cells = {
+            seed: (ExperimentCell(f"{name} · seed {seed}", clean, test, seed, {}),) for seed in options.seeds
+        }
+    return ExperimentCondition(name, cells, trained, tested, reference=arrow(tested, tested))
+
+
+def _share_groups(pool: StimulusPool, train: Ints, test: Ints) -> bool:
+    """Whether stimuli of both, not nearly the same, are of one group."""
+    shared = np.isin(pool.groups[train], pool.groups[test])
+    return bool((shared & ~np.isin(pool.alike[train], pool.alike[test])).any())

@@ -1,0 +1,307 @@
+"""What all experiments share: options, folds, clean training parts, and scores of conditions.
+
+A condition is tested on stimuli that its fits never saw: outer folds keep whole groups (``heartfelt.scoring.grouping``), and
+training stimuli of other parts that are in the group of a test stimulus, or nearly the same, are removed from that training part,
+with a row in the ledger. Test parts decide nothing. A condition's score is the mean over seeds of the correlation of its
+out-of-fold predictions with the labels, or the share of categories that are right; intervals resample clusters of stimuli, the
+same in every condition, so that differences are paired.
+
+Correlations are of predictions less the mean of the labels they were trained on. Folds with high labels leave a low mean to train
+on, so that the predictions of a model that knows nothing would correlate negatively with the labels of all folds together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from heartfelt.errors import InputError
+from heartfelt.stats.estimate import Estimate
+from heartfelt.stats.repeated import Repeats, bootstrap_repeats, bootstrap_repeats_difference
+from heartfelt.tables import LEDGER
+from heartfelt.training.experiments.cells import CellResult, ExperimentCell
+from heartfelt.training.experiments.options import ExperimentOptions
+from heartfelt.training.experiments.pool import StimulusPool
+from heartfelt.training.experiments.results import MEAN, MODE, SHUFFLED, ScoreRow
+from heartfelt.training.heads.fitting import Floats, Ints, folds
+from heartfelt.wording import plural
+
+STAGE = "experiment"
+_OVER_SEEDS = "standard deviation over seeds"
+_SECOND = {"pearson": "rmse", "accuracy": "macro_f1"}
+_CATEGORIES = "the question is answered with categories"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ExperimentCondition:
+    """What one row of the table compares: for every seed, cells whose test parts together are the condition's test stimuli."""
+
+    name: str
+    cells: Mapping[int, tuple[ExperimentCell, ...]]
+    trained_on: str
+    tested_on: str
+    level: float | None = None
+    reference: str = ""
+    baseline: bool = False
+    questions: tuple[str, ...] = ()
+    """Those it concerns; all if empty."""
+
+    @property
+    def training_stimuli(self) -> float:
+        """Stimuli in a training part, on average."""
+        return float(np.mean([cell.train.size for own in self.cells.values() for cell in own]))
+
+
+class Removed:
+    """Training stimuli that were removed because they are nearly the same as a test stimulus, or of its group."""
+
+    def __init__(self, pool: StimulusPool) -> None:
+        self._pool = pool
+        self._reasons: dict[tuple[int, int], int] = {}
+
+    def clean(self, train: Ints, test: Ints) -> Ints:
+        """The training rows without those in the group of a test row; near-duplicates are of one group."""
+        pool = self._pool
+        matched = np.isin(pool.groups[train], pool.groups[test])
+        same_group, same_content = _first(pool.groups, test), _first(pool.alike, test)
+        for row in train[matched]:
+            other = same_content.get(int(pool.alike[row]), same_group[int(pool.groups[row])])
+            self._reasons[int(row), other] = self._reasons.get((int(row), other), 0) + 1
+        return train[~matched]
+
+    @property
+    def ledger(self) -> pl.DataFrame:
+        """A row for each removed stimulus and what it resembles."""
+        pool = self._pool
+        rows = []
+        for (row, other), times in sorted(self._reasons.items()):
+            alike = pool.alike[row] == pool.alike[other]
+            why = "is a near-duplicate of" if alike else "is in the group of"
+            reason = f"{pool.name_of(row)} {why} the test stimulus {pool.name_of(other)}: removed from {times} training parts"
+            rows.append(("stimulus", None, pool.stimuli[row], None, reason, STAGE))
+        return pl.DataFrame(rows, schema=dict.fromkeys(LEDGER.names, pl.String), orient="row")
+
+    @property
+    def notes(self) -> list[str]:
+        """How many were removed, in words."""
+        alike = self._pool.alike
+        copies = sum(alike[row] == alike[other] for row, other in self._reasons)
+        grouped = {row for row, other in self._reasons if alike[row] != alike[other]}
+        out = []
+        if copies:
+            out.append(
+                f"{plural(int(copies), 'pair')} of near-duplicates: the training stimulus was removed wherever the other was"
+                " tested (ledger.csv)."
+            )
+        if grouped:
+            out.append(
+                f"{plural(len(grouped), 'stimulus', 'stimuli')} of other parts did not train models that were tested on their"
+                " group (ledger.csv)."
+            )
+        return out
+
+
+def _first(numbers: Ints, rows: Ints) -> dict[int, int]:
+    """By number, the first of the rows that has it."""
+    return {int(number): int(row) for row, number in zip(rows[::-1], numbers[rows][::-1], strict=True)}
+
+
+def outer_folds(pool: StimulusPool, rows: Ints, count: int, seed: int) -> list[Ints]:
+    """The test parts of cross-validation over some rows, whole groups in each."""
+    groups = pool.groups[rows]
+    have = np.unique(groups).size
+    if have < count:
+        raise InputError(
+            f"{plural(have, 'group')} of stimuli cannot be put into {count} folds.",
+            "Group by a column with more values (--group), use --group none, or fewer --folds.",
+        )
+    plan = folds(groups, count, seed, "outer")
+    return [rows[plan == fold] for fold in np.unique(plan)]
+
+
+def crossed(
+    pool: StimulusPool,
+    part: str,
+    options: ExperimentOptions,
+    removed: Removed,
+    name: str,
+    *,
+    settings: Mapping[str, str] | None = None,
+    extra: Mapping[int, Ints] | None = None,
+    own: bool = True,
+    shuffled: bool = False,
+) -> dict[int, tuple[ExperimentCell, ...]]:
+    """The cells of cross-validation within a part, for every seed.
+
+    ``extra`` rows join every training part of a seed; without ``own`` they are all of it.
+    """
+    rows = pool.rows(part)
+    out: dict[int, tuple[ExperimentCell, ...]] = {}
+    for seed in options.seeds:
+        cells = []
+        for place, test in enumerate(outer_folds(pool, rows, options.folds, seed)):
+            train = np.setdiff1d(rows, test) if own else rows[:0]
+            if extra is not None:
+                train = np.concatenate([train, extra[seed]])
+            words = f"{name} · seed {seed} · fold {place + 1}"
+            clean = removed.clean(train, test)
+            order = f"fold {place + 1}" if shuffled else ""
+            cells.append(ExperimentCell(words, clean, test, seed, dict(settings or {}), shuffled=order))
+        out[seed] = tuple(cells)
+    return out
+
+
+def shuffled_condition(
+    pool: StimulusPool, part: str, options: ExperimentOptions, removed: Removed
+) -> ExperimentCondition:
+    """The condition that shows what chance reaches: the same fits to labels in random order."""
+    cells = crossed(pool, part, options, removed, SHUFFLED, shuffled=True)
+    return ExperimentCondition(SHUFFLED, cells, part, part, baseline=True)
+
+
+class ConditionScorer:
+    """Scores of conditions from the predictions of their cells."""
+
+    def __init__(
+        self, pool: StimulusPool, options: ExperimentOptions, results: Mapping[int, CellResult]
+    ) -> None:
+        self.pool = pool
+        self.options = options
+        self._results = results
+        """By the id of the cell's object."""
+
+    @classmethod
+    def of(
+        cls,
+        pool: StimulusPool,
+        options: ExperimentOptions,
+        cells: Sequence[ExperimentCell],
+        results: Sequence[CellResult],
+    ) -> ConditionScorer:
+        """With the results of cells, in their order."""
+        return cls(pool, options, {id(cell): result for cell, result in zip(cells, results, strict=True)})
+
+    def predictions(self, condition: ExperimentCondition, question: str) -> list[Floats]:
+        """For every seed, what was predicted of each row; NaN for rows that were not tested."""
+        return self._columns(condition, lambda result: result.of(question))
+
+    def apart(self, condition: ExperimentCondition, question: str) -> list[Floats]:
+        """The same less the mean of the training labels: what is correlated with the labels. Categories as they are."""
+        if self.pool.codes(question):
+            return self.predictions(condition, question)
+        return self._columns(condition, lambda result: result.apart(question))
+
+    def _columns(
+        self, condition: ExperimentCondition, values: Callable[[CellResult], Floats | float]
+    ) -> list[Floats]:
+        columns = []
+        for cells in condition.cells.values():
+            column = np.full(len(self.pool.stimuli), np.nan)
+            for cell in cells:
+                column[cell.test] = values(self._results[id(cell)])
+            columns.append(column)
+        return columns
+
+    def repeats(self, condition: ExperimentCondition, question: str) -> Repeats:
+        """The repeats of a condition, for further statistics."""
+        truth, clusters = self.pool.truth[question], self.pool.clusters
+        metric = self.pool.metric(question)
+        return Repeats(metric, truth, self.apart(condition, question), group=clusters)
+
+    def rows(self, conditions: Sequence[ExperimentCondition]) -> list[ScoreRow]:
+        """A row for every condition and question."""
+        known = {condition.name: condition for condition in conditions}
+        return [
+            self._row(condition, question, known.get(condition.reference))
+            for question in self.pool.questions
+            for condition in conditions
+            if not condition.questions or question in condition.questions
+        ]
+
+    def _row(
+        self, condition: ExperimentCondition, question: str, reference: ExperimentCondition | None
+    ) -> ScoreRow:
+        truth, clusters = self.pool.truth[question], self.pool.clusters
+        predicted, apart = self.predictions(condition, question), self.apart(condition, question)
+        draws, metric = self.options.resamples, self.pool.metric(question)
+        score = bootstrap_repeats(metric, truth, apart, group=clusters, resamples=draws)
+        if condition.baseline:
+            score = score.without_interval("it varies with the random order: see the spread over seeds")
+        if reference is None:
+            difference = Estimate.missing("this is what others are compared with", f"difference of {metric}")
+        else:
+            other = self.apart(reference, question)
+            difference = bootstrap_repeats_difference(
+                metric, truth, apart, other, group=clusters, resamples=draws
+            )
+        tested = np.isfinite(predicted[0]) & np.isfinite(truth)
+        second = bootstrap_repeats(_SECOND[metric], truth, predicted, group=clusters, resamples=draws)
+        return ScoreRow(
+            condition.name,
+            question,
+            condition.trained_on,
+            condition.tested_on,
+            condition.level,
+            condition.training_stimuli,
+            int(tested.sum()),
+            score if metric == "pearson" else Estimate.missing(_CATEGORIES, "pearson"),
+            _over_seeds(self.repeats(condition, question)),
+            second if metric == "pearson" else Estimate.missing(_CATEGORIES, "rmse"),
+            difference,
+            "" if reference is None else reference.name,
+            self.pool.ceilings[condition.tested_on, question],
+            condition.baseline,
+            *((score, second) if metric == "accuracy" else ()),
+        )
+
+    def mean_row(self, condition: ExperimentCondition, question: str) -> ScoreRow:
+        """What the mean, or the most frequent, of the training labels reaches in place of a condition's fits."""
+        truth, clusters, metric = self.pool.truth[question], self.pool.clusters, self.pool.metric(question)
+        columns = self._columns(condition, lambda result: result.centre[question])
+        draws = self.options.resamples
+        error = bootstrap_repeats(_SECOND[metric], truth, columns, group=clusters, resamples=draws)
+        numbers = metric == "pearson"
+        why = "a constant has no correlation" if numbers else _CATEGORIES
+        own = (
+            ()
+            if numbers
+            else (bootstrap_repeats(metric, truth, columns, group=clusters, resamples=draws), error)
+        )
+        tested = np.isfinite(columns[0]) & np.isfinite(truth)
+        return ScoreRow(
+            MEAN if numbers else MODE,
+            question,
+            condition.trained_on,
+            condition.tested_on,
+            None,
+            condition.training_stimuli,
+            int(tested.sum()),
+            Estimate.missing(why, "pearson"),
+            Estimate.missing(why, _OVER_SEEDS)
+            if numbers
+            else _over_seeds(Repeats(metric, truth, columns, group=clusters)),
+            error if numbers else Estimate.missing(why, "rmse"),
+            Estimate.missing(why if numbers else "it is a baseline", f"difference of {metric}"),
+            "",
+            self.pool.ceilings[condition.tested_on, question],
+            True,
+            *own,
+        )
+
+
+def _over_seeds(repeats: Repeats) -> Estimate:
+    """The standard deviation of a score over the seeds."""
+    values = () if repeats.why_undefined else repeats.values
+    counts = {"seeds": len(values)}
+    if len(values) < 2:
+        return Estimate.missing(repeats.why_undefined or "one seed", _OVER_SEEDS, counts)
+    spread = Estimate(float(np.std(values, ddof=1)), method=_OVER_SEEDS, counts=counts)
+    return spread.without_interval("it describes the seeds that were used")
+
+
+def all_cells(conditions: Iterable[ExperimentCondition]) -> list[ExperimentCell]:
+    """The cells of conditions, in order."""
+    return [cell for condition in conditions for own in condition.cells.values() for cell in own]

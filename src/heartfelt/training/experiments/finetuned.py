@@ -1,0 +1,282 @@
+"""Cells of the fine-tuning recipes: each trains a whole model and predicts the cell's test stimuli.
+
+Questions answered with numbers are used, and those with categories where they are named or there are no others. Early stopping
+uses whole groups of the training part, never the test part; the labels of test stimuli are not among the data a model is given.
+Settings are the recipe's own; several names are joined by ``+`` (``attributes=scene+objects``). Fields that can be ablated are
+the annotation fields a recipe has as inputs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from heartfelt import __version__
+from heartfelt.errors import InputError
+from heartfelt.labels import LabelOptions, first_answers, labels
+from heartfelt.scoring.grouping import StimulusGrouping
+from heartfelt.snapshot import Snapshot
+from heartfelt.streams import derived_seed, stream
+from heartfelt.study import Scale
+from heartfelt.tables import LEDGER
+from heartfelt.training.experiments.cells import (
+    FULL,
+    CellResult,
+    ExperimentCell,
+    LabelSet,
+    digest,
+    most_frequent,
+)
+from heartfelt.training.experiments.pool import StimulusPool
+from heartfelt.training.finetuning import (
+    Example,
+    FineTuneRecipe,
+    FineTuneSettings,
+    QuestionOutput,
+    TrainingData,
+    recipe_named,
+    settings_of,
+)
+from heartfelt.training.finetuning import FineTuneTarget as FineTuneTarget
+from heartfelt.training.finetuning.images.attributes import chosen_attributes
+from heartfelt.training.finetuning.parts import TrainingParts
+from heartfelt.training.heads.fitting import Floats, Ints, folds
+from heartfelt.training.heads.material import LEAST_RATINGS, TrainingRecipe, TrainingStimuli
+from heartfelt.training.heads.targets import category_target_of, target_of
+
+ATTRIBUTES = "attributes"
+"""The setting that names annotation fields."""
+WITH_FIELDS = {"attributes": "image-emotion"}
+"""Recipes that always have fields as inputs, and the same recipe without any."""
+_SEVERAL = (ATTRIBUTES, "questions", "stimuli")
+
+
+def material_of(
+    name: str, snapshot: Snapshot, data: TrainingData, asked: Sequence[str] = ()
+) -> TrainingStimuli:
+    """The stimuli gathered for fine-tuning in the form experiments use, without embeddings.
+
+    Questions with categories are those ``asked`` for, or all of them where there are no others.
+    """
+    panel = data.panels[0]
+    screened = panel.snapshot()
+    trained = labels(screened, LabelOptions(minimum_ratings=LEAST_RATINGS)).table
+    tables = {"screened": labels(screened).table, "everyone": labels(snapshot).table}
+    stimuli = tuple(example.stimulus for example in data.examples)
+    recipe = TrainingRecipe(name, "", "")
+    votes = first_answers(screened)
+    numbers = any(not output.categories for output in data.outputs)
+    used = [
+        output for output in data.outputs if not output.categories or not numbers or output.question in asked
+    ]
+    return TrainingStimuli(
+        snapshot,
+        panel,
+        recipe,
+        stimuli,
+        tuple(example.content for example in data.examples),
+        {},
+        tuple(example.system for example in data.examples),
+        tuple(example.intent for example in data.examples),
+        tuple(
+            category_target_of(output.question, "", snapshot, stimuli, votes, tables, 1)
+            if output.categories
+            else target_of(output.question, "", snapshot, stimuli, trained, tables)
+            for output in used
+        ),
+        data.ledger,
+        data.grouping,
+    )
+
+
+def settings_text(given: Mapping[str, str]) -> dict[str, object]:
+    """Settings as a recipe reads them: several names are joined by commas there."""
+    return {key: value.replace("+", ",") if key in _SEVERAL else value for key, value in given.items()}
+
+
+@dataclass(frozen=True, eq=False)
+class FineTuneFit:
+    """A fine-tuning recipe, trained on parts of a pool."""
+
+    name: str
+    questions: tuple[str, ...]
+    examples: tuple[Example, ...]
+    sources: tuple[Snapshot, ...]
+    origin: Ints
+    labels: Mapping[str, LabelSet]
+    scales: Mapping[str, Scale]
+    shows_prompt: Mapping[str, bool]
+    groups: Ints
+    base: Mapping[str, str] = field(default_factory=dict)
+    """Settings that hold for every cell."""
+
+    @classmethod
+    def of(
+        cls, name: str, pool: StimulusPool, data: Sequence[TrainingData], settings: Mapping[str, str]
+    ) -> FineTuneFit:
+        """What the cells of a pool are trained with; ``data`` are those of each source."""
+        several = len(data) > 1
+        examples = [
+            replace(example, source=f"{place}") if several else example
+            for place, each in enumerate(data)
+            for example in each.examples
+        ]
+        study = pool.materials[0].snapshot.study
+        own = {name: targets[0].question for name, targets in pool.targets.items()}
+        made = cls(
+            name,
+            pool.questions,
+            tuple(examples),
+            tuple(material.snapshot for material in pool.materials),
+            np.repeat(np.arange(len(data)), [len(each.examples) for each in data]).astype(np.int64),
+            {FULL: pool.labels},
+            {name: targets[0].scale for name, targets in pool.targets.items()},
+            {name: "prompt" in study.question(question).shows for name, question in own.items()},
+            pool.groups,
+            dict(settings),
+        )
+        made.check({})
+        return made
+
+    def _recipe(self, own: Mapping[str, str]) -> tuple[FineTuneRecipe, FineTuneSettings]:
+        """The recipe and settings of a cell; a recipe with fields is replaced by the plain one where none is left."""
+        given = settings_text({**self.base, **own})
+        name = (
+            WITH_FIELDS[self.name] if given.get(ATTRIBUTES) == "" and self.name in WITH_FIELDS else self.name
+        )
+        recipe = recipe_named(name)
+        return recipe, settings_of(recipe, given)
+
+    @property
+    def fields(self) -> list[str]:
+        """The annotation fields that are inputs."""
+        _, settings = self._recipe({})
+        wanted = tuple(getattr(settings, ATTRIBUTES, ()))
+        if not wanted and self.name not in WITH_FIELDS:
+            return []
+        return list(chosen_attributes(self.sources[0].study, wanted or ("all",), self.questions))
+
+    def ablates(self, question: str, names: Sequence[str]) -> bool:
+        """The stimulus itself is always left."""
+        del question
+        return bool(names)
+
+    def ablated(self, way: str, names: Sequence[str]) -> dict[str, str]:
+        """The settings that go ``without`` some fields, or use ``only`` them."""
+        left = [name for name in self.fields if (name in names) == (way == "only")]
+        return {ATTRIBUTES: "+".join(left)}
+
+    def check(self, settings: Mapping[str, str]) -> None:
+        """Raise for settings that a cell cannot have."""
+        self._recipe(settings)
+
+    def with_labels(self, sets: Mapping[str, LabelSet]) -> FineTuneFit:
+        """The same with further sets of labels to train on."""
+        return replace(self, labels={**self.labels, **sets})
+
+    def key(self, cell: ExperimentCell) -> str:
+        """A hash of the files, prompts, facts, labels, recipe and settings that decide a cell's predictions."""
+        recipe, settings = self._recipe(cell.settings)
+        sets = self.labels[cell.labels]
+        groups = np.unique(self.groups[cell.train], return_inverse=True)[1].astype(np.int64)
+        rows = np.concatenate([cell.train, cell.test])
+        return digest(
+            __version__,
+            recipe.name,
+            settings.model_dump(mode="json"),
+            [cell.seed, cell.shuffled, int(cell.train.size), *self.questions],
+            [[each.content, each.prompt, dict(each.facts)] for each in (self.examples[at] for at in rows)],
+            [self.sources[place].table_hashes["fields"] for place in np.unique(self.origin[rows])],
+            groups.tobytes(),
+            *(part for name in self.questions for part in sets.content(name, cell.train)),
+        )
+
+    def fit_and_predict(self, cell: ExperimentCell) -> CellResult:
+        """A model trained on the cell's training rows."""
+        import torch
+
+        from heartfelt.training.finetuning.engine import TrainingLoop
+
+        recipe, settings = self._recipe(cell.settings)
+        data = self._data(cell, settings)
+        torch.manual_seed(derived_seed(cell.seed, "finetune", "weights"))
+        engine = TrainingLoop(recipe.build(data, settings), data, settings)
+        fitted = engine.fit()
+        test = data.parts.test["test"]
+        answers, _ = engine.answer_parts(engine.task.module, test)
+        words = f"{recipe.name}, {fitted.best_epoch} epochs"
+        return CellResult(
+            self.key(cell),
+            cell.name,
+            {name: self._values(name, answers[name]) for name in self.questions},
+            {target.question: self._centre(target) for target in data.targets},
+            dict.fromkeys(self.questions, words),
+        )
+
+    def _values(self, question: str, answers: Floats) -> tuple[float, ...]:
+        """Numbers as they are, of probabilities the code of the most probable category."""
+        codes = self._codes(question)
+        best = np.array(codes)[answers.argmax(axis=1)] if codes else answers
+        return tuple(float(value) for value in best)
+
+    def _codes(self, question: str) -> tuple[float, ...]:
+        scale = self.scales[question]
+        return () if scale.level == "interval" else tuple(float(code) for code in sorted(scale.labels()))
+
+    def _centre(self, target: FineTuneTarget) -> float:
+        codes = self._codes(target.question)
+        return most_frequent(codes, target.values, target.weight) if codes else target.output.mean
+
+    def _data(self, cell: ExperimentCell, settings: FineTuneSettings) -> TrainingData:
+        """The data of one cell: its rows alone, and labels of the training rows alone."""
+        rows = np.concatenate([cell.train, cell.test])
+        count = cell.train.size
+        groups = self.groups[cell.train]
+        plan = folds(groups, max(2, round(1 / settings.validation)), cell.seed, "experiments", "validation")
+        if np.unique(plan).size < 2:
+            raise InputError(
+                f"All training stimuli of '{cell.name}' belong to one group, so nothing is left to stop early by.",
+                "Group by a column with more values (--group), or use --group none.",
+            )
+        train, validation = np.flatnonzero(plan != 0), np.flatnonzero(plan == 0)
+        targets = [self._target(name, cell, rows, train) for name in self.questions]
+        parts = TrainingParts(train, validation, {"test": np.arange(count, rows.size)}, "", {})
+        used = np.unique(self.origin[rows])
+        return TrainingData(
+            tuple(self.sources[place] for place in used),
+            (),
+            tuple(self.examples[at] for at in rows),
+            np.searchsorted(used, self.origin[rows]),
+            tuple(targets),
+            StimulusGrouping(self.groups[rows], ""),
+            parts,
+            LEDGER.empty(),
+            cell.seed,
+        )
+
+    def _target(self, question: str, cell: ExperimentCell, rows: Ints, train: Ints) -> FineTuneTarget:
+        sets = self.labels[cell.labels]
+        codes = self._codes(question)
+        label = (sets.shares(question) if codes else sets.label(question))[cell.train]
+        weight = sets.weight(question)[cell.train]
+        known = np.flatnonzero(np.isfinite(label if not codes else label[:, 0]))
+        if np.intersect1d(known, train).size < 2:
+            raise InputError(
+                f"'{cell.name}' has fewer than two training stimuli with a label under '{question}'.",
+                "Use larger shares, fewer folds or more data.",
+            )
+        if cell.shuffled:
+            order = stream(cell.seed, "experiments", "shuffled", question, cell.shuffled)
+            label = label.copy()
+            label[known] = order.permutation(label[known])
+        values, weights = np.zeros((rows.size, *label.shape[1:])), np.zeros(rows.size)
+        values[known], weights[known] = label[known], weight[known]
+        seen = np.intersect1d(known, train)
+        shows = self.shows_prompt[question]
+        return FineTuneTarget(
+            QuestionOutput.of(question, self.scales[question], values[seen], shows_prompt=shows),
+            values,
+            weights,
+        )

@@ -1,0 +1,303 @@
+"""What more data would buy: the same fits to growing amounts of data, a power law through their scores, and what it foretells.
+
+``stimuli``: growing shares of each training part, in whole groups. ``raters``: labels made from growing shares of the raters.
+``ratings``: labels made from growing numbers of ratings per stimulus. Larger amounts contain the smaller ones. Test stimuli and
+their labels, made from all raters, are the same throughout, so that scores along a curve can be compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from heartfelt.errors import InputError, suggestion
+from heartfelt.labels import LabelOptions, first_answers, labels
+from heartfelt.snapshot import Snapshot
+from heartfelt.stats.estimate import Estimate
+from heartfelt.stats.learning_curve import LEAST_POINTS, SOURCE, fit_power_law
+from heartfelt.streams import stream
+from heartfelt.training.experiments.cells import LEAST_ROWS, ExperimentCell, LabelSet
+from heartfelt.training.experiments.design import (
+    ConditionScorer,
+    ExperimentCondition,
+    Removed,
+    outer_folds,
+    shuffled_condition,
+)
+from heartfelt.training.experiments.results import Ahead, Curve
+from heartfelt.training.experiments.running import ExperimentPlan, Setup, single_part
+from heartfelt.training.heads.fitting import Ints
+from heartfelt.training.heads.material import TrainingStimuli
+from heartfelt.training.heads.targets import CategoryTarget, LabelTarget, category_target_of, target_of
+from heartfelt.wording import number, plural
+
+UNITS = {
+    "stimuli": "training stimuli",
+    "raters": "raters",
+    "ratings": "ratings per stimulus",
+}
+"""What can grow, and what a curve's axis counts."""
+SHARES = (10.0, 20.0, 40.0, 70.0, 100.0)
+AHEAD = (1.5, 2.0, 4.0)
+EXTRAPOLATION = "an extrapolation beyond the data"
+_MOST_LEVELS = 6
+
+
+def plan_learning_curve(
+    setup: Setup, unit: str = "stimuli", amounts: Sequence[float] = (), ahead: Sequence[float] = AHEAD
+) -> ExperimentPlan:
+    """Fit to growing amounts: percentages of the stimuli or raters, or numbers of ratings per stimulus."""
+    part = single_part(setup, "learning-curve")
+    if unit not in UNITS:
+        raise InputError(f"A learning curve cannot run over '{unit}'.", suggestion(unit, UNITS, "Units"))
+    if any(times <= 1 for times in ahead):
+        raise InputError(
+            "A curve is extrapolated to more data than there are.", "Give times above 1, such as 2,4."
+        )
+    removed, material = Removed(setup.pool), setup.pool.materials[0]
+    sets: dict[str, LabelSet] = {}
+    if unit == "stimuli":
+        conditions = _by_stimuli(setup, part, _shares(amounts, _training(setup, part)), removed)
+    else:
+        conditions, sets = _by_labels(setup, part, unit, material, amounts, removed)
+    conditions = [*conditions, shuffled_condition(setup.pool, part, setup.options, removed)]
+    fit = setup.fit.with_labels(sets)
+    top = conditions[-2].name
+    about = (
+        f"The same fits to growing amounts of {UNITS[unit]}; larger amounts contain the smaller ones, and test stimuli and their"
+        " labels stay the same. Differences are from all data."
+    )
+    note = (
+        f"Scores for more data than there are come from {EXTRAPOLATION}: a power law ({SOURCE}) through the points. Its interval"
+        " covers the choice of stimuli and the curve's parameters, not that the law may not hold."
+    )
+    return ExperimentPlan(
+        "learning-curve",
+        about,
+        tuple(conditions),
+        removed,
+        axis=UNITS[unit],
+        mean_of=(top,),
+        fit=fit,
+        curves=lambda scorer, plan: _curves(scorer, plan, ahead),
+        notes=(note,),
+    )
+
+
+def _training(setup: Setup, part: str) -> int:
+    """About how many stimuli a training part has."""
+    folds = setup.options.folds
+    return setup.pool.labelled(setup.pool.rows(part)).size * (folds - 1) // folds
+
+
+def _shares(amounts: Sequence[float], whole: int = 0) -> list[float]:
+    """The shares to try; of the usual ones, those of ``whole`` stimuli that leave enough to be fitted to."""
+    for share in amounts:
+        if not 0 < share <= 100:
+            raise InputError(
+                f"A share of {share:g}% cannot be used.",
+                "Give shares above 0 up to 100, such as 10,20,40,70,100.",
+            )
+    usual = [share for share in SHARES if not whole or whole * share >= 100 * 1.5 * LEAST_ROWS]
+    return sorted({100.0, *(float(share) for share in amounts or usual)})
+
+
+def _by_stimuli(
+    setup: Setup, part: str, shares: Sequence[float], removed: Removed
+) -> list[ExperimentCondition]:
+    rows = setup.pool.rows(part)
+    parts: dict[tuple[int, int], tuple[Ints, Ints, Ints]] = {}
+    for seed in setup.options.seeds:
+        for fold, test in enumerate(outer_folds(setup.pool, rows, setup.options.folds, seed)):
+            train = setup.pool.labelled(removed.clean(np.setdiff1d(rows, test), test))
+            groups = setup.pool.groups[train]
+            order = stream(seed, "experiments", "learning curve", fold).permutation(np.unique(groups))
+            rank = {int(group): place for place, group in enumerate(order)}
+            before = np.argsort([rank[int(group)] for group in groups], kind="stable")
+            parts[seed, fold] = (test, train, before)
+    out = []
+    for share in shares:
+        cells: dict[int, tuple[ExperimentCell, ...]] = {}
+        for seed in setup.options.seeds:
+            cells[seed] = tuple(
+                ExperimentCell(
+                    f"{share:g}% of the stimuli · seed {seed} · fold {fold + 1}",
+                    _first(*own, setup, share),
+                    own[0],
+                    seed,
+                )
+                for (which, fold), own in parts.items()
+                if which == seed
+            )
+        level = float(np.mean([cell.train.size for own in cells.values() for cell in own]))
+        name = f"{share:g}% of the stimuli"
+        last = f"{shares[-1]:g}% of the stimuli"
+        out.append(
+            ExperimentCondition(name, cells, part, part, level, reference="" if name == last else last)
+        )
+    return out
+
+
+def _first(test: Ints, train: Ints, order: Ints, setup: Setup, share: float) -> Ints:
+    """The first share of the training rows, whole groups."""
+    del test
+    count = max(1, round(train.size * share / 100.0))
+    groups = setup.pool.groups[train]
+    included = np.unique(groups[order[:count]])
+    return train[np.isin(groups, included)]
+
+
+def _by_labels(
+    setup: Setup, part: str, unit: str, material: TrainingStimuli, amounts: Sequence[float], removed: Removed
+) -> tuple[list[ExperimentCondition], dict[str, LabelSet]]:
+    screened = material.panel.snapshot()
+    ratings = screened.ratings.filter(
+        pl.col("stimulus").is_in(list(material.stimuli)) & pl.col("rater").is_not_null()
+    )
+    if not ratings.height:
+        raise InputError(
+            f"'{part}' gives means, not single ratings, so a curve over {unit} cannot be drawn.",
+            "Use --over stimuli, or a source with single ratings.",
+        )
+    names = ratings["rater"].unique().sort().to_list()
+    levels = (
+        {round(share / 100.0 * len(names)) or 1: f"{share:g}% of the raters" for share in _shares(amounts)}
+        if unit == "raters"
+        else {count: f"up to {plural(count, 'rating')} per stimulus" for count in _counts(ratings, amounts)}
+    )
+    sets: dict[str, LabelSet] = {}
+    measured: dict[str, list[float]] = {}
+    for seed in setup.options.seeds:
+        ranked = _ranked(ratings, unit, names, seed)
+        for count, name in levels.items():
+            own = ranked.filter(pl.col("_rank") < count).drop("_rank")
+            sets[f"{name} · seed {seed}"] = _labels(setup, material, screened, own)
+            per = own.group_by("stimulus").agg(pl.col("rater").n_unique())["rater"].mean()
+            measured.setdefault(name, []).append(float(count) if unit == "raters" else float(per or 0.0))  # type: ignore[arg-type]  # a mean of counts is a number
+    conditions, last = [], list(levels.values())[-1]
+    for name in levels.values():
+        cells = {}
+        for seed in setup.options.seeds:
+            key = f"{name} · seed {seed}"
+            known = np.logical_or.reduce(
+                [np.isfinite(sets[key].label(each)) for each in setup.pool.questions]
+            )
+            cells[seed] = tuple(
+                ExperimentCell(f"{key} · fold {fold + 1}", _labelled(train, known), test, seed, {}, key)
+                for fold, (train, test) in enumerate(_folded(setup, part, seed, removed))
+            )
+        level = float(np.mean(measured[name]))
+        conditions.append(
+            ExperimentCondition(name, cells, part, part, level, reference="" if name == last else last)
+        )
+    return conditions, sets
+
+
+def _labelled(train: Ints, known: npt.NDArray[np.bool_]) -> Ints:
+    return train[known[train]]
+
+
+def _folded(setup: Setup, part: str, seed: int, removed: Removed) -> list[tuple[Ints, Ints]]:
+    rows = setup.pool.rows(part)
+    tests = outer_folds(setup.pool, rows, setup.options.folds, seed)
+    return [(removed.clean(np.setdiff1d(rows, test), test), test) for test in tests]
+
+
+def _counts(ratings: pl.DataFrame, amounts: Sequence[float]) -> list[int]:
+    """Numbers of ratings per stimulus, the last of which are all there are."""
+    per = ratings.group_by("stimulus").agg(pl.col("rater").n_unique())["rater"]
+    most, typical = int(per.max() or 0), float(per.median() or 0.0)  # type: ignore[arg-type]  # counts are numbers
+    for amount in amounts:
+        if amount < 1 or amount != int(amount):
+            raise InputError(
+                f"{amount:g} ratings per stimulus cannot be drawn.",
+                "Give whole numbers from 1, such as 1,2,4.",
+            )
+    if amounts:
+        return sorted({min(int(amount), most) for amount in amounts} | {most})
+    steps = np.unique(np.round(np.geomspace(1, max(typical, 1.0), _MOST_LEVELS - 1)).astype(int))
+    return sorted({int(step) for step in steps} | {most})
+
+
+def _ranked(ratings: pl.DataFrame, unit: str, names: Sequence[str], seed: int) -> pl.DataFrame:
+    """The ratings with the place of their rater in a random order: of all raters, or of those of the same stimulus."""
+    draw = stream(seed, "experiments", "learning curve", unit)
+    if unit == "raters":
+        order = pl.DataFrame({"rater": list(names), "_rank": draw.permutation(len(names))})
+        return ratings.join(order, on="rater", how="left", maintain_order="left")
+    pairs = ratings.select("stimulus", "rater").unique(maintain_order=True).sort("stimulus", "rater")
+    pairs = pairs.with_columns(pl.Series("_draw", draw.random(pairs.height)))
+    pairs = pairs.with_columns((pl.col("_draw").rank("ordinal").over("stimulus") - 1).alias("_rank")).drop(
+        "_draw"
+    )
+    return ratings.join(pairs, on=["stimulus", "rater"], how="left", maintain_order="left")
+
+
+def _labels(setup: Setup, material: TrainingStimuli, screened: Snapshot, ratings: pl.DataFrame) -> LabelSet:
+    """Labels of one rating or more, made and weighted as those of all ratings are."""
+    fewer = Snapshot.build(
+        screened.study,
+        stimuli=screened.stimuli,
+        ratings=ratings,
+        items=screened.items,
+        source=screened.source,
+    )
+    table = labels(fewer, LabelOptions(minimum_ratings=1)).table
+    tables = {"screened": table, "everyone": table}
+    votes = first_answers(fewer)
+    answers = votes.filter("known") if material.recipe.raters else None
+
+    def target(own: LabelTarget) -> LabelTarget:
+        if isinstance(own, CategoryTarget):
+            return category_target_of(own.question, own.embedding, fewer, material.stimuli, votes, tables, 1)
+        return target_of(own.question, own.embedding, fewer, material.stimuli, table, tables, answers)
+
+    return LabelSet({question: (target(own),) for question, (own,) in setup.pool.targets.items()})
+
+
+def _curves(scorer: ConditionScorer, plan: ExperimentPlan, ahead: Sequence[float]) -> tuple[Curve, ...]:
+    points = [condition for condition in plan.conditions if condition.level is not None]
+    return tuple(_curve(scorer, points, question, ahead) for question in scorer.pool.questions)
+
+
+def _curve(
+    scorer: ConditionScorer, points: Sequence[ExperimentCondition], question: str, ahead: Sequence[float]
+) -> Curve:
+    repeats = [scorer.repeats(condition, question) for condition in points]
+    amounts = [condition.level or 0.0 for condition in points]
+    usable = [place for place, own in enumerate(repeats) if not own.why_undefined]
+    if len({amounts[place] for place in usable}) < LEAST_POINTS:
+        why = f"{LEAST_POINTS} different amounts of data are needed; there are {len(usable)}"
+        return Curve(question, Estimate.missing(why, "limit of a power law"), None, None, (), why)
+    values = np.array([np.mean(repeats[place].values) for place in usable])
+    draws = np.stack([repeats[place].draws(scorer.options.resamples) for place in usable], axis=1)
+    draws = draws[np.isfinite(draws).all(axis=1)]
+    spread = draws.std(axis=0)
+    # A point whose resamples hardly vary must not decide the curve alone.
+    weight = 1.0 / np.maximum(spread, 0.1 * spread.max() + 1e-9) ** 2
+    law = fit_power_law([amounts[place] for place in usable], np.vstack([values, draws]), weight.tolist())
+    here = amounts[usable[-1]]
+    return Curve(
+        question,
+        law.limits(),
+        float(law.scale[0]),
+        float(law.power[0]),
+        tuple(
+            Ahead(times, times * here, law.estimate(times * here), law.gain(here, times * here))
+            for times in ahead
+        ),
+    )
+
+
+def curve_words(curve: Curve, axis: str, symbol: str = "r") -> list[str]:
+    """What a curve foretells, in sentences."""
+    if curve.why_missing:
+        return [f"{curve.question}: no curve ({curve.why_missing})."]
+    return [
+        f"{curve.question}: with {number(each.amount, 0 if each.amount >= 100 else 1)} {axis} ({each.times:g} times as many),"
+        f" {symbol} = {each.score:.2f}, a gain of {each.gain:.3f} ({EXTRAPOLATION})."
+        for each in curve.ahead
+    ]

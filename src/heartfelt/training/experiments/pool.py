@@ -1,0 +1,424 @@
+"""The stimuli of an experiment: one or more sources side by side, in one order, with labels on one scale.
+
+*Parts.* Each source is a part of its own; ``by`` splits a single source by a column of its stimuli (its systems, say) instead.
+*Questions.* Those that every source has; ``same`` says which questions of different names ask for the same.
+*Scales.* Labels of a source whose scale has other ends than the first source's are mapped linearly onto the first's; correlations
+do not depend on it. *Near-duplicates* are detected within each source as in training, and across sources by equal content, close
+picture hashes, or embeddings that are close whichever source they are standardised by (standardised together, all stimuli of one of
+two unlike sources would look alike).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import combinations
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from heartfelt.errors import InputError, suggestion
+from heartfelt.files import inside
+from heartfelt.media.checks import sound_hash
+from heartfelt.media.duplicates import Bits, duplicate_groups
+from heartfelt.media.sound import read_samples
+from heartfelt.predictors.trained.embeddings import EMBEDDINGS
+from heartfelt.scoring.grouping import connected, first_of_group, near_duplicates
+from heartfelt.snapshot.stimulus_groups import FILE_NAME
+from heartfelt.stats.estimate import Estimate
+from heartfelt.stats.noise_ceiling import ceiling
+from heartfelt.training.experiments.cells import LabelSet
+from heartfelt.training.experiments.results import SourceFacts
+from heartfelt.training.heads.evaluating import ceilings
+from heartfelt.training.heads.fitting import Floats, Ints
+from heartfelt.training.heads.material import TrainingStimuli, answers_of, picture_hashes
+from heartfelt.training.heads.targets import CategoryTarget, LabelTarget
+from heartfelt.wording import listed
+
+LEAST_STIMULI = 20
+"""Stimuli a part must have."""
+LEAST_CLUSTERS = 10
+"""Cells of system and intent that a part must have to be resampled by cell."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StimulusPool:
+    """All stimuli, with what decides which of them may be trained on."""
+
+    materials: tuple[TrainingStimuli, ...]
+    """As gathered, in order: their stimuli one after the other are the rows."""
+    parts: tuple[str, ...]
+    part: Ints
+    """The part of each row; -1 for a row that belongs to none."""
+    groups: Ints
+    """Rows of one number stay in one fold."""
+    alike: Ints
+    """Rows of one number are near-duplicates."""
+    clusters: npt.NDArray[np.str_]
+    """What intervals resample: cells of system and intent, else groups."""
+    questions: tuple[str, ...]
+    targets: Mapping[str, tuple[LabelTarget, ...]]
+    """By question, the target in each material, labels on the first's scale."""
+    truth: Mapping[str, Floats]
+    """What predictions are scored against; NaN where there is no label."""
+    ceilings: Mapping[tuple[str, str], Estimate]
+    """By part and question."""
+    facts: tuple[SourceFacts, ...]
+    raters: str
+    notes: tuple[str, ...] = ()
+    stimuli: tuple[str, ...] = field(default=(), kw_only=True)
+
+    def rows(self, part: str) -> Ints:
+        """The rows of a part."""
+        return np.flatnonzero(self.part == self.parts.index(part))
+
+    def labelled(self, at: Ints) -> Ints:
+        """Those rows that have a label under some question."""
+        known = np.zeros(len(self.stimuli), np.bool_)
+        for question in self.questions:
+            known |= np.isfinite(self.labels.label(question))
+        return at[known[at]]
+
+    def codes(self, question: str) -> tuple[float, ...]:
+        """The codes of a question's categories; empty for numbers."""
+        first = self.targets[question][0]
+        return first.codes if isinstance(first, CategoryTarget) else ()
+
+    def metric(self, question: str) -> str:
+        """What predictions are compared by: the correlation of numbers, the share of categories that are right."""
+        return "accuracy" if self.codes(question) else "pearson"
+
+    @property
+    def labels(self) -> LabelSet:
+        """The labels of all ratings that are used."""
+        return LabelSet(self.targets)
+
+    def name_of(self, row: int) -> str:
+        """A row as part and stimulus."""
+        place = int(self.part[row])
+        return f"{self.parts[place]}: {self.stimuli[row]}" if place >= 0 else self.stimuli[row]
+
+
+def pool_of(
+    named: Sequence[tuple[str, TrainingStimuli]],
+    *,
+    by: str = "",
+    same: Mapping[str, str] | None = None,
+    questions: Sequence[str] = (),
+    raters: str = "screened",
+) -> StimulusPool:
+    """The stimuli of the sources as one pool."""
+    names, materials = [name for name, _ in named], [material for _, material in named]
+    common = _common_questions(names, materials, same or {}, questions)
+    targets, notes = _on_one_scale(names, materials, common)
+    columns = [_split(names[at], material, by) for at, material in enumerate(materials)]
+    parts = sorted({value for value in columns[0] if value is not None}) if by else names
+    if by:
+        part = np.array([parts.index(value) if value is not None else -1 for value in columns[0]], np.int64)
+    else:
+        part = np.repeat(np.arange(len(materials)), [len(material.stimuli) for material in materials])
+    _check_sizes(parts, part, by)
+    alike = _alike(materials)
+    offsets = np.concatenate([[0], np.cumsum([len(material.stimuli) for material in materials])])
+    own = np.concatenate([material.grouping.groups + offsets[at] for at, material in enumerate(materials)])
+    ties = [*enumerate(first_of_group(own).tolist()), *enumerate(alike.tolist()), *_same_names(materials)]
+    groups = connected(own.size, ties)
+    split = {
+        name: replace(materials[0], split=columns[0]).part(name) if by else materials[at]
+        for at, name in enumerate(parts)
+    }
+    common, unlearnable = _learnable(split, common, by)
+    notes += [f"{name}: {note}" for name, material in named for note in material.notes] + unlearnable
+    targets = {question: targets[question] for question in common}
+    tops = {
+        (name, question): _ceiling(material, targets[question][0 if by else at], raters)
+        for at, (name, material) in enumerate(split.items())
+        for question in common
+    }
+    notes += [
+        f"Every group of '{name}' has one stimulus: its folds are by stimulus."
+        for name, material in named
+        if material.grouping.by and material.grouping.count == len(material.stimuli)
+    ]
+    return StimulusPool(
+        tuple(materials),
+        tuple(parts),
+        part.astype(np.int64),
+        groups,
+        alike,
+        _clusters(names, materials, own, part),
+        tuple(common),
+        targets,
+        {name: np.concatenate([target.truth(raters) for target in targets[name]]) for name in common},
+        tops,
+        tuple(_facts(name, material) for name, material in split.items()),
+        raters,
+        tuple(notes),
+        stimuli=tuple(name for material in materials for name in material.stimuli),
+    )
+
+
+def _common_questions(
+    names: Sequence[str], materials: Sequence[TrainingStimuli], same: Mapping[str, str], asked: Sequence[str]
+) -> dict[str, list[str]]:
+    """The questions all sources have, each with its own name in every source."""
+    known = [{same.get(t.question, t.question): t.question for t in m.targets} for m in materials]
+    every = {target.question for material in materials for target in material.targets}
+    for name in same:
+        if name not in every:
+            raise InputError(f"No source has a question '{name}'.", suggestion(name, every, "Questions"))
+    common = [name for name in known[0] if all(name in other for other in known[1:])]
+    if not common:
+        have = "; ".join(f"{name} has {listed(list(own))}" for name, own in zip(names, known, strict=True))
+        refused = "".join(
+            f" In {name}, {note}" for name, m in zip(names, materials, strict=True) for note in m.notes
+        )
+        raise InputError(
+            f"The sources have no question in common: {have}.{refused}",
+            "Say which ask for the same, such as --same appeal=valence, or choose sources that ask the same.",
+        )
+    for name in asked:
+        if name not in common:
+            raise InputError(
+                f"The sources do not share a question '{name}'.", suggestion(name, common, "Questions")
+            )
+    return {name: [own[name] for own in known] for name in common if not asked or name in asked}
+
+
+def _on_one_scale(
+    names: Sequence[str], materials: Sequence[TrainingStimuli], questions: Mapping[str, Sequence[str]]
+) -> tuple[dict[str, tuple[LabelTarget, ...]], list[str]]:
+    """Every question's targets, labels mapped onto the scale of the first source; and notes on what was mapped."""
+    out: dict[str, tuple[LabelTarget, ...]] = {}
+    notes = []
+    for question, own in questions.items():
+        targets = [
+            next(target for target in material.targets if target.question == name)
+            for material, name in zip(materials, own, strict=True)
+        ]
+        ends = targets[0].bounds
+        mapped = [targets[0]]
+        _check_categories(question, names, targets)
+        if isinstance(targets[0], CategoryTarget):
+            out[question] = tuple(targets)
+            continue
+        for name, target in zip(names[1:], targets[1:], strict=True):
+            if target.bounds == ends:
+                mapped.append(target)
+                continue
+            if ends is None or target.bounds is None:
+                raise InputError(
+                    f"'{question}' is on a scale without ends in '{name}' or '{names[0]}', so its answers cannot be put on one.",
+                    "Give both questions a scale with a lowest and a highest value.",
+                )
+            mapped.append(_mapped(target, target.bounds, ends, targets[0]))
+            words = [" to ".join(f"{end:g}" for end in each) for each in (target.bounds, ends)]
+            notes.append(
+                f"Labels of '{question}' in '{name}' ({words[0]}) were mapped linearly onto {words[1]}."
+            )
+        out[question] = tuple(mapped)
+    return out, notes
+
+
+def _check_categories(question: str, names: Sequence[str], targets: Sequence[LabelTarget]) -> None:
+    """Refuse sources whose categories differ."""
+    own = [target.scale.labels() if isinstance(target, CategoryTarget) else {} for target in targets]
+    for name, labels in zip(names[1:], own[1:], strict=True):
+        if labels != own[0]:
+            first, other = (
+                listed([str(word) for word in each.values()]) if each else "numbers"
+                for each in (own[0], labels)
+            )
+            raise InputError(
+                f"'{question}' is answered with {first} in '{names[0]}' and with {other} in '{name}'.",
+                "Compare sources that offer the same categories in the same order.",
+            )
+
+
+def _mapped(
+    target: LabelTarget, old: tuple[float, float], new: tuple[float, float], onto: LabelTarget
+) -> LabelTarget:
+    factor = (new[1] - new[0]) / (old[1] - old[0])
+    columns = {
+        name: new[0] + factor * (getattr(target, name) - old[0]) for name in ("label", "screened", "everyone")
+    }
+    answers = target.answers
+    if answers is not None:
+        answers = replace(answers, value=new[0] + factor * (answers.value - old[0]))
+    return replace(target, scale=onto.scale, spread=target.spread * factor, answers=answers, **columns)
+
+
+def _split(name: str, material: TrainingStimuli, by: str) -> tuple[str | None, ...]:
+    """The column a source is split by, in the order of its stimuli."""
+    if not by:
+        return ()
+    facts = _stimuli(material)
+    if by not in facts.columns:
+        raise InputError(
+            f"The stimuli of '{name}' have no column '{by}' to split by.",
+            suggestion(by, facts.columns, "They have"),
+        )
+    return tuple(facts[by].cast(pl.String).to_list())
+
+
+def _learnable(
+    split: Mapping[str, TrainingStimuli], questions: dict[str, list[str]], by: str
+) -> tuple[dict[str, list[str]], list[str]]:
+    """The questions that can be learned in every part, and notes about the others; an error where none is left."""
+    learnable, notes = dict(questions), []
+    for at, (part, material) in enumerate(split.items()):
+        for question, names in questions.items():
+            name = names[0 if by else at]
+            target = next(target for target in material.targets if target.question == name)
+            if reason := target.column.not_learnable():
+                learnable.pop(question, None)
+                notes.append(f"'{question}' is left out: in {part}, {reason}.")
+    if not learnable:
+        raise InputError(
+            f"There is nothing to learn from these labels. {' '.join(notes)}",
+            "Choose a column with fewer values to split by."
+            if by
+            else "Leave out these sources, or collect more ratings.",
+        )
+    return learnable, notes
+
+
+def _check_sizes(parts: Sequence[str], part: Ints, by: str) -> None:
+    counts = {name: int((part == at).sum()) for at, name in enumerate(parts)}
+    small = [f"{name} ({count})" for name, count in counts.items() if count < LEAST_STIMULI]
+    if small:
+        raise InputError(
+            f"A part needs {LEAST_STIMULI} stimuli with labels and media; too few have {listed(small)}.",
+            f"Choose a column with fewer values than '{by}'." if by else "Collect more ratings.",
+        )
+
+
+def _clusters(
+    names: Sequence[str], materials: Sequence[TrainingStimuli], groups: Ints, part: Ints
+) -> npt.NDArray[np.str_]:
+    """What is resampled: cells of system and intent where every part has enough of them, else groups."""
+    cells = _units(names, materials, groups, by_cell=True)
+    counts = [np.unique(cells[part == at]).size for at in np.unique(part[part >= 0])]
+    return cells if min(counts) >= LEAST_CLUSTERS else _units(names, materials, groups, by_cell=False)
+
+
+def _units(
+    names: Sequence[str], materials: Sequence[TrainingStimuli], groups: Ints, *, by_cell: bool
+) -> npt.NDArray[np.str_]:
+    out: list[str] = []
+    for name, material in zip(names, materials, strict=True):
+        cells = material.cells if by_cell else None
+        start = len(out)
+        own = (
+            cells
+            if cells is not None
+            else [str(group) for group in groups[start : start + len(material.stimuli)]]
+        )
+        out += [f"{name}\x1f{value}" for value in own]
+    return np.array(out)
+
+
+def _ceiling(material: TrainingStimuli, target: LabelTarget, raters: str) -> Estimate:
+    """The ceiling of a part's labels; the target may be longer than the part, so that the part's own is used."""
+    own = next(each for each in material.targets if each.question == target.question)
+    if isinstance(own, CategoryTarget):
+        scored = [
+            name for name, has in zip(material.stimuli, np.isfinite(own.truth(raters)), strict=True) if has
+        ]
+        votes = answers_of(material, raters, own.question).filter(pl.col("stimulus").is_in(scored))
+        if not votes.height:
+            return Estimate.missing("nobody knows whose the answers are", "ceiling of accuracy")
+        return ceiling(
+            votes["rater"], votes["stimulus"], votes["value"], metric="accuracy", seed=material.seed
+        ).overall
+    return ceilings(material, own, raters)["overall"]
+
+
+def _facts(name: str, material: TrainingStimuli) -> SourceFacts:
+    counts = material.panel.counts
+    return SourceFacts(
+        name,
+        len(material.stimuli),
+        material.grouping.count,
+        counts.raters,
+        counts.retained,
+        counts.ratings_retained,
+        material.snapshot.hash,
+        material.grouping.words,
+    )
+
+
+def _alike(materials: Sequence[TrainingStimuli]) -> Ints:
+    """A number for each row, the same for near-duplicates, within sources and across them."""
+    offset, ties, offsets = 0, [], []
+    hashes = [_fingerprints(material) for material in materials]
+    for material, pictures in zip(materials, hashes, strict=True):
+        name = material.recipe.embedding
+        limit = EMBEDDINGS[name].near_duplicate if name else None
+        rows = material.features[name] if name else np.empty((len(material.stimuli), 0), np.float32)
+        own = near_duplicates(material.hashes, rows, limit, pictures)
+        ties += [(offset + at, offset + int(other)) for at, other in enumerate(own)]
+        offsets.append(offset)
+        offset += len(material.stimuli)
+    contents: dict[str, int] = {}
+    every = [content for material in materials for content in material.hashes]
+    ties += [(contents.setdefault(content, at), at) for at, content in enumerate(every)]
+    if len(materials) > 1:
+        pictures_of_all: list[Bits | None] = [
+            bits
+            for material, own in zip(materials, hashes, strict=True)
+            for bits in (own or [None] * len(material.stimuli))
+        ]
+        ties += list(enumerate(duplicate_groups(pictures_of_all).tolist()))
+    for (first, start), (second, other) in combinations(zip(materials, offsets, strict=True), 2):
+        ties += [(start + a, other + b) for a, b in _close_across(first, second)]
+    return connected(offset, ties)
+
+
+def _stimuli(material: TrainingStimuli) -> pl.DataFrame:
+    """The table of the stimuli used, in their order."""
+    order = pl.DataFrame({"stimulus": list(material.stimuli)})
+    return order.join(material.snapshot.stimuli, on="stimulus", how="left", maintain_order="left")
+
+
+def _fingerprints(material: TrainingStimuli) -> Sequence[Bits | None]:
+    """Hashes of pictures; of sounds where no embedding tells which are nearly the same."""
+    snapshot, facts = material.snapshot, _stimuli(material)
+    root = snapshot.source.media_root
+    if snapshot.study.media not in ("audio", "speech") or material.recipe.embedding or root is None:
+        return picture_hashes(snapshot, facts)
+    return [sound_hash(*read_samples(inside(root, str(name), "stimuli"))) for name in facts["path"].to_list()]
+
+
+def _same_names(materials: Sequence[TrainingStimuli]) -> list[tuple[int, int]]:
+    """Rows of several sources whose group has the same name in the same column, such as a prompt that two studies used.
+
+    Bare numbers and file names name nothing beyond their own source.
+    """
+    named = [
+        (material.grouping.by, name.strip().casefold())
+        for material in materials
+        for name in material.grouping.names or [""] * len(material.stimuli)
+    ]
+    first: dict[tuple[str, str], int] = {}
+    return [
+        (first.setdefault(group, at), at)
+        for at, group in enumerate(named)
+        if group[0] != FILE_NAME and any(letter.isalpha() for letter in group[1])
+    ]
+
+
+def _close_across(first: TrainingStimuli, second: TrainingStimuli) -> list[tuple[int, int]]:
+    name = first.recipe.embedding
+    limit = EMBEDDINGS[name].near_duplicate if name else None
+    if limit is None or name != second.recipe.embedding:
+        return []
+    rows = [material.features[name].astype(np.float64) for material in (first, second)]
+    close = np.ones((len(rows[0]), len(rows[1])), bool)
+    for by in rows:
+        mean, spread = by.mean(axis=0), by.std(axis=0)
+        whole = [(side - mean) / np.where(spread > 1e-9, spread, 1.0) for side in rows]
+        length = [np.maximum(np.linalg.norm(side, axis=1, keepdims=True), 1e-9) for side in whole]
+        close &= (whole[0] / length[0]) @ (whole[1] / length[1]).T >= limit
+    return [(int(a), int(b)) for a, b in zip(*np.nonzero(close), strict=True)]

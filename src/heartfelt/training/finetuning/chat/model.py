@@ -1,0 +1,179 @@
+"""The language model itself: loading it, its chat template, and its adapters (PEFT LoRA)."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from heartfelt.errors import InputError, suggestion
+from heartfelt.predictors.weights.hub import identity_of, loaded_from, transformers_library
+from heartfelt.serialization import dumps
+
+_CLASSES = {"image": "AutoModelForImageTextToText", "audio": "AutoModelForMultimodalLM"}
+_LIBRARY_PARTS = {"image": "image_processor", "audio": "feature_extractor"}
+_NOUNS = {"image": "images", "audio": "sound"}
+
+
+def language_model(where: str, revision: str, medium: str) -> tuple[Any, Any]:
+    """A model that reads images or sound, and its processor; anything else is refused with what it is."""
+    library = transformers_library()
+    more = {} if Path(where).expanduser().is_dir() else {"revision": revision}
+    kind = getattr(library, _CLASSES[medium])
+
+    def load(place: str) -> Any:
+        model, loading = kind.from_pretrained(place, output_loading_info=True, **more)
+        if missing := sorted(loading["missing_keys"]):
+            raise ValueError(f"{len(missing)} of its weights are missing, such as {missing[0]}")
+        return model.eval()
+
+    config = loaded_from(where, lambda place: library.AutoConfig.from_pretrained(place, **more), revision)
+    if type(config) not in kind._model_mapping:
+        raise InputError(
+            f"'{where}' is a model of type '{config.model_type}', which does not read {_NOUNS[medium]}.",
+            f"Give a language model that reads {_NOUNS[medium]} and text: --set model=NAME.",
+        )
+    processor = loaded_from(
+        where, lambda place: library.AutoProcessor.from_pretrained(place, **more), revision
+    )
+    if getattr(processor, _LIBRARY_PARTS[medium], None) is None or not hasattr(processor, "tokenizer"):
+        raise InputError(
+            f"'{where}' has no processor for {_NOUNS[medium]} and text.",
+            "Give a folder or hub name that has the model's processor too.",
+        )
+    if not getattr(processor, "chat_template", None):
+        raise InputError(
+            f"The processor of '{where}' has no chat template: how a conversation is written is not known.",
+            "Use the instruction-tuned version of the model, or add its chat_template.jinja to the folder.",
+        )
+    return loaded_from(where, load, revision), processor
+
+
+def base_identity(where: str, model: Any, processor: Any) -> str:
+    """What decides how a base model answers: its folder's content, or name and revision; and its chat template."""
+    template = hashlib.sha256(dumps(processor.chat_template).encode()).hexdigest()
+    return f"{identity_of(where, model)} template {template[:16]}"
+
+
+class Conversations:
+    """How a model's own chat template writes a conversation about one image or sound."""
+
+    def __init__(self, processor: Any, medium: str) -> None:
+        self.processor, self.medium = processor, medium
+        self.tokenizer = processor.tokenizer
+        plain, marked = (self.tokenizer("a", add_special_tokens=each)["input_ids"] for each in (False, True))
+        # A tokenizer that ends every text would put the end before the answer.
+        self._adds_end = plain[-1] != marked[-1]
+        written = self._written("question", "system", "answer")
+        if written is None:
+            raise InputError(
+                f"The model's chat template has no place for {_NOUNS[medium]} with a question.",
+                "Use another model, or repair its chat_template.jinja.",
+            )
+        self._apart, self._listed, self.end = written
+
+    def _written(self, question: str, system: str, answer: str) -> tuple[bool, bool, str] | None:
+        """Whether the template takes a system's message and lists of parts, and what it writes after an answer."""
+        for apart in (True, False):
+            for listed in (True, False):
+                self._apart, self._listed = apart, listed
+                try:
+                    asked = self.prompt(question, system)
+                    bare = self._rendered(self._messages(question, system, medium=False), answer=None)
+                    whole = self._rendered(self._messages(question, system), answer=answer)
+                except Exception:  # noqa: BLE001  # templates raise errors of many kinds; the next form is tried
+                    continue
+                if question in asked and system in asked and asked != bare and answer in whole:
+                    # Templates that write something else before a finished answer end it as they end any.
+                    return apart, listed, whole[whole.rindex(answer) + len(answer) :]
+        return None
+
+    def _messages(self, question: str, system: str, *, medium: bool = True) -> list[dict[str, Any]]:
+        words = question if self._apart else f"{system}\n\n{question}"
+        parts = [{"type": self.medium}] if medium else []
+        user = {"role": "user", "content": [*parts, {"type": "text", "text": words}]}
+        return [self._message("system", system), user] if self._apart else [user]
+
+    def _message(self, role: str, text: str) -> dict[str, Any]:
+        return {"role": role, "content": [{"type": "text", "text": text}] if self._listed else text}
+
+    def _rendered(self, messages: list[dict[str, Any]], *, answer: str | None) -> str:
+        more = [] if answer is None else [self._message("assistant", answer)]
+        return str(
+            self.processor.apply_chat_template(
+                [*messages, *more], tokenize=False, add_generation_prompt=answer is None
+            )
+        )
+
+    def prompt(self, question: str, system: str) -> str:
+        """The conversation up to where the model answers."""
+        return self._rendered(self._messages(question, system), answer=None)
+
+    def answer_tokens(self, answer: str) -> tuple[int, ...]:
+        """An answer and the end of the model's turn as tokens."""
+        end = self.end.rstrip() or self.tokenizer.eos_token or ""
+        return tuple(self.tokenizer(f"{answer}{end}", add_special_tokens=False)["input_ids"])
+
+    def inputs(self, prompts: Sequence[str], media: Sequence[Any]) -> Mapping[str, Any]:
+        """What the model's processor makes of conversations, each about one image or sound."""
+        given: dict[str, Any] = {"images": [[each] for each in media]}
+        if self.medium == "audio":
+            given = {"audio": list(media), "sampling_rate": self.rate}
+        start = self.tokenizer.bos_token
+        special = not self._adds_end and (start is None or not prompts[0].startswith(start))
+        made: Mapping[str, Any] = self.processor(
+            text=list(prompts), padding=True, add_special_tokens=special, return_tensors="pt", **given
+        )
+        return made
+
+    @property
+    def rate(self) -> int:
+        """The sampling rate the model hears."""
+        return int(self.processor.feature_extractor.sampling_rate)
+
+
+def with_adapters(
+    model: Any, modules: Sequence[str], *, rank: int, alpha: float, dropout: float, everywhere: bool
+) -> Any:
+    """The model with LoRA adapters on the linear layers of these names, of its language part or of all parts."""
+    import torch
+    from peft import LoraConfig, get_peft_model
+
+    language = model if everywhere else model.get_decoder()
+    inside = {id(part) for part in language.modules()}
+    layers = [
+        name
+        for name, part in model.named_modules()
+        if isinstance(part, torch.nn.Linear) and id(part) in inside
+    ]
+    chosen = [name for name in layers if any(name == own or name.endswith(f".{own}") for own in modules)]
+    if not chosen:
+        known = sorted({name.rpartition(".")[2] for name in layers})
+        where = "the model" if everywhere else "the language part of the model"
+        raise InputError(
+            f"No linear layer of {where} is called {' or '.join(modules) or 'by an empty list of names'}.",
+            suggestion(modules[0] if modules else "", known, "Its layers (--set target_modules=NAME,NAME)"),
+        )
+    made = LoraConfig(r=rank, lora_alpha=alpha, lora_dropout=dropout, target_modules=chosen, bias="none")
+    return get_peft_model(model, made)
+
+
+def recompute_activations(model: Any) -> None:
+    """Keep only what goes into each layer and compute the rest again for the gradients; the numbers stay the same."""
+    base = model.get_base_model()
+    if not getattr(base, "supports_gradient_checkpointing", False):
+        raise InputError(
+            f"Models of the type '{base.config.model_type}' cannot compute activations again.",
+            "Leave out gradient_checkpointing; a smaller batch (--set accumulate=16) needs less memory too.",
+        )
+    base.gradient_checkpointing_enable({"use_reentrant": False})
+
+
+def adapters_from(folder: Path, model: Any) -> Any:
+    """The model with untrained adapters of the form a folder describes."""
+    from peft import LoraConfig, get_peft_model
+
+    config = LoraConfig.from_pretrained(str(folder))
+    config.inference_mode = False
+    return get_peft_model(model, config)

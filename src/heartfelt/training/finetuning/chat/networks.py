@@ -1,0 +1,68 @@
+"""The network that is trained: a language model with adapters, asked for losses of answers and for the logits where answers part.
+
+Only the adapters are trained, stored in checkpoints and written, under the names PEFT gives them: the folder of a trained model
+is a PEFT adapter of its base model. This module needs PyTorch; it is imported when a network is first built.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+from peft import get_peft_model_state_dict, set_peft_model_state_dict
+from torch import nn
+
+from heartfelt.training.finetuning.chat.decisions import Decisions
+
+IGNORED = -100
+"""The label of a token that carries no loss."""
+
+
+class ChatNetwork(nn.Module):  # type: ignore[misc]  # torch is not read by the type checker
+    """A model with adapters; its weights are those of the adapters."""
+
+    def __init__(self, model: Any, decisions: Sequence[Decisions]) -> None:
+        super().__init__()
+        places = [place for each in decisions for place in each.places]
+        width = max((len(place.tokens) for place in places), default=1)
+        rows = [[*place.tokens, *[0] * (width - len(place.tokens))] for place in places]
+        self.model = model
+        self.register_buffer("tokens", torch.tensor(rows), persistent=False)
+        self._selects = "logits_to_keep" in inspect.signature(model.get_base_model().forward).parameters
+
+    def forward(
+        self, positions: Any, labels: Any, answered: Any = None, places: Any = None, **inputs: Any
+    ) -> dict[str, Any]:
+        """The mean loss per token of each labelled answer, and the logits where answers part.
+
+        Logits are computed at ``positions`` only, which ``labels`` belong to. ``answered`` are the rows of the labelled
+        answers by stimulus and question, ``places`` the row and position of each place where answers part, by stimulus.
+        """
+        more = {"logits_to_keep": positions} if self._selects else {}
+        logits = self.model(**inputs, **more, use_cache=False).logits
+        logits = (logits if self._selects else logits[:, positions]).float()
+        made = {}
+        if answered is not None:
+            losses = nn.functional.cross_entropy(
+                logits.transpose(1, 2), labels, ignore_index=IGNORED, reduction="none"
+            )
+            means = losses.sum(1) / (labels != IGNORED).sum(1).clamp(min=1)
+            made["loss"] = means[answered]
+        if places is not None:
+            own = logits[places[..., 0], places[..., 1]]
+            made["logits"] = own.gather(2, self.tokens.expand(own.shape[0], -1, -1))
+        return made
+
+    def state_dict(self, *_: Any, **__: Any) -> dict[str, Any]:
+        """The adapters' weights, by PEFT's names."""
+        own: dict[str, Any] = get_peft_model_state_dict(self.model, save_embedding_layers=False)
+        return own
+
+    def load_state_dict(self, weights: Mapping[str, Any], *_: Any, **__: Any) -> None:
+        """Set the adapters' weights; none may be missing or unknown."""
+        other = sorted(set(self.state_dict()) ^ set(weights))
+        if other:
+            raise RuntimeError(f"its adapters do not fit the model: {len(other)} differ, such as {other[0]}")
+        set_peft_model_state_dict(self.model, dict(weights))

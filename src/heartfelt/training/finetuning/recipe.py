@@ -1,0 +1,176 @@
+"""What a fine-tuning recipe is: settings, and a task that the engine trains.
+
+A recipe turns data into a :class:`FineTuneTask`: a PyTorch module with everything around it that belongs to the problem (how a
+stimulus becomes tensors, the loss, the optimiser, what the outputs mean). The engine does the rest, the same for every recipe:
+order, batches, precision, accumulation, checkpoints, early stopping, scores, the model's folder. The same task object answers for
+the trained model, so that training and prediction cannot prepare stimuli differently.
+
+A recipe of your own is an object with the attributes of :class:`FineTuneRecipe` in any module that Python can import; it is
+named ``my_package:recipe``. See docs/training.md.
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, TypeAlias, runtime_checkable
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+
+from heartfelt.errors import InputError, UnknownNameError, suggestion
+from heartfelt.registry import Registry
+from heartfelt.training.finetuning.task import FineTuneTask, QuestionOutput
+from heartfelt.training.heads.material import RECIPES as HEAD_RECIPES
+
+if TYPE_CHECKING:
+    from heartfelt.training.finetuning.data import TrainingData
+
+Level: TypeAlias = Literal["interval", "ordinal", "nominal"]
+
+
+def listed(value: object) -> object:
+    """Text with commas as a list, anything else as it is: what a setting with several values is read with."""
+    return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
+
+
+Names = Annotated[tuple[str, ...], BeforeValidator(listed)]
+"""Several names; in text they are separated by commas."""
+
+
+class FineTuneSettings(BaseModel):
+    """What every recipe may be told; recipes add their own fields and defaults."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, protected_namespaces=())
+
+    epochs: Annotated[int, Field(ge=1, description="passes over the training part, at most")] = 20
+    batch: Annotated[int, Field(ge=1, description="stimuli per step")] = 64
+    accumulate: Annotated[
+        int, Field(ge=1, description="pieces a batch is computed in, where it does not fit the memory")
+    ] = 1
+    learning_rate: Annotated[float, Field(gt=0, description="the optimiser's rate")] = 1e-4
+    patience: Annotated[
+        int, Field(ge=1, description="epochs without a better validation loss before it stops")
+    ] = 5
+    clip_gradients: Annotated[
+        float, Field(ge=0, description="largest norm of the gradient; 0 for no limit")
+    ] = 1.0
+    precision: Annotated[
+        Literal["auto", "no", "bf16", "fp16"], Field(description="auto is bf16 on a GPU, no on a CPU")
+    ] = "auto"
+    device: Annotated[
+        Literal["auto", "cpu", "cuda"], Field(description="auto is a GPU where there is one")
+    ] = "auto"
+    workers: Annotated[int, Field(ge=-1, description="processes that prepare batches; -1 chooses")] = -1
+    checkpoint_every: Annotated[int, Field(ge=1, description="steps between checkpoints")] = 200
+    validation: Annotated[
+        float, Field(gt=0, le=0.5, description="share of the training stimuli to stop early by")
+    ] = 0.15
+    test: Annotated[float, Field(gt=0, le=0.5, description="share of the stimuli to score on")] = 0.2
+    left_out_system: Annotated[
+        str, Field(description="score on this system, which is then not trained on")
+    ] = ""
+    questions: Annotated[Names, Field(description="questions to train on; the recipe's own if empty")] = ()
+
+
+@runtime_checkable
+class FineTuneRecipe(Protocol):
+    """A recipe: a name, a line about it, its settings, how a task is built from data and how it is read from a model's folder."""
+
+    name: str
+    about: str
+    media: str
+    """``audio`` or ``image``; empty for any."""
+    questions: tuple[str, ...]
+    """Parts of the ids of the questions it is for; a study with none of them is trained on all it can learn."""
+    levels: tuple[Level, ...]
+    """Scales it can learn: ``interval`` (numbers), ``ordinal``, ``nominal`` (categories)."""
+    settings: type[FineTuneSettings]
+
+    def build(self, data: TrainingData, settings: Any) -> FineTuneTask:
+        """The task for these data, not trained yet."""
+        ...
+
+    def load(self, folder: Path, outputs: tuple[QuestionOutput, ...]) -> FineTuneTask:
+        """The task as ``Task.save`` wrote it; the weights are loaded into its module afterwards."""
+        ...
+
+
+_HOMES: dict[str, str] = {
+    "clap-mos": "heartfelt.training.finetuning.sound.clap_mos",
+    "soft-mos": "heartfelt.training.finetuning.sound.soft_mos",
+    "chat-lora": "heartfelt.training.finetuning.chat.recipe",
+    **dict.fromkeys(("image-emotion", "attributes"), "heartfelt.training.finetuning.images.recipe"),
+}
+"""The module that registers each recipe."""
+FINE_TUNE_RECIPES: Registry[FineTuneRecipe] = Registry("fine-tuning recipe", homes=_HOMES)
+_OWN = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
+
+
+def recipe_names() -> list[str]:
+    """Every recipe of ``heartfelt train``: heads on frozen embeddings and fine-tuning alike."""
+    return sorted({*HEAD_RECIPES, *FINE_TUNE_RECIPES})
+
+
+def is_fine_tuning(name: str) -> bool:
+    """Whether a name is that of a fine-tuning recipe; one that nothing is called by is an error."""
+    if name in FINE_TUNE_RECIPES or _OWN.fullmatch(name):
+        return True
+    if name in HEAD_RECIPES:
+        return False
+    fix = f"{suggestion(name, recipe_names(), 'Recipes')} A recipe of your own is named my_package:recipe."
+    raise UnknownNameError(f"No training recipe is called '{name}'.", fix)
+
+
+def recipe_named(name: str) -> FineTuneRecipe:
+    """A registered fine-tuning recipe, or one from a module: ``my_package:recipe``."""
+    if name in FINE_TUNE_RECIPES or not _OWN.fullmatch(name):
+        return FINE_TUNE_RECIPES[name]
+    module, _, attribute = name.partition(":")
+    try:
+        loaded = importlib.import_module(module)
+    except ImportError as error:
+        raise UnknownNameError(
+            f"The recipe '{name}' cannot be imported: {error}.",
+            "Install the package, or run where Python finds it (PYTHONPATH).",
+        ) from error
+    recipe = getattr(loaded, attribute, None)
+    if recipe is None:
+        raise UnknownNameError(
+            f"The module '{module}' has no '{attribute}'.", suggestion(attribute, vars(loaded), "It has")
+        )
+    if isinstance(recipe, type) or not isinstance(recipe, FineTuneRecipe):
+        lacking = [part for part in FineTuneRecipe.__annotations__ if not hasattr(recipe, part)]
+        lacking += [part for part in ("build", "load") if not callable(getattr(recipe, part, None))]
+        what = "a class" if isinstance(recipe, type) else f"without {', '.join(lacking)}"
+        raise InputError(
+            f"'{name}' is not a recipe: it is {what}.",
+            "Give an object with the attributes of heartfelt.training.finetuning.FineTuneRecipe; see docs/training.md.",
+        )
+    return recipe
+
+
+def settings_of(recipe: FineTuneRecipe, given: Mapping[str, object]) -> FineTuneSettings:
+    """A recipe's settings with what the user gave; mistakes are named with what is allowed."""
+    kind = recipe.settings
+    for key in given:
+        if key not in kind.model_fields:
+            raise InputError(
+                f"The recipe '{recipe.name}' has no setting '{key}'.",
+                suggestion(key, kind.model_fields, "Settings"),
+            )
+    try:
+        return kind.model_validate(dict(given))
+    except ValidationError as error:
+        first = error.errors()[0]
+        place, why = ".".join(str(part) for part in first["loc"]), first["msg"].removeprefix("Value error, ")
+        if not place:
+            raise InputError(
+                f"The settings of '{recipe.name}' do not fit together: {why}.", "Change one of them."
+            ) from error
+        about = kind.model_fields[place].description if place in kind.model_fields else None
+        raise InputError(
+            f"The setting {place}={first['input']} of '{recipe.name}' cannot be used: {why}.",
+            f"{place} is: {about}." if about else "See docs/training.md.",
+        ) from error

@@ -1,0 +1,1 @@
+"""Recipes for sound and its prompt."""

@@ -1,0 +1,1 @@
+"""Heads on frozen embeddings: fitted, chosen on inner folds, evaluated and calibrated."""

@@ -1,0 +1,442 @@
+"""What a model is trained on: a recipe, and stimuli with their embedding and labels, weighted by reliability.
+
+Labels need two ratings here; what is evaluated keeps to the study's own minimum.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from heartfelt.errors import HeartfeltError, InputError, as_option
+from heartfelt.files import inside
+from heartfelt.labels import LabelOptions, first_answers, labels
+from heartfelt.media.duplicates import Bits
+from heartfelt.predictors.task import cases
+from heartfelt.predictors.trained.embeddings import EMBEDDINGS
+from heartfelt.predictors.trained.feature_cache import FeatureCache
+from heartfelt.progress import Progress
+from heartfelt.registry import Registry
+from heartfelt.scoring.grouping import AUTO, StimulusGrouping, grouping_of, picture_hash
+from heartfelt.screening import Panel, screen
+from heartfelt.snapshot import Snapshot
+from heartfelt.snapshot.snapshot import SPLIT, published_parts
+from heartfelt.tables import LEDGER
+from heartfelt.training.heads.calibrating import Domains
+from heartfelt.training.heads.fitting import COMPONENTS, Ints, Rows
+from heartfelt.training.heads.label_checks import (
+    LEAST_STIMULI,
+    STAGE,
+    LabelColumn,
+    LedgerRow,
+    contradictions,
+    label_words,
+    not_learnable,
+    not_trained,
+    require_on_scale,
+    without_label,
+)
+from heartfelt.training.heads.targets import LabelTarget, category_target_of, target_of
+from heartfelt.wording import plural
+
+LEAST_RATINGS = 2
+TRAIN = "train"
+"""The part of a published split that a model is fitted to."""
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingRecipe:
+    """Which embedding, which questions, which heads.
+
+    ``questions`` are the ids to use where the study has them; if it has none of them, every question answered with numbers
+    is used. ``with_text`` marks, by a part of the question's id, those about the fit of stimulus and text.
+    """
+
+    name: str
+    about: str
+    embedding: str
+    questions: tuple[str, ...] = ()
+    with_text: tuple[str, ...] = ()
+    text_embedding: str | None = None
+    kinds: tuple[str, ...] = ("ridge", "kernel")
+    raters: bool = False
+    """Whether heads learn from single answers by way of a model of the raters, instead of from means."""
+    ignored: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Blocks of the embedding that a question's head does not look at, by a part of the question's id."""
+    components: int = COMPONENTS
+    """How many components of the embedding heads other than ridge look at."""
+
+    def embedding_of(self, question: str) -> str:
+        """The embedding used by a question's head."""
+        about_text = any(part in question.casefold() for part in self.with_text)
+        return self.text_embedding if about_text and self.text_embedding else self.embedding
+
+    def with_embedding(self, name: str, media: str) -> TrainingRecipe:
+        """The recipe with another embedding, for a study of these media."""
+        embedding = EMBEDDINGS[name]
+        if (media == "image") != (embedding.media == "image"):
+            raise InputError(
+                f"The embedding '{name}' is for {embedding.media}, and the study has {media}.",
+                f"Choose one for {media}; see docs/training.md.",
+            )
+        return replace(self, embedding=embedding.name, with_text=(), text_embedding=None, ignored={})
+
+    def ignored_by(self, question: str) -> tuple[str, ...]:
+        """The blocks that a question's head does not look at."""
+        return next((names for part, names in self.ignored.items() if part in question.casefold()), ())
+
+
+_WITH_LEVEL = ("signal", "rhythm", "roughness")
+"""What changes with the level of a recording. A louder one is more arousing, but no more pleasant."""
+RECIPES: Registry[TrainingRecipe] = Registry("training recipe")
+for _recipe in (
+    TrainingRecipe(
+        "va-audio",
+        "valence and arousal of music",
+        "music-msd",
+        ("valence", "arousal"),
+        kinds=("kernel",),
+        raters=True,
+        ignored={"valence": _WITH_LEVEL, "": tuple(f"{name}, levelled" for name in _WITH_LEVEL)},
+        components=48,
+    ),
+    TrainingRecipe(
+        "va-image", "valence and arousal of pictures", "picture-stages", ("valence", "arousal"), raters=True
+    ),
+    TrainingRecipe(
+        "mos-audio",
+        "opinion of music: impression from the sound, alignment from the sound and its prompt together",
+        "music",
+        ("impression", "alignment"),
+        ("align", "fit", "match"),
+        "music-words",
+        ("ridge", "mlp", "ordinal"),
+    ),
+):
+    RECIPES.add(_recipe.name, _recipe)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TrainingStimuli:
+    """Stimuli with embeddings, labels and facts."""
+
+    snapshot: Snapshot
+    panel: Panel
+    recipe: TrainingRecipe
+    stimuli: tuple[str, ...]
+    hashes: tuple[str, ...]
+    features: Mapping[str, npt.NDArray[np.float32]]
+    """Rows by embedding."""
+    system: tuple[str | None, ...]
+    intent: tuple[str | None, ...]
+    targets: tuple[LabelTarget, ...]
+    ledger: pl.DataFrame
+    grouping: StimulusGrouping
+    split: tuple[str | None, ...] = ()
+    """The part of the published split each stimulus belongs to; empty where none was asked for."""
+    seed: int = 0
+    notes: tuple[str, ...] = ()
+    """What is doubtful about the labels, and what was left out, a sentence each."""
+
+    @property
+    def unreadable(self) -> int:
+        """How many stimuli with a label have no file that can be read."""
+        return self.ledger.filter(pl.col("question").is_null()).height
+
+    @property
+    def label_words(self) -> str:
+        """Whose answers the labels are."""
+        return label_words(self.snapshot, self.panel, [target.question for target in self.targets])
+
+    def learnable(self) -> TrainingStimuli:
+        """Only the questions that can be learned; an error where there is none."""
+        reasons = not_learnable([target.column for target in self.targets])
+        notes, rows = not_trained(reasons)
+        return replace(
+            self,
+            targets=tuple(target for target in self.targets if target.question not in reasons),
+            ledger=pl.concat([self.ledger, _ledger(rows)]),
+            notes=(*self.notes, *notes),
+        )
+
+    @property
+    def widest(self) -> str:
+        """The widest embedding that any question needs."""
+        return max((target.embedding for target in self.targets), key=lambda name: EMBEDDINGS[name]().size)
+
+    def domains(self) -> Domains:
+        """What parts of the stimuli span, in the widest embedding."""
+        blocks = tuple(block.size for block in EMBEDDINGS[self.widest].blocks)
+        return Domains(self.features[self.widest], blocks)
+
+    @property
+    def systems(self) -> Ints | None:
+        """A number for each stimulus's system; None where some have none."""
+        if any(name is None for name in self.system):
+            return None
+        return np.unique([str(name) for name in self.system], return_inverse=True)[1].astype(np.int64)
+
+    @property
+    def cells(self) -> list[str] | None:
+        """System and intent of each stimulus as one name; None where some lack either."""
+        pairs = list(zip(self.system, self.intent, strict=True))
+        if any(None in pair for pair in pairs):
+            return None
+        return [f"{system}\x1f{intent}" for system, intent in pairs]
+
+    def part(self, name: str) -> TrainingStimuli:
+        """Only the stimuli of one part of the published split."""
+        at = np.array([place for place, part in enumerate(self.split) if part == name], dtype=np.int64)
+        if at.size < (LEAST_STIMULI if name == TRAIN else 1):
+            raise InputError(
+                f"{at.size} stimuli of the published part '{name}' can be used; {LEAST_STIMULI} are needed to train.",
+                "Check the column 'split' and the media.",
+            )
+
+        def of(values: tuple[Any, ...]) -> tuple[Any, ...]:
+            return tuple(values[place] for place in at) if values else ()
+
+        return replace(
+            self,
+            stimuli=of(self.stimuli),
+            hashes=of(self.hashes),
+            features={key: rows[at] for key, rows in self.features.items()},
+            system=of(self.system),
+            intent=of(self.intent),
+            targets=tuple(target.part(at) for target in self.targets),
+            grouping=replace(self.grouping, groups=self.grouping.at(at), names=of(self.grouping.names)),
+            split=of(self.split),
+        )
+
+    def rows(self, target: LabelTarget, at: npt.NDArray[Any]) -> Rows:
+        """What a head of this target is fitted to, from the stimuli at these places."""
+        blocks = EMBEDDINGS[target.embedding].blocks
+        x = self.features[target.embedding]
+        spread = np.full(len(at), target.spread)
+        learned = target.learned(at)
+        return Rows(
+            x[at],
+            learned.label,
+            learned.weight,
+            spread,
+            blocks,
+            target.points,
+            self.seed,
+            self.recipe.ignored_by(target.question),
+            learned.variance,
+            learned.spread,
+            self.recipe.components,
+        )
+
+
+def gather(
+    snapshot: Snapshot,
+    recipe: TrainingRecipe,
+    *,
+    policy: str = "default",
+    seed: int = 0,
+    group: str = AUTO,
+    split: bool = False,
+    asked: Sequence[str] | None = None,
+    cache: FeatureCache | None = None,
+    progress: Progress | None = None,
+) -> TrainingStimuli:
+    """Screen the raters, make labels, and embed every file; what cannot be used is a row of the ledger.
+
+    ``group`` is the column whose stimuli stay in one fold, ``auto`` or ``none``; ``split`` notes the published split. With
+    ``asked`` questions with categories can be used: those named there, or all of a study that has no others.
+    """
+    if split and TRAIN not in published_parts(snapshot.stimuli):
+        parts = ", ".join(published_parts(snapshot.stimuli))
+        raise InputError(
+            f"The published split has no part '{TRAIN}' (it has {parts}).", "Train without --split published."
+        )
+    panel = screen(snapshot, policy, seed=seed)
+    screened = panel.snapshot()
+    trained = labels(screened, LabelOptions(minimum_ratings=LEAST_RATINGS)).table
+    votes = first_answers(screened)
+    questions, notes, rows = _checked(snapshot, screened, _questions(snapshot, recipe, asked), trained, votes)
+    labelled = trained.filter(pl.col("question").is_in(questions))["stimulus"].unique()
+    facts = screened.stimuli.filter(pl.col("stimulus").is_in(labelled.implode()))
+    wanted = {recipe.embedding_of(name) for name in questions}
+    embedded, problems = _embed(snapshot, facts, wanted, cache, progress)
+    facts = facts.filter(pl.col("stimulus").is_in(list(embedded)))
+    stimuli = tuple(facts["stimulus"].to_list())
+    if len(stimuli) < LEAST_STIMULI:
+        first = f" The first reason: {next(iter(problems.values()))}." if problems else ""
+        raise InputError(
+            f"{plural(len(stimuli), 'stimulus has', 'stimuli have')} both a label and a file that can be read;"
+            f" {LEAST_STIMULI} are needed.{first}",
+            f"Point to data whose media are available (see {as_option('media', 'FOLDER')}), or collect more ratings.",
+        )
+    tables = {"screened": labels(screened).table, "everyone": labels(snapshot).table}
+    answers = votes.filter("known") if recipe.raters else None
+    features = {name: np.stack([embedded[each][0][name] for each in stimuli]) for name in sorted(wanted)}
+    hashes = tuple(embedded[name][1] for name in stimuli)
+    rows += [("stimulus", None, name, None, reason, STAGE) for name, reason in problems.items()]
+    material = TrainingStimuli(
+        snapshot,
+        panel,
+        recipe,
+        stimuli,
+        hashes,
+        features,
+        _texts(facts, "system"),
+        _texts(facts, "intent"),
+        tuple(
+            target_of(name, recipe.embedding_of(name), snapshot, stimuli, trained, tables, answers)
+            if snapshot.study.scale_of(name).level == "interval"
+            else category_target_of(
+                name, recipe.embedding_of(name), snapshot, stimuli, votes, tables, LEAST_RATINGS
+            )
+            for name in questions
+        ),
+        _ledger(rows),
+        grouping_of(
+            facts,
+            hashes,
+            features[recipe.embedding],
+            picture_hashes(snapshot, facts),
+            cosine=EMBEDDINGS[recipe.embedding].near_duplicate,
+            by=group,
+        ),
+        _texts(facts, SPLIT) if split else (),
+        seed,
+        tuple(notes),
+    ).learnable()
+    doubts = [note for target in material.targets for note in contradictions(target.column, hashes, stimuli)]
+    return replace(material, notes=(*material.notes, *doubts))
+
+
+def _ledger(rows: Sequence[LedgerRow]) -> pl.DataFrame:
+    return pl.DataFrame(rows, schema=dict.fromkeys(LEDGER.names, pl.String), orient="row")
+
+
+def _checked(
+    snapshot: Snapshot,
+    screened: Snapshot,
+    questions: Sequence[str],
+    trained: pl.DataFrame,
+    votes: pl.DataFrame,
+) -> tuple[list[str], list[str], list[LedgerRow]]:
+    """The questions whose labels can be learned, before any file is read; notes and rows of the ledger about the others."""
+    columns, notes, rows = [], [], []
+    for question in questions:
+        scale = snapshot.study.scale_of(question)
+        number = scale.level == "interval"
+        answers = votes.filter(pl.col("question") == question)
+        table = trained.filter(pl.col("question") == question).drop_nulls("value")
+        names = table["stimulus"].cast(pl.String).to_list()
+        column = LabelColumn(
+            question=question,
+            label=table["value"].cast(pl.Float64).to_numpy(),
+            bounds=scale.bounds() if number else None,
+            categories=None if number else scale.labels(),
+        )
+        require_on_scale(column, names)
+        columns.append(column)
+        if not number:
+            counts = answers.group_by("stimulus").len().filter(pl.col("len") >= LEAST_RATINGS)
+            names = counts["stimulus"].cast(pl.String).to_list()
+        words, missing = without_label(screened, question, set(names))
+        notes += words
+        rows += missing
+    # What is too little is said after the files were read, with the first reason.
+    reasons = not_learnable([column for column in columns if column.label.size >= LEAST_STIMULI], least=0)
+    words, refused = not_trained(reasons)
+    learnable = [question for question in questions if question not in reasons]
+    return learnable, [*notes, *words], [*rows, *refused]
+
+
+def _texts(facts: pl.DataFrame, column: str) -> tuple[str | None, ...]:
+    if column not in facts.columns:
+        return (None,) * facts.height
+    return tuple(facts[column].cast(pl.String).to_list())
+
+
+def picture_hashes(snapshot: Snapshot, facts: pl.DataFrame) -> list[Bits | None]:
+    """The hashes of pictures, for detecting near-duplicates; nothing for other media."""
+    root = snapshot.source.media_root
+    if snapshot.study.media != "image" or root is None:
+        return []
+    with ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool:
+        paths = [inside(root, str(name), "stimuli") for name in facts["path"].to_list()]
+        return list(pool.map(picture_hash, paths))
+
+
+def _questions(snapshot: Snapshot, recipe: TrainingRecipe, asked: Sequence[str] | None) -> list[str]:
+    study = snapshot.study
+    numbers = [q.id for q in study.asked if study.scale_of(q.id).level == "interval"]
+    categories = [q.id for q in study.asked if study.scale_of(q.id).level in ("nominal", "ordinal")]
+    if asked is not None and (wanted := [name for name in categories if not numbers or name in asked]):
+        return [*(name for name in numbers if name in asked), *wanted]
+    named = [name for name in numbers if any(part in name.casefold() for part in recipe.questions)]
+    if not numbers:
+        raise InputError(
+            f"No question of '{study.name}' is answered with numbers, so there is nothing to train on.",
+            "Recipes learn means of numbers; see docs/training.md.",
+        )
+    return named or numbers
+
+
+_Embedded: TypeAlias = tuple[dict[str, npt.NDArray[np.float32]], str]
+"""Rows of one stimulus by embedding, and the hash of its content."""
+
+
+def _embed(
+    snapshot: Snapshot,
+    facts: pl.DataFrame,
+    embeddings: set[str],
+    cache: FeatureCache | None,
+    progress: Progress | None,
+) -> tuple[dict[str, _Embedded], dict[str, str]]:
+    """Every stimulus embedded, from the cache or computed on all cores, and why some cannot be."""
+    cache, root = cache or FeatureCache(), snapshot.source.media_root
+    looks = {name: EMBEDDINGS[name]() for name in sorted(embeddings)}
+    texts: dict[str, str | None] = {}
+    if any(look.uses_text for look in looks.values()):
+        texts = {case.stimulus: case.prompt for case in cases(snapshot, labelled=False)}
+
+    def embed(stimulus: str, path: str | None) -> _Embedded | str:
+        place = None if root is None or path is None else inside(Path(root), path, "stimuli")
+        if place is None or not place.is_file():
+            return "its media file is not available"
+        try:
+            out, content = {}, ""
+            for name, look in looks.items():
+                features, content = cache.of(look, place, texts.get(stimulus))
+                out[name] = features.mean
+        except HeartfeltError as error:
+            return error.problem
+        return out, content
+
+    embedded: dict[str, _Embedded] = {}
+    problems: dict[str, str] = {}
+    names = facts["stimulus"].cast(pl.String).to_list()
+    with ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool:
+        results = pool.map(embed, names, _texts(facts, "path"))
+        for done, (name, result) in enumerate(zip(names, results, strict=True), 1):
+            if isinstance(result, str):
+                problems[name] = result
+            else:
+                embedded[name] = result
+            if progress is not None:
+                progress("embedding the stimuli", done, len(names))
+    return embedded, problems
+
+
+def answers_of(material: TrainingStimuli, side: str, question: str) -> pl.DataFrame:
+    """Single ratings of the stimuli used, for the ceiling: rater, stimulus, value."""
+    source = material.snapshot if side == "everyone" else material.panel.snapshot()
+    answers = first_answers(source).filter(
+        (pl.col("question") == question) & pl.col("stimulus").is_in(list(material.stimuli)) & pl.col("known")
+    )
+    return answers.select("rater", "stimulus", "value")

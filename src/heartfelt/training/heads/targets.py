@@ -1,0 +1,266 @@
+"""The labels of one question: what a head is fitted to, with weights, and what it is scored against.
+
+The weight of a label is ``t / (t + v)``: ``v`` is the label's variance, ``t`` the part of the labels' true variance (a third) that
+a head is expected to leave. So a label of two ratings counts, but less than one of nine. Where a recipe asks for it and single
+answers are known, labels and variances come from a model of the raters (``heartfelt.training.heads.raters``) with biases and noise
+of their own, fitted to the answers about the stimuli that are learned from and no others; else a label is a mean and ``v`` is the
+variance of single ratings about their item, over their number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from heartfelt.predictors.trained.answers import AnswerSpread
+from heartfelt.snapshot import Snapshot
+from heartfelt.study import Scale
+from heartfelt.training.heads.fitting import Floats, Ints
+from heartfelt.training.heads.label_checks import LabelColumn
+from heartfelt.training.heads.raters import SingleAnswers, can_model, model_raters
+
+_UNEXPLAINED = 0.35
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Learned:
+    """What a head is fitted to: labels, weights, the labels' variances, and how single answers spread.
+
+    ``variance`` and ``spread`` are None where the raters were not modelled.
+    """
+
+    label: Floats
+    weight: Floats
+    variance: Floats | None = None
+    spread: AnswerSpread | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LabelTarget:
+    """The labels of one question, in the order of the stimuli; NaN where there is none."""
+
+    question: str
+    embedding: str
+    scale: Scale
+    label: Floats
+    weight: Floats
+    spread: float
+    screened: Floats
+    """Labels of the screened raters under the study's own minimum: what is scored against."""
+    everyone: Floats
+    """The same from all raters."""
+    answers: SingleAnswers | None = None
+    """Single answers of the screened raters, where labels come from a model of the raters."""
+
+    @property
+    def column(self) -> LabelColumn:
+        """The labels in the form that is checked."""
+        return LabelColumn(question=self.question, label=self.label, bounds=self.bounds)
+
+    @property
+    def bounds(self) -> tuple[float, float] | None:
+        """The ends of the scale."""
+        return self.scale.bounds()
+
+    def truth(self, raters: str) -> Floats:
+        """The labels of the ``screened`` raters or of ``everyone``."""
+        return self.screened if raters == "screened" else self.everyone
+
+    def on_scale(self, value: Floats) -> Floats:
+        """Predictions held on the scale."""
+        return value if self.bounds is None else np.clip(value, *self.bounds)
+
+    def part(self, at: Ints) -> LabelTarget:
+        """Only the stimuli at these places."""
+        columns = ("label", "weight", "screened", "everyone")
+        answers = None if self.answers is None else self.answers.at(at)
+        return replace(self, answers=answers, **{name: getattr(self, name)[at] for name in columns})
+
+    def learned(self, at: npt.NDArray[Any]) -> Learned:
+        """Labels and weights of the stimuli at these places, from answers about these alone."""
+        plain = Learned(self.label[at], self.weight[at])
+        answers = None if self.answers is None else self.answers.at(np.asarray(at, np.int64))
+        if answers is None or not can_model(answers):
+            return plain
+        # What is predicted is the panel's mean answer, which its gains are part of; dividing by uncertain gains adds error.
+        model = model_raters(answers, len(at), gains=False)
+        label = np.where(np.isfinite(model.label), model.label, plain.label)
+        variance = np.where(np.isfinite(model.variance), model.variance, model.spread.noise**2)
+        spread = model_raters(answers, len(at)).spread
+        return Learned(label, weights_from(label, variance), variance, spread)
+
+    @property
+    def points(self) -> Floats:
+        """Points for soft labels: the scale's own where they are few, else nine evenly spread."""
+        known = self.label[np.isfinite(self.label)]
+        low, high = self.bounds or (float(known.min()), float(known.max()))
+        whole = high - low <= 12 and float(low).is_integer() and float(high).is_integer()
+        return np.arange(low, high + 0.5) if whole and high - low >= 2 else np.linspace(low, high, 9)
+
+
+def target_of(
+    question: str,
+    embedding: str,
+    snapshot: Snapshot,
+    stimuli: Sequence[str],
+    trained: pl.DataFrame,
+    tables: Mapping[str, pl.DataFrame],
+    answers: pl.DataFrame | None = None,
+) -> LabelTarget:
+    """The labels of one question: ``trained`` are those a head is fitted to, ``tables`` those it is scored against.
+
+    ``answers`` (question, rater, stimulus, value) are for a model of the raters.
+    """
+    mine = trained.filter(pl.col("question") == question)
+    n = _aligned(mine, "n", stimuli)
+    label, sd = _aligned(mine, "value", stimuli), _aligned(mine, "sd", stimuli)
+    weight, single = reliability_weights(label, sd, n)
+    scored = {
+        side: _aligned(table.filter(pl.col("question") == question), "value", stimuli)
+        for side, table in tables.items()
+    }
+    return LabelTarget(
+        question,
+        embedding,
+        snapshot.study.scale_of(question),
+        label,
+        weight,
+        float(np.sqrt(single)) or float(np.sqrt(label[np.isfinite(label)].var())) or 1.0,
+        scored["screened"],
+        scored["everyone"],
+        None
+        if answers is None
+        else answers_in_order(answers.filter(pl.col("question") == question), stimuli),
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CategoryTarget(LabelTarget):
+    """The labels of a question with categories: codes, and the share of votes for each category.
+
+    ``label`` is the code of the category with most votes, the first of equals; ``weight`` is that of the shares.
+    """
+
+    shares: Floats = field(default_factory=lambda: np.empty((0, 0)))
+    """A row for each stimulus, NaN where there are too few votes; columns in the order of ``codes``."""
+
+    @property
+    def column(self) -> LabelColumn:
+        """The labels in the form that is checked."""
+        return LabelColumn(question=self.question, label=self.label, categories=self.scale.labels())
+
+    @property
+    def codes(self) -> tuple[float, ...]:
+        """The codes of the categories."""
+        return tuple(float(code) for code in sorted(self.scale.labels()))
+
+    def part(self, at: Ints) -> CategoryTarget:
+        """Only the stimuli at these places."""
+        columns = ("label", "weight", "screened", "everyone", "shares")
+        return replace(self, **{name: getattr(self, name)[at] for name in columns})
+
+
+def category_target_of(
+    question: str,
+    embedding: str,
+    snapshot: Snapshot,
+    stimuli: Sequence[str],
+    votes: pl.DataFrame,
+    tables: Mapping[str, pl.DataFrame],
+    least: int,
+) -> CategoryTarget:
+    """The same for a question with categories: ``votes`` (question, stimulus, value) are single answers; ``least`` are needed."""
+    scale = snapshot.study.scale_of(question)
+    codes = sorted(scale.labels())
+    counts = vote_counts(votes.filter(pl.col("question") == question), stimuli, codes)
+    total = counts.sum(axis=1)
+    counts[total < least] = 0.0
+    enough = np.asarray(counts.sum(axis=1) > 0)
+    shares = counts / np.maximum(total, 1.0)[:, None]
+    shares[~enough] = np.nan
+    screened, everyone = (
+        _aligned(tables[side].filter(pl.col("question") == question), "value", stimuli)
+        for side in ("screened", "everyone")
+    )
+    return CategoryTarget(
+        question,
+        embedding,
+        scale,
+        np.where(enough, np.array(codes)[counts.argmax(axis=1)], np.nan),
+        vote_weights(counts),
+        1.0,
+        screened,
+        everyone,
+        shares=shares,
+    )
+
+
+def answers_in_order(table: pl.DataFrame, stimuli: Sequence[str]) -> SingleAnswers | None:
+    """Single answers about the stimuli used; None where there are none, or nobody knows whose they are."""
+    places = pl.DataFrame({"stimulus": list(stimuli), "place": range(len(stimuli))})
+    known = table.drop_nulls(["rater", "value"]).join(places, on="stimulus", maintain_order="left")
+    if not known.height:
+        return None
+    raters = np.unique(known["rater"].cast(pl.String).to_numpy(), return_inverse=True)[1]
+    return SingleAnswers(
+        raters.astype(np.int64),
+        known["place"].to_numpy().astype(np.int64),
+        known["value"].cast(pl.Float64).to_numpy(),
+    )
+
+
+def reliability_weights(label: Floats, sd: Floats, n: Floats) -> tuple[Floats, float]:
+    """The weight of each label (0 where it is NaN, 1 on average), and the variance of single ratings about their item.
+
+    ``sd`` and ``n`` are the spread and number of each label's ratings, NaN where they are not known.
+    """
+    known = np.isfinite(sd) & np.isfinite(n) & (n > 1)
+    single = float(((n - 1) * sd**2)[known].sum() / (n - 1)[known].sum()) if known.any() else 0.0
+    noise = np.where(np.isfinite(n) & (n > 0), single / np.maximum(np.nan_to_num(n, nan=1.0), 1.0), 0.0)
+    return weights_from(label, noise), single
+
+
+def vote_counts(votes: pl.DataFrame, stimuli: Sequence[str], codes: Sequence[float]) -> Floats:
+    """How many votes (stimulus, value) each stimulus has for each code."""
+    place_of = {name: at for at, name in enumerate(stimuli)}
+    counts = np.zeros((len(stimuli), len(codes)))
+    for stimulus, value, count in votes.group_by("stimulus", "value").len().iter_rows():
+        if stimulus in place_of and value in codes:
+            counts[place_of[stimulus], codes.index(value)] += count
+    return counts
+
+
+def vote_weights(counts: Floats) -> Floats:
+    """The weight of each stimulus's shares of votes, from the counts by category: 0 without votes, 1 on average.
+
+    The variance of single votes about their stimulus, added up over the categories, is pooled over the stimuli.
+    """
+    n = counts.sum(axis=1)
+    shares = counts / np.where(n > 0, n, np.nan)[:, None]
+    several = n > 1
+    apart = (n * (1 - np.square(shares).sum(axis=1)))[several].sum()
+    single = float(apart / (n[several] - 1).sum()) if several.any() else 0.0
+    return weights_from(shares, single / np.maximum(n, 1.0))
+
+
+def weights_from(label: Floats, variance: Floats) -> Floats:
+    """The weight of each label from its variance: 0 where the label is NaN, 1 on average.
+
+    A label is a number, or a row of shares, whose variances are added up.
+    """
+    has = np.isfinite(label.reshape(len(label), -1)).all(axis=1)
+    whole = float(np.sum(label[has].var(axis=0)))
+    left = max(_UNEXPLAINED * (whole - float(variance[has].mean())), 0.1 * whole, 1e-9)
+    weight = np.where(has, left / (left + variance), 0.0)
+    return np.asarray(weight / weight[has].mean())
+
+
+def _aligned(table: pl.DataFrame, column: str, stimuli: Sequence[str]) -> Floats:
+    """A column in the order of the stimuli; NaN where there is no number."""
+    known = dict(table.select("stimulus", pl.col(column).cast(pl.Float64)).iter_rows())
+    return np.array([np.nan if known.get(name) is None else known[name] for name in stimuli])

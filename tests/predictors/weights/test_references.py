@@ -1,0 +1,73 @@
+"""Every model gives what independent runs of the same weights gave, and one that does not is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from heartfelt.errors import DamagedError
+from heartfelt.predictors.weights import MODELS, Model
+from heartfelt.predictors.weights.conversion import musicnn as converted
+from heartfelt.predictors.weights.store import difference_from_reference, reference
+from heartfelt.streams import stream
+from tests.predictors.weights.conftest import Pulled
+from tests.predictors.weights.musicnn_forward import forward
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", MODELS.names())
+def test_the_reference_outputs_are_met(name: str, pulled: Pulled) -> None:
+    assert difference_from_reference(MODELS[name], pulled(name)) < reference(name)["tolerance"] / 5
+
+
+@pytest.mark.parametrize("name", MODELS.names())
+def test_a_reference_says_where_it_comes_from_and_holds_enough(name: str) -> None:
+    stored = reference(name)
+    assert len(stored["source"]) > 20
+    assert stored["tolerance"] <= 1e-4
+    for values in stored["outputs"].values():
+        assert np.isfinite(values).all()
+        assert np.std(values) > 0 or len(values) == 1
+
+
+@pytest.fixture(scope="module")
+def other_weights() -> dict[str, npt.NDArray[Any]]:
+    """A network of MusicNN's shape with numbers of its own, a third of its normalisations turned round."""
+    rng = stream(5, "other weights")
+    shapes: dict[str, tuple[int, ...]] = {"conv2d": (7, 38, 1, 204), "conv2d_1": (7, 67, 1, 204)}
+    shapes |= {f"conv2d_{2 + i}": (size, 1, 1, 51) for i, size in enumerate((128, 64, 32))}
+    shapes |= {"conv2d_5": (7, 561, 1, 64), "conv2d_6": (7, 64, 1, 64), "conv2d_7": (7, 64, 1, 64)}
+    shapes |= {"dense": (1506, 200), "dense_1": (200, 50)}
+    tensors: dict[str, npt.NDArray[Any]] = {}
+    for name, shape in shapes.items():
+        scale = 1 / np.sqrt(np.prod(shape[:-1]))
+        tensors[f"{name}/kernel"] = (scale * rng.normal(size=shape)).astype("<f4")
+        tensors[f"{name}/bias"] = rng.normal(size=shape[-1]).astype("<f4")
+    for number, size in enumerate((1, 204, 204, 51, 51, 51, 64, 64, 64, 1506, 200)):
+        name = f"batch_normalization_{number}" if number else "batch_normalization"
+        signs = np.where(np.arange(size) % 3 == 1, -1.0, 1.0)
+        tensors[f"{name}/gamma"] = (signs * rng.uniform(0.5, 1.5, size)).astype("<f4")
+        tensors[f"{name}/moving_variance"] = rng.uniform(0.5, 1.5, size).astype("<f4")
+        for part in ("beta", "moving_mean"):
+            tensors[f"{name}/{part}"] = rng.normal(size=size).astype("<f4")
+    return tensors
+
+
+@pytest.mark.slow
+def test_the_graph_is_the_published_architecture(other_weights: dict[str, npt.NDArray[Any]]) -> None:
+    torch = pytest.importorskip("torch")
+    patches = stream(5, "patches").uniform(0, 4, (2, 187, 96)).astype(np.float32)
+    model = Model("other", "other", {"model.onnx": converted.build(other_weights)})
+    result = model.run({"patches": patches})
+    for name, expected in forward(torch, other_weights, patches).items():
+        np.testing.assert_allclose(result[name], expected, atol=2e-5 * np.abs(expected).max(), err_msg=name)
+
+
+@pytest.mark.slow
+def test_other_weights_are_found_out(other_weights: dict[str, npt.NDArray[Any]]) -> None:
+    other = Model("musicnn-msd", "other", {"model.onnx": converted.build(other_weights)})
+    with pytest.raises(DamagedError, match="does not give its reference outputs"):
+        difference_from_reference(MODELS["musicnn-msd"], other)

@@ -1,0 +1,236 @@
+"""Generators that run a model: the same seed makes the same file, in any batch; and the parts that libraries do not have."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import math
+import sys
+import types
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.stats
+from benchmarks import _pipelines as tiny
+
+from heartfelt.errors import HeartfeltError, InputError
+from heartfelt.media.audio import read_audio
+from heartfelt.stimuli.generators.musicgen import Draws, MusicGenSampling
+from heartfelt.stimuli.generators.mustango import chord_of, chords_of
+from heartfelt.stimuli.generators.pipelines import cosine_scheduler
+from heartfelt.stimuli.generators.torch_models import clip_of, generator_of, library, listening
+from heartfelt.stimuli.prompts.prompt import StimulusPrompt
+from tests.stimuli.generation.models.tiny_models import CASES, TEXTS, build, numbers, prompts, written
+
+pytestmark = pytest.mark.slow
+SOURCE = "Diffusers' CosineDPMSolverMultistepScheduler; softmax by SciPy; MusicGen's own greedy choice; AImoclips' clip lengths"
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_seed_decides_a_stimulus_whatever_the_batch(name: str, home: Path, tmp_path: Path) -> None:
+    generator, case = build(home, name, batch=3), CASES[name]
+    together = generator.generate_many(prompts(), [1, 2, 3])
+    alone, other = (generator.generate(prompts()[1], seed) for seed in (2, 3))
+    assert np.allclose(numbers(together[1]), numbers(alone), atol=0.005 if alone.kind == "image" else 1e-4)
+    rows = min(len(numbers(alone)), len(numbers(other)))
+    assert not np.allclose(numbers(alone)[:rows], numbers(other)[:rows], atol=1e-4)
+    file = alone.save(tmp_path / f"alone{generator.suffix}")
+    again = generator.generate(prompts()[1], 2).save(tmp_path / f"again{generator.suffix}")
+    assert file.read_bytes() == again.read_bytes()
+    if case.shape:
+        assert {numbers(media).shape for media in together} == {case.shape}
+    if alone.kind == "audio":
+        clip = read_audio(file)
+        assert clip.rate == case.rate
+        assert np.abs(clip.samples).max() > 1e-3
+    facts = generator.facts()
+    assert facts.model == name
+    assert len(facts.weights_hash) == 64
+    assert facts.hardware
+    assert facts.settings["precision"] == "float32"
+    json.dumps(facts.settings)
+    generator.close()
+
+
+@pytest.mark.parametrize("name", ["musicgen", "vits", "audioldm2", "stable-audio", "sd", "mustango"])
+def test_bfloat16_runs_on_a_cpu(name: str, home: Path) -> None:
+    generator = build(home, name, precision="bfloat16")
+    made = generator.generate(prompts()[0], 1)
+    assert np.isfinite(numbers(made)).all()
+    assert generator.facts().settings["precision"] == "bfloat16"
+    if CASES[name].shape:
+        assert numbers(made).shape == CASES[name].shape
+
+
+def test_draws_follow_the_probabilities() -> None:
+    """Rows of 20,000 stimuli x 2 codebooks, of which top-k leaves three tokens, at a temperature of 2."""
+    torch = library("torch")
+    scores, rows = torch.tensor([0.0, 1.5, -3.0, 0.7, 0.2]), 20_000
+    draws = Draws([generator_of(seed) for seed in range(rows)], 2, MusicGenSampling(top_k=3, temperature=2.0))
+    tokens = draws(None, scores.repeat(2 * rows, 1)).argmax(-1)
+    left = np.array([1.5, 0.7, 0.2]) / 2
+    expected = 2 * rows * np.exp(left) / np.exp(left).sum()
+    counts = torch.bincount(tokens, minlength=5).numpy()
+    assert counts[[0, 2]].sum() == 0
+    assert scipy.stats.chisquare(counts[[1, 3, 4]], expected).pvalue > 1e-3
+    both = tokens.reshape(rows, 2).numpy()
+    table = np.histogram2d(both[:, 0], both[:, 1], bins=[0, 2, 4, 5])[0]
+    assert scipy.stats.chi2_contingency(table).pvalue > 1e-3
+    with pytest.raises(HeartfeltError, match="3 rows of scores"):
+        draws(None, scores.repeat(3, 1))
+
+
+def test_a_temperature_near_zero_is_the_models_greedy_choice_with_guidance(home: Path) -> None:
+    torch = library("torch")
+    generator: Any = build(
+        home, "musicgen", settings={"temperature": 1e-6, "top_k": 0, "guidance_scale": 30.0}
+    )
+    ours = generator.generate(prompts()[1], 5).samples
+    tokens = generator._tokenizer([TEXTS[1]], return_tensors="pt")
+    with torch.no_grad():
+        guided, free = (
+            generator._model.generate(
+                **tokens, do_sample=False, guidance_scale=scale, max_new_tokens=generator.steps
+            )
+            for scale in (30.0, 1.0)
+        )
+    assert np.allclose(ours, numbers(clip_of(guided[0], 1_600)), atol=1e-6)
+    assert not np.allclose(ours, numbers(clip_of(free[0], 1_600)), atol=1e-4)
+
+
+def test_audioldm2s_language_model_works_under_both_of_its_class_names(home: Path) -> None:
+    tiny.write_audioldm2(home / "with-head", tiny=True, language_model="GPT2LMHeadModel")
+    clips = [
+        build(home, "audioldm2", model=name).generate(prompts()[0], 1) for name in ("audioldm2", "with-head")
+    ]
+    assert np.allclose(numbers(clips[0]), numbers(clips[1]), atol=1e-6)
+
+
+def test_the_scheduler_of_stable_audio_is_diffusers_own_with_other_noise(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    torch = library("torch")
+    with listening("diffusers"):
+        assert cosine_scheduler({})  # loaded before the stand-in below can be seen
+    monkeypatch.setitem(sys.modules, "torchsde", types.ModuleType("torchsde"))
+    module = importlib.import_module("diffusers.schedulers.scheduling_cosine_dpmsolver_multistep")
+    for config in ({}, {"solver_order": 1, "sigma_max": 80}):
+        theirs, ours = module.CosineDPMSolverMultistepScheduler(**config), cosine_scheduler(config)
+        theirs.set_timesteps(20)
+        ours.set_timesteps(20)
+        assert torch.equal(theirs.timesteps, ours.timesteps)
+        left = right = torch.randn(2, 3, 4, generator=generator_of(0)) * theirs.init_noise_sigma
+        for place, step in enumerate(theirs.timesteps):
+            seeds = (place, 100 + place)
+            noise = torch.cat([torch.randn(1, 3, 4, generator=generator_of(seed)) for seed in seeds])
+            theirs.noise_sampler = partial(_first, noise)
+            left = theirs.step(theirs.scale_model_input(left, step).sin(), step, left).prev_sample
+            own = [generator_of(seed) for seed in seeds]
+            right = ours.step(
+                ours.scale_model_input(right, step).sin(), step, right, generator=own
+            ).prev_sample
+        assert torch.equal(left, right)
+
+
+def _first(noise: Any, *interval: Any) -> Any:
+    del interval
+    return noise
+
+
+def test_mustangos_weights_arrive_where_they_belong(home: Path) -> None:
+    torch = library("torch")
+    generator: Any = build(home, "mustango")
+    networks, folder = library("heartfelt.stimuli.generators.mustango_networks"), home / "mustango"
+    published = torch.load(folder / "ldm" / "pytorch_model_ldm.bin")
+    attention = generator._model_unet.mid_block.attentions[0]
+    for suffix, part in (("", attention.text), ("2", attention.beats), ("3", attention.chords)):
+        name = f"unet.mid_block.attentions{suffix}.0.transformer_blocks.0.attn2.to_k.weight"
+        assert torch.equal(part.transformer_blocks[0].attn2.to_k.weight, published[name])
+    chords = generator._model_chords
+    assert torch.all(chords.lm_head.weight == 0.01)
+    assert not torch.all(chords.shared.weight == 0.01)
+    sound, config = torch.load(folder / "vae/pytorch_model_vae.bin"), folder / "configs/vae_config.json"
+    described = json.loads(config.read_bytes())
+    vae, same = networks.autoencoder(described, sound), tiny.seeded(lambda: tiny._mustango_vae(described))
+    latents, mel = (torch.randn(shape, generator=generator_of(0)) for shape in ((1, 8, 4, 4), (1, 4, 64)))
+    # A vocoder's weights as they are stored before weight normalisation is removed: any direction, and its length.
+    split, weight = dict(sound), sound["vocoder.conv_pre.weight"]
+    del split["vocoder.conv_pre.weight"]
+    split["vocoder.conv_pre.weight_v"] = 2 * weight
+    split["vocoder.conv_pre.weight_g"] = weight.flatten(1).norm(dim=1).reshape(-1, 1, 1)
+    with torch.no_grad():
+        assert torch.equal(vae.decode(latents).sample, same.decode(latents).sample)
+        assert torch.allclose(networks.vocoder(split)(mel), networks.vocoder(sound)(mel), atol=1e-6)
+        # What AImoclips' clips of this model last: 10.242 s at 16 kHz.
+        assert networks.vocoder(sound)(torch.zeros(1, 1_024, 64)).shape == (1, 163_872)
+    del split["vocoder.conv_post.bias"]
+    with pytest.raises(ValueError, match=r"lacks conv_post\.bias"):
+        networks.vocoder(split)
+
+
+def test_mustango_hears_beats_and_chords(home: Path) -> None:
+    torch = library("torch")
+    generator: Any = build(home, "mustango")
+    music = generator.music_of(TEXTS[1])
+    assert len(music.beats) <= 50
+    assert all(time < 10 and 1 <= number <= 4 for time, number in music.beats)
+    before = numbers(generator.generate(prompts()[1], 1))
+    generator._music[TEXTS[1]] = type(music)(((0.5, 1), (1.0, 2)), ((0.0, 2, 4, 3), (5.0, 9, 2, 3)))
+    assert not np.array_equal(before, numbers(generator.generate(prompts()[1], 1)))
+    networks = library("heartfelt.stimuli.generators.mustango_networks")
+    waves = networks.MusicEmbedding(4)._waves(torch.tensor([[0.5]]), 10_001)[0, 0]
+    slow = 0.5 / math.sqrt(10_001)
+    assert np.allclose(waves, [math.sin(0.5), math.cos(0.5), math.sin(slow), math.cos(slow)])
+
+
+def test_chords_are_read_as_mustango_writes_them() -> None:
+    assert chord_of("A") == (2, 2, 3)
+    assert chord_of("Abm7/C") == (13, 6, 2)
+    assert chord_of("B#dim") == chord_of("Cdim") == (5, 11, 3)
+    assert chord_of("N") == (1, 1, 1)
+    assert chord_of("H7") is None
+    assert chord_of("Asus4") is None
+    text = "Am at 0.46 n F7 at 1.39 n nonsense n Gm at soon n C at 9.1"
+    assert chords_of(text, 20) == ((0.46, 2, 4, 3), (1.39, 10, 9, 3), (9.1, 5, 2, 3))
+    assert len(chords_of(text, 2)) == 2
+
+
+def test_a_held_back_image_is_no_stimulus(home: Path, tmp_path: Path) -> None:
+    tiny.write_stable_diffusion(home / "safe", tiny=True, safety=True)
+    made = build(home, "sd", model="safe").generate(prompts()[0], 1)
+    with pytest.raises(InputError, match="safety checker"):
+        made.save(tmp_path / "black.png")
+
+
+def test_a_prompt_that_would_be_cut_is_no_stimulus_and_spares_its_neighbours(
+    home: Path, tmp_path: Path
+) -> None:
+    long = StimulusPrompt("S_9", "S", "joy", "sad " * 30)
+    made = build(home, "sd").generate_many([long, prompts()[0]], [1, 1])
+    with pytest.raises(InputError, match="tokens more than the model reads"):
+        made[0].save(tmp_path / "long.png")
+    assert made[1].save(tmp_path / "short.png").exists()
+
+
+def test_samples_beyond_full_scale_are_turned_down_and_those_that_are_no_numbers_refused(
+    tmp_path: Path,
+) -> None:
+    torch = library("torch")
+    loud = clip_of(torch.tensor([[0.5, -2.0, 1.0]]), 8_000)
+    assert numbers(loud)[:, 0].tolist() == [0.25, -1.0, 0.5]
+    for wrong, reason in (
+        (torch.tensor([0.1, math.nan]), "not finite"),
+        (torch.zeros(0), "without samples"),
+    ):
+        with pytest.raises(InputError, match=reason):
+            clip_of(wrong, 8_000).save(tmp_path / "clip.wav")
+
+
+def test_settings_are_the_same_wherever_the_study_lies(home: Path) -> None:
+    written(home, "vits")
+    one, other = build(home, "vits"), build(home, "vits", model=str(home / "vits"))
+    assert one.facts().model == other.facts().model == "vits"
+    assert one.facts().weights_hash == other.facts().weights_hash
