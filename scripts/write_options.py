@@ -54,14 +54,14 @@ def tables() -> dict[Path, str]:
 
 
 def _table(match: re.Match[str]) -> str:
-    module, _, name = match["kind"].rpartition(".")
-    options = options_of(getattr(import_module(module), name))
+    module, _, kind = match["kind"].rpartition(".")
+    options = options_of(getattr(import_module(module), kind))
     rows = ["| flag | keyword | meaning |", "|---|---|---|"]
-    for each in match["names"].split():
-        field = options[each]
+    for name in match["names"].split():
+        field = options[name]
         value = f" {field.option.metavar}" if field.option.metavar else ""
         help_ = field.option.help.replace("|", "\\|")
-        rows.append(f"| `{field.flags[0]}{value}` | `{each}` | {help_} |")
+        rows.append(f"| `{field.flags[0]}{value}` | `{name}` | {help_} |")
     return "\n".join([match["start"], *rows, match["end"]])
 
 
@@ -94,8 +94,8 @@ def _definition(name: str, function: Callable[..., Any], *, method: bool = False
 
 
 def _default(value: object) -> str:
-    plain = value is None or (isinstance(value, bool | int | float | str) and len(repr(value)) < 40)
-    return repr(value) if plain or value == () else "..."
+    is_short = value is None or (isinstance(value, bool | int | float | str) and len(repr(value)) < 40)
+    return repr(value) if is_short or value == () else "..."
 
 
 def _imports(functions: Iterable[Callable[..., Any]]) -> str:
@@ -103,18 +103,18 @@ def _imports(functions: Iterable[Callable[..., Any]]) -> str:
     homes: dict[str, str] = {}
     for function in functions:
         inner, signature = inspect.unwrap(function), inspect.signature(function)
-        known = {"Sequence": "collections.abc", "Path": "pathlib"}
+        modules = {"Sequence": "collections.abc", "Path": "pathlib"}
         for _, offered in option_classes(inner).values():
             for field in offered.values():
                 for base in field.owner.__mro__[:-1]:
-                    known |= dict(_names_of(base.__module__))
-        known |= dict(_names_of(inner.__module__))
-        texts = [str(each.annotation) for each in signature.parameters.values()]
+                    modules |= dict(_names_of(base.__module__))
+        modules |= dict(_names_of(inner.__module__))
+        texts = [str(parameter.annotation) for parameter in signature.parameters.values()]
         for text in [*texts, str(signature.return_annotation)]:
-            plain = re.sub(r"(?<=[a-z])\.\w+|'[^']*'", "", text)
-            for name in set(re.findall(r"\b[A-Za-z_]\w*\b", plain)) - BUILT_IN:
-                if homes.setdefault(name, known[name]) != known[name]:
-                    raise SystemExit(f"'{name}' is {homes[name]}.{name} and {known[name]}.{name}.")
+            names = re.sub(r"(?<=[a-z])\.\w+|'[^']*'", "", text)
+            for name in set(re.findall(r"\b[A-Za-z_]\w*\b", names)) - BUILT_IN:
+                if homes.setdefault(name, modules[name]) != modules[name]:
+                    raise SystemExit(f"'{name}' is {homes[name]}.{name} and {modules[name]}.{name}.")
     lines = [f"from {module} import {name}" for name, module in sorted(homes.items()) if module]
     ours = [f"    {line}" for line in lines if line.startswith("from heartfelt")]
     others = [line for line in lines if not line.startswith("from heartfelt")]

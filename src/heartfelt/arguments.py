@@ -43,7 +43,10 @@ Offered = Mapping[str, tuple[type, Mapping[str, OptionField]]]
 def option_classes(function: Callable[..., Any]) -> Offered:
     """The parameters of a function that take options objects, with their classes and the options they offer."""
     parameters = inspect.signature(function).parameters.values()
-    pairs = {each.name: offers(evaluated(each.annotation, function.__module__)) for each in parameters}
+    pairs = {
+        parameter.name: offers(evaluated(parameter.annotation, function.__module__))
+        for parameter in parameters
+    }
     return {name: pair for name, pair in pairs.items() if pair is not None}
 
 
@@ -52,7 +55,7 @@ def keyword_function(function: Callable[..., Any]) -> Callable[..., Any]:
     classes = option_classes(function)
     inner = inspect.signature(function)
     signature = _signature(inner, classes)
-    plain = {
+    hints = {
         name: evaluated(parameter.annotation, function.__module__)
         for name, parameter in inner.parameters.items()
         if name not in classes
@@ -60,10 +63,10 @@ def keyword_function(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
-        given = signature.bind(*args, **kwargs).arguments
-        arguments = {name: fitting(name, given[name], hint) for name, hint in plain.items() if name in given}
+        bound = signature.bind(*args, **kwargs).arguments
+        arguments = {name: fitting(name, bound[name], hint) for name, hint in hints.items() if name in bound}
         for name, (kind, options) in classes.items():
-            arguments[name] = build(kind, {each: given[each] for each in options if each in given})
+            arguments[name] = build(kind, {key: bound[key] for key in options if key in bound})
         return function(**arguments)
 
     call.__signature__ = signature  # type: ignore[attr-defined]  # what inspect and IPython read
@@ -73,14 +76,14 @@ def keyword_function(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def _signature(inner: inspect.Signature, classes: Offered) -> inspect.Signature:
     """The parameters of the function, with options in the place of options objects."""
-    plain = [each for name, each in inner.parameters.items() if name not in classes]
+    fixed = [parameter for name, parameter in inner.parameters.items() if name not in classes]
     options: dict[str, OptionField] = {}
     for _, offered in classes.values():
         options |= {name: field for name, field in offered.items() if name not in options}
-    parameters = [each for each in plain if each.kind is _POSITIONAL]
+    parameters = [parameter for parameter in fixed if parameter.kind is _POSITIONAL]
     parameters += [_parameter(field) for field in options.values() if field.option.positional]
     parameters += [_parameter(field) for field in options.values() if not field.option.positional]
-    parameters += [each for each in plain if each.kind is _KEYWORD]
+    parameters += [parameter for parameter in fixed if parameter.kind is _KEYWORD]
     return inner.replace(parameters=parameters)
 
 
@@ -110,8 +113,8 @@ def _written(field: OptionField) -> str:
         getattr(kind, "__name__", "") if get_origin(kind) is None else str(kind)
         for kind in alternatives(field.type)
     )
-    plain = " | ".join(kinds).replace("NoneType", "None")
-    return plain.replace("collections.abc.", "").replace("typing.", "")
+    text = " | ".join(kinds).replace("NoneType", "None")
+    return text.replace("collections.abc.", "").replace("typing.", "")
 
 
 def _accepted(text: str) -> str:

@@ -136,11 +136,11 @@ def _parts(kind: Any) -> tuple[_Part, ...]:
         parts = []
         for field in fields(kind):
             hint = evaluated(field.type, homes[field.name].__module__)
-            plain, notes = _unwrapped(hint)
+            bare, notes = _unwrapped(hint)
             parts.append(
                 _Part(
                     name=field.name,
-                    type=plain,
+                    type=bare,
                     option=next((note for note in notes if isinstance(note, Option)), None),
                     hidden=_hidden(notes),
                     annotation=str(field.type),
@@ -197,8 +197,8 @@ def value_of(options: Any, name: str) -> Any:
 
 def offers(hint: Any) -> tuple[type, Mapping[str, OptionField]] | None:
     """The class of options that a parameter of this type takes, and those that it offers; None where it takes none."""
-    plain, notes = _unwrapped(hint)
-    kind = next((each for each in alternatives(plain) if is_options(each)), None)
+    bare, notes = _unwrapped(hint)
+    kind = next((member for member in alternatives(bare) if is_options(member)), None)
     if kind is None:
         return None
     return kind, {name: field for name, field in options_of(kind).items() if name not in _hidden(notes)}

@@ -115,7 +115,9 @@ def _planned(
     from heartfelt.training.experiments.comparing import SHARES
 
     if kind == "ablate":
-        ways = [way for way, other in (("without", ablation.only), ("only", ablation.drop)) if not other]
+        ways = [
+            way for way, excluded in (("without", ablation.only), ("only", ablation.drop)) if not excluded
+        ]
         return plan_ablation(setup, ablation.fields, ways)
     if kind == "mix":
         return plan_mix(setup, growth.amounts or SHARES, growth.base)

@@ -102,8 +102,8 @@ def benches(
     for part in parts:
         target = home if len(parts) == 1 else home / part.study.name
         # One budget for all parts: each counts what is spent on the others, its own runs are counted by the bench.
-        left = None if allowance is None else with_other_runs(allowance, home, target / RUNS)
-        part_options = replace(options, run=replace(options.run, budget=left))
+        remaining = None if allowance is None else with_other_runs(allowance, home, target / RUNS)
+        part_options = replace(options, run=replace(options.run, budget=remaining))
         results.append(run_bench(part, models, target, part_options, progress))
     return results
 

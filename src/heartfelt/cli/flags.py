@@ -60,7 +60,7 @@ def with_flags(function: Callable[..., Any]) -> Callable[..., Any]:
                 fields[name] = field
                 parameters.append(_flag(field, defaults[parameter.name].get(name, field.default)))
 
-    shown = {each.name: each.default for each in parameters}
+    shown = {parameter.name: parameter.default for parameter in parameters}
 
     @wraps(function)
     def call(**typed: Any) -> Any:
@@ -71,12 +71,12 @@ def with_flags(function: Callable[..., Any]) -> Callable[..., Any]:
             if text not in (None, []) and text != shown[name]:
                 chosen[name] = _value(field, text)
         for name, (kind, options) in classes.items():
-            own = {key: value for key, value in {**defaults[name], **chosen}.items() if key in options}
-            typed[name] = build(kind, own)
+            values = {key: value for key, value in {**defaults[name], **chosen}.items() if key in options}
+            typed[name] = build(kind, values)
         return function(**typed)
 
     call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # what Typer reads
-    call.__annotations__ = {each.name: each.annotation for each in parameters}
+    call.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return call
 
 
@@ -99,7 +99,7 @@ def _flag(field: OptionField, default: Any) -> inspect.Parameter:
         metavar = "|".join(choices)
     if metavar is None and option.separator:
         metavar = _METAVARS.get(_element(field.type))
-    several = any(get_origin(each) is list for each in alternatives(kind))
+    several = any(get_origin(member) is list for member in alternatives(kind))
     repeated = " May be repeated." if several and not option.separator else ""
     whole = kind is int or int in alternatives(kind)
     low, high = (int(limit) if whole and limit is not None else limit for limit in (option.low, option.high))
@@ -130,14 +130,14 @@ def _typed(field: OptionField, default: Any) -> tuple[Any, Any]:
         return list[_element(field.type)] | None, None  # type: ignore[misc]  # a type made while the program runs
     if str not in kinds and any(map(_is_mapping, kinds)):
         return list[str] | None, None
-    kind = str if choices_of(field.type) else next((each for each in _TYPES if each in kinds), str)
+    kind = str if choices_of(field.type) else next((member for member in _TYPES if member in kinds), str)
     return (kind, default) if default is not None else (kind | None, None)
 
 
 def _element(hint: Any) -> type:
     """The type of one of several values: text or a path, a whole number or a number."""
     inner = next((get_args(kind)[0] for kind in alternatives(hint) if get_origin(kind) is tuple), str)
-    return next((each for each in (Path, str, int, float) if each in alternatives(inner)), str)
+    return next((member for member in (Path, str, int, float) if member in alternatives(inner)), str)
 
 
 def _joined(field: OptionField, default: Any) -> str:
