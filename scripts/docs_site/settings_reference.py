@@ -106,7 +106,7 @@ def _predictors() -> str:
     from heartfelt.predictors import PREDICTIONS, PREDICTORS
     from heartfelt.predictors.trained.valence_arousal import shipped
     from heartfelt.serialization import from_json
-    from heartfelt.training import Score
+    from heartfelt.training import ProtocolScore
     from heartfelt.training.heads.card import evaluation_table
 
     parts = [
@@ -126,7 +126,7 @@ def _predictors() -> str:
         _rows_of(("column", "holds"), ((f"`{column.name}`", column.about) for column in PREDICTIONS.columns)),
         "## Scores of valence-arousal\n",
         "How the shipped head was evaluated ([what the readings are](../valence-arousal.md#scores)).\n",
-        *evaluation_table([from_json(Score, row) for row in shipped().facts.evaluation]),
+        *evaluation_table([from_json(ProtocolScore, row) for row in shipped().facts.evaluation]),
     ]
     return "\n".join(parts)
 

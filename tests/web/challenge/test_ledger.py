@@ -23,7 +23,7 @@ from heartfelt.publishing.submissions.ledger import (
     SubmissionLedger,
 )
 from heartfelt.publishing.submissions.ledger_file import new_key  # before the fixture that fixes keys
-from heartfelt.web.challenge.options import Limits
+from heartfelt.publishing.submissions.options import Limits
 
 LIMITS = Limits(per_day=2, in_all=3)
 ANN, BOB = Member(team="lab", name="Ann"), Member(team="lab", name="Bob")

@@ -18,7 +18,7 @@ from typing import Any, Literal, TypeAlias
 from heartfelt.errors import HeartfeltError, InputError
 from heartfelt.publishing.submissions.ladder import Tries
 from heartfelt.publishing.submissions.ledger_file import LedgerFile
-from heartfelt.web.challenge.options import Limits
+from heartfelt.publishing.submissions.options import Limits
 
 Status: TypeAlias = Literal["received", "scored", "refused"]
 Steps: TypeAlias = Mapping[str, int]
