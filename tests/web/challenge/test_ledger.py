@@ -23,9 +23,9 @@ from heartfelt.publishing.submissions.ledger import (
     SubmissionLedger,
 )
 from heartfelt.publishing.submissions.ledger_file import new_key  # before the fixture that fixes keys
-from heartfelt.publishing.submissions.options import Limits
+from heartfelt.publishing.submissions.options import SubmissionLimits
 
-LIMITS = Limits(per_day=2, in_all=3)
+LIMITS = SubmissionLimits(per_day=2, in_all=3)
 ANN, BOB = Member(team="lab", name="Ann"), Member(team="lab", name="Bob")
 LAYOUT_1 = """
 CREATE TABLE challenge (name TEXT PRIMARY KEY, value TEXT NOT NULL);
@@ -113,8 +113,10 @@ def test_the_same_file_is_the_same_submission_unless_it_was_refused(ledger: Subm
 def test_scores_are_published_against_the_teams_bests_and_the_tries_are_counted(
     ledger: SubmissionLedger,
 ) -> None:
-    first, second, third = (ledger.receive(ANN, "m", content, Limits()).id for content in (b"1", b"2", b"3"))
-    rival = ledger.receive(Member(team="rival", name="x"), "m", b"1", Limits()).id
+    first, second, third = (
+        ledger.receive(ANN, "m", content, SubmissionLimits()).id for content in (b"1", b"2", b"3")
+    )
+    rival = ledger.receive(Member(team="rival", name="x"), "m", b"1", SubmissionLimits()).id
     assert scored(ledger, first, {"t": 3, "u": 1}) == [({}, Tries(of_all=1, of_team=1))]
     assert ledger.publish(rival, {}, {}, lambda *_: {})
     assert scored(ledger, second, {"t": 4, "u": 1}) == [({"t": 3, "u": 1}, Tries(of_all=3, of_team=2))]
@@ -130,7 +132,7 @@ def test_scores_are_published_against_the_teams_bests_and_the_tries_are_counted(
 
 
 def test_a_team_chooses_what_counts_until_the_end(ledger: SubmissionLedger) -> None:
-    first, second = (ledger.receive(ANN, "m", content, Limits()) for content in (b"1", b"2"))
+    first, second = (ledger.receive(ANN, "m", content, SubmissionLimits()) for content in (b"1", b"2"))
     assert ledger.choose("lab", first.id).chosen == 1_000.0
     ledger.choose("lab", second.id)
     assert [each.chosen for each in ledger.of_team("lab")] == [None, 1_000.0]
@@ -144,9 +146,9 @@ def test_a_team_chooses_what_counts_until_the_end(ledger: SubmissionLedger) -> N
     with pytest.raises(Closed):
         ledger.choose("lab", second.id)
     with pytest.raises(Closed):
-        ledger.receive(ANN, "m", b"3", Limits())
+        ledger.receive(ANN, "m", b"3", SubmissionLimits())
     # What was sent before is still there for whoever asks again.
-    assert ledger.receive(ANN, "m", b"2", Limits()).id == second.id
+    assert ledger.receive(ANN, "m", b"2", SubmissionLimits()).id == second.id
 
 
 def test_a_ledger_of_an_earlier_version_opens_and_nothing_is_lost(tmp_path: Path) -> None:
@@ -191,7 +193,7 @@ def test_a_ledger_of_an_earlier_version_opens_and_nothing_is_lost(tmp_path: Path
         assert ledger.waiting() == ["a", "c"]
         assert ledger.content("a") == b"1"
         assert ledger.submission("b").problem == "why"
-        assert ledger.left("lab", Limits()) == (5, 99)
+        assert ledger.left("lab", SubmissionLimits()) == (5, 99)
         assert ledger.fact("earlier step") == "t 0.25"
         ledger.bind({"benchmark": "abc", "part": "test", "step": "automatic"})
         ledger.close()
@@ -247,7 +249,7 @@ class Clock:
 
 
 def test_submissions_count_for_24_hours_and_the_wait_is_said(tmp_path: Path) -> None:
-    clock, limits = Clock(), Limits(per_day=2, in_all=4)
+    clock, limits = Clock(), SubmissionLimits(per_day=2, in_all=4)
     ledger = SubmissionLedger(tmp_path / "l.sqlite", clock)
     assert ledger.left("lab", limits) == (2, 4)
     begun = clock.now
@@ -275,14 +277,14 @@ def test_submissions_count_for_24_hours_and_the_wait_is_said(tmp_path: Path) -> 
     with pytest.raises(OverLimit, match="All 4 submissions of 'lab' are used") as over:
         ledger.receive(ANN, "m", b"5", limits)
     assert over.value.retry_after is None
-    # Limits that became stricter leave nothing, and not less than nothing.
-    assert ledger.left("lab", Limits(per_day=1, in_all=1)) == (0, 0)
+    # SubmissionLimits that became stricter leave nothing, and not less than nothing.
+    assert ledger.left("lab", SubmissionLimits(per_day=1, in_all=1)) == (0, 0)
 
 
 def test_refusals_are_limited_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert ATTEMPTS == 20
     monkeypatch.setattr("heartfelt.publishing.submissions.ledger.ATTEMPTS", 3)
-    clock, limits = Clock(), Limits(per_day=2, in_all=4)
+    clock, limits = Clock(), SubmissionLimits(per_day=2, in_all=4)
     ledger = SubmissionLedger(tmp_path / "l.sqlite", clock)
     wrong = InputError("Not a table.", "Send a table.")
     for _ in range(5):
@@ -296,7 +298,7 @@ def test_refusals_are_limited_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     with pytest.raises(OverLimit, match="6 submissions of 'lab' were refused within 24 hours") as over:
         ledger.receive(ANN, "m", b"1", limits)
     assert over.value.retry_after == DAY
-    assert ledger.receive(ANN, "m", b"1", Limits(per_day=3)).status == "received"
+    assert ledger.receive(ANN, "m", b"1", SubmissionLimits(per_day=3)).status == "received"
     # Recorded refusals have an end, for each team and day.
     monkeypatch.setattr("heartfelt.publishing.submissions.ledger._MOST_REFUSED", 8)
     for _ in range(4):
@@ -310,21 +312,21 @@ def test_refusals_are_limited_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_team_may_send_one_at_least() -> None:
-    assert Limits(per_day=1, in_all=1).in_all == 1
+    assert SubmissionLimits(per_day=1, in_all=1).in_all == 1
     for limits in ({"per_day": 0}, {"in_all": 0}):
         with pytest.raises(InputError, match="must be at least 1"):
-            Limits(**limits)
+            SubmissionLimits(**limits)
 
 
 def test_only_what_waits_is_refused_or_scored(ledger: SubmissionLedger) -> None:
-    first = ledger.receive(ANN, "m", b"1", Limits())
+    first = ledger.receive(ANN, "m", b"1", SubmissionLimits())
     scored(ledger, first.id, {"t": 3})
     ledger.refuse(first.id, "too late", "f")
     assert (ledger.submission(first.id).status, ledger.submission(first.id).problem) == ("scored", None)
     with pytest.raises(InputError, match="no such submission"):
         ledger.submission("nothing")
     # A score that stays as it was is no change: the submission behind it is still the first.
-    second = ledger.receive(ANN, "m", b"2", Limits())
+    second = ledger.receive(ANN, "m", b"2", SubmissionLimits())
     scored(ledger, second.id, {"t": 3})
     assert ledger.bests("lab")["t"].id == first.id
 
@@ -332,7 +334,7 @@ def test_only_what_waits_is_refused_or_scored(ledger: SubmissionLedger) -> None:
 def test_many_threads_and_openings_share_a_ledger_in_a_private_folder(tmp_path: Path) -> None:
     path = tmp_path / "new" / "folder" / "l.sqlite"
     ledger, other = SubmissionLedger(path), SubmissionLedger(path)
-    limits, taken = Limits(per_day=5, in_all=5), list[str]()
+    limits, taken = SubmissionLimits(per_day=5, in_all=5), list[str]()
 
     def send(at: int) -> None:
         with contextlib.suppress(OverLimit):

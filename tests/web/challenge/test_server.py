@@ -36,7 +36,7 @@ from heartfelt.labels import SplitOptions
 from heartfelt.publishing.hold_out import hold_out
 from heartfelt.publishing.submissions.ladder import effective_items, overstatement, variance_proxy
 from heartfelt.publishing.submissions.ledger import ATTEMPTS, DAY, Member, OverLimit, SubmissionLedger
-from heartfelt.publishing.submissions.options import Limits
+from heartfelt.publishing.submissions.options import SubmissionLimits
 from heartfelt.scoring import ScoreOptions, score
 from heartfelt.web.challenge.challenge import Challenge
 from heartfelt.web.challenge.options import ChallengeOptions, HostOptions
@@ -73,7 +73,7 @@ class Site:
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     folder = tmp_path_factory.mktemp("challenge")
     options = ChallengeOptions(
-        step=0.05, limits=Limits(per_day=50, in_all=60), megabytes=1.0, public_share=0.8
+        step=0.05, limits=SubmissionLimits(per_day=50, in_all=60), megabytes=1.0, public_share=0.8
     )
     challenge = Challenge(benchmark().write(folder / "private" / "benchmark"), options)
     with TestClient(challenge_app(challenge, HostOptions(url="http://testserver"))) as client:
@@ -383,7 +383,10 @@ def test_requests_that_are_refused(site: Site) -> None:
 @pytest.mark.slow
 def test_limits_hold_for_submissions_at_the_same_time(tmp_path: Path) -> None:
     now = [1_000_000.0]
-    ledger, limits = SubmissionLedger(tmp_path / "l.sqlite", lambda: now[0]), Limits(per_day=3, in_all=5)
+    ledger, limits = (
+        SubmissionLedger(tmp_path / "l.sqlite", lambda: now[0]),
+        SubmissionLimits(per_day=3, in_all=5),
+    )
     ledger.add_member("lab")
     refused: list[OverLimit] = []
     files = (str(number).encode() for number in count())

@@ -18,7 +18,7 @@ from typing import Any, Literal, TypeAlias
 from heartfelt.errors import HeartfeltError, InputError
 from heartfelt.publishing.submissions.ladder import Tries
 from heartfelt.publishing.submissions.ledger_file import LedgerFile
-from heartfelt.publishing.submissions.options import Limits
+from heartfelt.publishing.submissions.options import SubmissionLimits
 
 Status: TypeAlias = Literal["received", "scored", "refused"]
 Steps: TypeAlias = Mapping[str, int]
@@ -133,7 +133,7 @@ class SubmissionLedger(LedgerFile):
 
     # --- submissions ---
 
-    def receive(self, member: Member, model: str, content: bytes, limits: Limits) -> Submission:
+    def receive(self, member: Member, model: str, content: bytes, limits: SubmissionLimits) -> Submission:
         """Store a submission, unless its team has none left; the same file again is the submission it was."""
         now, new, team = self._clock(), secrets.token_hex(16), member.team
         digest = hashlib.sha256(content).hexdigest()
@@ -153,7 +153,7 @@ class SubmissionLedger(LedgerFile):
             )
         return self.submission(new)
 
-    def _check_limits(self, team: str, now: float, limits: Limits) -> None:
+    def _check_limits(self, team: str, now: float, limits: SubmissionLimits) -> None:
         today, in_all = self._used(team, now)
         if in_all >= limits.in_all:
             problem = f"All {limits.in_all} submissions of '{team}' are used."
@@ -189,7 +189,7 @@ class SubmissionLedger(LedgerFile):
         query = f"SELECT {what} FROM submissions WHERE submitter = ? AND at > ? AND {which}"
         return float(self._db.execute(query, (team, now - DAY)).fetchone()[0] or 0.0)
 
-    def left(self, team: str, limits: Limits) -> tuple[int, int]:
+    def left(self, team: str, limits: SubmissionLimits) -> tuple[int, int]:
         """How many submissions are left within 24 hours, and in all."""
         with self._lock:
             today, in_all = self._used(team, self._clock())

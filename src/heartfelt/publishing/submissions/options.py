@@ -13,7 +13,7 @@ _rules = partial(Option, panel="Rules")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class SubmissionLimits:
     """How much each team may send."""
 
     per_day: Annotated[int, _rules("Submissions in 24 hours for each team.", low=1)] = 5

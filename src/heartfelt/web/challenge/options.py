@@ -7,7 +7,7 @@ from functools import partial
 from typing import Annotated
 
 from heartfelt.options import Option
-from heartfelt.publishing.submissions.options import Limits
+from heartfelt.publishing.submissions.options import SubmissionLimits
 
 _rules = partial(Option, panel="Rules")
 
@@ -25,7 +25,7 @@ class ChallengeOptions:
     step: Annotated[
         float | None, _rules("Step of published scores; about half a standard error if left out.")
     ] = None
-    limits: Limits = field(default_factory=Limits)
+    limits: SubmissionLimits = field(default_factory=SubmissionLimits)
     megabytes: Annotated[float, _rules("How large a submission may be, in MB.", low=0.01)] = 16.0
     seconds: float = 60.0
     """How long scoring one submission may take."""
