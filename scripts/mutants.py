@@ -150,7 +150,8 @@ CORE: tuple[Core, ...] = (
         ),
     ),
     Core(
-        "stats/agreement/alpha.py", (f"{STATS}/agreement/test_limits.py", f"{STATS}/agreement/test_alpha.py")
+        "stats/agreement/krippendorff.py",
+        (f"{STATS}/agreement/test_limits.py", f"{STATS}/agreement/test_alpha.py"),
     ),
     Core(
         "stats/rater_differences.py",
@@ -183,7 +184,7 @@ CORE: tuple[Core, ...] = (
     ),
     Core("screening/rules/verification.py", ("tests/screening/test_verification.py",)),
     Core("screening/decision.py", ("tests/screening/test_decision.py", "tests/screening/test_pinned.py")),
-    Core("labels/labels.py", ("tests/labels/test_exact_labels.py", "tests/labels/test_labels.py")),
+    Core("labels/labelling.py", ("tests/labels/test_exact_labels.py", "tests/labels/test_labels.py")),
     Core("analysis/two_way.py", ("tests/analysis/test_limits.py", "tests/analysis/test_two_way.py")),
     Core("analysis/verdict.py", ("tests/analysis/test_levels.py", "tests/analysis/test_verdict_limits.py")),
     Core("analysis/sensitivity.py", ("tests/analysis/test_levels.py", "tests/analysis/test_by_hand.py")),
@@ -312,9 +313,9 @@ EQUIVALENT: dict[str, str] = {
     "stats/inference/equivalence.py: self.p_above_low is None or self.p_below_high is None -> self.p_above_low is None": (
         "both are missing or neither"
     ),
-    "stats/inference/marginal_means.py: np.bincount(data.factors[of].codes, minlength=len(self.levels))"
+    "stats/inference/adjusted_means.py: np.bincount(data.factors[of].codes, minlength=len(self.levels))"
     " -> np.bincount(data.factors[of].codes)": "every level has a row",
-    "stats/inference/marginal_means.py: 1e-09 * size.max() -> 1e-09 / size.max()": "columns have length one, so that it is about 1",
+    "stats/inference/adjusted_means.py: 1e-09 * size.max() -> 1e-09 / size.max()": "columns have length one, so that it is about 1",
     "stats/inference/posthoc.py: not math.isfinite(df) or df > 100000000.0 -> not math.isfinite(df)": (
         "with so many degrees of freedom both ways give the same digits"
     ),
@@ -324,7 +325,7 @@ EQUIVALENT: dict[str, str] = {
     "stats/inference/random_intercepts.py: coding == 'sum' or all((len(term.parts) == 1 for term in data.terms))"
     " -> all((len(term.parts) == 1 for term in data.terms))": "the map from a coding to itself is the identity",
     "stats/reliability/crossed.py: 1.5 -> 1.6600000000000001": "how long a step of a search may be",
-    "stats/reliability/split_half.py: split_compiled if splits * d.size > COMPILED_FROM else split_at_once"
+    "stats/reliability/halves.py: split_compiled if splits * d.size > COMPILED_FROM else split_at_once"
     " -> split_compiled": "two ways to the same numbers; one is quicker",
     "stats/reliability/vote_mixture.py: 1.0 / likelihood.shape[1] -> 1.0 * likelihood.shape[1]": (
         "the weights are divided by their sum"
@@ -333,34 +334,34 @@ EQUIVALENT: dict[str, str] = {
     "stats/reliability/crossed.py: logs[free] < logs[free].max() - 18.0 -> logs[free] <= logs[free].max() - 18.0": (
         "how far a search looks, only"
     ),
-    "stats/reliability/split_half.py: d.value[order] - float(d.value.mean()) -> d.value[order] + float(d.value.mean())": (
+    "stats/reliability/halves.py: d.value[order] - float(d.value.mean()) -> d.value[order] + float(d.value.mean())": (
         "a correlation does not depend on where values begin"
     ),
     "stats/reliability/vote_mixture.py: side * push * size -> side * push / size": "the unit of what a search looks for",
     "stats/reliability/vote_mixture.py: solved / total if total > 0 else weights / weights.sum() -> solved / total": (
         "the sum is held close to one"
     ),
-    "stats/inference/anova.py: 2 * df_residual * max(df * f, 1) -> 2 * df_residual / max(df * f, 1)": "where a search starts",
+    "stats/inference/variance_tables.py: 2 * df_residual * max(df * f, 1) -> 2 * df_residual / max(df * f, 1)": "where a search starts",
     "stats/inference/_ordinal_links.py: 0 -> 1": "between 0 and 1 both tails keep their digits",
-    "stats/inference/marginal_means.py: 1e-07 * float(np.linalg.norm(scaled)) -> 1e-07 / float(np.linalg.norm(scaled))": (
+    "stats/inference/adjusted_means.py: 1e-07 * float(np.linalg.norm(scaled)) -> 1e-07 / float(np.linalg.norm(scaled))": (
         "what counts as rounding"
     ),
     "stats/reliability/crossed.py: fit.step.residual <= 1e-12 * float(d.value.var())"
     " -> fit.step.residual < 1e-12 * float(d.value.var())": "what counts as rounding",
-    "stats/reliability/split_half.py: split_compiled if splits * d.size > COMPILED_FROM else split_at_once"
+    "stats/reliability/halves.py: split_compiled if splits * d.size > COMPILED_FROM else split_at_once"
     " -> split_at_once": "two ways to the same numbers; one is quicker",
     "stats/reliability/vote_family.py: of == check -> of != check": "the smaller of two p-values, in either order",
     "stats/inference/linear_model.py: 8 * code.size -> 8 / code.size": "two ways to the same codes; one is quicker",
     "stats/inference/random_variances.py: 0.3 -> 0.34": "where a search starts",
-    "stats/inference/anova.py: 0.5 * step -> 0.5 / step": "where a search starts",
-    "stats/inference/count_dependence.py: _ROUNDS if len(self.groups) > 1 else 1 -> _ROUNDS": (
+    "stats/inference/variance_tables.py: 0.5 * step -> 0.5 / step": "where a search starts",
+    "stats/inference/rating_counts.py: _ROUNDS if len(self.groups) > 1 else 1 -> _ROUNDS": (
         "the means of a single grouping are gone after one round"
     ),
     "stats/inference/prediction_powered.py: part - centre -> part + centre": "a slope does not depend on where x begins",
     "stats/inference/_ordinal_fit.py: decrement < _INNER_PRECISION -> decrement <= _INNER_PRECISION": "when a search ends",
     "stats/inference/_ordinal_fit.py: length < 1e-06 -> length <= 1e-06": "when a search ends",
-    "stats/inference/anova.py: 0.95 -> 1.055": "the confidence of rows without an interval",
-    "stats/inference/count_dependence.py: counts[items] if items.size else np.zeros(0) -> counts[items]": (
+    "stats/inference/variance_tables.py: 0.95 -> 1.055": "the confidence of rows without an interval",
+    "stats/inference/rating_counts.py: counts[items] if items.size else np.zeros(0) -> counts[items]": (
         "of no items both are empty"
     ),
     "stats/inference/linear_model.py: columns_needed > _MOST_COLUMNS -> columns_needed >= _MOST_COLUMNS": (
@@ -434,7 +435,7 @@ EQUIVALENT: dict[str, str] = {
     ),
     "stats/reml.py: lapack.dpotrf(matrix.T, lower=0, clean=0, overwrite_a=1)"
     " -> lapack.dpotrf(matrix.T, clean=0, overwrite_a=1)": "0 is what LAPACK's wrapper takes anyway",
-    "labels/labels.py: pl.Series('item', [int(name) for name in made.items], dtype=pl.Int64)"
+    "labels/labelling.py: pl.Series('item', [int(name) for name in made.items], dtype=pl.Int64)"
     " -> pl.Series('item', [int(name) for name in made.items])": "there is at least one, and polars takes int for Int64",
     "publishing/anonymity/personal_data.py: NUMBERS if numbered else () -> NUMBERS": "every such pattern needs a digit anyway",
     "publishing/anonymity/personal_data.py: ADDRESSES if numbered else () -> ADDRESSES": "every such pattern needs a digit anyway",

@@ -9,7 +9,7 @@ import pytest
 import heartfelt
 from heartfelt.analysis import AnalyzeOptions, analyze
 from heartfelt.formats import FORMATS
-from heartfelt.labels.labels import labels
+from heartfelt.labels.labelling import labels
 from heartfelt.stats import aggregate
 
 

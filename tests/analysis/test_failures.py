@@ -23,7 +23,7 @@ from tests.analysis.test_bad_input import check_parts, check_reasons
 
 QUICK = AnalyzeOptions(resamples=100)
 # The package exports the function of the same name, so the module is looked up among those loaded.
-MODULE = sys.modules["heartfelt.analysis.analyze"]
+MODULE = sys.modules["heartfelt.analysis.run"]
 
 
 def broken(*_args: Any, **_options: Any) -> Any:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from heartfelt.errors import DamagedError, InputError
 from heartfelt.labels.benchmark import BENCHMARK_ITEMS, freeze, load_benchmark
-from heartfelt.labels.labels import LabelOptions, labels
+from heartfelt.labels.labelling import LabelOptions, labels
 from heartfelt.labels.splits import SplitOptions
 from heartfelt.simulate import stimuli as simulated_stimuli
 from heartfelt.simulate import study_ratings

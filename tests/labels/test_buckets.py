@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from heartfelt.errors import InputError
-from heartfelt.labels.buckets import BUCKETS, TIED, buckets, forced
+from heartfelt.labels.vote_buckets import BUCKETS, TIED, buckets, forced
 from heartfelt.snapshot import Snapshot
 from heartfelt.study import parse_study
 from tests.datasets.emolia_data import dim, emo

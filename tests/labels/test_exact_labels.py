@@ -13,7 +13,7 @@ from scipy import stats as scipy_stats
 
 from heartfelt.errors import InputError
 from heartfelt.labels import LABELS, LabelOptions, SplitOptions, buckets, labels
-from heartfelt.labels.labels import METHODS, default_method
+from heartfelt.labels.labelling import METHODS, default_method
 from heartfelt.labels.splits import SHARES, assigned, groups_of
 from heartfelt.snapshot import Snapshot
 from heartfelt.stats import aggregate

@@ -13,7 +13,7 @@ import pytest
 from scipy import stats as peer
 
 from heartfelt.stats.association import Correlation
-from heartfelt.stats.system_ceiling import system_ceiling
+from heartfelt.stats.ceiling_over_systems import system_ceiling
 
 Floats = npt.NDArray[np.float64]
 REACHED: dict[str, Callable[[Floats, Floats], tuple[float, float]]] = {

@@ -17,7 +17,7 @@ import polars as pl
 
 from heartfelt.analysis.comparison_results import SetComparison
 from heartfelt.analysis.material import AnalysisData
-from heartfelt.labels.labels import ITEM, counted_presentations
+from heartfelt.labels.labelling import ITEM, counted_presentations
 from heartfelt.screening.panel import Panel
 from heartfelt.study import Study
 from heartfelt.tables import answered

@@ -18,7 +18,7 @@ import polars as pl
 
 from heartfelt.analysis.results import Kind, Level
 from heartfelt.labels import Labels, first_answers, labels
-from heartfelt.labels.labels import ITEM
+from heartfelt.labels.labelling import ITEM
 from heartfelt.snapshot import Snapshot
 from heartfelt.stats.ratings import Ratings, as_ratings
 from heartfelt.study import Question, Study

@@ -6,7 +6,7 @@ Layouts and the codebook describe a column with :func:`about_column`, so that a 
 from __future__ import annotations
 
 from heartfelt.labels.benchmark import BENCHMARK_COURSES, BENCHMARK_ITEMS, CHOICES
-from heartfelt.labels.labels import LABELS
+from heartfelt.labels.labelling import LABELS
 from heartfelt.labels.strengths import STRENGTHS
 from heartfelt.publishing.papers.details import Details
 from heartfelt.study import Study

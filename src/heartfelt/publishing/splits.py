@@ -16,7 +16,7 @@ import polars as pl
 
 from heartfelt.errors import InputError
 from heartfelt.labels.benchmark import Benchmark, freeze, frozen_labels
-from heartfelt.labels.labels import LabelOptions, Labels
+from heartfelt.labels.labelling import LabelOptions, Labels
 from heartfelt.labels.splits import SHARES, SplitOptions, assigned, groups_of
 from heartfelt.media.duplicates import find_near_duplicates
 from heartfelt.media.probe import AUDIO, IMAGES

@@ -11,7 +11,7 @@ from typing import Any, Literal, cast
 import numpy as np
 import polars as pl
 
-from heartfelt.labels.labels import PUBLISHED
+from heartfelt.labels.labelling import PUBLISHED
 from heartfelt.scoring.details import ModelDetails
 from heartfelt.scoring.metrics import METRICS, ChanceLevel, chance_of, converted
 from heartfelt.scoring.options import ScoreOptions

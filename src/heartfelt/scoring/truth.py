@@ -9,8 +9,8 @@ import polars as pl
 
 from heartfelt.errors import InputError, suggestion
 from heartfelt.labels import Benchmark, Labels, first_answers, labels
-from heartfelt.labels.buckets import buckets, forced, has_sides
 from heartfelt.labels.strengths import Of
+from heartfelt.labels.vote_buckets import buckets, forced, has_sides
 from heartfelt.media.probe import AT_HAND, MADE_AT
 from heartfelt.predictors.answers.sets import COMPARED
 from heartfelt.scoring.options import ItemSelection, ScoreOptions

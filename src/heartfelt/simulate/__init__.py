@@ -16,11 +16,11 @@ from heartfelt.simulate.confusion import (
     voters,
     votes,
 )
+from heartfelt.simulate.conveyed import INTENTS, SYSTEMS, TruthOptions, stimuli, truth
 from heartfelt.simulate.conveyed_emotion import ConveyanceProfile
 from heartfelt.simulate.design import DesignOptions
 from heartfelt.simulate.judgements import Habits, StrengthOptions, judge, match, strengths, trace
 from heartfelt.simulate.people import KINDS, RaterMix, raters
-from heartfelt.simulate.truth import INTENTS, SYSTEMS, TruthOptions, stimuli, truth
 from heartfelt.simulate.verification import (
     VERIFIER_KINDS,
     Verification,

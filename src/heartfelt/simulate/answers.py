@@ -11,11 +11,11 @@ import numpy.typing as npt
 import polars as pl
 
 from heartfelt.errors import require
+from heartfelt.simulate.conveyed import TruthOptions
+from heartfelt.simulate.conveyed import truth as planted_truth
 from heartfelt.simulate.design import DesignOptions, Ints, Trials, schedule
 from heartfelt.simulate.people import KINDS, RaterMix, check_kinds
 from heartfelt.simulate.people import raters as planted_raters
-from heartfelt.simulate.truth import TruthOptions
-from heartfelt.simulate.truth import truth as planted_truth
 from heartfelt.streams import stream
 from heartfelt.tables import MOMENT, need_columns
 

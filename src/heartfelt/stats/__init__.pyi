@@ -1,7 +1,7 @@
 from .aggregate.central import mean, median, mode
-from .aggregate.dawid_skene import dawid_skene
+from .aggregate.itu_p910 import p910
+from .aggregate.latent_classes import dawid_skene
 from .aggregate.opinion_scores import bt500, p913
-from .aggregate.p910 import p910
 from .agreement import (
     cohen_kappa,
     exact_agreement,
@@ -14,7 +14,7 @@ from .agreement import (
     pairwise_balanced_accuracy,
     prior_against_majority,
 )
-from .agreement.alpha import alpha
+from .agreement.krippendorff import alpha
 from .association import (
     accuracy,
     auroc,
@@ -35,6 +35,7 @@ from .association import (
     rmse,
     spearman,
 )
+from .ceiling_over_systems import system_ceiling
 from .comparison.abx import abx
 from .comparison.bootstrap import bootstrap_strengths
 from .comparison.ceilings import choice_ceilings, strength_ceiling
@@ -62,18 +63,17 @@ from .inference import (
     prediction_powered_slope,
     tukey,
 )
-from .inference.anova import anova
+from .inference.variance_tables import anova
 from .jackknife import jackknife_metric
 from .noise_ceiling import ceiling
 from .probability import brier, calibration, expected_calibration_error
 from .regression import shrinkage_slope
 from .reliability.components import variance_components
-from .reliability.icc import icc
+from .reliability.halves import split_half
+from .reliability.intraclass import icc
 from .reliability.spearman_brown import raters_needed, reliability_with
-from .reliability.split_half import split_half
 from .resample import bootstrap, bootstrap_difference, bootstrap_metric
 from .set_distance import frechet_distance, kernel_distance
-from .system_ceiling import system_ceiling
 
 __all__ = [
     "Estimate",

@@ -10,7 +10,7 @@ import pytest
 from heartfelt.errors import InputError
 from heartfelt.stats import alpha, exact_agreement, leave_one_out
 from heartfelt.stats.agreement import Interval
-from heartfelt.stats.agreement.alpha import _quick
+from heartfelt.stats.agreement.krippendorff import _quick
 from heartfelt.stats.estimate import Estimate
 
 SOURCE = "the definitions, by hand"

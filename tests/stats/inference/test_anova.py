@@ -11,7 +11,7 @@ from scipy import stats
 from heartfelt.errors import InputError
 from heartfelt.serialization import dumps
 from heartfelt.stats.inference import AnovaResult, anova
-from heartfelt.stats.inference.anova import share_bounds
+from heartfelt.stats.inference.variance_tables import share_bounds
 
 SOURCE = "R 4 `summary(aov(yield ~ block + N*P*K, npk))` as printed in its manual; statsmodels 0.15 anova_lm"
 

@@ -23,9 +23,9 @@ from heartfelt.stats.inference import (
     mixed_model,
     tukey,
 )
-from heartfelt.stats.inference.anova import share_bounds
 from heartfelt.stats.inference.random_intercepts import ContrastInference, first_independent
 from heartfelt.stats.inference.random_variances import random_variances
+from heartfelt.stats.inference.variance_tables import share_bounds
 from heartfelt.stats.reliability import variance_components
 from tests.stats.reliability.ratings import crossed
 

@@ -14,7 +14,7 @@ from heartfelt.stats.noise_ceiling import ceiling
 from heartfelt.stats.rater_differences import gain_variance_with_doubt
 from heartfelt.stats.ratings import Ratings, as_ratings
 from heartfelt.stats.reliability import icc, split_half, variance_components
-from heartfelt.stats.reliability.icc import FORMS
+from heartfelt.stats.reliability.intraclass import FORMS
 from heartfelt.stats.reliability.number_ceiling import ceiling_from_means
 from heartfelt.stats.reliability.vote_ceiling import HalfPanels, fixed_panel_gain
 from heartfelt.stats.reliability.yardsticks import category_counts

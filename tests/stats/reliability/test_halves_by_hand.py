@@ -16,8 +16,8 @@ from heartfelt.stats.reliability import (
     reliability_with,
     split_half,
 )
+from heartfelt.stats.reliability.halves import length_factor
 from heartfelt.stats.reliability.spearman_brown import reliability_curve, stepped, stepped_bound
-from heartfelt.stats.reliability.split_half import length_factor
 from heartfelt.stats.two_way_jackknife import TwoWaySpread
 from heartfelt.streams import stream
 from tests.stats.reliability.ratings import ITEM, RATER, VALUE, level_share, of_rows

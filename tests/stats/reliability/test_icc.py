@@ -13,7 +13,7 @@ from heartfelt.serialization import dumps
 from heartfelt.stats.agreement import alpha
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.reliability import icc
-from heartfelt.stats.reliability.icc import FORMS
+from heartfelt.stats.reliability.intraclass import FORMS
 from tests.stats.reliability.ratings import Crossed, Triple, complete, ragged
 
 SOURCE = (

@@ -14,8 +14,8 @@ from heartfelt.stats.rater_differences import gain_variance
 from heartfelt.stats.ratings import as_ratings
 from heartfelt.stats.reliability import crossed, icc, variance_components
 from heartfelt.stats.reliability.crossed import Quantity
-from heartfelt.stats.reliability.icc import _clean, one_way
 from heartfelt.stats.reliability.icc_jackknife import NO_ERROR, NO_ITEMS
+from heartfelt.stats.reliability.intraclass import _clean, one_way
 from heartfelt.stats.reliability.number_ceiling import (
     NumberMetric,
     ceiling_from_means,
@@ -201,7 +201,7 @@ def test_the_crossed_fit_of_a_correlation_has_its_seed(monkeypatch: pytest.Monke
         seeds.append(seed)
         return "no fit"
 
-    monkeypatch.setattr(import_module("heartfelt.stats.reliability.icc"), "fit_crossed", fit)
+    monkeypatch.setattr(import_module("heartfelt.stats.reliability.intraclass"), "fit_crossed", fit)
     assert icc(*ragged(1, 12, 6, 0.6), seed=5).icc2.why_missing == "no fit"
     assert set(seeds) == {5}
 

@@ -9,7 +9,7 @@ from heartfelt.errors import InputError
 from heartfelt.stats._kernels_leaving_out import split_once
 from heartfelt.stats._kernels_reliability import group
 from heartfelt.stats.reliability import icc, split_half
-from heartfelt.stats.reliability.split_half import length_factor
+from heartfelt.stats.reliability.halves import length_factor
 from tests.stats.reliability.ratings import Crossed, Triple
 
 SOURCE = (

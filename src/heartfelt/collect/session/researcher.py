@@ -195,9 +195,7 @@ def _screener_codes(work: Transaction, codes: dict[str, str]) -> dict[str, str]:
 
 def _check_setting(name: str, value: Any) -> Any:
     if name not in _ALLOWED:
-        raise InputError(
-            f"Unknown setting '{clean(name, 100)}'.", suggestion(name, _ALLOWED, "Settings")
-        )
+        raise InputError(f"Unknown setting '{clean(name, 100)}'.", suggestion(name, _ALLOWED, "Settings"))
     whole = isinstance(value, int) and not isinstance(value, bool)
     if name == _SCREENERS and isinstance(value, Mapping):
         return {str(screener): _check_setting(_CODES[0], code) for screener, code in value.items()}

@@ -19,7 +19,7 @@ from heartfelt.datasets.emolia.reader import AFFIRMATIVE, DIM, EMO
 from heartfelt.datasets.emolia.tables import ITEM, file_names
 from heartfelt.errors import InputError
 from heartfelt.labels import first_answers
-from heartfelt.labels.buckets import buckets, forced
+from heartfelt.labels.vote_buckets import buckets, forced
 from heartfelt.snapshot import Snapshot
 from heartfelt.study.answer import Scale
 from heartfelt.study.scale import Ordered, YesNo

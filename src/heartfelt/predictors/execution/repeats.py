@@ -232,7 +232,7 @@ def _of_numbers(rows: pl.DataFrame, column: str) -> tuple[Estimate, Estimate]:
     from scipy.stats import chi2
 
     from heartfelt.stats.ratings import as_ratings
-    from heartfelt.stats.reliability.icc import icc
+    from heartfelt.stats.reliability.intraclass import icc
 
     ratings = as_ratings(rows["repeat"].to_list(), rows["stimulus"].to_list(), rows[column].to_list())
     between = icc(ratings, interval="f").icc1

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from heartfelt.analysis.two_way import LEAST_RATERS
-from heartfelt.labels.labels import PUBLISHED
+from heartfelt.labels.labelling import PUBLISHED
 from heartfelt.scoring.calibration.label_raters import LabelRaters
 from heartfelt.scoring.calibration.parts import (
     NUMBERS,

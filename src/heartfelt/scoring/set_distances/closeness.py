@@ -1,7 +1,7 @@
 """How the closeness of systems to a reference set goes with people's means, beside the ceiling over systems.
 
 Closeness is minus a distance. Means are of the stimuli whose distance was measured. Correlations are over systems, with a jackknife
-interval over systems and a p-value by rearranging them; the ceiling is that of :mod:`heartfelt.stats.system_ceiling`.
+interval over systems and a p-value by rearranging them; the ceiling is that of :mod:`heartfelt.stats.ceiling_over_systems`.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from heartfelt.analysis.two_way import Changes
 from heartfelt.errors import require, suggestion
 from heartfelt.snapshot import Snapshot
 from heartfelt.stats.association import Correlation
+from heartfelt.stats.ceiling_over_systems import FEWEST_SYSTEMS, system_ceiling
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.inference.permutation import permutation_correlation
 from heartfelt.stats.jackknife import jackknife_metric
-from heartfelt.stats.system_ceiling import FEWEST_SYSTEMS, system_ceiling
 from heartfelt.stats.triples import Floats
 
 COEFFICIENTS: tuple[Correlation, ...] = ("spearman", "kendall", "pearson")

@@ -3,7 +3,7 @@
 ``fad`` and ``fid`` are the Fréchet distance, ``kad`` and ``kid`` kernel distances (:mod:`heartfelt.stats.set_distance`). The
 reference is a folder or data, a system (``system=NAME``), or for each system the stimuli of all others (``leave-one-out``).
 *Closeness*, minus the distance, is correlated over systems with people's means, next to the ceiling over systems
-(:mod:`heartfelt.stats.system_ceiling`).
+(:mod:`heartfelt.stats.ceiling_over_systems`).
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Agreement among raters: functions of parallel columns of rater, item and value."""
 
 from heartfelt.moved import with_former_names
-from heartfelt.stats.agreement.alpha import alpha
 from heartfelt.stats.agreement.chance import fleiss_kappa, fleiss_kappa_counts, gwet_ac1, gwet_ac2
 from heartfelt.stats.agreement.interval import Interval
+from heartfelt.stats.agreement.krippendorff import alpha
 from heartfelt.stats.agreement.pairs import (
     PairTable,
     RaterPairAgreement,

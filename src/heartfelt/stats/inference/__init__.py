@@ -1,7 +1,6 @@
 """Tests of hypotheses about ratings: variance, pairs, mixed models, permutation, equivalence."""
 
-from heartfelt.stats.inference.anova import AnovaResult, AnovaRow, anova
-from heartfelt.stats.inference.count_dependence import CountDependence, CountTest, count_dependence
+from heartfelt.stats.inference.adjusted_means import MarginalMeans, marginal_means
 from heartfelt.stats.inference.cumulative_link import (
     CumulativeLinkResult,
     OrdinalCoefficient,
@@ -9,7 +8,6 @@ from heartfelt.stats.inference.cumulative_link import (
     cumulative_link_model,
 )
 from heartfelt.stats.inference.equivalence import Equivalence, equivalence_correlation, equivalence_mean
-from heartfelt.stats.inference.marginal_means import MarginalMeans, marginal_means
 from heartfelt.stats.inference.mixed import Coefficient, MixedEffect, MixedResult, mixed_model
 from heartfelt.stats.inference.permutation import (
     PermutationTest,
@@ -24,6 +22,8 @@ from heartfelt.stats.inference.prediction_powered import (
     prediction_powered_mean,
     prediction_powered_slope,
 )
+from heartfelt.stats.inference.rating_counts import CountDependence, CountTest, count_dependence
+from heartfelt.stats.inference.variance_tables import AnovaResult, AnovaRow, anova
 
 __all__ = [
     "Adjusted", "AnovaResult", "AnovaRow", "Coefficient", "CountDependence", "CountTest", "CumulativeLinkResult", "Equivalence",

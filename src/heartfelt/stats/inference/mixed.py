@@ -40,6 +40,7 @@ from heartfelt.stats import _bounds
 from heartfelt.stats._paired import Column
 from heartfelt.stats.blas_threads import one_blas_thread
 from heartfelt.stats.estimate import Estimate
+from heartfelt.stats.inference.adjusted_means import DIFFERENCE, MEAN, NOT_ESTIMABLE
 from heartfelt.stats.inference.linear_model import (
     Coding,
     Interactions,
@@ -49,7 +50,6 @@ from heartfelt.stats.inference.linear_model import (
     term_columns,
     why_no_columns,
 )
-from heartfelt.stats.inference.marginal_means import DIFFERENCE, MEAN, NOT_ESTIMABLE
 from heartfelt.stats.inference.posthoc import Pair, Pairwise, PosthocMethod
 from heartfelt.stats.inference.random_intercepts import (
     NO_ERROR,

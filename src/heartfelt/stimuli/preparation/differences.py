@@ -12,7 +12,7 @@ import numpy as np
 
 from heartfelt.stats._bounds import t_mean
 from heartfelt.stats.estimate import Estimate
-from heartfelt.stats.inference.anova import AnovaRow, anova
+from heartfelt.stats.inference.variance_tables import AnovaRow, anova
 
 
 @dataclass(frozen=True, slots=True)

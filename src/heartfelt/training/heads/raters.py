@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from heartfelt.predictors.trained.answers import AnswerSpread
-from heartfelt.stats.aggregate.p910 import variance_prior
+from heartfelt.stats.aggregate.itu_p910 import variance_prior
 from heartfelt.training.heads.fitting import Floats, Ints
 
 LEAST_RATERS = 5

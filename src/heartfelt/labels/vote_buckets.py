@@ -22,7 +22,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from heartfelt.errors import InputError
-from heartfelt.labels.labels import first_answers
+from heartfelt.labels.labelling import first_answers
 from heartfelt.snapshot import Snapshot
 from heartfelt.study import Scale, Study
 from heartfelt.study.scale import Ordered, YesNo
