@@ -10,7 +10,7 @@ import pytest
 from scipy import stats as scipy_stats
 
 from heartfelt.analysis import Analysis, analyze
-from heartfelt.analysis.category_results import CategoryAnalysis
+from heartfelt.analysis.category_results import CategoryQuestion
 from heartfelt.analysis.category_text import sentences
 from heartfelt.analysis.live import field_agreements
 from heartfelt.analysis.material import prepare
@@ -35,7 +35,7 @@ def made(snapshot: Snapshot) -> Analysis:
 
 
 @pytest.fixture(scope="module")
-def result(made: Analysis) -> CategoryAnalysis:
+def result(made: Analysis) -> CategoryQuestion:
     (result,) = made.summary.categories or ()
     return result
 
@@ -65,7 +65,7 @@ def means(snapshot: Snapshot, label: dict[str, str | None]) -> dict[str, dict[st
 
 
 @pytest.mark.slow
-def test_balance_counts_labels_and_ties(result: CategoryAnalysis, label: dict[str, str | None]) -> None:
+def test_balance_counts_labels_and_ties(result: CategoryQuestion, label: dict[str, str | None]) -> None:
     counts = Counter(label.values())
     balance = result.balance
     assert {row.category: row.n_stimuli for row in balance.rows} == {name: counts[name] for name in EMOTIONS}
@@ -81,7 +81,7 @@ def test_balance_counts_labels_and_ties(result: CategoryAnalysis, label: dict[st
 
 @pytest.mark.slow
 def test_places_are_means_and_ellipses_of_the_stimuli(
-    result: CategoryAnalysis, means: dict[str, dict[str, list[float]]]
+    result: CategoryQuestion, means: dict[str, dict[str, list[float]]]
 ) -> None:
     assert result.axes == ("valence", "arousal")
     for place in result.places:
@@ -100,7 +100,7 @@ def test_places_are_means_and_ellipses_of_the_stimuli(
 
 @pytest.mark.slow
 def test_consistency_with_valence_and_arousal(
-    result: CategoryAnalysis, snapshot: Snapshot, means: dict[str, dict[str, list[float]]]
+    result: CategoryQuestion, snapshot: Snapshot, means: dict[str, dict[str, list[float]]]
 ) -> None:
     for explained in result.explained:
         groups = [np.array(each) for each in means[explained.question].values()]
@@ -138,7 +138,7 @@ def test_consistency_with_valence_and_arousal(
 
 
 @pytest.mark.slow
-def test_confusion_between_raters_counts_every_pair(result: CategoryAnalysis, snapshot: Snapshot) -> None:
+def test_confusion_between_raters_counts_every_pair(result: CategoryQuestion, snapshot: Snapshot) -> None:
     pairs: Counter[tuple[str, str]] = Counter()
     for _, mine in snapshot.ratings.filter(pl.col("question") == "emotion").group_by("stimulus"):
         pairs.update(itertools.permutations(mine["answer"].to_list(), 2))
@@ -154,7 +154,7 @@ def test_confusion_between_raters_counts_every_pair(result: CategoryAnalysis, sn
 
 @pytest.mark.slow
 def test_attributes_that_go_with_emotions(
-    result: CategoryAnalysis, snapshot: Snapshot, label: dict[str, str | None]
+    result: CategoryQuestion, snapshot: Snapshot, label: dict[str, str | None]
 ) -> None:
     tables = {table.question: table for table in result.attributes}
     assert set(tables) == {"style", "objects"}, "captions never repeat, so they have no attributes"
@@ -253,7 +253,7 @@ def test_few_ratings_are_missing_with_reasons() -> None:
 
 
 @pytest.mark.slow
-def test_paragraphs_for_a_paper_say_it(made: Analysis, result: CategoryAnalysis) -> None:
+def test_paragraphs_for_a_paper_say_it(made: Analysis, result: CategoryQuestion) -> None:
     summary = made.summary
     assert "Stuart-Maxwell test" in summary.methods
     assert "MASI distance of sets" in summary.methods

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from heartfelt import stats
-from heartfelt.analysis.comparison_results import SetComparison
+from heartfelt.analysis.comparison_results import ComparisonQuestion
 from heartfelt.analysis.comparisons import comparison_results, majorities
 from heartfelt.analysis.options import AnalyzeOptions
 from heartfelt.analysis.run import analyze
@@ -19,7 +19,7 @@ from tests.compared import SYSTEMS, abx, arena, mushra, referenced, sets_of_four
 from tests.screening.compared_panels import panel_of_pairs
 
 
-def only(snapshot: Snapshot) -> SetComparison:
+def only(snapshot: Snapshot) -> ComparisonQuestion:
     (made,) = comparison_results(snapshot)
     return made
 

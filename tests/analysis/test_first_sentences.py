@@ -11,7 +11,7 @@ import pytest
 
 import heartfelt
 from heartfelt.analysis import AnalyzeOptions, Summary, analyze
-from heartfelt.analysis.comparison_results import PairAgreement, SetComparison, TraceQuestion
+from heartfelt.analysis.comparison_results import ChoiceAgreement, ComparisonQuestion, TraceQuestion
 from heartfelt.analysis.comparisons import comparison_results
 from heartfelt.analysis.methods_text import collected
 from heartfelt.analysis.summary import Crossfit, HalfAlpha, HeldOutAlpha, SensitivityFigure
@@ -255,8 +255,8 @@ def test_where_pairs_give_no_order_majorities_come_first(summary: Summary) -> No
 
 
 def test_comparisons_without_raters_are_by_nobody(summary: Summary) -> None:
-    own = PairAgreement(1, 0, 0, 0, NONE, NONE, NONE, NONE)
-    counts = SetComparison("better", "choice", 100, 0, why_no_strengths="reasons", agreement=own)
+    own = ChoiceAgreement(1, 0, 0, 0, NONE, NONE, NONE, NONE)
+    counts = ComparisonQuestion("better", "choice", 100, 0, why_no_strengths="reasons", agreement=own)
     text = " ".join(comparison_sentences(replace(summary, comparisons=(counts,))))
     assert text == "100 comparisons on better give no strengths: reasons."
 

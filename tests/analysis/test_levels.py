@@ -13,7 +13,7 @@ from heartfelt.analysis.failures import Failures
 from heartfelt.analysis.material import prepare
 from heartfelt.analysis.means import JACKKNIFE, stimulus_scores
 from heartfelt.analysis.reliability import reliability
-from heartfelt.analysis.results import AnovaEffect, Ceilings, Outcome, Pair, Reliability
+from heartfelt.analysis.results import AnovaEffect, Ceilings, Outcome, PairDifference, Reliability
 from heartfelt.analysis.sensitivity import PolicySide, sensitivity, sensitivity_pairs
 from heartfelt.analysis.summary import SideCounts
 from heartfelt.analysis.verdict import _ceiling, _needed, fitness
@@ -63,8 +63,10 @@ def test_groups_of_raters_differ_at_95_percent(
     assert row.significant is significant
 
 
-def pair(a: str, b: str, significant: bool | None, outcome: Outcome = "value") -> Pair:
-    return Pair("quality", outcome, "system", None, JACKKNIFE, a, b, Estimate(0.0), 0.5, significant)
+def pair(a: str, b: str, significant: bool | None, outcome: Outcome = "value") -> PairDifference:
+    return PairDifference(
+        "quality", outcome, "system", None, JACKKNIFE, a, b, Estimate(0.0), 0.5, significant
+    )
 
 
 def test_pairs_that_differ_on_one_side_only_are_named_on_that_side() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from heartfelt.analysis import AnalyzeOptions, Summary, analyze
 from heartfelt.analysis.highlights import covered, covers_pools, f_test, highest, information, main_effects
-from heartfelt.analysis.results import Agreement, ChanceLevelTest, CountTest, CountTests, Reliability
+from heartfelt.analysis.results import Agreement, ChanceTest, CorrectedCountTest, CountTests, Reliability
 from heartfelt.analysis.summary import Crossfit, HalfAlpha, HeldOutAlpha, SensitivityFigure
 from heartfelt.analysis.verdict import bottom_line, reliability_sentences
 from heartfelt.analysis.verdict_raters import sentences as rater_sentences
@@ -149,7 +149,7 @@ def test_hits_are_compared_with_chance(summary: Summary, p: float, words: str) -
     quadrants = replace(
         summary.quadrants,
         hit_rate=Estimate(0.52, 0.49, 0.55),
-        hit_rate_by_chance=ChanceLevelTest(0.25, p, "m"),
+        hit_rate_by_chance=ChanceTest(0.25, p, "m"),
     )
     text = " ".join(system_sentences(replace(summary, quadrants=quadrants)))
     assert "52% [49, 55] of the stimuli land in the intended quadrant; chance 25%" in text
@@ -165,9 +165,9 @@ def test_a_slope_shrinks_only_where_its_interval_lies_below_one(summary: Summary
 
 
 def test_selected_samples_are_named_with_their_direction(summary: Summary) -> None:
-    quiet = CountTest(0.5, 1.0, False, Estimate(0.1))
+    quiet = CorrectedCountTest(0.5, 1.0, False, Estimate(0.1))
     for change, side in ((0.2, "higher"), (-0.2, "lower")):
-        loud = CountTest(0.001, 0.004, True, Estimate(change))
+        loud = CorrectedCountTest(0.001, 0.004, True, Estimate(change))
         tests = {"valence": CountTests(loud, quiet), "arousal": CountTests(quiet, loud)}
         checks = replace(summary.checks, ratings_per_item=tests) if summary.checks else None
         text = next(iter(reliability_sentences(replace(summary, checks=checks))))

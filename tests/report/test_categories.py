@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from heartfelt.analysis import Analysis
-from heartfelt.analysis.category_results import CategoryAnalysis
+from heartfelt.analysis.category_results import CategoryQuestion
 from heartfelt.report import plot
 from heartfelt.report.analysis import analysis_page, charts_of
 from heartfelt.report.charts import Absent, Chart, Heatmap, Intervals, Map
@@ -35,7 +35,7 @@ def made(name: str, analysis: Analysis) -> Chart:
 
 
 @pytest.fixture(scope="module")
-def result(emotional: Analysis) -> CategoryAnalysis:
+def result(emotional: Analysis) -> CategoryQuestion:
     (result,) = emotional.summary.categories or ()
     return result
 
@@ -46,7 +46,7 @@ def sections(emotional: Analysis) -> dict[str, Section]:
     return {section.id: section for section in page.sections}
 
 
-def test_balance_has_a_bar_for_every_category(emotional: Analysis, result: CategoryAnalysis) -> None:
+def test_balance_has_a_bar_for_every_category(emotional: Analysis, result: CategoryQuestion) -> None:
     (panel,) = made("category-balance", emotional).panels
     assert isinstance(panel, Intervals)
     assert [row.label for row in panel.rows] == list(EMOTIONS)
@@ -56,7 +56,7 @@ def test_balance_has_a_bar_for_every_category(emotional: Analysis, result: Categ
 
 
 @pytest.mark.slow
-def test_the_map_has_every_category_and_stimulus(emotional: Analysis, result: CategoryAnalysis) -> None:
+def test_the_map_has_every_category_and_stimulus(emotional: Analysis, result: CategoryQuestion) -> None:
     chart = made("category-map", emotional)
     panels = [panel for panel in chart.panels if isinstance(panel, Map)]
     assert [panel.title for panel in panels] == ["all categories", *EMOTIONS]
@@ -79,7 +79,7 @@ def test_the_map_has_every_category_and_stimulus(emotional: Analysis, result: Ca
     assert {text.get_text() for text in axes[0].texts} == set(EMOTIONS)
 
 
-def test_consistency_and_confusion_show_the_numbers(emotional: Analysis, result: CategoryAnalysis) -> None:
+def test_consistency_and_confusion_show_the_numbers(emotional: Analysis, result: CategoryQuestion) -> None:
     variance, sides = (panel for panel in made("category-consistency", emotional).panels)
     assert isinstance(variance, Intervals)
     assert isinstance(sides, Intervals)
@@ -96,7 +96,7 @@ def test_consistency_and_confusion_show_the_numbers(emotional: Analysis, result:
     assert "pairs of answers" in raters.cells[0][0].words
 
 
-def test_attributes_are_shaded_both_ways(emotional: Analysis, result: CategoryAnalysis) -> None:
+def test_attributes_are_shaded_both_ways(emotional: Analysis, result: CategoryQuestion) -> None:
     panel = made("attributes", emotional).panels[1]
     assert isinstance(panel, Heatmap)
     table = result.attributes[1]
@@ -127,7 +127,7 @@ def test_agreement_by_field_leaves_out_what_has_none(emotional: Analysis) -> Non
     assert [line.at for line in panel.lines] == [0.0, 0.667, 0.8]
 
 
-def test_sections_say_it_in_words(sections: dict[str, Section], result: CategoryAnalysis) -> None:
+def test_sections_say_it_in_words(sections: dict[str, Section], result: CategoryQuestion) -> None:
     html = sections["categories"].html
     assert f"{result.balance.n_stimuli} stimuli" in html
     assert "Stuart-Maxwell test" in html
@@ -140,7 +140,7 @@ def test_sections_say_it_in_words(sections: dict[str, Section], result: Category
 
 
 def test_the_contact_sheet_has_pictures_of_each_category(
-    sections: dict[str, Section], result: CategoryAnalysis
+    sections: dict[str, Section], result: CategoryQuestion
 ) -> None:
     html = sections["categories"].html
     sheets = re.findall(

@@ -9,7 +9,7 @@ import pytest
 
 from heartfelt.analysis import Analysis
 from heartfelt.analysis.effects import ADJUSTED, ONE_WAY
-from heartfelt.analysis.results import Pair
+from heartfelt.analysis.results import PairDifference
 from heartfelt.report.charts import Absent, Chart, Map, TableRow
 from heartfelt.report.figures import FIGURES, Figure
 from heartfelt.report.figures.answers import tied_runs
@@ -248,10 +248,12 @@ def test_agreement_has_every_question(presence: Analysis) -> None:
     assert kappas == sorted(kappas, reverse=True)
 
 
-def pair(a: str, b: str, difference: float, *, significant: bool = True, method: str = ADJUSTED) -> Pair:
+def pair(
+    a: str, b: str, difference: float, *, significant: bool = True, method: str = ADJUSTED
+) -> PairDifference:
     model = "system + intent" if method == ADJUSTED else "system"
     size = Estimate(difference, difference - 0.1, difference + 0.1)
-    return Pair("valence", "signed", "system", model, method, a, b, size, 0.004, significant)
+    return PairDifference("valence", "signed", "system", model, method, a, b, size, 0.004, significant)
 
 
 def test_brackets_mark_the_smallest_significant_differences_of_one_test(conveyance: Analysis) -> None:

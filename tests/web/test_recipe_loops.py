@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from heartfelt.analysis import Analysis, AnalyzeOptions, analyze
-from heartfelt.analysis.comparison_results import SetComparison
+from heartfelt.analysis.comparison_results import ComparisonQuestion
 from heartfelt.collect import Collection, CollectOptions
 from heartfelt.collect.simulated_answers import simulated_demographics
 from heartfelt.collect.simulation import (
@@ -45,7 +45,7 @@ def collected(recipe: str, folder: Path, planted: dict[str, float], mix: RaterMi
         return collection.snapshot()
 
 
-def only_comparison(analysis: Analysis) -> SetComparison:
+def only_comparison(analysis: Analysis) -> ComparisonQuestion:
     (comparison,) = analysis.summary.comparisons or ()
     return comparison
 

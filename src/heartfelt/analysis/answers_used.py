@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
-from heartfelt.analysis.comparison_results import SetComparison
+from heartfelt.analysis.comparison_results import ComparisonQuestion
 from heartfelt.analysis.material import AnalysisData
 from heartfelt.labels.labelling import ITEM, counted_presentations
 from heartfelt.screening.panel import Panel
@@ -68,7 +68,7 @@ class AnswersUsed:
 
 
 def answers_used(
-    material: AnalysisData, panel: Panel, comparisons: Sequence[SetComparison] = ()
+    material: AnalysisData, panel: Panel, comparisons: Sequence[ComparisonQuestion] = ()
 ) -> AnswersUsed:
     """Count the answers of ``panel.source`` that the figures of ``material`` rest on, and the reasons for the others."""
     study, ratings = material.study, panel.source.scan_ratings()
@@ -90,7 +90,7 @@ def answers_used(
 
 
 def _unused(
-    material: AnalysisData, comparisons: Sequence[SetComparison]
+    material: AnalysisData, comparisons: Sequence[ComparisonQuestion]
 ) -> Iterator[tuple[str, pl.LazyFrame]]:
     """Reasons that apply to what the panel kept, each with the ratings that are left after it."""
     ratings = material.snapshot.scan_ratings()

@@ -21,12 +21,12 @@ import polars as pl
 from heartfelt.analysis.agreement import share_of
 from heartfelt.analysis.attributes import attribute_tables
 from heartfelt.analysis.category_results import (
-    CategoryAnalysis,
+    CategoryBalance,
     CategoryEllipse,
     CategoryPlace,
+    CategoryQuestion,
     CategoryShare,
     Explained,
-    LabelBalance,
     PolarityFit,
     RaterConfusion,
     Recovered,
@@ -34,7 +34,7 @@ from heartfelt.analysis.category_results import (
 from heartfelt.analysis.material import AnalysisData, QuestionData
 from heartfelt.analysis.means import Scores
 from heartfelt.analysis.quadrants import confusion
-from heartfelt.analysis.results import Confusion
+from heartfelt.analysis.results import ConfusionTable
 from heartfelt.analysis.two_way import estimate, mean_changes, stimuli_of
 from heartfelt.stats.association import accuracy, macro_f1
 from heartfelt.stats.contingency import evenness, marginal_homogeneity
@@ -59,7 +59,7 @@ def is_categories(study: Study, question: QuestionData) -> bool:
 
 def categories(
     material: AnalysisData, scores: Scores, answers: pl.DataFrame
-) -> tuple[CategoryAnalysis, ...] | None:
+) -> tuple[CategoryQuestion, ...] | None:
     """The figures of every question answered with categories; ``answers`` are those of ``attributes.field_answers``."""
     asked = [q for q in material.questions if is_categories(material.study, q) and q.items.height]
     return tuple(_categories(material, question, scores, answers) for question in asked) or None
@@ -67,7 +67,7 @@ def categories(
 
 def _categories(
     material: AnalysisData, question: QuestionData, scores: Scores, answers: pl.DataFrame
-) -> CategoryAnalysis:
+) -> CategoryQuestion:
     study, names = material.study, tuple(question.categories.values())
     labelled = _category_of_each(question).drop_nulls("category").select("stimulus", "category")
     numbers = [
@@ -79,7 +79,7 @@ def _categories(
     raters = _rater_confusion(question, names)
     parts = {"polarity": polarity, "recovered": recovered, "raters": raters}
     why = {name: part for name, part in parts.items() if isinstance(part, str)}
-    return CategoryAnalysis(
+    return CategoryQuestion(
         question.id,
         names,
         category_balance(question),
@@ -112,7 +112,7 @@ def _category_of_each(question: QuestionData) -> pl.DataFrame:
     return question.items.select("stimulus", "intent", word.alias("category"))
 
 
-def category_balance(question: QuestionData) -> LabelBalance:
+def category_balance(question: QuestionData) -> CategoryBalance:
     """How the labels of a question's stimuli spread over its categories."""
     label, names = _category_of_each(question), tuple(question.categories.values())
     known = label.drop_nulls("category")
@@ -134,7 +134,7 @@ def category_balance(question: QuestionData) -> LabelBalance:
         both = intended.drop_nulls("category")
         table = confusion(names, names, list(both.select("intent", "category").iter_rows()))
         test = marginal_homogeneity(table.counts)
-    return LabelBalance(
+    return CategoryBalance(
         known.height, label.height - known.height, rows, evenness([counts[name] for name in names]), test
     )
 
@@ -305,5 +305,5 @@ def _rater_confusion(question: QuestionData, names: tuple[str, ...]) -> RaterCon
         for line, total in zip(weighted, totals, strict=True)
     )
     counts = tuple(tuple(int(cell) for cell in line) for line in pairs)
-    table = Confusion(names, names, names, counts, shares)
+    table = ConfusionTable(names, names, names, counts, shares)
     return RaterConfusion(int(sizes.size), int(pairs.sum()), table)

@@ -1,6 +1,6 @@
 """The figures of questions answered with one of several categories, such as emotions, and of the fields around them.
 
-Each is a frozen dataclass of estimates and counts. ``CategoryAnalysis`` is about one such question; ``FieldAgreement`` about any.
+Each is a frozen dataclass of estimates and counts. ``CategoryQuestion`` is about one such question; ``FieldAgreement`` about any.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from heartfelt.analysis.results import OMIT, ByName, Confusion
+from heartfelt.analysis.results import OMIT, ByName, ConfusionTable
 from heartfelt.stats.contingency import Homogeneity
 from heartfelt.stats.estimate import Estimate
 
@@ -25,7 +25,7 @@ class CategoryShare:
 
 
 @dataclass(frozen=True, slots=True)
-class LabelBalance:
+class CategoryBalance:
     """How the labels spread over the categories. ``n_ties`` stimuli have no label.
 
     ``intended`` tests whether perceived and intended categories are equally frequent; None where stimuli have no intents.
@@ -100,7 +100,7 @@ class Recovered:
     accuracy: Estimate
     macro_f1: Estimate
     baseline: float | None
-    confusion: Confusion | None = field(default=None, metadata=OMIT)
+    confusion: ConfusionTable | None = field(default=None, metadata=OMIT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,11 +145,11 @@ class RaterConfusion:
 
     n_stimuli: int
     n_pairs: int
-    confusion: Confusion = field(metadata={"flatten": True})
+    confusion: ConfusionTable = field(metadata={"flatten": True})
 
 
 @dataclass(frozen=True, slots=True)
-class CategoryAnalysis:
+class CategoryQuestion:
     """One question answered with categories: balance, places on the map, consistency, confusion and attributes.
 
     ``axes`` are the questions of the map, empty where there is none. A part without figures is None, with its reason in
@@ -158,7 +158,7 @@ class CategoryAnalysis:
 
     question: str
     categories: tuple[str, ...]
-    balance: LabelBalance
+    balance: CategoryBalance
     axes: tuple[str, ...]
     places: tuple[CategoryPlace, ...]
     explained: tuple[Explained, ...]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from heartfelt.analysis.category_results import AttributeTable, CategoryAnalysis, CoOccurrence, RaterConfusion
+from heartfelt.analysis.category_results import AttributeTable, CategoryQuestion, CoOccurrence, RaterConfusion
 from heartfelt.analysis.summary import Summary
 from heartfelt.wording import interval, listed, number, p_value, percent, percent_interval, plural, spaced
 
@@ -32,7 +32,7 @@ def methods(summary: Summary) -> Iterator[str]:
         yield "agreement on tags was measured by Krippendorff's alpha with the MASI distance of sets"
 
 
-def sentences(result: CategoryAnalysis, *, reasons: bool = True) -> list[str]:
+def sentences(result: CategoryQuestion, *, reasons: bool = True) -> list[str]:
     """What the figures say, in words; with ``reasons`` also why some are missing."""
     balance, name = result.balance, spaced(result.question)
     rows = sorted(balance.rows, key=lambda row: -row.n_stimuli)

@@ -1,7 +1,7 @@
 """The figures of questions that are answered about several stimuli together, and of questions answered with traces.
 
-``SetComparison`` holds one question; which of its parts there are depends on how it was answered (``scale``): pairs and sets have
-strengths, ABX tests have shares of correct answers, MUSHRA has conditions, tests against a reference have means.
+``ComparisonQuestion`` holds one question; which of its parts there are depends on how it was answered (``scale``): pairs and sets
+have strengths, ABX tests have shares of correct answers, MUSHRA has conditions, tests against a reference have means.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class OrderEffect:
 
 
 @dataclass(frozen=True, slots=True)
-class PairAgreement:
+class ChoiceAgreement:
     """How far raters agree on which of two stimuli; an item is a pair of stimuli."""
 
     pairs: int
@@ -163,7 +163,7 @@ class AgainstReference:
 
 
 @dataclass(frozen=True, slots=True)
-class SetComparison:
+class ComparisonQuestion:
     """One question that was answered about several stimuli together."""
 
     question: str
@@ -180,7 +180,7 @@ class SetComparison:
     tie: Estimate | None = field(default=None, metadata=OMIT)
     transitivity: Transitivity | None = field(default=None, metadata=OMIT)
     consistency: tuple[RaterConsistency, ...] = field(default=(), metadata=OMIT)
-    agreement: PairAgreement | None = field(default=None, metadata=OMIT)
+    agreement: ChoiceAgreement | None = field(default=None, metadata=OMIT)
     concordance: RankConcordance | None = field(default=None, metadata=OMIT)
     """Of rankings: how far raters put the same set in the same order."""
     ceilings: Mapping[str, Estimate] = field(default_factory=dict, metadata=OMIT)

@@ -19,11 +19,11 @@ from heartfelt import stats
 from heartfelt.analysis.comparison_results import (
     AbxPair,
     Answered,
+    ChoiceAgreement,
     ComparedPair,
+    ComparisonQuestion,
     Contestant,
     OrderEffect,
-    PairAgreement,
-    SetComparison,
 )
 from heartfelt.analysis.failures import Failed, attempt
 from heartfelt.analysis.graded_sets import against_reference, mushra_result
@@ -63,7 +63,7 @@ WORK_AT_MOST = 2e8
 
 def comparison_results(
     snapshot: Snapshot, contests: Sequence[Contest] = (), *, brief: bool = False
-) -> tuple[SetComparison, ...]:
+) -> tuple[ComparisonQuestion, ...]:
     """Every question that was answered about several stimuli together; a failure of one leaves the others.
 
     ``contests`` are those that labels were made from, if at hand. ``brief`` leaves out what takes long and is of no use before the
@@ -77,7 +77,7 @@ def comparison_results(
         made = attempt(_question, snapshot, question, contests, brief)
         if isinstance(made, Failed):
             scale = cast("Answered", getattr(study.scale_of(question), "type", "choice"))
-            made = SetComparison(question, scale, 0, 0, why_missing=made.why)
+            made = ComparisonQuestion(question, scale, 0, 0, why_missing=made.why)
         if made is not None:
             out.append(made)
     return tuple(out)
@@ -85,15 +85,15 @@ def comparison_results(
 
 def _question(
     snapshot: Snapshot, question: str, contests: Sequence[Contest], brief: bool
-) -> SetComparison | None:
+) -> ComparisonQuestion | None:
     study, ratings = snapshot.study, first_presentations(snapshot)
     scale, rows = study.scale_of(question), members(ratings, question)
     trials, raters = rows.select(TRIAL).n_unique(), rows["rater"].drop_nulls().n_unique()
     if not rows.height:
         kind: Answered = scale.type if isinstance(scale, COMPARED) else "mushra"
-        return SetComparison(question, kind, 0, 0, why_missing="nobody answered this question")
+        return ComparisonQuestion(question, kind, 0, 0, why_missing="nobody answered this question")
     if (rows["role"] == "x").any():
-        return SetComparison(
+        return ComparisonQuestion(
             question, "abx", trials, raters, abx=_abx(rows.filter(pl.col("role") == "x"), snapshot)
         )
     if isinstance(scale, COMPARED):
@@ -104,10 +104,10 @@ def _question(
         return _compared(question, scale, trials, raters, {each.of: each for each in own}, brief)
     if study.sets is not None and study.sets.type == "reference":
         made = against_reference(rows, snapshot.stimuli, scale)
-        return SetComparison(question, "reference", trials, raters, reference=made)
+        return ComparisonQuestion(question, "reference", trials, raters, reference=made)
     if (rows["role"] == "hidden-reference").any():
         result = mushra_result(rows, snapshot.stimuli, scale.bounds() or (0.0, 100.0))
-        return SetComparison(question, "mushra", trials, raters, mushra=result)
+        return ComparisonQuestion(question, "mushra", trials, raters, mushra=result)
     return None
 
 
@@ -116,18 +116,18 @@ def _question(
 
 def _compared(
     question: str, scale: Scale, trials: int, raters: int, contests: Mapping[str, Contest], brief: bool
-) -> SetComparison:
+) -> ComparisonQuestion:
     kind = cast("Answered", scale.type)  # type: ignore[attr-defined]  # every scale for sets has its type
     by_stimulus = contests.get("stimulus")
     if by_stimulus is None:
         why = "no trial has answers about two different stimuli"
-        return SetComparison(question, kind, trials, raters, why_missing=why)
+        return ComparisonQuestion(question, kind, trials, raters, why_missing=why)
     made = contests.get("system", by_stimulus)
     result = made.result
     missing = [each.why_missing for each in result.strengths if each.is_missing]
     pairs = made.pairs
     paired = isinstance(scale, Choice | Preference)
-    return SetComparison(
+    return ComparisonQuestion(
         question,
         kind,
         trials,
@@ -286,7 +286,7 @@ def oriented(pairs: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _agreement(made: Contest) -> PairAgreement:
+def _agreement(made: Contest) -> ChoiceAgreement:
     answers = oriented(made.pairs)
     votes = answers.group_by("item", "value").len().group_by("item")
     most = pl.col("len") == pl.max("len")
@@ -302,7 +302,7 @@ def _agreement(made: Contest) -> PairAgreement:
         table = answers.unique(["rater", "item"], keep="first", maintain_order=True)
         known = table["rater"]
     exact = stats.exact_agreement(known, table["item"], table["value"])
-    return PairAgreement(
+    return ChoiceAgreement(
         per_pair.height,
         twice.height,
         majority.height,

@@ -17,7 +17,7 @@ import polars as pl
 
 from heartfelt.analysis.failures import Failed, attempt
 from heartfelt.analysis.material import AnalysisData, QuestionData
-from heartfelt.analysis.results import AnalysisCounts, Checks, CountTest, CountTests
+from heartfelt.analysis.results import AnalysisCounts, Checks, CorrectedCountTest, CountTests
 from heartfelt.screening.rules.repetition import LEAST_ANSWERS
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.comparisons import has_sets
@@ -124,10 +124,10 @@ def _count_tests(material: AnalysisData) -> dict[str, CountTests]:
             made = attempt(_tested, question, mine, facts)
             names.append(question.id)
             if isinstance(made, Failed):
-                tests += [CountTest(None, None, False, why_missing=made.why)] * 2
+                tests += [CorrectedCountTest(None, None, False, why_missing=made.why)] * 2
             else:
                 tests += [
-                    CountTest(test.p, None, False, test.change, test.category)
+                    CorrectedCountTest(test.p, None, False, test.change, test.category)
                     for test in (made.answers, made.disagreement)
                 ]
     corrected = holm([test.p for test in tests], confidence=CONFIDENCE)

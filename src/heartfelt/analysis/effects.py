@@ -31,7 +31,7 @@ import polars as pl
 from heartfelt.analysis.failures import Failed, Failures, attempt
 from heartfelt.analysis.material import AnalysisData, QuestionData
 from heartfelt.analysis.means import JACKKNIFE, Scores, StimulusScores
-from heartfelt.analysis.results import AnovaEffect, Outcome, Pair, WithoutCovariates
+from heartfelt.analysis.results import AnovaEffect, Outcome, PairDifference, WithoutCovariates
 from heartfelt.analysis.two_way import Changes, difference, estimate, p_value
 from heartfelt.errors import HeartfeltError, InputError, suggestion
 from heartfelt.progress import Progress
@@ -194,9 +194,9 @@ def _unequal_spread(frame: pl.DataFrame, model: EffectsModel, factor: str) -> fl
     return anova(apart["score"], {factor: apart[factor]}).rows[0].p
 
 
-def pairwise(scores: Scores, covariates: Covariates, failures: Failures) -> tuple[Pair, ...]:
+def pairwise(scores: Scores, covariates: Covariates, failures: Failures) -> tuple[PairDifference, ...]:
     """Every pair of systems and of quadrants, for every question that can be averaged."""
-    rows: list[Pair] = []
+    rows: list[PairDifference] = []
     for name, score in scores.items():
         question = score.question
         if not question.numbers or not question.items.height:
@@ -217,7 +217,7 @@ def pairwise(scores: Scores, covariates: Covariates, failures: Failures) -> tupl
     return tuple(rows)
 
 
-def model_pairs(pairs: Iterable[Pair] | None, effect: AnovaEffect) -> list[Pair]:
+def model_pairs(pairs: Iterable[PairDifference] | None, effect: AnovaEffect) -> list[PairDifference]:
     """The pairs that belong to an effect of an analysis of variance: same outcome, same model, same error term."""
     key = (effect.outcome, effect.deviation, effect.effect, effect.model)
     return [
@@ -234,7 +234,9 @@ def group_names(items: pl.DataFrame, factor: str) -> list[str]:
     return names if 2 <= len(names) <= MOST_GROUPS else []
 
 
-def _adjusted(question: QuestionData, model: EffectsModel, factor: str, covariates: Covariates) -> list[Pair]:
+def _adjusted(
+    question: QuestionData, model: EffectsModel, factor: str, covariates: Covariates
+) -> list[PairDifference]:
     frame = model.frame(question, covariates)
     if not group_names(frame, factor):
         return []
@@ -247,7 +249,7 @@ def _adjusted(question: QuestionData, model: EffectsModel, factor: str, covariat
     return _pairs(adjusted.pairs, question.id, model.outcome, factor, model.formula)
 
 
-def _one_way(question: QuestionData, outcome: Outcome, factor: str) -> list[Pair]:
+def _one_way(question: QuestionData, outcome: Outcome, factor: str) -> list[PairDifference]:
     frame = question.items.drop_nulls([factor] if outcome == "value" else [factor, "deviation"])
     if not group_names(frame, factor):
         return []
@@ -259,9 +261,9 @@ def _one_way(question: QuestionData, outcome: Outcome, factor: str) -> list[Pair
     ]
 
 
-def _pairs(table: Pairwise, question: str, outcome: Outcome, factor: str, model: str) -> list[Pair]:
+def _pairs(table: Pairwise, question: str, outcome: Outcome, factor: str, model: str) -> list[PairDifference]:
     return [
-        Pair(
+        PairDifference(
             *(question, outcome, factor, model, table.method, pair.a, pair.b),
             *(pair.estimate, pair.p, pair.significant, pair.df),
         )
@@ -269,7 +271,7 @@ def _pairs(table: Pairwise, question: str, outcome: Outcome, factor: str, model:
     ]
 
 
-def _jackknife(score: StimulusScores, outcome: Outcome, factor: str) -> list[Pair]:
+def _jackknife(score: StimulusScores, outcome: Outcome, factor: str) -> list[PairDifference]:
     """All pairs by the two-way jackknife, with Holm's correction."""
     names = group_names(score.question.items, factor)
     parts = {name: score.changes(score.where(factor, name), outcome) for name in names}
@@ -279,7 +281,7 @@ def _jackknife(score: StimulusScores, outcome: Outcome, factor: str) -> list[Pai
     corrected = holm(plain)
     head = (score.question.id, outcome, factor, None, JACKKNIFE)
     return [
-        Pair(*head, a, b, estimate(apart, "difference of means"), p, significant, p_alone=alone)
+        PairDifference(*head, a, b, estimate(apart, "difference of means"), p, significant, p_alone=alone)
         for (a, b, apart), p, alone, significant in zip(
             pairs, corrected.adjusted, plain, corrected.significant, strict=True
         )

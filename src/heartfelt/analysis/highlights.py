@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Literal, TypeAlias
 
 from heartfelt.analysis.material import MANY_QUESTIONS
-from heartfelt.analysis.results import Agreement, AnovaEffect, MixedEffect, Reliability
+from heartfelt.analysis.results import Agreement, AnovaEffect, RatingModelEffect, Reliability
 from heartfelt.analysis.summary import Summary
 from heartfelt.stats.estimate import IF_CARELESS, Estimate
 from heartfelt.wording import number, p_value, share
@@ -118,12 +118,12 @@ def main_effects(summary: Summary) -> dict[str, AnovaEffect]:
     return out
 
 
-def rating_tests(summary: Summary) -> dict[str, MixedEffect]:
+def rating_tests(summary: Summary) -> dict[str, RatingModelEffect]:
     """The test of systems of each question in the model of the ratings, where there is one."""
     return {row.outcome: row for row in summary.mixed or () if row.effect == "system" and row.p is not None}
 
 
-def highest(row: MixedEffect) -> tuple[str, str] | None:
+def highest(row: RatingModelEffect) -> tuple[str, str] | None:
     """The systems with the highest and the lowest mean; None where means are missing."""
     known = {name: float(mean) for name, mean in (row.means or {}).items() if not mean.is_missing}
     if len(known) < 2:
@@ -131,18 +131,18 @@ def highest(row: MixedEffect) -> tuple[str, str] | None:
     return max(known, key=lambda name: known[name]), min(known, key=lambda name: known[name])
 
 
-def differs(row: AnovaEffect | MixedEffect) -> bool:
+def differs(row: AnovaEffect | RatingModelEffect) -> bool:
     """Whether an effect is significant."""
     return row.p is not None and row.p < 0.05
 
 
-def f_test(row: AnovaEffect | MixedEffect) -> str:
+def f_test(row: AnovaEffect | RatingModelEffect) -> str:
     """``F(5, 974) = 150.53, p < .001, eta squared = .123``."""
     if row.f is None or row.df is None:
         return f"no test ({row.why_missing or 'no F'})"
     first, second = row.df
     df = "inf" if second is None else f"{second:.0f}" if float(second).is_integer() else f"{second:.1f}"
     text = f"F({first}, {df}) = {number(row.f, 2)}, {p_value(row.p)}"
-    if isinstance(row, MixedEffect) or row.eta_squared is None:
+    if isinstance(row, RatingModelEffect) or row.eta_squared is None:
         return text
     return f"{text}, eta squared = {share(row.eta_squared, 3)}"

@@ -21,7 +21,7 @@ import polars as pl
 
 from heartfelt.analysis.attributes import field_agreement, field_answers, has_fields
 from heartfelt.analysis.categories import category_balance, is_categories
-from heartfelt.analysis.category_results import FieldAgreement, LabelBalance
+from heartfelt.analysis.category_results import CategoryBalance, FieldAgreement
 from heartfelt.analysis.material import AnalysisData, prepare
 from heartfelt.analysis.means import METHODS, stimulus_scores
 from heartfelt.analysis.reliability import NO_ORDER, intraclass_correlations, question_alpha
@@ -174,7 +174,7 @@ class LiveCategories:
     """How the labels under a question answered with categories spread so far."""
 
     question: str
-    balance: LabelBalance = field(metadata={"flatten": True})
+    balance: CategoryBalance = field(metadata={"flatten": True})
 
 
 def category_shares(material: AnalysisData) -> list[LiveCategories]:

@@ -34,7 +34,7 @@ from heartfelt.analysis.results import (
     IntentMeans,
     MeanFigures,
     Outcome,
-    Pair,
+    PairDifference,
     QuestionMeans,
     Slope,
     SystemMeans,
@@ -163,7 +163,7 @@ def question_means(scores: Scores) -> tuple[QuestionMeans, ...]:
     return tuple(out)
 
 
-def system_means(scores: Scores, pairs: Iterable[Pair]) -> tuple[SystemMeans, ...]:
+def system_means(scores: Scores, pairs: Iterable[PairDifference]) -> tuple[SystemMeans, ...]:
     """Every system under every question, with its rank and its ties."""
     out: list[SystemMeans] = []
     tests = [pair for pair in pairs if pair.method == JACKKNIFE and pair.factor == "system"]

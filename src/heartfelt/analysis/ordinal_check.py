@@ -20,7 +20,7 @@ from heartfelt.analysis.failures import Failed, attempt
 from heartfelt.analysis.material import AnalysisData, QuestionData
 from heartfelt.analysis.ordinal_results import OrdinalCheck
 from heartfelt.analysis.rating_models import TASTE, rating_frame, rating_model, tastes
-from heartfelt.analysis.results import MixedEffect, Pair
+from heartfelt.analysis.results import PairDifference, RatingModelEffect
 from heartfelt.stats.inference import CumulativeLinkResult, Pairwise, cumulative_link_model
 from heartfelt.wording import listed, p_value, plural
 
@@ -32,7 +32,7 @@ MODEL = "ordinal model (cumulative logit)"
 
 
 def ordinal_checks(
-    material: AnalysisData, mixed: Iterable[MixedEffect], pairs: Iterable[Pair]
+    material: AnalysisData, mixed: Iterable[RatingModelEffect], pairs: Iterable[PairDifference]
 ) -> tuple[OrdinalCheck, ...]:
     """The check of every question whose systems are tested in the model of the ratings."""
     questions = {question.id: question for question in material.questions}
@@ -60,7 +60,7 @@ def ordinal_checks(
     return tuple(checks)
 
 
-def _why_left_out(question: QuestionData, row: MixedEffect, values: int, used: int) -> str | None:
+def _why_left_out(question: QuestionData, row: RatingModelEffect, values: int, used: int) -> str | None:
     if values > MOST_VALUES:
         return f"{values:,} different values; up to {MOST_VALUES} are taken for ordered categories"
     if used + question.ratings.height > MOST_RATINGS:
@@ -80,7 +80,9 @@ def _references_vary(items: pl.DataFrame, factors: list[str]) -> bool:
     return known.select(*factors, "reference").n_unique() > known.select(factors).n_unique()
 
 
-def _check(question: QuestionData, row: MixedEffect, values: int, pairs: list[Pair]) -> OrdinalCheck:
+def _check(
+    question: QuestionData, row: RatingModelEffect, values: int, pairs: list[PairDifference]
+) -> OrdinalCheck:
     model = rating_model(question)
     assert model is not None, "the model of the ratings tests its systems"
     frame = rating_frame(question, model)
@@ -110,7 +112,7 @@ def _check(question: QuestionData, row: MixedEffect, values: int, pairs: list[Pa
 
 
 def _compared(
-    row: MixedEffect, fitted: CumulativeLinkResult, values: int, n: int, pairs: list[Pair]
+    row: RatingModelEffect, fitted: CumulativeLinkResult, values: int, n: int, pairs: list[PairDifference]
 ) -> OrdinalCheck:
     effect = fitted.effect("system")
     differences = _by_pair(fitted.differences("system"))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from heartfelt.analysis.results import AnalysisCounts, AnovaEffect, Pair
+from heartfelt.analysis.results import AnalysisCounts, AnovaEffect, PairDifference
 from heartfelt.analysis.summary import PublishedFigure
 from heartfelt.registry import Registry
 from heartfelt.snapshot import Snapshot
@@ -21,7 +21,7 @@ class PublishedFigures(Protocol):
         """Whether these are the data the figures were published for, and not others in the same format."""
 
     def compare(
-        self, counts: AnalysisCounts, anova: tuple[AnovaEffect, ...], pairwise: tuple[Pair, ...]
+        self, counts: AnalysisCounts, anova: tuple[AnovaEffect, ...], pairwise: tuple[PairDifference, ...]
     ) -> tuple[PublishedFigure, ...]:
         """Published figures with recomputed ones, from parts computed with all raters."""
 
@@ -32,7 +32,10 @@ FIGURES: Registry[PublishedFigures] = Registry(
 
 
 def published(
-    snapshot: Snapshot, counts: AnalysisCounts, anova: tuple[AnovaEffect, ...], pairwise: tuple[Pair, ...]
+    snapshot: Snapshot,
+    counts: AnalysisCounts,
+    anova: tuple[AnovaEffect, ...],
+    pairwise: tuple[PairDifference, ...],
 ) -> tuple[PublishedFigure, ...] | None:
     """The comparison for data whose published figures are known; None for other data."""
     for figures in FIGURES.values():

@@ -23,8 +23,8 @@ from heartfelt.analysis.material import AnalysisData, QuestionPlane
 from heartfelt.analysis.means import Scores
 from heartfelt.analysis.results import (
     ALL,
-    ChanceLevelTest,
-    Confusion,
+    ChanceTest,
+    ConfusionTable,
     Overlap,
     QuadrantEllipse,
     QuadrantMeans,
@@ -63,7 +63,7 @@ def quadrants(material: AnalysisData, scores: Scores, seed: int) -> QuadrantResu
 
         return estimate(mean_changes(data, chosen, hits), HIT, "share")
 
-    def chance(chosen: Bools) -> ChanceLevelTest | None:
+    def chance(chosen: Bools) -> ChanceTest | None:
         at = np.flatnonzero(chosen).tolist()
         return chance_of_hits(
             [columns[intended[k]] for k in at],
@@ -171,13 +171,15 @@ def ellipses(
     return tuple(drawn), tuple(overlaps)
 
 
-def confusion(rows: Sequence[str], columns: Sequence[str], pairs: Sequence[tuple[str, str]]) -> Confusion:
+def confusion(
+    rows: Sequence[str], columns: Sequence[str], pairs: Sequence[tuple[str, str]]
+) -> ConfusionTable:
     """How many stimuli of each intended name (rows) were perceived as which (columns)."""
     counts = [[0] * len(columns) for _ in rows]
     row_of, column_of = ({name: at for at, name in enumerate(names)} for names in (rows, columns))
     for intended, perceived in pairs:
         counts[row_of[intended]][column_of[perceived]] += 1
-    return Confusion(
+    return ConfusionTable(
         tuple(columns),
         tuple(rows),
         tuple(columns),
@@ -188,7 +190,7 @@ def confusion(rows: Sequence[str], columns: Sequence[str], pairs: Sequence[tuple
 
 def chance_of_hits(
     intended: Sequence[str], perceived: Sequence[str | None], system: Sequence[str | None], seed: int
-) -> ChanceLevelTest | None:
+) -> ChanceTest | None:
     """Chance for stimuli with these intended and perceived names; None where there are no stimuli."""
     if not intended:
         return None
@@ -201,13 +203,13 @@ def chance_of_hits(
     hits = int(np.count_nonzero(a == b))
     share = expected / a.size
     if variance <= 1e-12:
-        return ChanceLevelTest(
+        return ChanceTest(
             share, None, METHOD, "every reassignment of the intents gives the same number of hits"
         )
     if a.size > MOST_DRAWN:
         from scipy.special import ndtr
 
-        return ChanceLevelTest(
+        return ChanceTest(
             share, float(ndtr(-(hits - 0.5 - expected) / math.sqrt(variance))), f"{METHOD}, normal"
         )
     rng = stream(seed, "analysis", "chance of hits")
@@ -216,7 +218,7 @@ def chance_of_hits(
         mine = np.flatnonzero(group == place)
         drawn = rng.permuted(np.broadcast_to(a[mine], (DRAWS, mine.size)), axis=1)
         counted += np.count_nonzero(drawn == b[mine], axis=1)
-    return ChanceLevelTest(share, (1 + int(np.count_nonzero(counted >= hits))) / (1 + DRAWS), METHOD)
+    return ChanceTest(share, (1 + int(np.count_nonzero(counted >= hits))) / (1 + DRAWS), METHOD)
 
 
 def _moments(a: Ints, b: Ints, group: Ints, size: int) -> tuple[float, float]:

@@ -26,7 +26,7 @@ from heartfelt.analysis.effects import MOST_LEVELS, EffectsModel, group_names, m
 from heartfelt.analysis.failures import Failed, attempt
 from heartfelt.analysis.material import AnalysisData, QuestionData
 from heartfelt.analysis.means import Scores, StimulusScores
-from heartfelt.analysis.results import MixedEffect, Pair, SystemEquivalence
+from heartfelt.analysis.results import PairDifference, RatingModelEffect, SystemEquivalence
 from heartfelt.analysis.two_way import Changes, joint_test
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.inference import MixedResult, Pairwise, holm, mixed_model
@@ -47,8 +47,8 @@ ONE_STIMULUS = (
 class RatingModels:
     """The tests of every question's model, and all its pairs of systems."""
 
-    effects: tuple[MixedEffect, ...] = ()
-    pairs: tuple[Pair, ...] = ()
+    effects: tuple[RatingModelEffect, ...] = ()
+    pairs: tuple[PairDifference, ...] = ()
     equivalence: tuple[SystemEquivalence, ...] = ()
 
 
@@ -56,8 +56,8 @@ def rating_models(
     material: AnalysisData, scores: Scores, smallest_effect: float | None = None
 ) -> RatingModels:
     """The model of every question answered with numbers: system and intent fixed, the rest samples."""
-    effects: list[MixedEffect] = []
-    pairs: list[Pair] = []
+    effects: list[RatingModelEffect] = []
+    pairs: list[PairDifference] = []
     equivalence: list[SystemEquivalence] = []
     for question in material.questions:
         model = rating_model(question)
@@ -68,7 +68,7 @@ def rating_models(
             why = made if isinstance(made, str) else made.why
             head = (question.id, model.outcome, f"{model.formula}{RANDOM}")
             effects += [
-                MixedEffect(*head, name, _no_variances(why), why_missing=why) for name in model.factors
+                RatingModelEffect(*head, name, _no_variances(why), why_missing=why) for name in model.factors
             ]
             continue
         effects += made.effects
@@ -135,7 +135,7 @@ def _fitted(
         return _by_jackknife(question, model, score, fitted.why_missing)
     formula = f"{model.formula}{RANDOM_TASTES if TASTE in fitted.variances else RANDOM}"
     effects = tuple(
-        MixedEffect(
+        RatingModelEffect(
             outcome=question.id,
             deviation=model.outcome,
             model=formula,
@@ -156,7 +156,7 @@ def _fitted(
     if fitted.pairs is None:
         return RatingModels(effects=effects)
     pairs = tuple(
-        Pair(
+        PairDifference(
             *(question.id, model.outcome, "system", formula, fitted.pairs.method, pair.a, pair.b),
             *(pair.estimate, pair.p, pair.significant, pair.df),
         )
@@ -176,7 +176,7 @@ def _by_jackknife(
     tested = joint_test(list(known.values()))
     if isinstance(tested, str):
         return tested
-    row = MixedEffect(
+    row = RatingModelEffect(
         outcome=question.id,
         deviation=model.outcome,
         model="system",

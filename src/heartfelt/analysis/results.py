@@ -171,7 +171,7 @@ class Agreement:
 
 
 @dataclass(frozen=True, slots=True)
-class CountTest:
+class CorrectedCountTest:
     """Whether the number of ratings of an item goes with its answers, or with how far raters disagree on it."""
 
     p: float | None
@@ -186,8 +186,8 @@ class CountTest:
 class CountTests:
     """Both tests of one question."""
 
-    answers: CountTest
-    disagreement: CountTest
+    answers: CorrectedCountTest
+    disagreement: CorrectedCountTest
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,7 +236,7 @@ class AnovaEffect:
 
 
 @dataclass(frozen=True, slots=True)
-class MixedEffect:
+class RatingModelEffect:
     """One effect of the model of the ratings: raters, stimuli and, where the design tells them apart, tastes are samples.
 
     A taste is what a rater thinks of a system beyond what everybody does. ``why_no_tastes`` says why the model has none;
@@ -284,7 +284,7 @@ class SystemEquivalence:
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class PairDifference:
     """Two systems, or two quadrants, compared: ``a`` less ``b`` with its interval, and a corrected ``p``.
 
     ``df`` belongs to the tests in a linear model; ``p_alone`` (before Holm's correction) to the two-way jackknife, which has no
@@ -320,7 +320,7 @@ class Pair:
         return out
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Pair:
+    def from_json(cls, data: Mapping[str, Any]) -> PairDifference:
         """Restore a row."""
         why = data.get("why_missing")
         plain: dict[str, Any] = {name: data.get(name) for name in cls.__slots__ if name != "difference"}
@@ -397,7 +397,7 @@ class QuadrantMeans:
 
 
 @dataclass(frozen=True, slots=True)
-class Confusion:
+class ConfusionTable:
     """Intended (rows) against perceived (columns): counts, and shares of each row."""
 
     labels: tuple[str, ...]
@@ -408,7 +408,7 @@ class Confusion:
 
 
 @dataclass(frozen=True, slots=True)
-class ChanceLevelTest:
+class ChanceTest:
     """The share of hits expected by chance, and the probability of at least as many hits as there were."""
 
     share: float = field(metadata={"key": "value"})
@@ -427,11 +427,11 @@ class QuadrantResults:
     of_intent: Mapping[str, str]
     by_quadrant: tuple[QuadrantMeans, ...]
     by_system_quadrant: tuple[QuadrantMeans, ...]
-    confusion: Confusion
+    confusion: ConfusionTable
     hit_rate: Estimate
-    hit_rate_by_chance: ChanceLevelTest | None
+    hit_rate_by_chance: ChanceTest | None
     hit_rate_by_system: ByName
-    hit_rate_by_system_by_chance: Mapping[str, ChanceLevelTest | None]
+    hit_rate_by_system_by_chance: Mapping[str, ChanceTest | None]
     hit_rate_by_quadrant: ByName
 
 
@@ -440,9 +440,9 @@ class IntentConfusion:
     """Intents against the most frequent answers, where intents are among the categories of a question."""
 
     question: str
-    confusion: Confusion = field(metadata={"flatten": True})
+    confusion: ConfusionTable = field(metadata={"flatten": True})
     hit_rate: Estimate
-    hit_rate_by_chance: ChanceLevelTest | None
+    hit_rate_by_chance: ChanceTest | None
     hit_rate_by_system: ByName
 
 

@@ -22,7 +22,7 @@ from heartfelt.analysis.reliability import question_alpha
 from heartfelt.analysis.results import (
     AnovaEffect,
     Outcome,
-    Pair,
+    PairDifference,
     QuadrantResults,
     Reliability,
     Slope,
@@ -58,7 +58,7 @@ class PolicySide:
     counts: SideCounts
     reliability: Mapping[str, Reliability]
     anova: tuple[AnovaEffect, ...]
-    pairwise: tuple[Pair, ...]
+    pairwise: tuple[PairDifference, ...]
     systems: tuple[SystemMeans, ...]
     slopes: tuple[Slope, ...]
     quadrants: QuadrantResults | None
@@ -123,7 +123,7 @@ def sensitivity_pairs(with_all: PolicySide, without: PolicySide) -> tuple[Sensit
     return tuple(rows)
 
 
-def _families(pairs: Iterable[Pair]) -> dict[Family, dict[tuple[str, str], bool]]:
+def _families(pairs: Iterable[PairDifference]) -> dict[Family, dict[tuple[str, str], bool]]:
     out: dict[Family, dict[tuple[str, str], bool]] = {}
     for row in pairs:
         key = (row.outcome, row.deviation, row.factor, row.method, row.model)

@@ -13,8 +13,8 @@ import polars as pl
 
 from heartfelt.analysis.adjudicated import Adjudicated
 from heartfelt.analysis.answers_used import AnswersUsed
-from heartfelt.analysis.category_results import CategoryAnalysis, FieldAgreement
-from heartfelt.analysis.comparison_results import SetComparison, TraceQuestion
+from heartfelt.analysis.category_results import CategoryQuestion, FieldAgreement
+from heartfelt.analysis.comparison_results import ComparisonQuestion, TraceQuestion
 from heartfelt.analysis.ordinal_results import OrdinalCheck
 from heartfelt.analysis.preregistration import Registered
 from heartfelt.analysis.results import (
@@ -29,13 +29,13 @@ from heartfelt.analysis.results import (
     IntentConfusion,
     IntentMeans,
     Kind,
-    MixedEffect,
     Outcome,
     Overlap,
-    Pair,
+    PairDifference,
     QuadrantEllipse,
     QuadrantResults,
     QuestionMeans,
+    RatingModelEffect,
     Reliability,
     Slope,
     SystemEquivalence,
@@ -321,8 +321,8 @@ class Summary:
     checks: Checks | None
     covariates: tuple[str, ...]
     anova: tuple[AnovaEffect, ...] | None
-    pairwise: tuple[Pair, ...] | None
-    mixed: tuple[MixedEffect, ...] | None
+    pairwise: tuple[PairDifference, ...] | None
+    mixed: tuple[RatingModelEffect, ...] | None
     ordinal: tuple[OrdinalCheck, ...] | None = None
     equivalence: tuple[SystemEquivalence, ...] | None = field(default=None, metadata=OMIT)
     questions: tuple[QuestionMeans, ...] | None
@@ -342,11 +342,11 @@ class Summary:
     sensitivity_pairs: tuple[SensitivityPairs, ...] | None
     crossfit: Crossfit | None
     published: tuple[PublishedFigure, ...] | None
-    comparisons: tuple[SetComparison, ...] | None = field(default=None, metadata=OMIT)
+    comparisons: tuple[ComparisonQuestion, ...] | None = field(default=None, metadata=OMIT)
     traces: tuple[TraceQuestion, ...] | None = field(default=None, metadata=OMIT)
     registered: Registered | None = field(default=None, metadata=OMIT)
     verification: DraftVerification | None = field(default=None, metadata=OMIT)
-    categories: tuple[CategoryAnalysis, ...] | None = field(default=None, metadata=OMIT)
+    categories: tuple[CategoryQuestion, ...] | None = field(default=None, metadata=OMIT)
     field_agreement: tuple[FieldAgreement, ...] | None = field(default=None, metadata=OMIT)
     adjudication: Adjudicated | None = field(default=None, metadata=OMIT)
     instruments: tuple[InstrumentScore, ...] | None = field(default=None, metadata=OMIT)

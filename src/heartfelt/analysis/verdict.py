@@ -26,7 +26,7 @@ from heartfelt.analysis.highlights import (
     rating_tests,
     single_rating,
 )
-from heartfelt.analysis.results import CountTest, Reliability
+from heartfelt.analysis.results import CorrectedCountTest, Reliability
 from heartfelt.analysis.summary import ReportVerdict, Summary
 from heartfelt.stats.estimate import Estimate
 from heartfelt.wording import interval, listed, number, p_value, percent, plural, share
@@ -236,7 +236,7 @@ def _selected(summary: Summary) -> Iterator[str]:
     apart = {name: test.disagreement for name, test in tests.items() if test.disagreement.significant}
     parts = []
 
-    def rises(test: CountTest) -> bool:
+    def rises(test: CorrectedCountTest) -> bool:
         return test.change is not None and (test.change.value or 0.0) > 0
 
     if by_answer:

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 
 from heartfelt.analysis.comparison_results import (
     AbxPair,
+    ChoiceAgreement,
+    ComparisonQuestion,
     MushraResult,
-    PairAgreement,
-    SetComparison,
     TraceQuestion,
 )
 from heartfelt.analysis.highlights import differs, highest, rating_tests
@@ -87,7 +87,7 @@ def sentences(summary: Summary) -> Iterator[str]:
         yield from _traces(traced)
 
 
-def _things(each: SetComparison) -> str:
+def _things(each: ComparisonQuestion) -> str:
     return "systems" if each.of == "system" else "stimuli"
 
 
@@ -113,7 +113,7 @@ def unlinked(summary: Summary) -> str:
     return ""
 
 
-def _clause(each: SetComparison, several: bool) -> str:
+def _clause(each: ComparisonQuestion, several: bool) -> str:
     if each.why_missing:
         return f"there is no result for {each.question} ({each.why_missing})"
     if each.abx:
@@ -139,7 +139,7 @@ def _clause(each: SetComparison, several: bool) -> str:
     return f"{first.name} is preferred most often{f' in {each.question}' if several else ''}{sure}"
 
 
-def _strengths(each: SetComparison) -> Iterator[str]:
+def _strengths(each: ComparisonQuestion) -> Iterator[str]:
     ranked = each.ranked
     what = f"{plural(each.trials, NOUNS[each.scale])}{_by(each.raters)}"
     if not ranked:
@@ -166,7 +166,7 @@ def _strengths(each: SetComparison) -> Iterator[str]:
         )
 
 
-def _order(each: SetComparison) -> Iterator[str]:
+def _order(each: ComparisonQuestion) -> Iterator[str]:
     """Whether what was presented first was chosen more often."""
     order = each.order
     if order is None or order.first_share.is_missing:
@@ -187,7 +187,7 @@ def _by(raters: int) -> str:
     return f" by {plural(raters, 'rater')}" if raters else ""
 
 
-def _majorities(own: PairAgreement) -> str:
+def _majorities(own: ChoiceAgreement) -> str:
     """How many pairs have a majority for one of the two stimuli, for a tie, and none."""
     for_one, none = own.with_majority - own.majority_tie, own.judged_twice - own.with_majority
     text = f"{for_one:,} of {plural(own.judged_twice, 'pair')} of stimuli have a majority for one of the two"
@@ -196,7 +196,7 @@ def _majorities(own: PairAgreement) -> str:
     return f"{text} ({', '.join(rest)})" if rest else text
 
 
-def _majority_clause(each: SetComparison) -> str:
+def _majority_clause(each: ComparisonQuestion) -> str:
     """What single pairs show where there is no common order: majorities, and the best a predictor can expect."""
     own = each.agreement
     if own is None or not own.judged_twice:
@@ -212,7 +212,7 @@ def _majority_clause(each: SetComparison) -> str:
     return f"in {each.question}, {decided} of {pairs} of stimuli have a majority for one of the two{top}"
 
 
-def _single_pairs(each: SetComparison) -> Iterator[str]:
+def _single_pairs(each: ComparisonQuestion) -> Iterator[str]:
     """What is known of single pairs of stimuli and of rankings: majorities, agreement, what a predictor can expect."""
     own = each.agreement
     alike = each.concordance
@@ -245,7 +245,7 @@ def _abx_words(pair: AbxPair, what: str) -> str:
     return f"whether people can tell {what} apart is not shown ({right})"
 
 
-def _abx(each: SetComparison) -> Iterator[str]:
+def _abx(each: ComparisonQuestion) -> Iterator[str]:
     for pair in each.abx:
         what = "the stimuli" if pair.a == ALL else f"{pair.a} and {pair.b}"
         text = _abx_words(pair, what)
@@ -277,7 +277,7 @@ def _mushra(question: str, made: MushraResult) -> Iterator[str]:
         yield f"{plural(len(made.without_reference), 'item')} lack a grade of the hidden reference by some listener."
 
 
-def _reference(each: SetComparison) -> Iterator[str]:
+def _reference(each: ComparisonQuestion) -> Iterator[str]:
     order = sorted(each.reference, key=lambda row: -(row.mean.value or 0.0))
     text = listed([f"{row.system} {interval(row.mean, 2)}" for row in order], MOST_NAMED)
     yield f"Next to the reference, mean {each.question}: {text}."

@@ -17,7 +17,7 @@ from heartfelt.analysis.highlights import (
 )
 from heartfelt.analysis.means import JACKKNIFE
 from heartfelt.analysis.ordinal_check import sentence as ordinal_sentence
-from heartfelt.analysis.results import ALL, AnovaEffect, ChanceLevelTest, MixedEffect
+from heartfelt.analysis.results import ALL, AnovaEffect, ChanceTest, RatingModelEffect
 from heartfelt.analysis.summary import SensitivityPairs, Summary
 from heartfelt.stats.inference.mixed import TUKEY
 from heartfelt.wording import (
@@ -68,11 +68,11 @@ def _differences(summary: Summary) -> Iterator[str]:
         yield f"{text}."
 
 
-def _what(row: AnovaEffect | MixedEffect) -> str:
+def _what(row: AnovaEffect | RatingModelEffect) -> str:
     return "mean" if row.deviation == "value" else "signed deviation"
 
 
-def _tested(summary: Summary, test: MixedEffect, row: AnovaEffect | None) -> str:
+def _tested(summary: Summary, test: RatingModelEffect, row: AnovaEffect | None) -> str:
     """The test in the model of the ratings, who is highest, which pairs differ, and the same for these raters alone."""
     ends, means = highest(test), test.means or {}
     order = ""
@@ -98,14 +98,14 @@ def _tested(summary: Summary, test: MixedEffect, row: AnovaEffect | None) -> str
     return " ".join(filter(None, parts))
 
 
-def _samples(test: MixedEffect) -> str:
+def _samples(test: RatingModelEffect) -> str:
     """What the test takes as samples."""
     if test.why_no_tastes:
         return "with raters and stimuli as samples"
     return "with raters, stimuli and raters' tastes for systems as samples"
 
 
-def _model_pairs(summary: Summary, test: MixedEffect, row: AnovaEffect | None) -> str:
+def _model_pairs(summary: Summary, test: RatingModelEffect, row: AnovaEffect | None) -> str:
     """How many pairs differ: by the model, or, where systems differ in spread, each pair with its own variance."""
     mine = [
         pair
@@ -319,7 +319,7 @@ def _hits(summary: Summary) -> Iterator[str]:
             )
 
 
-def _chance(chance: ChanceLevelTest | None) -> str:
+def _chance(chance: ChanceTest | None) -> str:
     if chance is None:
         return ""
     text = f"; chance {percent(chance.share)}"

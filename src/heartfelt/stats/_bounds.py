@@ -26,7 +26,7 @@ _NORMAL = NormalDist()
 
 
 @dataclass(frozen=True, slots=True)
-class NormalScale:
+class UnboundedScale:
     """A scale on which a statistic is nearly normal; values at the end of their range lie at infinity, those beyond at NaN."""
 
     transform: Callable[[Any], Any]
@@ -44,11 +44,11 @@ class NormalScale:
         return float(self.inverse(centre - half)), float(self.inverse(centre + half))
 
 
-SCALES: dict[Transform, NormalScale] = {
-    "identity": NormalScale(lambda value: value, lambda place: place, lambda _: 1.0),
-    "fisher": NormalScale(np.arctanh, np.tanh, lambda value: 1 / (1 - value * value)),
-    "log": NormalScale(np.log, lambda place: np.exp(np.minimum(place, 700.0)), lambda value: 1 / value),
-    "logit": NormalScale(
+SCALES: dict[Transform, UnboundedScale] = {
+    "identity": UnboundedScale(lambda value: value, lambda place: place, lambda _: 1.0),
+    "fisher": UnboundedScale(np.arctanh, np.tanh, lambda value: 1 / (1 - value * value)),
+    "log": UnboundedScale(np.log, lambda place: np.exp(np.minimum(place, 700.0)), lambda value: 1 / value),
+    "logit": UnboundedScale(
         lambda value: np.log(np.divide(value, 1 - value)),
         lambda place: 0.5 + 0.5 * np.tanh(place / 2),
         lambda value: 1 / (value * (1 - value)),

@@ -35,7 +35,7 @@ _Z = NormalDist().inv_cdf(0.975)
 
 
 @dataclass(frozen=True, slots=True)
-class ClusteredVariance:
+class ClusteredSpread:
     """A variance with its degrees of freedom, and what was sampled."""
 
     variance: float
@@ -66,7 +66,7 @@ class Crossed:
         """The chosen answers."""
         return Crossed(self.rater[chosen], self.stimulus[chosen])
 
-    def spread(self, contributions: Floats) -> ClusteredVariance | str:
+    def spread(self, contributions: Floats) -> ClusteredSpread | str:
         """The variance of a sum of contributions, or why there is none."""
         (raters, by_rater), (stimuli, by_stimulus), (_, by_cell) = (
             _clustered(contributions, *clusters) for clusters in self._clusters
@@ -74,16 +74,16 @@ class Crossed:
         if raters < 2 and stimuli < 2:
             return "there is a single rater and a single stimulus"
         if raters < 2:
-            spread = ClusteredVariance(by_stimulus, stimuli - 1.0, "stimuli, one rater")
+            spread = ClusteredSpread(by_stimulus, stimuli - 1.0, "stimuli, one rater")
         elif stimuli < 2:
-            spread = ClusteredVariance(by_rater, raters - 1.0, "raters, one stimulus")
+            spread = ClusteredSpread(by_rater, raters - 1.0, "raters, one stimulus")
         else:
             extra = max(by_rater - by_cell, 0.0)
             total = by_stimulus + extra
             # Where single answers swamp the raters' part, that part is known no better than their noise allows.
             doubt = max(extra, min(by_rater, by_stimulus))
             below = by_stimulus**2 / (stimuli - 1) + doubt**2 / (raters - 1)
-            spread = ClusteredVariance(
+            spread = ClusteredSpread(
                 total, max(total**2 / below, 1.0) if below > 0 else 1.0, "raters and stimuli"
             )
         return spread if spread.variance > 1e-24 else NO_WIDTH
@@ -185,7 +185,7 @@ def _less_means(values: Floats, codes: Ints) -> Floats:
     return out
 
 
-def _with_bounds(plain: Estimate, spread: ClusteredVariance | str) -> tuple[Estimate, float | None]:
+def _with_bounds(plain: Estimate, spread: ClusteredSpread | str) -> tuple[Estimate, float | None]:
     if isinstance(spread, str):
         return plain.without_interval(spread), None
     from scipy.special import stdtr

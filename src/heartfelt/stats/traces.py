@@ -146,7 +146,7 @@ def _correlation(x: Floats, y: Floats) -> Floats:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class MeanTrace:
+class TraceConsensus:
     """The course the raters share, with a band that holds at all moments together."""
 
     seconds: Floats
@@ -168,7 +168,7 @@ def consensus(
     *,
     confidence: float = 0.95,
     seed: int = 0,
-) -> MeanTrace:
+) -> TraceConsensus:
     """The mean of the traces, or their mean weighted by each rater's correlation with the mean of the others."""
     check_confidence(confidence)
     weights = np.full(len(data.raters), 1.0)
@@ -187,7 +187,9 @@ def consensus(
         low, high = value - half, value + half
     names = dict(zip(data.raters, shares.tolist(), strict=True))
     interval = "" if why else "simultaneous band, bootstrap over raters"
-    return MeanTrace(data.seconds, value, low, high, names, method, interval, confidence, data.counts, why)
+    return TraceConsensus(
+        data.seconds, value, low, high, names, method, interval, confidence, data.counts, why
+    )
 
 
 def _with_others(values: Floats) -> Floats:

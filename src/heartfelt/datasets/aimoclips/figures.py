@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from heartfelt.analysis.effects import ONE_WAY
 from heartfelt.analysis.published import FIGURES, exact, rounded
-from heartfelt.analysis.results import AnalysisCounts, AnovaEffect, Pair
+from heartfelt.analysis.results import AnalysisCounts, AnovaEffect, PairDifference
 from heartfelt.analysis.summary import PublishedFigure
 from heartfelt.snapshot import Snapshot
 from heartfelt.study.recipes import recipe_study
@@ -39,7 +39,7 @@ class AimoclipsFigures:
         return references[0] == references[1] and systems[0] == systems[1]
 
     def compare(
-        self, counts: AnalysisCounts, anova: tuple[AnovaEffect, ...], pairwise: tuple[Pair, ...]
+        self, counts: AnalysisCounts, anova: tuple[AnovaEffect, ...], pairwise: tuple[PairDifference, ...]
     ) -> tuple[PublishedFigure, ...]:
         """Published figures with recomputed ones."""
         rows = [exact(what, printed, getattr(counts, key)) for what, key, printed in COUNTS]

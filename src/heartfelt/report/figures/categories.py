@@ -5,8 +5,8 @@ from __future__ import annotations
 import polars as pl
 
 from heartfelt.analysis import Analysis
-from heartfelt.analysis.category_results import AttributeTable, CategoryAnalysis, CategoryPlace, CoOccurrence
-from heartfelt.analysis.results import Confusion
+from heartfelt.analysis.category_results import AttributeTable, CategoryPlace, CategoryQuestion, CoOccurrence
+from heartfelt.analysis.results import ConfusionTable
 from heartfelt.report.charts import (
     Absent,
     Axis,
@@ -39,11 +39,11 @@ STRONGEST = 4.0
 NO_CATEGORIES = "no question asks for one of three or more categories"
 
 
-def _results(analysis: Analysis) -> tuple[CategoryAnalysis, ...]:
+def _results(analysis: Analysis) -> tuple[CategoryQuestion, ...]:
     return analysis.summary.categories or ()
 
 
-def category_colours(result: CategoryAnalysis) -> dict[str, str]:
+def category_colours(result: CategoryQuestion) -> dict[str, str]:
     """A colour for every category; grey for what has none."""
     return {"": SOFT} | {name: colour(place) for place, name in enumerate(result.categories)}
 
@@ -137,7 +137,7 @@ def category_map(analysis: Analysis) -> Chart | Absent:
     return Chart("Categories on the map", caption, panels, table, list(legend.values()))
 
 
-def _points(analysis: Analysis, result: CategoryAnalysis) -> pl.DataFrame:
+def _points(analysis: Analysis, result: CategoryQuestion) -> pl.DataFrame:
     """Stimuli with their category and their means on both axes."""
     labels = analysis.labels
     named = pl.col("question") == result.question
@@ -157,7 +157,7 @@ def _scale_axis(analysis: Analysis, question: str) -> Axis:
     return Axis(spaced(question), low, high, (low, (low + high) / 2, high))
 
 
-def _marks(place: CategoryPlace, result: CategoryAnalysis) -> tuple[Spot, MapRegion | None]:
+def _marks(place: CategoryPlace, result: CategoryQuestion) -> tuple[Spot, MapRegion | None]:
     x, y = (place.means[name] for name in result.axes)
     words = f"{spaced(place.category)}: mean of {plural(place.n_stimuli, 'stimulus', 'stimuli')}"
     words += f"\n{spaced(result.axes[0])} {interval(x, 2)}\n{spaced(result.axes[1])} {interval(y, 2)}"
@@ -168,7 +168,7 @@ def _marks(place: CategoryPlace, result: CategoryAnalysis) -> tuple[Spot, MapReg
     return spot, MapRegion(spot.x, spot.y, *shape.semi_axes, shape.angle, place.category)
 
 
-def _row(result: CategoryAnalysis, place: CategoryPlace) -> TableRow:
+def _row(result: CategoryQuestion, place: CategoryPlace) -> TableRow:
     row: dict[str, Cell] = {
         "question": result.question,
         "category": place.category,
@@ -263,7 +263,7 @@ def category_confusion(analysis: Analysis) -> Chart | Absent:
 
 
 def _confused(
-    made: Panels, question: str, title: str, table: Confusion, labels: tuple[str, str, str]
+    made: Panels, question: str, title: str, table: ConfusionTable, labels: tuple[str, str, str]
 ) -> None:
     names = [(spaced(name), spaced(name)) for name in table.columns]
     panel = confusion_panel(lettered(len(made.panels), title), names, names, table.counts, labels)

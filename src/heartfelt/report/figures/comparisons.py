@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from heartfelt.analysis import Analysis
-from heartfelt.analysis.comparison_results import MushraCondition, SetComparison
+from heartfelt.analysis.comparison_results import ComparisonQuestion, MushraCondition
 from heartfelt.analysis.results import ALL
 from heartfelt.report.charts import (
     Absent,
@@ -38,15 +38,15 @@ SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
 ROLES = {"member": COLOURS[0], "hidden-reference": COLOURS[2], "anchor": SOFT}
 
 
-def _compared(analysis: Analysis) -> list[SetComparison]:
+def _compared(analysis: Analysis) -> list[ComparisonQuestion]:
     return [each for each in analysis.summary.comparisons or () if each.contestants]
 
 
-def _names(analysis: Analysis, each: SetComparison) -> DisplayNames:
+def _names(analysis: Analysis, each: ComparisonQuestion) -> DisplayNames:
     return system_names(analysis.snapshot) if each.of == "system" else DisplayNames()
 
 
-def _unit(each: SetComparison) -> str:
+def _unit(each: ComparisonQuestion) -> str:
     return "grades" if each.scale == "preference" else "log odds"
 
 

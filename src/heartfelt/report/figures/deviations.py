@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from heartfelt.analysis import Analysis
 from heartfelt.analysis.effects import ADJUSTED, ONE_WAY
-from heartfelt.analysis.results import Confusion, QuadrantMeans
+from heartfelt.analysis.results import ConfusionTable, QuadrantMeans
 from heartfelt.report.charts import (
     Absent,
     Bracket,
@@ -225,7 +225,7 @@ def intended_and_perceived(analysis: Analysis) -> Chart | Absent:
 
 
 def _add_confusion(
-    made: Panels, question: str, held: Confusion, short: Callable[[str], str], full: Callable[[str], str]
+    made: Panels, question: str, held: ConfusionTable, short: Callable[[str], str], full: Callable[[str], str]
 ) -> None:
     """Add a panel; columns beyond the intended ones are shown if anything is in them."""
     shown = [

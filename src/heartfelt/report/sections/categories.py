@@ -8,7 +8,7 @@ from markupsafe import Markup
 from heartfelt.analysis import Analysis
 from heartfelt.analysis.category_results import (
     AttributeTable,
-    CategoryAnalysis,
+    CategoryQuestion,
     CategoryShare,
     CoOccurrence,
     FieldAgreement,
@@ -42,7 +42,7 @@ def categories(analysis: Analysis, charts: Charts) -> Section | None:
     return Section("categories", "Categories, and what goes with them", lead, html, "Categories")
 
 
-def _tables(result: CategoryAnalysis) -> Markup:
+def _tables(result: CategoryQuestion) -> Markup:
     shares: Columns[CategoryShare] = {
         "category": lambda row: spaced(row.category),
         "stimuli": lambda row: row.n_stimuli,
@@ -97,7 +97,7 @@ def _tables(result: CategoryAnalysis) -> Markup:
     )
 
 
-def _contact_sheet(analysis: Analysis, result: CategoryAnalysis) -> Markup:
+def _contact_sheet(analysis: Analysis, result: CategoryQuestion) -> Markup:
     """Pictures of each category, those raters agreed on most first."""
     if analysis.snapshot.study.media != "image":
         return Markup("")

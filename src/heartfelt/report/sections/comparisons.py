@@ -9,10 +9,10 @@ from heartfelt.analysis.comparison_results import (
     AbxPair,
     AgainstReference,
     ComparedPair,
+    ComparisonQuestion,
     Contestant,
     MushraCondition,
     MushraListener,
-    SetComparison,
 )
 from heartfelt.analysis.results import ALL
 from heartfelt.report.charts import Charts
@@ -59,7 +59,7 @@ def comparisons(analysis: Analysis, charts: Charts) -> Section | None:
     return Section("comparisons", "How stimuli compare", lead, html, "Comparisons")
 
 
-def _sides(charts: Charts, every: list[SetComparison]) -> Markup:
+def _sides(charts: Charts, every: list[ComparisonQuestion]) -> Markup:
     """The order of presentation and the raters, where there is something to show of each."""
     names = ["order-effect"] if any(each.order for each in every) else []
     names += ["comparison-raters"] if any(each.consistency for each in every) else []
@@ -80,7 +80,7 @@ def mushra(analysis: Analysis, charts: Charts) -> Section | None:
     return Section("mushra", "MUSHRA grades", MUSHRA_LEAD, html, "MUSHRA")
 
 
-def _question(analysis: Analysis, each: SetComparison) -> Markup:
+def _question(analysis: Analysis, each: ComparisonQuestion) -> Markup:
     names = system_names(analysis.snapshot) if each.of == "system" else DisplayNames()
     about = spaced(each.question)
     if each.why_missing:
@@ -102,7 +102,7 @@ def _question(analysis: Analysis, each: SetComparison) -> Markup:
     )
 
 
-def _contestants(about: str, each: SetComparison, names: DisplayNames) -> Markup:
+def _contestants(about: str, each: ComparisonQuestion, names: DisplayNames) -> Markup:
     columns: Columns[Contestant] = {
         each.of: lambda row: names[row.name],
         "strength": lambda row: row.strength,
@@ -117,7 +117,7 @@ def _contestants(about: str, each: SetComparison, names: DisplayNames) -> Markup
     return table_of(caption, each.contestants, columns)
 
 
-def _pairs(about: str, each: SetComparison, names: DisplayNames) -> Markup:
+def _pairs(about: str, each: ComparisonQuestion, names: DisplayNames) -> Markup:
     mean = "mean grade for a" if each.scale == "preference" else "share for a"
     columns: Columns[ComparedPair] = {
         "a": lambda row: names[row.a],
@@ -135,7 +135,7 @@ def _pairs(about: str, each: SetComparison, names: DisplayNames) -> Markup:
     return folded(f"{about}: all {plural(len(each.pairs), 'pair')}", content)
 
 
-def _tests(about: str, each: SetComparison) -> Markup:
+def _tests(about: str, each: ComparisonQuestion) -> Markup:
     """The order effect, ties and transitivity in a small table."""
     lines: list[list[CellValue]] = []
     if each.order is not None:
@@ -151,7 +151,7 @@ def _tests(about: str, each: SetComparison) -> Markup:
     return table(f"{about}: order, ties and transitivity", ["what", "value", "p"], lines)
 
 
-def _agreement(about: str, each: SetComparison) -> Markup:
+def _agreement(about: str, each: ComparisonQuestion) -> Markup:
     own = each.agreement
     lines: list[list[CellValue]] = []
     if own is not None:
@@ -176,7 +176,7 @@ def _agreement(about: str, each: SetComparison) -> Markup:
     return table(f"{about}: agreement on pairs, and what a predictor can expect", ["what", "value"], lines)
 
 
-def _abx(about: str, each: SetComparison, names: DisplayNames) -> Markup:
+def _abx(about: str, each: ComparisonQuestion, names: DisplayNames) -> Markup:
     columns: Columns[AbxPair] = {
         "systems": lambda row: "all pairs" if row.a == ALL else f"{names[row.a]}, {names[row.b]}",
         "share correct": lambda row: row.share,
@@ -189,7 +189,7 @@ def _abx(about: str, each: SetComparison, names: DisplayNames) -> Markup:
     return table_of(f"{about}: ABX, exact tests", each.abx, columns)
 
 
-def _reference(about: str, each: SetComparison, names: DisplayNames) -> Markup:
+def _reference(about: str, each: ComparisonQuestion, names: DisplayNames) -> Markup:
     columns: Columns[AgainstReference] = {
         "system": lambda row: names[row.system],
         "mean (DMOS)": lambda row: row.mean,
@@ -198,7 +198,7 @@ def _reference(about: str, each: SetComparison, names: DisplayNames) -> Markup:
     return table_of(f"{about}: next to the reference, with 95% intervals", each.reference, columns)
 
 
-def _raters(each: SetComparison) -> Markup:
+def _raters(each: ComparisonQuestion) -> Markup:
     columns: Columns[RaterConsistency] = {
         "rater": lambda row: str(row.rater),
         "comparisons": lambda row: row.comparisons,
@@ -215,7 +215,7 @@ def _raters(each: SetComparison) -> Markup:
     return folded(f"{about}: every rater", content)
 
 
-def _conditions(analysis: Analysis, each: SetComparison) -> Markup:
+def _conditions(analysis: Analysis, each: ComparisonQuestion) -> Markup:
     names, made = system_names(analysis.snapshot), each.mushra
     columns: Columns[MushraCondition] = {
         "condition": lambda row: names[row.name],
@@ -228,7 +228,7 @@ def _conditions(analysis: Analysis, each: SetComparison) -> Markup:
     return table_of(f"{spaced(each.question)}: conditions", made.conditions if made else (), columns)
 
 
-def _listeners(each: SetComparison) -> Markup:
+def _listeners(each: ComparisonQuestion) -> Markup:
     made = each.mushra
     if made is None:
         return Markup("")

@@ -9,9 +9,9 @@ from heartfelt.analysis.ordinal_results import OrdinalCheck
 from heartfelt.analysis.results import (
     AnovaEffect,
     IntentMeans,
-    MixedEffect,
     Overlap,
-    Pair,
+    PairDifference,
+    RatingModelEffect,
     SystemMeans,
 )
 from heartfelt.report.charts import Charts
@@ -79,11 +79,11 @@ def _rounded(value: float | None, places: int) -> float | None:
     return None if value is None else round(value, places)
 
 
-def _degrees(row: AnovaEffect | MixedEffect | OrdinalCheck) -> str:
+def _degrees(row: AnovaEffect | RatingModelEffect | OrdinalCheck) -> str:
     return ", ".join(number(d, 0 if float(d).is_integer() else 1) for d in row.df or () if d is not None)
 
 
-TESTED: Columns[AnovaEffect | MixedEffect] = {
+TESTED: Columns[AnovaEffect | RatingModelEffect] = {
     "question": lambda row: row.outcome,
     "of": lambda row: outcome(row.deviation),
     "model": lambda row: row.model.replace("*", "×"),
@@ -109,7 +109,7 @@ def _anova(analysis: Analysis) -> Markup:
 
 def _pairwise(analysis: Analysis) -> Markup:
     """Every pair that was compared, a table per family."""
-    columns: Columns[Pair] = {
+    columns: Columns[PairDifference] = {
         "a": lambda pair: pair.a,
         "b": lambda pair: pair.b,
         "a less b": lambda pair: pair.difference,
@@ -117,7 +117,7 @@ def _pairwise(analysis: Analysis) -> Markup:
         "significant": lambda pair: pair.significant,
     }
     pairs = analysis.summary.pairwise or ()
-    families: dict[str, list[Pair]] = {}
+    families: dict[str, list[PairDifference]] = {}
     for pair in pairs:
         model = f" ({pair.model.replace('*', '×')})" if pair.model else ""
         about = f"Pairs of {pair.factor}s, {pair.outcome} {outcome(pair.deviation)}: {pair.method}{model}"
@@ -129,7 +129,7 @@ def _pairwise(analysis: Analysis) -> Markup:
 
 def _mixed(analysis: Analysis) -> Markup:
     """Mixed models on the single ratings."""
-    columns: Columns[MixedEffect] = {
+    columns: Columns[RatingModelEffect] = {
         **TESTED,
         "variance of stimuli": lambda row: row.variances.get("stimulus"),
         "of raters": lambda row: row.variances.get("rater"),

@@ -47,7 +47,7 @@ class _Part:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Factorisation:
+class RandomFactor:
     """What one factorisation of H gives; see the names in ``RandomEffects.factor``."""
 
     log_determinant: float
@@ -174,7 +174,7 @@ class RandomEffects:
         ]
         return np.concatenate(parts) if parts else np.zeros(0)
 
-    def factor(self, weight: Floats, sd: Floats) -> Factorisation:
+    def factor(self, weight: Floats, sd: Floats) -> RandomFactor:
         """Factorise H: the first grouping's diagonal, each part's Cholesky triangle L with ``L^-1`` times its
         coupling to the last grouping, and the inverse of what remains there.
         """
@@ -213,7 +213,7 @@ class RandomEffects:
             log_determinant += 2.0 * float(np.log(np.diag(chol)).sum())
             border = np.tril(lapack.dpotri(chol, lower=1)[0])
             border += np.tril(border, -1).T
-        return Factorisation(
+        return RandomFactor(
             log_determinant=log_determinant,
             diagonal=diagonal,
             couplings=couplings,
@@ -244,7 +244,7 @@ class RandomEffects:
         products = coupling.T @ csr_array((shrunk, part.indices, part.indptr), shape=shape)
         return coupling, products.toarray()
 
-    def solve(self, factor: Factorisation, right: Floats) -> Floats:
+    def solve(self, factor: RandomFactor, right: Floats) -> Floats:
         """Solve ``H x = right`` for columns."""
         from scipy.linalg import lapack
 
@@ -267,10 +267,10 @@ class RandomEffects:
             first[part.first] -= (coupling @ rest) / factor.diagonal[part.first, None]
         return np.concatenate([first, middle, last])
 
-    def _blocks(self, factor: Factorisation) -> list[tuple[_Part, Any, Floats, Floats]]:
+    def _blocks(self, factor: RandomFactor) -> list[tuple[_Part, Any, Floats, Floats]]:
         return list(zip(self.parts, factor.couplings, factor.triangles, factor.sides, strict=True))
 
-    def variances(self, factor: Factorisation) -> tuple[Floats, Floats]:
+    def variances(self, factor: RandomFactor) -> tuple[Floats, Floats]:
         """Per rating ``z' S H^-1 S z``, and per grouping (first, middle, last) the trace of H^-1 over its levels."""
         from scipy.linalg import lapack
 

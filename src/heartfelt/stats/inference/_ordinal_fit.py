@@ -21,7 +21,7 @@ from typing import Literal
 
 import numpy as np
 
-from heartfelt.stats.inference._ordinal_effects import Factorisation, NoMaximumError, RandomEffects
+from heartfelt.stats.inference._ordinal_effects import NoMaximumError, RandomEffects, RandomFactor
 from heartfelt.stats.inference._ordinal_links import LATENT_VARIANCE, LINKS, CategoryDerivatives, Link
 from heartfelt.stats.reml_blocks import Groups
 from heartfelt.stats.triples import Floats, Ints
@@ -49,7 +49,7 @@ class LaplaceStep:
     log_likelihood: float
     gradient: Floats
     mode: Floats
-    factor: Factorisation
+    factor: RandomFactor
     derivatives: CategoryDerivatives
 
 
@@ -111,7 +111,7 @@ class OrdinalLikelihood:
         return self.link(cuts[self.category + 1] - predictor, cuts[self.category] - predictor)
 
     def at(
-        self, parameters: Floats, mode: Floats | None = None, factor: Factorisation | None = None
+        self, parameters: Floats, mode: Floats | None = None, factor: RandomFactor | None = None
     ) -> LaplaceStep | None:
         """The likelihood, from a first guess of the mode; None where thresholds do not increase.
 
@@ -158,7 +158,7 @@ class OrdinalLikelihood:
         parameters: Floats,
         u: Floats,
         value: float,
-        factor: Factorisation,
+        factor: RandomFactor,
         derivatives: CategoryDerivatives,
         sd: Floats,
     ) -> LaplaceStep:

@@ -23,7 +23,7 @@ from heartfelt.stats._paired import Column, is_constant
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.inference import linear_model
 from heartfelt.stats.inference.linear_model import Interactions, ModelData, contrast_rows, model_data
-from heartfelt.stats.inference.posthoc import Pair, Pairwise, PosthocMethod
+from heartfelt.stats.inference.posthoc import Pair, Pairwise, PairwiseComparison
 from heartfelt.stats.triples import Floats
 
 METHOD = "Tukey-Kramer, adjusted means"
@@ -109,7 +109,7 @@ class _Fit:
         self.sizes = np.bincount(data.factors[of].codes, minlength=len(self.levels))
         self.grand = float(data.outcome.mean())
         self.mean_square, self.free, self.why = mean_square, free, why
-        self.compare = PosthocMethod(METHOD, len(self.levels), confidence)
+        self.compare = PairwiseComparison(METHOD, len(self.levels), confidence)
 
     def _combination(self, weights: Floats, method: str, rows: int) -> tuple[Estimate, float]:
         """A linear combination of coefficients and its variance factor; missing without a single answer."""

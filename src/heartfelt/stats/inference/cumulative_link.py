@@ -37,7 +37,7 @@ from heartfelt.stats.inference._ordinal_fit import Information, LaplaceStep, Ord
 from heartfelt.stats.inference._ordinal_links import LINKS, Link
 from heartfelt.stats.inference.linear_model import Coding, Interactions, ModelData, holes, why_no_columns
 from heartfelt.stats.inference.mixed import chi_square_interval
-from heartfelt.stats.inference.posthoc import Pair, Pairwise, PosthocMethod
+from heartfelt.stats.inference.posthoc import Pair, Pairwise, PairwiseComparison
 from heartfelt.stats.inference.random_intercepts import (
     NO_ERROR,
     TOO_LARGE,
@@ -147,7 +147,7 @@ class _Fitted:
                 rows[index, place[name]] = 1.0
             elif self.coding == "sum" and index == len(levels) - 1:
                 rows[index, [place[f"{factor}[{other}]"] for other in levels[:-1]]] = -1.0
-        compare = PosthocMethod(TUKEY, len(levels), confidence)
+        compare = PairwiseComparison(TUKEY, len(levels), confidence)
         pairs = []
         for a, b in combinations(range(len(levels)), 2):
             row = rows[a] - rows[b]

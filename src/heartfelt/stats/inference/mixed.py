@@ -50,7 +50,7 @@ from heartfelt.stats.inference.linear_model import (
     term_columns,
     why_no_columns,
 )
-from heartfelt.stats.inference.posthoc import Pair, Pairwise, PosthocMethod
+from heartfelt.stats.inference.posthoc import Pair, Pairwise, PairwiseComparison
 from heartfelt.stats.inference.random_intercepts import (
     NO_ERROR,
     TOO_LARGE,
@@ -221,7 +221,7 @@ def _marginal_means(
             error = math.sqrt(float(row @ inference.covariance @ row))
             plain = _bounds.with_t(plain, error, inference.df(row), "Satterthwaite t", confidence)
         means[level] = plain
-    compare = PosthocMethod(TUKEY, len(levels), confidence)
+    compare = PairwiseComparison(TUKEY, len(levels), confidence)
     pairs = []
     for i, j in combinations(range(len(levels)), 2):
         plain, row = combination(weights(i, 0.0) - weights(j, 0.0), DIFFERENCE)

@@ -110,7 +110,7 @@ class _Groups:
 
 
 @dataclass(frozen=True, slots=True)
-class PosthocMethod:
+class PairwiseComparison:
     """How pairs of so many groups are compared."""
 
     method: str
@@ -156,7 +156,7 @@ def tukey(
         plain = (groups.difference(i, j) for i, j in combinations(range(len(groups.names)), 2))
         pairs = [Pair(a, b, difference.without_interval(why)) for a, b, difference in plain]
         return Pairwise(tuple(pairs), method, confidence, groups.counts, why)
-    compare = PosthocMethod(method, len(groups.names), confidence)
+    compare = PairwiseComparison(method, len(groups.names), confidence)
     pairs = []
     for i, j in combinations(range(len(groups.names)), 2):
         scale = math.sqrt(error / 2 * (1 / groups.sizes[i] + 1 / groups.sizes[j]))
@@ -174,7 +174,7 @@ def games_howell(outcome: Column, group: Column, *, confidence: float = 0.95) ->
         why = "fewer than two groups have two rows"
     if why:
         return groups.untested(method, confidence, why)
-    compare = PosthocMethod(method, int(np.count_nonzero(able)), confidence)
+    compare = PairwiseComparison(method, int(np.count_nonzero(able)), confidence)
     shares = groups.squares / np.maximum(groups.sizes - 1, 1) / groups.sizes
     pairs = []
     for i, j in combinations(range(len(groups.names)), 2):

@@ -16,7 +16,7 @@ import polars as pl
 from anyio import CapacityLimiter
 
 from heartfelt.analysis.category_results import FieldAgreement
-from heartfelt.analysis.comparison_results import SetComparison, TraceQuestion
+from heartfelt.analysis.comparison_results import ComparisonQuestion, TraceQuestion
 from heartfelt.analysis.comparisons import comparison_results
 from heartfelt.analysis.live import (
     LiveCategories,
@@ -56,7 +56,7 @@ class DashboardState:
     fields: list[FieldAgreement]
     systems: list[LiveSystemMean]
     categories: list[LiveCategories]
-    comparisons: tuple[SetComparison, ...]
+    comparisons: tuple[ComparisonQuestion, ...]
     traces: tuple[TraceQuestion, ...]
     machine: list[MachineField]
     ranking: pl.DataFrame
