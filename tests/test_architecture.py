@@ -34,6 +34,7 @@ BASE = {
     "wording",
     "representation",
     "arguments",
+    "options",
     "moved",
 }
 ORDER = (

@@ -12,7 +12,7 @@ import pytest
 from heartfelt.analysis import analyze
 from heartfelt.analysis.arms import arm_sizes, arms_text
 from heartfelt.analysis.methods_section import methods_section
-from heartfelt.analysis.run import AnalyzeOptions
+from heartfelt.analysis.options import AnalyzeOptions
 from heartfelt.errors import InputError
 from heartfelt.publishing.anonymity.draft import Draft
 from heartfelt.publishing.anonymity.roles import rater_roles

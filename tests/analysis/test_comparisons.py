@@ -9,7 +9,8 @@ import pytest
 from heartfelt import stats
 from heartfelt.analysis.comparison_results import ComparisonQuestion
 from heartfelt.analysis.comparisons import comparison_results, majorities
-from heartfelt.analysis.run import AnalyzeOptions, analyze
+from heartfelt.analysis.options import AnalyzeOptions
+from heartfelt.analysis.run import analyze
 from heartfelt.analysis.summary import Analysis, Summary
 from heartfelt.analysis.trace_analysis import trace_results
 from heartfelt.serialization import from_json, to_json

@@ -12,7 +12,8 @@ import pytest
 
 from heartfelt.collect import Collection
 from heartfelt.collect.errors import StudyFull
-from heartfelt.collect.simulation import SimulationOptions, simulate_collection
+from heartfelt.collect.options import SimulationOptions
+from heartfelt.collect.simulation import simulate_collection
 from heartfelt.collect.versions import edits
 from heartfelt.errors import HeartfeltError, StudyError
 from heartfelt.formats.manifest import open_study

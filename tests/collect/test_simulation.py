@@ -9,8 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from heartfelt.collect.options import SimulationOptions
 from heartfelt.collect.simulated_answers import simulated_answer
-from heartfelt.collect.simulation import SimulationOptions, simulate_collection
+from heartfelt.collect.simulation import simulate_collection
 from heartfelt.errors import InputError
 from heartfelt.study import load_study, parse_study
 from heartfelt.study.recipes import RECIPES, recipe_study, recipe_text

@@ -21,10 +21,11 @@ from heartfelt.planning.comparison import (
     tie_share,
     tie_widths,
 )
-from heartfelt.planning.design import PlannedDesign, PlanOptions, StimulusTable, StudyContents
+from heartfelt.planning.design import PlannedDesign, StimulusTable, StudyContents
 from heartfelt.planning.forecasts import PILOT, mean_share, open_share, share_estimate
 from heartfelt.planning.incidence import AssignedUnits, Incidence, assign
 from heartfelt.planning.latent import Components
+from heartfelt.planning.options import PlanOptions
 from heartfelt.planning.pilot import Pilot
 from heartfelt.planning.plan import with_taste
 from heartfelt.planning.power import bar_for, chances, difference_weights, expected_errors, power_draws

@@ -29,7 +29,8 @@ from heartfelt.planning.search import price
 from heartfelt.report import write_plan
 from heartfelt.serialization import dumps, read_json
 from heartfelt.snapshot import Snapshot
-from heartfelt.stimuli.starter import StarterOptions, start_study
+from heartfelt.stimuli.options import StarterOptions
+from heartfelt.stimuli.starter import start_study
 from tests import compared
 from tests.facts import mentions
 from tests.report.studies import presence
@@ -225,8 +226,8 @@ BAD: tuple[tuple[dict[str, Any], str], ...] = (
     ({"effect": 20.0}, "does not fit the scale"),
     ({"effects": {"Sinewood": 0.0, "Pluckbox": 0.0}}, "there is no difference to find"),
     ({"effects": {"Nobody": 1.0, "Pluckbox": 0.0}}, "no system 'Nobody'"),
-    ({"ratings": (0,)}, "--ratings must be at least 1"),
-    ({"raters": (1,)}, "--raters must be at least 2"),
+    ({"ratings": (0,)}, "ratings must be at least 1"),
+    ({"raters": (1,)}, "raters must be at least 2"),
     ({"careless": 1.0}, "careless must be at least 0 and below 1"),
     ({"afford": 100.0}, "depends on what raters are paid"),
     ({"studies": 5}, "at least 20 simulated studies"),
@@ -317,7 +318,7 @@ def test_the_command(music: Path, tmp_path: Path, capsys: pytest.CaptureFixture[
     for wrong, words in (
         (["--raters", "a,b"], "not whole numbers"),
         (["--expect", "Sinewood"], "not of the form SYSTEM=POINTS"),
-        (["--policy", "harsh"], "cannot use the policy"),
+        (["--policy", "harsh"], "--policy = 'harsh' is unknown"),
         (["--effect", "0"], "An effect of 0 cannot be planned for"),
     ):
         assert main([*common, *wrong]) == 2

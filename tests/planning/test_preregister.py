@@ -19,7 +19,8 @@ from heartfelt.planning.design import PlannedDesign
 from heartfelt.planning.preregister import markdown, preregistration_of, registered_design
 from heartfelt.planning.results import PilotSummary, PlainAnswers, StudyForecast
 from heartfelt.stats.estimate import Estimate
-from heartfelt.stimuli.starter import StarterOptions, start_study
+from heartfelt.stimuli.options import StarterOptions
+from heartfelt.stimuli.starter import start_study
 from tests.cases import check_all
 from tests.facts import mentions
 

@@ -69,7 +69,7 @@ def test_a_bench_takes_a_log_like_any_file(data: Snapshot) -> None:
     done = bench(
         data,
         f"judge={LOGS / 'pleasantness.eval'}",
-        BenchOptions(ScoreOptions(resamples=100), questions=("valence",)),
+        BenchOptions(score=ScoreOptions(resamples=100), questions=("valence",)),
     )
     assert done.scores.coverage["judge"]["valence"].answered == 3
 

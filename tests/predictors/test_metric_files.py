@@ -32,7 +32,7 @@ from tests.predictors.studies import snapshot
 from tests.scoring.compared import arena
 from tests.web.challenge.made import benchmark
 
-FEW = BenchOptions(ScoreOptions(resamples=100), questions=("valence",))
+FEW = BenchOptions(score=ScoreOptions(resamples=100), questions=("valence",))
 TRUTH = {f"clip_{i:03}.wav": (7 if (i // 2) % 2 == 0 else 3) + (1 if i % 2 == 0 else 0) for i in range(8)}
 """The mean of the three raters of the small study."""
 
@@ -337,7 +337,9 @@ def test_of_a_pair_the_lower_number_wins_where_lower_is_better(tmp_path: Path) -
     """Raters' preferences follow a planted strength: a distance that falls with it must choose as a quality that grows with it."""
     judged, truth = arena(prompts=4)
     rows = [{"key": name, "mcd": -strength, "pesq": strength} for name, strength in truth.items()]
-    done = bench(judged, f"{write(tmp_path / 'v.jsonl', rows)}", BenchOptions(ScoreOptions(resamples=100)))
+    done = bench(
+        judged, f"{write(tmp_path / 'v.jsonl', rows)}", BenchOptions(score=ScoreOptions(resamples=100))
+    )
     found = [done.scores.find("better", model) for model in ("mcd", "pesq")]
     values = [score.estimate.value or 0.0 for score in found if score is not None]
     assert len(values) == 2
@@ -421,7 +423,7 @@ def test_columns_named_like_a_question_that_is_not_asked_are_no_metrics(
     data: Snapshot, tmp_path: Path
 ) -> None:
     (tmp_path / "p.csv").write_text("stimulus,valence\nclip_000,4\n")
-    asked = BenchOptions(ScoreOptions(resamples=100), questions=("fits",))
+    asked = BenchOptions(score=ScoreOptions(resamples=100), questions=("fits",))
     with pytest.raises(HeartfeltError, match="has no column of predictions"):
         bench(data, f"{tmp_path / 'p.csv'}", asked)
 

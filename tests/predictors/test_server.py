@@ -36,7 +36,8 @@ from heartfelt.predictors import (
 )
 from heartfelt.predictors.baselines import Sham, similarity
 from heartfelt.predictors.hosted.endpoint import Endpoint
-from heartfelt.web.predictor_server import ServerOptions, predictor_app, serve_predictor
+from heartfelt.predictors.options import ServerOptions
+from heartfelt.web.predictor_server import predictor_app, serve_predictor
 from tests.cases import check_all
 from tests.facts import mentions
 from tests.predictors.studies import snapshot, texts_case

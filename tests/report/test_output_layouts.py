@@ -26,7 +26,7 @@ PARTS = ("stimulus", "question", "value", "score", "answer", "ok")
 
 
 def options(layout: str, *questions: str) -> BenchOptions:
-    return BenchOptions(ScoreOptions(resamples=100), layout=layout, questions=questions or None)
+    return BenchOptions(score=ScoreOptions(resamples=100), layout=layout, questions=questions or None)
 
 
 @pytest.fixture(scope="module")

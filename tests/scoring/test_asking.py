@@ -126,7 +126,7 @@ def test_a_budget_is_for_all_parts_of_a_bench(
         study = made.study.model_copy(update={"name": name})
         tables = {"stimuli": made.stimuli, "ratings": made.ratings}
         parts.append(Snapshot.build(study, **tables, source=made.source))
-    monkeypatch.setattr("heartfelt.cli.bench.read_parts", lambda *_: parts)
+    monkeypatch.setattr("heartfelt.api.models.read_parts", lambda *_: parts)
     command = [
         "bench",
         str(tmp_path / "first"),

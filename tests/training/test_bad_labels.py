@@ -27,7 +27,7 @@ NAN, INF = float("nan"), float("inf")
 
 def fit(snapshot: Snapshot, folder: Path) -> Trained:
     return train(
-        snapshot, TrainOptions("digits", policy="none", heads=("ridge",), features=folder / "features")
+        snapshot, TrainOptions(recipe="digits", policy="none", heads=("ridge",), features=folder / "features")
     )
 
 

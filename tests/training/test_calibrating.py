@@ -128,7 +128,8 @@ def test_growth_is_bounded() -> None:
 @pytest.mark.slow
 def test_a_model_keeps_its_domain(tmp_path: Path) -> None:
     made = train(
-        planted(tmp_path / "media"), TrainOptions("digits", policy="none", features=tmp_path / "features")
+        planted(tmp_path / "media"),
+        TrainOptions(recipe="digits", policy="none", features=tmp_path / "features"),
     ).model
     assert made.domain is not None
     assert made.domain.arrays["basis"].shape[1] == COMPONENTS
@@ -145,7 +146,8 @@ def test_a_model_keeps_its_domain(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_model_of_an_earlier_version_still_answers(tmp_path: Path) -> None:
     made = train(
-        planted(tmp_path / "media"), TrainOptions("digits", policy="none", features=tmp_path / "features")
+        planted(tmp_path / "media"),
+        TrainOptions(recipe="digits", policy="none", features=tmp_path / "features"),
     ).model
     replace(made, domain=None).write(tmp_path / "model")
     again = load_trained(tmp_path / "model")

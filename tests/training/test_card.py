@@ -22,7 +22,7 @@ SOURCE = DataSource(study="My Study: one", snapshot="abc", licence="CC BY 4.0", 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Trained:
     folder = tmp_path_factory.mktemp("planted")
-    options = TrainOptions("digits", policy="none", heads=("ridge",), features=folder / "features")
+    options = TrainOptions(recipe="digits", policy="none", heads=("ridge",), features=folder / "features")
     return train(planted(folder / "media", 3), options)
 
 

@@ -45,7 +45,7 @@ OLD_ANSWERS = [3.655193985449092, 4.5669369254666226, 5.565025369017763]
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Trained:
     folder = tmp_path_factory.mktemp("planted")
-    options = TrainOptions("digits", policy="none", heads=("ridge",), features=folder / "features")
+    options = TrainOptions(recipe="digits", policy="none", heads=("ridge",), features=folder / "features")
     return train(planted(folder / "media", 2), options)
 
 

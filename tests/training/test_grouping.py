@@ -220,7 +220,7 @@ def test_a_theme_does_not_leak_across_folds(tmp_path: Path) -> None:
     scores = {}
     for group in ("none", "auto"):
         options = TrainOptions(
-            "digits", policy="none", heads=("kernel",), group=group, features=tmp_path / "features"
+            recipe="digits", policy="none", heads=("kernel",), group=group, features=tmp_path / "features"
         )
         made = train(data, options)
         (row,) = [row for row in made.evaluation.rows if row.protocol == "five-fold"]
@@ -256,7 +256,7 @@ def test_a_published_split_trains_on_its_training_part_alone(tmp_path: Path) -> 
     data = Snapshot.build(
         base.study, stimuli=base.stimuli.with_columns(split), ratings=base.ratings, source=base.source
     )
-    options = TrainOptions("digits", policy="none", split="published", features=tmp_path / "features")
+    options = TrainOptions(recipe="digits", policy="none", split="published", features=tmp_path / "features")
     made = train(data, options)
     by_part = {
         name: set(data.stimuli.filter(pl.col("split") == name)["stimulus"])

@@ -18,8 +18,8 @@ from heartfelt.collect import Collection
 from heartfelt.collect.collection import collected_snapshot
 from heartfelt.errors import InputError, StudyError
 from heartfelt.web.app import create_app
-from heartfelt.web.options import WebOptions
-from heartfelt.web.serve import ServeOptions, prepare
+from heartfelt.web.options import ServeOptions, WebOptions
+from heartfelt.web.serve import prepare
 from tests.collect.conftest import postgres, postgres_server
 from tests.collect.people import write_study as write_bare_study
 from tests.facts import mentions

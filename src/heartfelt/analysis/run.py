@@ -8,8 +8,7 @@ says why.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
-from pathlib import Path
+from dataclasses import fields, replace
 from typing import Any
 
 import polars as pl
@@ -36,6 +35,7 @@ from heartfelt.analysis.means import (
     system_means,
 )
 from heartfelt.analysis.methods_text import methods, results
+from heartfelt.analysis.options import AnalyzeOptions
 from heartfelt.analysis.ordinal_check import ordinal_checks
 from heartfelt.analysis.preregistration import (
     Preregistration,
@@ -55,15 +55,12 @@ from heartfelt.analysis.summary import Analysis, SensitivityCounts, SideCounts, 
 from heartfelt.analysis.trace_analysis import trace_results
 from heartfelt.analysis.verdict import verdict
 from heartfelt.analysis.verification import verification
-from heartfelt.errors import InputError
 from heartfelt.failures import Failed, Failures, attempt
 from heartfelt.progress import Progress
 from heartfelt.screening.panel import Panel, screen
-from heartfelt.screening.policy import Policy, parse_policy
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.comparisons import set_questions
 from heartfelt.stats.blas_threads import one_blas_thread
-from heartfelt.stats.estimate import FutureRaters, check_future_raters
 
 SCHEMA = 2
 FROM_MEANS = ("pairwise", "questions", "systems", "intents", "slopes", "quadrants")
@@ -75,48 +72,6 @@ STEPS = (
     "quadrants and ellipses",
     "with and without",
 )
-
-
-@dataclass(frozen=True, slots=True)
-class AnalyzeOptions:
-    """How an analysis is made.
-
-    ``policy`` decides which raters are kept; the usual one flags and keeps everybody. ``resamples`` is for the intervals that
-    draw. ``covariates`` are columns of the stimuli that the analysis of variance is repeated with; ``loudness`` is measured
-    from the media where it is not a column. ``by`` is a column of the raters (language, expertise …) whose groups are compared; the
-    arms of a study that has some if left out.
-    ``preregistration`` is a preregistration.json that the analysis lists deviations from. ``smallest_effect`` is the smallest
-    difference between two systems that would matter, in points; the study's own is used where none is given. ``future_raters``
-    says whom intervals of reliability and agreement are for: raters like these (``alike``), or some of whom are ``careless``.
-    """
-
-    policy: Policy | str | Path | Mapping[str, Any] = "flag-only"
-    seed: int = 0
-    resamples: int = 1000
-    covariates: tuple[str, ...] = ()
-    by: str | None = None
-    preregistration: Path | None = None
-    future_raters: FutureRaters = "alike"
-    smallest_effect: float | None = None
-
-    def __post_init__(self) -> None:
-        if self.smallest_effect is not None and not 0 < self.smallest_effect < float("inf"):
-            raise InputError(
-                f"A smallest effect of {self.smallest_effect} is no difference.",
-                "Give a number of points above 0.",
-            )
-        if self.resamples < 100:
-            raise InputError(
-                f"{self.resamples} resamples give no usable interval.", "Ask for 1,000, or at least 100."
-            )
-        check_future_raters(self.future_raters)
-        object.__setattr__(self, "policy", parse_policy(self.policy))
-        object.__setattr__(self, "covariates", tuple(self.covariates))
-
-    @property
-    def rules(self) -> Policy:
-        """The policy itself, whatever way it was given."""
-        return parse_policy(self.policy)
 
 
 @one_blas_thread()

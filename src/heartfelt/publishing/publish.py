@@ -44,6 +44,7 @@ from heartfelt.publishing.layouts.layout import USUAL_LAYOUTS
 from heartfelt.publishing.options import PublishOptions
 from heartfelt.publishing.papers.checksums import write_checksums
 from heartfelt.publishing.papers.write import Papers, write_papers
+from heartfelt.publishing.read_back import ReadBack
 from heartfelt.publishing.record import record, write_record
 from heartfelt.publishing.release import Release, ReleaseLayout, ReleaseRecord
 from heartfelt.publishing.splits import check_split, freeze_release, release_split, split_options
@@ -64,6 +65,8 @@ class PublishedStudy:
     papers: Papers
     """What the papers could not say: keys that the authors left out, columns that nobody described."""
     quarantined: tuple[QuarantinedText, ...] = ()
+    comparison: ReadBack | None = None
+    """How the published tables differ from the source, where they were read back."""
 
     @property
     def record(self) -> ReleaseRecord:

@@ -38,7 +38,7 @@ def answers(snapshot: Snapshot, tmp_path_factory: pytest.TempPathFactory) -> Pat
 @pytest.mark.slow
 def test_versions_models_and_options_are_named(snapshot: Snapshot, answers: Path, tmp_path: Path) -> None:
     spec = f"file:{answers}"
-    options = BenchOptions(ScoreOptions(seed=7, ceilings=False, interval_confidence=0.8))
+    options = BenchOptions(score=ScoreOptions(seed=7, ceilings=False, interval_confidence=0.8))
     run_bench(snapshot, [spec, "sham"], tmp_path / "out", options)
     answer = json.loads((tmp_path / "out" / "scores.json").read_text())
     assert answer["heartfelt_version"] == __version__

@@ -13,8 +13,8 @@ from heartfelt.errors import InputError
 from heartfelt.media.audio import Audio, crop_start, write_audio
 from heartfelt.media.checks import StepLevels
 from heartfelt.media.sound import Samples
+from heartfelt.stimuli.options import PrepareOptions
 from heartfelt.stimuli.preparation.cropping import cropped
-from heartfelt.stimuli.preparation.prepared import PrepareOptions
 from tests.facts import mentions
 
 RATE = 1_000

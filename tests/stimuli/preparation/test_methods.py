@@ -15,7 +15,8 @@ from heartfelt.formats.manifest import open_study
 from heartfelt.formats.set_plan import SetPlan, plan_sets
 from heartfelt.stimuli import StimulusPrompt
 from heartfelt.stimuli.methods.clips import VERSIONS, Moving, Versions, low_passed
-from heartfelt.stimuli.starter import StarterOptions, start_study
+from heartfelt.stimuli.options import StarterOptions
+from heartfelt.stimuli.starter import start_study
 from tests.collect.people import add_media
 from tests.facts import mentions
 

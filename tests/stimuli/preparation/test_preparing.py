@@ -16,7 +16,8 @@ from heartfelt.errors import InputError, UnknownNameError
 from heartfelt.formats.manifest import open_study
 from heartfelt.media.audio import content_hash, loudness, read_audio, true_peak, write_audio
 from heartfelt.media.image import decode_image
-from heartfelt.stimuli.preparation.prepared import PrepareOptions, VocalsHeard
+from heartfelt.stimuli.options import PrepareOptions
+from heartfelt.stimuli.preparation.prepared import VocalsHeard
 from heartfelt.stimuli.preparation.preparing import prepare
 from heartfelt.stimuli.synthesis.speech import render_voice
 from tests.facts import mentions
@@ -203,11 +204,11 @@ def test_pictures_are_turned_reduced_and_compared(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "problem"),
     [
-        ({"crop": "rndom"}, "no way to treat crop"),
+        ({"crop": "rndom"}, "crop = 'rndom' is unknown"),
         ({"between": (0.9, 0.1)}, "nothing between"),
         ({"seconds": -1.0}, "seconds must be positive"),
         ({"fade": -1.0}, "fade must be positive"),
-        ({"content": "song"}, "no way to treat content"),
+        ({"content": "song"}, "content = 'song' is unknown"),
     ],
 )
 def test_settings_that_make_no_sense(options: dict[str, object], problem: str) -> None:

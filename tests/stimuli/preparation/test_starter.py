@@ -23,11 +23,11 @@ from heartfelt.media.audio import Audio, read_audio
 from heartfelt.media.probe import CACHE_FILE
 from heartfelt.stimuli import StimulusPrompt
 from heartfelt.stimuli.methods import starters as methods
+from heartfelt.stimuli.options import StarterOptions
 from heartfelt.stimuli.starter import (
     STARTERS,
     SmallClips,
     Started,
-    StarterOptions,
     UncompressedClip,
     replace_block,
     start_study,

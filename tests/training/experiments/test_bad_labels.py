@@ -20,7 +20,7 @@ def values(count: int, seed: int = 1) -> list[float]:
 
 
 def pooled(folder: Path, *sources: Snapshot, by: str = "") -> StimulusPool:
-    options = ExperimentOptions("digits", policy="none", features=folder / "features", by=by)
+    options = ExperimentOptions(recipe="digits", policy="none", features=folder / "features", by=by)
     return prepare([(f"s{at}", source) for at, source in enumerate(sources)], options).pool
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from heartfelt.cli.experiment import _values
+from heartfelt.api.experiments import setting_values
 from heartfelt.errors import InputError
 from heartfelt.report.pages.experiments import markdown_table, write_experiment
 from heartfelt.snapshot import Snapshot
@@ -114,9 +114,9 @@ def test_sources_must_offer_the_same_categories(tmp_path: Path) -> None:
 
 def test_a_name_with_a_comma_stays_whole() -> None:
     names = ["signal", "signal, levelled", "rhythm, levelled", "tags"]
-    assert _values("signal,tags", names) == ["signal", "tags"]
-    assert _values("signal, levelled,tags", names) == ["signal, levelled", "tags"]
-    assert _values("tags+signal, levelled+rhythm, levelled, signal", names) == [
+    assert setting_values("signal,tags", names) == ["signal", "tags"]
+    assert setting_values("signal, levelled,tags", names) == ["signal, levelled", "tags"]
+    assert setting_values("tags+signal, levelled+rhythm, levelled, signal", names) == [
         "tags+signal, levelled+rhythm, levelled",
         "signal",
     ]

@@ -43,7 +43,7 @@ SETTINGS = {
 def test_without_the_field_that_decides_the_answer_little_is_left(tmp_path: Path) -> None:
     snapshot = painted(tmp_path / "media")
     options = ExperimentOptions(
-        "attributes",
+        recipe="attributes",
         policy="none",
         seeds=(0,),
         folds=2,
@@ -105,7 +105,7 @@ def test_fields_that_can_be_ablated_are_the_inputs_of_the_recipe(tmp_path: Path)
         if recipe == "image-emotion":
             del settings["attributes"]
         options = ExperimentOptions(
-            recipe,
+            recipe=recipe,
             policy="none",
             seeds=(0,),
             folds=2,

@@ -58,7 +58,7 @@ def pictures(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
 
 def options_of(model: Path, **more: object) -> FineTuneOptions:
     small = {"epochs": 2, "batch": 8, "learning_rate": 0.01, "checkpoint_every": 1, "rank": 4, "patience": 2}
-    return FineTuneOptions("chat-lora", {**small, "model": str(model), **more}, policy="none")
+    return FineTuneOptions(recipe="chat-lora", settings={**small, "model": str(model), **more}, policy="none")
 
 
 @pytest.fixture(scope="module")

@@ -43,7 +43,7 @@ SETTINGS: Mapping[str, object] = {
 
 
 def options(**changed: object) -> FineTuneOptions:
-    return FineTuneOptions("my_package:recipe", {**SETTINGS, **changed}, policy="none")
+    return FineTuneOptions(recipe="my_package:recipe", settings={**SETTINGS, **changed}, policy="none")
 
 
 def same_weights(first: FineTuneTask, second: FineTuneTask) -> bool:
@@ -71,7 +71,8 @@ snapshot.source = replace(snapshot.source, media_root=Path(sys.argv[3]))
 def progress(doing, done, total):
     if doing == "training" and done == 8:
         os.kill(os.getpid(), signal.SIGKILL)
-fine_tune([snapshot], FineTuneOptions("my_package:recipe", settings, policy="none"), checkpoints=folder / "run", progress=progress)
+options = FineTuneOptions(recipe="my_package:recipe", settings=settings, policy="none")
+fine_tune([snapshot], options, checkpoints=folder / "run", progress=progress)
 """
 
 
@@ -91,7 +92,7 @@ def test_a_process_killed_in_the_middle_continues_to_the_same_weights(
     assert done.returncode == -signal.SIGKILL, done.stderr
     run = tmp_path / "run"
     assert (run / CHECKPOINT).is_file()
-    with pytest.raises(InputError, match="--resume"):
+    with pytest.raises(InputError, match="resume"):
         fine_tune([study], options(), checkpoints=run)
     steps: list[int] = []
 

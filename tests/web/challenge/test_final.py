@@ -27,7 +27,7 @@ from heartfelt.publishing.submissions.ledger import Closed, Member, Submission, 
 from heartfelt.scoring import ScoreOptions, score
 from heartfelt.snapshot import Snapshot
 from heartfelt.study import parse_study
-from heartfelt.web.challenge.challenge import Challenge, ChallengeOptions
+from heartfelt.web.challenge.challenge import Challenge
 from heartfelt.web.challenge.final import (
     BEST,
     CHOSEN,
@@ -41,7 +41,7 @@ from heartfelt.web.challenge.final import (
     reopened,
     write_final,
 )
-from heartfelt.web.challenge.guard import HostOptions
+from heartfelt.web.challenge.options import ChallengeOptions, HostOptions
 from heartfelt.web.challenge.server import challenge_app
 from tests.web.challenge.made import benchmark, predictions
 

@@ -21,9 +21,9 @@ from heartfelt.publishing.submissions.ledger import (
     OverLimit,
     Steps,
     SubmissionLedger,
-    SubmissionLimits,
 )
 from heartfelt.publishing.submissions.ledger_file import new_key  # before the fixture that fixes keys
+from heartfelt.publishing.submissions.options import SubmissionLimits
 
 LIMITS = SubmissionLimits(per_day=2, in_all=3)
 ANN, BOB = Member(team="lab", name="Ann"), Member(team="lab", name="Bob")
@@ -277,7 +277,7 @@ def test_submissions_count_for_24_hours_and_the_wait_is_said(tmp_path: Path) -> 
     with pytest.raises(OverLimit, match=r"4 submissions.*'lab'") as over:
         ledger.receive(ANN, "m", b"5", limits)
     assert over.value.retry_after is None
-    # Limits that became stricter leave nothing, and not less than nothing.
+    # SubmissionLimits that became stricter leave nothing, and not less than nothing.
     assert ledger.left("lab", SubmissionLimits(per_day=1, in_all=1)) == (0, 0)
 
 

@@ -21,12 +21,12 @@ from heartfelt.predictors.drafts.cases import draft_ask, draft_cases, pending_it
 from heartfelt.predictors.drafts.choosing import Assignment, assign
 from heartfelt.predictors.drafts.drafting import (
     RUNS,
-    DraftOptions,
     drafter_of,
     language_of,
     provenance,
     run_folder,
 )
+from heartfelt.predictors.drafts.options import DraftOptions
 from heartfelt.predictors.execution.budgets import calls_in
 from heartfelt.predictors.hosted.chat_drafts import DRAFT_SYSTEM, draft_questions, draft_schema
 from heartfelt.predictors.predictor import Ask

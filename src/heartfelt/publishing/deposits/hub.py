@@ -17,7 +17,7 @@ from heartfelt.errors import HeartfeltError, InputError
 from heartfelt.extras import require_extra
 from heartfelt.failures import is_bug
 from heartfelt.progress import Progress
-from heartfelt.publishing.deposits.deposit import DEPOSITS, Deposit, DepositOptions
+from heartfelt.publishing.deposits.deposit import DEPOSITS, Deposit
 from heartfelt.publishing.deposits.files import ReleaseFile, git_blob_id
 from heartfelt.publishing.deposits.problems import (
     DepositError,
@@ -26,6 +26,7 @@ from heartfelt.publishing.deposits.problems import (
     unreachable,
     without_secrets,
 )
+from heartfelt.publishing.options import DepositOptions
 
 SERVICE, VARIABLE = "The Hugging Face hub", "HF_TOKEN"
 CARD = "README.md"

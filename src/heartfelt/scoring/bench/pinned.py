@@ -14,6 +14,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Annotated
 
 import polars as pl
 
@@ -21,6 +22,7 @@ import heartfelt
 from heartfelt.errors import HeartfeltError, InputError
 from heartfelt.files import whole_folder, write_text
 from heartfelt.formats.delimited import csv_text
+from heartfelt.options import Without
 from heartfelt.scoring.manifest import (
     ManifestDifference,
     Scored,
@@ -74,7 +76,7 @@ class PinnedScores:
 def score_pinned(
     benchmark: Path,
     predictions: Path,
-    options: ScoreOptions | None = None,
+    options: Annotated[ScoreOptions | None, Without("slices")] = None,
     *,
     name: str | None = None,
     timeout: float | None = None,

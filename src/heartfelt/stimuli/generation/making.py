@@ -172,7 +172,7 @@ class _Runner:
         self.new: set[str] = set()
         """Stimuli made in this run."""
         self.scratch = plan.media_root / SCRATCH
-        self.engine = ENGINES[options.engine].make(options.engine_options)
+        self.engine = options.make_engine()
         self.known: dict[str, str] = {}
         """Hashes and fingerprints of stimuli that are in place, with their names."""
         latest = {row.stimulus: row for row in ledger.rows if row.outcome == MADE}

@@ -13,68 +13,26 @@ on, so that the predictions of a model that knows nothing would correlate negati
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
 
-from heartfelt.errors import InputError, suggestion
-from heartfelt.scoring.grouping import AUTO
+from heartfelt.errors import InputError
 from heartfelt.stats.estimate import Estimate
-from heartfelt.stats.repeated import RESAMPLES, Repeats, bootstrap_repeats, bootstrap_repeats_difference
+from heartfelt.stats.repeated import Repeats, bootstrap_repeats, bootstrap_repeats_difference
 from heartfelt.tables import LEDGER
 from heartfelt.training.experiments.cells import CellResult, ExperimentCell
+from heartfelt.training.experiments.options import ExperimentOptions
 from heartfelt.training.experiments.pool import StimulusPool
 from heartfelt.training.experiments.results import MEAN, MODE, SHUFFLED, ScoreRow
 from heartfelt.training.heads.fitting import Floats, Ints, folds
 from heartfelt.wording import plural
 
 STAGE = "experiment"
-RATERS = ("screened", "everyone")
 _OVER_SEEDS = "standard deviation over seeds"
 _SECOND = {"pearson": "rmse", "accuracy": "macro_f1"}
 _CATEGORIES = "the question is answered with categories"
-
-
-@dataclass(frozen=True, slots=True)
-class ExperimentOptions:
-    """How an experiment is run. ``seeds`` repeat it with other folds, samples and starting weights."""
-
-    recipe: str = "va-audio"
-    policy: str = "default"
-    raters: str = "screened"
-    """Whose labels predictions are scored against: ``screened`` raters or ``everyone``."""
-    seeds: tuple[int, ...] = (0, 1, 2)
-    folds: int = 5
-    group: str = AUTO
-    by: str = ""
-    """The column a single source is split by into parts."""
-    questions: tuple[str, ...] = ()
-    """Questions to use; all that the sources share if empty."""
-    same: Mapping[str, str] = field(default_factory=dict)
-    """Questions that ask for the same under another name: ``{"appeal": "valence"}``."""
-    settings: Mapping[str, str] = field(default_factory=dict)
-    """Settings of the recipe that hold for every fit."""
-    features: Path | None = None
-    """The folder of cached embeddings; the user's cache if left out."""
-    resamples: int = RESAMPLES
-
-    def __post_init__(self) -> None:
-        if not self.seeds:
-            raise InputError(
-                "There is no seed, so nothing would be fitted.", "Give one or more: --seeds 0,1,2."
-            )
-        if len(set(self.seeds)) < len(self.seeds):
-            raise InputError(
-                "A seed is given twice, which would count its fits twice.", "Give different seeds."
-            )
-        if self.folds < 2:
-            raise InputError(f"folds must be at least 2; got {self.folds}.", "Use 5.")
-        if self.raters not in RATERS:
-            raise InputError(f"raters = '{self.raters}' is unknown.", suggestion(self.raters, RATERS))
-        if self.resamples < 100:
-            raise InputError(f"resamples must be at least 100; got {self.resamples}.", "Use 2,000.")
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -36,7 +36,7 @@ HELD_SECONDS = 600.0
 _ID_BYTES = 6
 
 
-class Option(NamedTuple):
+class OfferedAnswer(NamedTuple):
     """One of the answers that were given: the words or the number, how many gave it, and what they made of the draft."""
 
     words: float | str
@@ -65,7 +65,7 @@ class ShownItem:
     seen: int
     """The number of the latest change when it was read."""
     item: AdjudicationItem
-    options: tuple[Option, ...]
+    options: tuple[OfferedAnswer, ...]
     rejected: int
     """Raters who rejected the draft without another answer."""
 
@@ -190,14 +190,14 @@ def _read(collection: Collection) -> AdjudicationState:
     return collection.adjudication()
 
 
-def _options(item: AdjudicationItem, study: Study) -> list[Option]:
+def _options(item: AdjudicationItem, study: Study) -> list[OfferedAnswer]:
     """The different answers."""
-    options: dict[Hashable, Option] = {}
+    options: dict[Hashable, OfferedAnswer] = {}
     scale = study.scale_of(item.question)
     for given in counted(item.answers):
         assert given.words is not None
         key = answer_key(given.words, scale)
-        before = options.get(key, Option(given.words, 0))
+        before = options.get(key, OfferedAnswer(given.words, 0))
         options[key] = before._replace(
             raters=before.raters + 1,
             accepted=before.accepted + (given.verdict == "accepted"),
@@ -206,7 +206,7 @@ def _options(item: AdjudicationItem, study: Study) -> list[Option]:
     drafted = draft_words(item, study)
     if drafted is not None and study.adjudication is not None and study.adjudication.draft:
         key = answer_key(drafted, scale)
-        options[key] = options.get(key, Option(drafted, 0))._replace(machine=True)
+        options[key] = options.get(key, OfferedAnswer(drafted, 0))._replace(machine=True)
     return list(options.values())
 
 
@@ -222,7 +222,7 @@ def draft_words(item: AdjudicationItem, study: Study) -> float | str | None:
 
 
 def chosen_option(
-    options: Container[Option], decision: AdjudicationDecision, question: str, study: Study
+    options: Container[OfferedAnswer], decision: AdjudicationDecision, question: str, study: Study
 ) -> int | None:
     """Which of the options was decided for; None if it was another answer."""
     words = decision.value if decision.answer is None else decision.answer
