@@ -2,7 +2,9 @@
 # make test   set up, lint, type-check and test
 # make check  lint, types and the quick tests: no browser, server, network or long simulation
 # make installs  try every command of the read-me and the tutorial in empty environments, from the built wheel
-# make mutants  break the core modules one line at a time and count how many breaks the tests notice
+# make lowest  the quick tests of the core with the lowest versions that pyproject.toml allows; needs uv
+# make coverage  make test, with the lines it reaches in out/coverage/index.html
+# make mutants  break the code one expression at a time and count, package by package, how many breaks the tests notice
 # make serve  open the demo study in a local server: rating pages, and the dashboard at /study
 # make bench  measure against peers, side by side
 # make docs   build the documentation site; open site-docs/index.html
@@ -20,10 +22,10 @@ CORES := $(shell getconf _NPROCESSORS_ONLN)
 WORKERS := $(shell expr $(CORES) \* 2)
 
 # The workers share the cores; threads of a linear-algebra library in each would only wait for one another.
-test check: export OPENBLAS_NUM_THREADS = 1
-test check: export OMP_NUM_THREADS = 1
+test check coverage lowest: export OPENBLAS_NUM_THREADS = 1
+test check coverage lowest: export OMP_NUM_THREADS = 1
 
-.PHONY: demo test check all-tests quick-tests lint installs mutants bench docs serve clean
+.PHONY: demo test check all-tests quick-tests lint lowest coverage installs mutants bench docs serve clean
 
 $(VENV)/pip:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "heartfelt needs Python 3.11 or newer; name one: make PYTHON=python3.12"; exit 1; }
@@ -64,6 +66,19 @@ all-tests: $(VENV)/compiled
 quick-tests: $(VENV)/dev
 	@$(BIN)/python -m pytest -q -n $(CORES) --dist worksteal -p no:schemathesis --ignore tests/web -m "not (browser or server or slow or data or peer)"
 
+coverage: $(VENV)/compiled
+	@$(BIN)/python scripts/run_tests.py -p no:schemathesis -n $(WORKERS) --dist worksteal --cov --cov-report=html
+
+# Old libraries warn about new ones below them, which their users cannot change.
+LOWEST := $(VENV)-lowest
+lowest:
+	@uv venv -q --clear --python 3.11 $(LOWEST)
+	@uv pip install -q --python $(LOWEST)/bin/python --resolution lowest-direct -e ".[all,pandas]" \
+	  "hypothesis>=6.100" "pytest>=8.3" "pytest-timeout>=2.3" "pytest-xdist>=3.6" "setuptools>=77"
+	@$(LOWEST)/bin/python -m pytest -q -n $(CORES) --dist worksteal -W ignore::DeprecationWarning \
+	  -m "not (browser or server or slow or data or peer)" tests/test_*.py \
+	  tests/stats tests/study tests/snapshot tests/formats tests/screening tests/labels tests/cli
+
 installs: $(VENV)/base
 	@$(BIN)/python scripts/try_installs.py
 
@@ -101,4 +116,4 @@ serve: $(VENV)/base
 	@$(BIN)/heartfelt serve demo/study
 
 clean:
-	rm -rf $(VENV) $(VENV)-peers demo out site-docs build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-peers $(VENV)-lowest demo out site-docs build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

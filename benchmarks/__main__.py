@@ -32,6 +32,7 @@ ONLY_IF_NAMED = {
     "speech_activity",
     "tastes",
     "text_coverage",
+    "two_way_variance",
     "valence_arousal",
     "which_metric",
 }

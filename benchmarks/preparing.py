@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 import soundfile
 
-from heartfelt.stimuli.preparation.prepared import PrepareOptions
+from heartfelt.stimuli.options import PrepareOptions
 from heartfelt.stimuli.preparation.preparing import prepare
 from heartfelt.streams import stream
 

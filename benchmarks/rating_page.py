@@ -82,7 +82,8 @@ def main() -> None:
     from playwright.sync_api import sync_playwright
 
     from heartfelt.collect import Collection
-    from heartfelt.stimuli.starter import StarterOptions, start_study
+    from heartfelt.stimuli.options import StarterOptions
+    from heartfelt.stimuli.starter import start_study
     from heartfelt.web.app import create_app
     from heartfelt.web.options import WebOptions
     from heartfelt.web.serve import serve_in_thread

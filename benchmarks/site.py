@@ -129,7 +129,8 @@ def prepared(folder: Path, stimuli: int = STIMULI, models: int = MODELS) -> tupl
 
 def main() -> None:
     from heartfelt.report.site import SiteOptions, write_site
-    from heartfelt.report.site.viewer import ViewOptions, write_view
+    from heartfelt.report.site.options import ViewOptions
+    from heartfelt.report.site.viewer import write_view
 
     with tempfile.TemporaryDirectory() as space:
         snapshot, benches = prepared(Path(space))
@@ -143,7 +144,7 @@ def main() -> None:
             f" {used:.1f} s of processor time, {len(files):,} files, {size:.0f} MB"
         )
         begun = time.perf_counter()
-        view = write_view(benches / "all", Path(space) / "view", ViewOptions(snapshot))
+        view = write_view(benches / "all", Path(space) / "view", ViewOptions(release=snapshot))
         print(
             f"a viewer of {STIMULI * MODELS * len(QUESTIONS):,} answers: built in {time.perf_counter() - begun:.1f} s"
         )

@@ -55,7 +55,7 @@ def main() -> None:
 
 
 def _run(name: str, snapshot: Snapshot, recipe: str, heads: Sequence[str] = ()) -> Trained:
-    result = train(snapshot, TrainOptions(recipe, heads=tuple(heads)))
+    result = train(snapshot, TrainOptions(recipe=recipe, heads=tuple(heads)))
     print(f"\n{name}: {len(result.material.stimuli)} stimuli, recipe {recipe}")
     print("\n".join(evaluation_table(result.evaluation.rows)), flush=True)
     if OUT is not None:

@@ -50,7 +50,8 @@ def _study(folder: Path) -> None:
     from heartfelt.files import write_text
     from heartfelt.formats.delimited import csv_text
     from heartfelt.formats.drafts import write_drafts
-    from heartfelt.stimuli.starter import StarterOptions, start_study
+    from heartfelt.stimuli.options import StarterOptions
+    from heartfelt.stimuli.starter import start_study
     from heartfelt.study import load_study, study_text
     from heartfelt.study.load import STUDY_FILE
 

@@ -1,12 +1,16 @@
-"""Break the core modules one expression at a time and count how many breaks the tests notice.
+"""Break the code one expression at a time and count how many breaks the tests notice.
 
-    python scripts/mutants.py [--sample N] [--seed N] [--only TEXT] [--workers N] [--survivors FILE]
+    python scripts/mutants.py [PACKAGE ...] [--sample N] [--seed N] [--workers N] [--record]
 
 A mutant is one changed expression: a comparison moved by its boundary or turned round, a constant moved, an
-operator exchanged, a condition dropped, a keyword argument left out, ``min`` for ``max``. From each module a fixed sample is
-drawn; for each mutant the module's own quick tests run until the first failure. A mutant is caught if a test fails or takes
-far longer than usual. ``EQUIVALENT`` lists mutants that change nothing a caller could see, each with the reason; they are left
-out of the counts. The table goes into CONTRIBUTING.md; the exit status is 1 below the aim of 80%.
+operator exchanged, a condition dropped, a keyword argument left out, ``min`` for ``max``. From each package a sample is drawn that
+visits its modules in turn; for each mutant the quickest tests run that call the changed function, until the first failure. A mutant
+is caught if a test fails or takes far longer than usual.
+
+Which test calls which function is recorded once per test file, in ``.mutants.json``, and again when the test file changes; a module
+that moved since is found by its name. ``EQUIVALENT`` lists mutants that change nothing a caller could see, each with the reason;
+they are left out of the counts. The table goes into CONTRIBUTING.md; the exit status is 1 where a package is
+below the aim of 80%.
 """
 
 from __future__ import annotations
@@ -14,258 +18,65 @@ from __future__ import annotations
 import argparse
 import ast
 import copy
+import hashlib
+import importlib
+import json
 import os
 import random
+import re
 import shutil
 import signal
 import sys
 import tempfile
+import threading
 import time
-from collections.abc import Iterator, Sequence
+import traceback
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "src" / "heartfelt"
+RECORD = ROOT / ".mutants.json"
 AIM = 0.8
-QUICK = "not (slow or browser or server or data or peer)"
-QUICK_WEB = (
-    "not (slow or browser or data or peer)"  # every test of the web package counts as one with a server
-)
-LONGEST = 120  # seconds a mutant's tests may take before they count as failed
+MARKS = "not (browser or data or peer)"
+MAX_SECONDS = 15.0  # of the tests of one mutant, as recorded
+TIMEOUT = 300.0  # after which a mutant's tests count as failed
+RECORD_SECONDS = 60.0  # on a processor, after which no more tests of a file are recorded
+MAX_FILES = 12
+FEW_FILES = 5
+ENOUGH_TESTS = 8
+UNRECORDED: dict[str, Any] = {"shared_seconds": 0, "tests": [], "calls": {}}
+NO_TESTS = 5  # the exit status of pytest
 
 
-@dataclass(frozen=True, slots=True)
-class Core:
-    """Core modules, as a pattern below ``src/heartfelt``, and the tests that guard them."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mutant:
+    """One changed expression."""
 
-    modules: str
-    tests: tuple[str, ...]
+    module: str
+    function: str
+    line: int
+    before: str
+    after: str
+    source: str
 
+    @property
+    def name(self) -> str:
+        """How ``EQUIVALENT`` calls it; modules move and line numbers change, expressions less so."""
+        return f"{Path(self.module).name}: {self.before} -> {self.after}"
 
-STATS = "tests/stats"
-PUBLISHING = "tests/publishing"
-ANONYMITY = "publishing/anonymity"
-PLANNING = ("tests/planning/test_by_hand.py", "tests/planning/test_limits.py")
-GUARDS: dict[str, dict[str, str]] = {
-    "comparison": {
-        "abx": "limits abx",
-        "bootstrap": "limits",
-        "ceilings": "limits ceilings",
-        "choices": "by_hand choices symmetry",
-        "consistency": "limits consistency symmetry",
-        "fit": "limits by_hand strengths choices symmetry",
-        "hits": "by_hand hits",
-        "links": "limits strengths",
-        "mushra": "by_hand mushra",
-        "pairing": "by_hand pairing",
-        "pairs": "limits strengths consistency hits",
-        "position": "by_hand prediction",
-        "prediction": "by_hand prediction hits",
-        "recalibration": "by_hand prediction",
-        "spread": "limits by_hand spread choices",
-        "strengths": "limits by_hand strengths symmetry",
-    },
-    "inference": {
-        "_ordinal_effects": "ordinal_by_hand cumulative_link",
-        "_ordinal_fit": "ordinal_by_hand cumulative_link",
-        "_ordinal_links": "ordinal_by_hand cumulative_link",
-        "anova": "limits anova published",
-        "count_dependence": "counts_by_hand count_dependence bounds",
-        "cumulative_link": "ordinal_by_hand limits cumulative_link",
-        "equivalence": "limits equivalence",
-        "linear_model": "limits anova marginal_means mixed",
-        "marginal_means": "limits marginal_means bounds",
-        "mixed": "limits mixed bounds tastes",
-        "no_association": "rearranging_by_hand no_association",
-        "permutation": "rearranging_by_hand permutation",
-        "posthoc": "limits bounds posthoc",
-        "prediction_powered": "counts_by_hand ../prediction_powered",
-        "random_intercepts": "limits mixed bounds tastes",
-        "random_variances": "limits",
-    },
-    "reliability": {
-        "_splits": "halves_by_hand split_half ../small_and_compiled",
-        "components": "by_hand components icc",
-        "crossed": "by_hand components icc limits bounds",
-        "icc": "limits bounds icc",
-        "icc_jackknife": "limits bounds icc",
-        "number_ceiling": "by_hand rater_differences limits bounds ../noise_ceiling",
-        "spearman_brown": "halves_by_hand spearman_brown",
-        "split_half": "halves_by_hand split_half bounds",
-        "vote_ceiling": "votes_by_hand bounds ../noise_ceiling",
-        "vote_family": "votes_by_hand vote_family",
-        "vote_mixture": "votes_by_hand vote_family bounds ../noise_ceiling",
-        "yardsticks": "yardsticks_by_hand bounds ../noise_ceiling",
-    },
-}
-"""The statistics whose every module counts: each module's tests, by what follows ``test_`` in their names."""
-
-_PICTURES = "metadata/test_planted_pictures metadata/test_hostile metadata/test_places metadata/test_layouts metadata/test_boxes"
-_SOUNDS = "metadata/test_planted_sounds metadata/test_hostile metadata/test_places metadata/test_layouts metadata/test_boxes"
-_PADDING = "test_padding metadata/test_metadata"
-MEDIA: dict[str, str] = {
-    **dict.fromkeys(("images", "bitmaps", "colour_profiles", "boxes", "picture_items"), _PICTURES),
-    **dict.fromkeys(("audio", "frames", "ogg", "films", "containers"), _SOUNDS),
-    **dict.fromkeys(("padding", "ogg_padding", "pieces"), _PADDING),
-}
-"""The modules that clean media, with their tests below ``tests/media``."""
+    def __str__(self) -> str:
+        return f"{self.module}:{self.line}: {self.before} -> {self.after}"
 
 
-def _guarded() -> Iterator[Core]:
-    for package, modules in GUARDS.items():
-        for module, names in modules.items():
-            yield Core(
-                f"stats/{package}/{module}.py",
-                tuple(
-                    f"{STATS}/test_{name[3:]}.py"
-                    if name.startswith("../")
-                    else f"{STATS}/{package}/test_{name}.py"
-                    for name in names.split()
-                ),
-            )
-
-
-MAKE: tuple[Core, ...] = (
-    Core("stimuli/generation/provenance.py", ("tests/stimuli/generation/test_provenance.py",)),
-    Core("stimuli/preparation/cropping.py", ("tests/stimuli/preparation/test_cropping.py",)),
-    Core("stimuli/prompts/intents.py", ("tests/stimuli/preparation/test_intents.py",)),
-    Core("media/recordings.py", ("tests/media/test_recordings.py",)),
-    Core("publishing/anonymity/media_licences.py", ("tests/stimuli/generation/test_provenance.py",)),
-    Core("publishing/papers/provenance.py", ("tests/publishing/papers/test_origins.py",)),
-)
-"""Making stimuli: where they come from, where they are cut, which are the same."""
-CORE: tuple[Core, ...] = (
-    *MAKE,
-    Core(
-        "stats/estimate.py", (f"{STATS}/test_confidence.py", f"{STATS}/test_ratio.py", "tests/test_base.py")
-    ),
-    Core("stats/_bounds.py", (f"{STATS}/test_interval_forms.py", f"{STATS}/test_ratio.py")),
-    Core(
-        "stats/association.py",
-        tuple(
-            f"{STATS}/test_{name}.py"
-            for name in ("association", "classify", "paired_metrics", "interval_forms")
-        ),
-    ),
-    Core(
-        "stats/agreement/krippendorff.py",
-        (f"{STATS}/agreement/test_limits.py", f"{STATS}/agreement/test_alpha.py"),
-    ),
-    Core(
-        "stats/rater_differences.py",
-        (f"{STATS}/reliability/test_rater_differences.py", f"{STATS}/reliability/test_limits.py"),
-    ),
-    Core("stats/reml.py", (f"{STATS}/test_reml.py", f"{STATS}/inference/test_bounds.py")),
-    *_guarded(),
-    Core("planning/uncertainty.py", PLANNING),
-    Core("planning/power.py", PLANNING),
-    Core("planning/search.py", PLANNING),
-    Core("planning/reliability.py", PLANNING),
-    Core(
-        "planning/preregister.py", ("tests/planning/test_registered.py", "tests/planning/test_preregister.py")
-    ),
-    Core(
-        "screening/rules/informativeness.py",
-        ("tests/screening/test_pinned.py", "tests/screening/test_informativeness.py"),
-    ),
-    Core(
-        "screening/rules/collusion.py",
-        (
-            "tests/screening/test_decision.py",
-            "tests/screening/test_pinned.py",
-            "tests/screening/test_collusion.py",
-        ),
-    ),
-    Core(
-        "screening/rules/repetition.py",
-        ("tests/screening/test_straight_lining.py", "tests/screening/test_pinned.py"),
-    ),
-    Core("screening/rules/verification.py", ("tests/screening/test_verification.py",)),
-    Core("screening/decision.py", ("tests/screening/test_decision.py", "tests/screening/test_pinned.py")),
-    Core("labels/labelling.py", ("tests/labels/test_exact_labels.py", "tests/labels/test_labels.py")),
-    Core("analysis/two_way.py", ("tests/analysis/test_limits.py", "tests/analysis/test_two_way.py")),
-    Core("analysis/verdict.py", ("tests/analysis/test_levels.py", "tests/analysis/test_verdict_limits.py")),
-    Core("analysis/sensitivity.py", ("tests/analysis/test_levels.py", "tests/analysis/test_by_hand.py")),
-    Core("scoring/compare.py", ("tests/scoring/test_compare_exact.py", "tests/scoring/test_compare.py")),
-    Core("scoring/measure.py", ("tests/scoring/test_limits.py", "tests/scoring/test_chance.py")),
-    Core(
-        "collect/assign/*.py",
-        tuple(
-            f"tests/collect/test_{name}.py"
-            for name in ("drawing", "leases", "session_plans", "places", "assignment")
-        ),
-    ),
-    Core("snapshot/survey.py", ("tests/snapshot/test_guards.py", "tests/snapshot/test_sensitivity.py")),
-    Core("tables.py", ("tests/snapshot/test_guards.py", "tests/test_base.py")),
-    Core(
-        "predictors/execution/running.py",
-        ("tests/predictors/test_limits.py", "tests/predictors/test_running.py"),
-    ),
-    Core(
-        "drafts/*.py", ("tests/predictors/drafts/test_limits.py", "tests/predictors/drafts/test_drafting.py")
-    ),
-    Core("predictors/measures/tagger.py", ("tests/predictors/drafts/test_plugged_in.py",)),
-    Core("media/colour_names.py", ("tests/media/test_colour_names.py",)),
-    Core("web/security/*.py", ("tests/web/security",)),
-    *(
-        Core(f"media/metadata/{module}.py", tuple(f"tests/media/{name}.py" for name in names.split()))
-        for module, names in MEDIA.items()
-    ),
-    Core("publishing/anonymity/media.py", ("tests/publishing/test_media.py",)),
-    Core("publishing/anonymity/key.py", ("tests/publishing/test_key.py",)),
-    Core("publishing/splits.py", ("tests/publishing/test_splits_by_hand.py",)),
-    Core(
-        "publishing/hold_out.py",
-        ("tests/publishing/test_held_out_rows.py", "tests/publishing/test_hiding.py"),
-    ),
-    Core("publishing/hiding/*.py", ("tests/publishing/test_hiding.py",)),
-    *(
-        Core(
-            f"publishing/anonymity/{module}.py",
-            tuple(f"tests/publishing/test_{name}.py" for name in names.split()),
-        )
-        for module, names in {
-            "check": "last_check people_by_hand publish",
-            "columns": "people_by_hand",
-            "durations": "answer_times",
-            "earlier": "earlier_by_hand earlier people_by_hand",
-            "generalise": "search_by_hand search_limits generalise people_by_hand",
-            "hierarchies": "search_by_hand search_limits rare_answers generalise people_by_hand",
-            "information": "search_by_hand search_limits",
-            "people": "people_by_hand last_check",
-            "pseudonyms": "people_by_hand",
-            "regions": "people_by_hand",
-            "roles": "people_by_hand answer_times",
-            "suppress": "search_by_hand search_limits",
-            "wishes": "people_by_hand",
-        }.items()
-    ),
-    Core(
-        f"{ANONYMITY}/recognise/*.py",
-        (f"{PUBLISHING}/test_recognise.py", f"{PUBLISHING}/test_personal_data.py"),
-    ),
-    Core(
-        f"{ANONYMITY}/personal_data.py",
-        (f"{PUBLISHING}/test_personal_data.py", f"{PUBLISHING}/test_quarantine.py"),
-    ),
-    Core(f"{ANONYMITY}/texts.py", (f"{PUBLISHING}/test_quarantine.py", f"{PUBLISHING}/test_text_cells.py")),
-    Core(f"{ANONYMITY}/quarantine.py", (f"{PUBLISHING}/test_quarantine.py",)),
-    Core(f"{ANONYMITY}/in_release.py", (f"{PUBLISHING}/test_quarantine.py",)),
-    Core(f"{ANONYMITY}/machine.py", (f"{PUBLISHING}/test_machine.py",)),
-    Core(f"{ANONYMITY}/draft.py", (f"{PUBLISHING}/test_draft.py",)),
-    Core(
-        "publishing/digests.py", ("tests/publishing/test_digest_list.py", "tests/publishing/test_digests.py")
-    ),
-    Core("web/challenge/final.py", ("tests/web/challenge/test_final.py",)),
-    Core("web/challenge/guard.py", ("tests/web/challenge/test_guard.py",)),
-    Core("publishing/submissions/ladder.py", ("tests/web/challenge/test_ladder.py",)),
-    Core("publishing/submissions/ledger.py", ("tests/web/challenge/test_ledger.py",)),
-    Core("publishing/submissions/ledger_file.py", ("tests/web/challenge/test_ledger.py",)),
-    Core("web/challenge/parts.py", ("tests/web/challenge/test_parts.py",)),
-    Core("web/challenge/reading.py", ("tests/web/challenge/test_reading.py",)),
-)
 EQUIVALENT: dict[str, str] = {
     **dict.fromkeys(
         (
@@ -341,7 +152,9 @@ EQUIVALENT: dict[str, str] = {
     "stats/reliability/vote_mixture.py: solved / total if total > 0 else weights / weights.sum() -> solved / total": (
         "the sum is held close to one"
     ),
-    "stats/inference/variance_tables.py: 2 * df_residual * max(df * f, 1) -> 2 * df_residual / max(df * f, 1)": "where a search starts",
+    "stats/inference/variance_tables.py: 2 * df_residual * max(df * f, 1) -> 2 * df_residual / max(df * f, 1)": (
+        "where a search starts"
+    ),
     "stats/inference/_ordinal_links.py: 0 -> 1": "between 0 and 1 both tails keep their digits",
     "stats/inference/adjusted_means.py: 1e-07 * float(np.linalg.norm(scaled)) -> 1e-07 / float(np.linalg.norm(scaled))": (
         "what counts as rounding"
@@ -391,9 +204,6 @@ EQUIVALENT: dict[str, str] = {
     "collect/assign/state.py: trial.position > 0 -> trial.position >= 0": "a place is -1 or at least 1",
     "collect/assign/pool.py: None if rater.latest is None else self._group.get(rater.latest)"
     " -> self._group.get(rater.latest)": "no unit is None",
-    "collect/assign/state.py: self.layout.adaptive and self.budget_left > 0 -> self.budget_left > 0": (
-        "unless the study is adaptive, nothing is left of the budget once every unit is full"
-    ),
     "collect/assign/state.py: change > 0 and (not rater.live) -> not rater.live": (
         "a lease can end only while its rater is live"
     ),
@@ -482,25 +292,6 @@ EQUIVALENT: dict[str, str] = {
     "planning/search.py: taken is not None and taken <= limit -> taken <= limit": "a budget comes with prices",
     "planning/preregister.py: each.cost_at_most or 0.0 -> each.cost_at_most": "a budget comes with prices",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Mutant:
-    """One changed expression."""
-
-    module: str
-    line: int
-    before: str
-    after: str
-    source: str
-    tests: tuple[str, ...]
-
-    @property
-    def name(self) -> str:
-        """How ``EQUIVALENT`` and the list of survivors call it; line numbers move, expressions less so."""
-        return f"{self.module}: {self.before} -> {self.after}"
-
-
 COMPARISONS: dict[type[ast.cmpop], tuple[type[ast.cmpop], ...]] = {
     ast.Lt: (ast.LtE, ast.GtE),
     ast.LtE: (ast.Lt, ast.Gt),
@@ -523,6 +314,10 @@ OPERATORS: dict[type[ast.operator], type[ast.operator]] = {
     ast.BitAnd: ast.BitOr,
     ast.BitOr: ast.BitAnd,
 }
+UNTESTABLE = {"strict", "encoding", "stacklevel", "daemon"}
+"""Keywords that change nothing here: ``strict`` guards against a fault elsewhere, UTF-8 is the default of most systems."""
+DEFAULTS = {"how='inner'"}
+"""What a call means without the keyword too."""
 CALLS = {"min": "max", "max": "min", "any": "all", "all": "any", "minimum": "maximum", "maximum": "minimum"}
 
 
@@ -553,10 +348,9 @@ def changed(node: ast.AST) -> Iterator[ast.AST]:
             elif isinstance(other_call.func, ast.Attribute):
                 other_call.func.attr = CALLS[name]
             yield other_call
-        # ``strict`` of zip guards against a fault elsewhere, and changes nothing without one.
-        for dropped in [place for place, word in enumerate(node.keywords) if word.arg != "strict"]:
-            others = [word for place, word in enumerate(node.keywords) if place != dropped]
-            yield ast.Call(node.func, node.args, others)
+        for keyword in node.keywords:
+            if keyword.arg not in UNTESTABLE and ast.unparse(keyword) not in DEFAULTS:
+                yield ast.Call(node.func, node.args, [word for word in node.keywords if word is not keyword])
     elif isinstance(node, ast.IfExp):
         yield node.body
         yield node.orelse
@@ -573,7 +367,7 @@ def _is_number(node: ast.AST) -> bool:
     return isinstance(node, ast.Constant) and type(node.value) in (int, float)
 
 
-def mutants_of(path: Path, tests: tuple[str, ...]) -> list[Mutant]:
+def mutants_of(path: Path) -> list[Mutant]:
     """Every mutant of one module; annotations, decorators, messages of errors, default seeds and constants of slots are left
     alone.
     """
@@ -585,24 +379,45 @@ def mutants_of(path: Path, tests: tuple[str, ...]) -> list[Mutant]:
     starts = [0]
     for line in data.splitlines(keepends=True):
         starts.append(starts[-1] + len(line))
-    for node in ast.walk(tree):
-        if id(node) in silent or not isinstance(node, ast.expr):
+    for function, node in _expressions(tree, "", ""):
+        if id(node) in silent:
             continue
         begin = starts[node.lineno - 1] + node.col_offset
         end = starts[(node.end_lineno or node.lineno) - 1] + (node.end_col_offset or 0)
         before = ast.unparse(node)
         for other in changed(node):
             after = ast.unparse(other)
-            broken = (data[:begin] + f"({after})".encode() + data[end:]).decode()
-            out.append(Mutant(str(path.relative_to(PACKAGE)), node.lineno, before, after, broken, tests))
+            out.append(
+                Mutant(
+                    module=str(path.relative_to(PACKAGE)),
+                    function=function,
+                    line=node.lineno,
+                    before=before,
+                    after=after,
+                    source=(data[:begin] + f"({after})".encode() + data[end:]).decode(),
+                )
+            )
     return out
+
+
+def _expressions(node: ast.AST, function: str, scope: str) -> Iterator[tuple[str, ast.expr]]:
+    """Each expression below a node, with the qualified name of the function that evaluates it."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.expr):
+            yield function, child
+        if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield from _expressions(child, scope + child.name, f"{scope}{child.name}.<locals>.")
+        elif isinstance(child, ast.ClassDef):
+            yield from _expressions(child, function, f"{scope}{child.name}.")
+        else:
+            yield from _expressions(child, function, scope)
 
 
 def _seeds(arguments: ast.arguments) -> Iterator[ast.expr]:
     """Default seeds: one is as good as another."""
-    last = arguments.args[-len(arguments.defaults) :] if arguments.defaults else []
+    positional = [*arguments.posonlyargs, *arguments.args]
     pairs = [
-        *zip(last, arguments.defaults, strict=True),
+        *zip(positional[len(positional) - len(arguments.defaults) :], arguments.defaults, strict=True),
         *zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True),
     ]
     return (value for argument, value in pairs if argument.arg == "seed" and value is not None)
@@ -628,145 +443,355 @@ def _left_alone(node: ast.AST) -> list[ast.AST]:
     return []
 
 
-def sample(size: int, seed: int, only: str) -> list[Mutant]:
-    """The mutants to try: ``size`` from each module, spread over its lines, always the same for the same seed."""
-    out: list[Mutant] = []
-    for core in CORE:
-        paths = sorted(PACKAGE.glob(core.modules))
-        if not paths:
-            raise SystemExit(f"No module matches {core.modules}: correct CORE in {Path(__file__).name}.")
-        for path in paths:
-            if path.name == "__init__.py":
-                continue
-            every = [
-                each
-                for each in mutants_of(path, core.tests)
-                if each.name not in EQUIVALENT and only in each.module
-            ]
-            random.Random(f"{seed} {path.name}").shuffle(every)
-            out += sorted(every[:size], key=lambda each: each.line)
-    return out
+def sample(package: str, size: int, seed: int) -> list[Mutant]:
+    """``size`` mutants of a package, from its modules in turn; always the same for the same seed."""
+    known = {
+        f"{Path(module).name}: {rest}" for module, _, rest in (key.partition(": ") for key in EQUIVALENT)
+    }
+    folder = PACKAGE / package
+    paths = sorted(folder.rglob("*.py")) if folder.is_dir() else [folder.with_suffix(".py")]
+    queues = []
+    for path in paths:
+        mutants = [mutant for mutant in mutants_of(path) if mutant.name not in known]
+        random.Random(f"{seed} {path.name}").shuffle(mutants)
+        queues.append(mutants)
+    random.Random(seed).shuffle(queues)
+    turns = [queue[turn] for turn in range(size) for queue in queues if turn < len(queue)]
+    return sorted(turns[:size], key=lambda mutant: (mutant.module, mutant.line))
 
 
-def caught(mutant: Mutant, copies: list[Path]) -> bool:
-    """Whether a test fails when the mutant stands in for its module."""
-    place = copies.pop()
-    target = place / "heartfelt" / mutant.module
-    original = target.read_bytes()
-    try:
-        target.write_text(mutant.source, encoding="utf-8")
-        return run_tests(mutant.tests, place) != 0
-    finally:
-        target.write_bytes(original)
-        copies.append(place)
+def processor_seconds() -> float:
+    """Time of this process and its children on a processor: a busy machine does not change it."""
+    return sum(os.times()[:4])
 
 
-def run_tests(tests: Sequence[str], source: Path) -> int:
-    """The exit status of the quick tests with the code below ``source``; 124 if they take too long.
+class Recorder:
+    """A plugin of pytest that notes which functions of heartfelt each test calls, and how long it takes.
 
-    The tests run in a fork of this process, which has the heavy libraries loaded already.
+    What is called for a fixture shared by several tests counts for every test of the file.
     """
-    child = os.fork()
-    if child == 0:
-        os.setsid()
-        sys.path[:0] = [str(source), str(ROOT)]
-        os.environ["PYTHONPATH"] = str(source)
-        silence = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(silence, 1)
-        os.dup2(silence, 2)
-        import pytest
 
-        status = pytest.main(
-            [
-                "-x",
-                "-q",
-                "-p",
-                "no:cacheprovider",
-                "-p",
-                "no:xdist",
-                "--rootdir",
-                str(ROOT),
-                "-m",
-                QUICK_WEB if tests[0].startswith("tests/web") else QUICK,
-                *tests,
-            ]
-        )
-        os._exit(int(status))
-    deadline = time.monotonic() + LONGEST
-    while time.monotonic() < deadline:
-        done, status = os.waitpid(child, os.WNOHANG)
-        if done:
-            return os.waitstatus_to_exitcode(status)
-        time.sleep(0.05)
-    os.killpg(child, signal.SIGKILL)
-    os.waitpid(child, 0)
-    return 124
+    def __init__(self, source: Path) -> None:
+        self._folder = str(source / "heartfelt") + os.sep
+        self._end = processor_seconds() + RECORD_SECONDS
+        self._calls: dict[int, Any] = {}
+        self._shared: dict[int, Any] = {}
+        self._shared_seconds = 0.0
+        self._seconds: dict[str, float] = {}
+        self._functions: dict[str, set[str]] = {}
+        self._passed: list[str] = []
+
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        """Leave out the slow tests of a file with quick ones enough."""
+        quick = [item for item in items if not item.get_closest_marker("slow")]
+        items[:] = quick if len(quick) >= ENOUGH_TESTS else items
+
+    def trace(self, frame: FrameType, _event: str, _argument: object) -> None:
+        """Note one call."""
+        self._calls[id(frame.f_code)] = frame.f_code
+
+    def _names(self, calls: dict[int, Any]) -> set[str]:
+        codes = [code for code in calls.values() if code.co_filename.startswith(self._folder)]
+        return {f"{code.co_filename.removeprefix(self._folder)}:{code.co_qualname}" for code in codes}
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_fixture_setup(self, fixturedef: Any) -> Generator[None, object, object]:
+        """What is called for a fixture of the whole file is noted separately."""
+        if fixturedef.scope == "function":
+            return (yield)
+        calls, self._calls, begin = self._calls, self._shared, processor_seconds()
+        try:
+            return (yield)
+        finally:
+            self._calls = calls
+            self._shared_seconds += processor_seconds() - begin
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
+        """Trace one test with its fixtures; none any more once time is up."""
+        self._calls, begin, shared = {}, processor_seconds(), self._shared_seconds
+        threading.settrace(self.trace)
+        sys.settrace(self.trace)
+        try:
+            return (yield)
+        finally:
+            sys.settrace(None)
+            threading.settrace(None)
+            self._seconds[item.nodeid] = processor_seconds() - begin - (self._shared_seconds - shared)
+            self._functions[item.nodeid] = self._names(self._calls)
+            if processor_seconds() > self._end:
+                item.session.shouldstop = "no time left to record more"
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Note whether the test passed."""
+        if report.when == "call" and report.passed:
+            self._passed.append(report.nodeid)
+
+    def result(self) -> dict[str, Any]:
+        """The tests that passed with their seconds, and the numbers of those that call each function."""
+        calls: dict[str, list[int]] = {
+            name: list(range(len(self._passed))) for name in self._names(self._shared)
+        }
+        for number, test in enumerate(self._passed):
+            for name in self._functions[test] - self._names(self._shared):
+                calls.setdefault(name, []).append(number)
+        tests = [[test, round(self._seconds[test], 3)] for test in self._passed]
+        return {"shared_seconds": round(self._shared_seconds, 3), "tests": tests, "calls": calls}
+
+
+class Selection:
+    """A plugin of pytest that runs the chosen tests only and notes which failed."""
+
+    def __init__(self, tests: Iterable[str]) -> None:
+        self._tests = set(tests)
+        self.failed: list[str] = []
+
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        """Leave out what was not chosen."""
+        items[:] = [item for item in items if item.nodeid in self._tests]
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Note what failed."""
+        if report.failed:
+            self.failed.append(report.nodeid)
+
+
+def run_pytest(source: Path, files: Iterable[str], plugin: object, *options: str) -> int:
+    """The exit status of the tests in these files with the code below ``source``."""
+    sys.dont_write_bytecode = True
+    sys.path[:0] = [str(source), str(ROOT)]
+    os.environ["PYTHONPATH"] = str(source)
+    options += ("-W", "ignore::pytest.PytestAssertRewriteWarning")  # of plugins that are loaded already
+    for plugin_name in ("cacheprovider", "xdist", "schemathesis"):
+        options += ("-p", f"no:{plugin_name}")
+    arguments = ["-q", "--rootdir", str(ROOT), "-m", MARKS, *options, *files]
+    return int(pytest.main(arguments, plugins=[plugin]))
+
+
+def in_fork(work: Callable[[], object], seconds: float, *, silent: bool = True) -> Any:
+    """The result of ``work`` in a fork of this process, which has the heavy libraries loaded already.
+
+    None if it takes longer than ``seconds`` or ends without a result.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        answer = Path(folder) / "answer.json"
+        child = os.fork()
+        if child == 0:
+            os.setsid()
+            output = os.dup(2)
+            if silent:
+                nowhere = os.open(os.devnull, os.O_WRONLY)
+                os.dup2(nowhere, 1)
+                os.dup2(nowhere, 2)
+            try:
+                answer.write_text(json.dumps(work()))
+            except BaseException:  # noqa: BLE001 - the fork ends here, and its parent reads no exception
+                os.write(output, traceback.format_exc().encode())
+            finally:
+                os._exit(0)
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            if os.waitpid(child, os.WNOHANG)[0]:
+                return json.loads(answer.read_text()) if answer.exists() else None
+            time.sleep(0.05)
+        os.killpg(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+    return None
 
 
 def preload() -> None:
-    """Load what every run of the tests would load first; nothing of heartfelt itself."""
-    import numba  # noqa: F401
-    import numpy  # noqa: F401
-    import polars  # noqa: F401
-    import pytest  # noqa: F401
-    import scipy.optimize
-    import scipy.stats  # noqa: F401
+    """Load what many tests would load first; nothing of heartfelt itself."""
+    for name in ("numba", "polars", "scipy.optimize", "scipy.stats", "sqlalchemy", "torch"):
+        with suppress(ImportError):
+            importlib.import_module(name)
+
+
+def test_files(package: str) -> Iterator[Path]:
+    """The test files in the folder named like the package; where they are few, also those that import from it."""
+    mirrored = sorted((ROOT / "tests" / package).rglob("test_*.py"))
+    yield from mirrored
+    if len(mirrored) < FEW_FILES:
+        imports = re.compile(rf"heartfelt(\.| import .*\b){package}\b")
+        for path in sorted({*(ROOT / "tests").rglob("test_*.py")} - {*mirrored}):
+            if imports.search(path.read_text(encoding="utf-8")):
+                yield path
+
+
+def record(packages: Sequence[str], source: Path, anew: bool) -> dict[str, Any]:
+    """What each test file of the packages calls, recorded where it is not known yet."""
+    known = json.loads(RECORD.read_text()) if RECORD.is_file() and not anew else {}
+    digests = {
+        str(path.relative_to(ROOT)): hashlib.sha256(path.read_bytes()).hexdigest()
+        for package in packages
+        for path in test_files(package)
+    }
+    new = [name for name, digest in digests.items() if known.get(name, {}).get("digest") != digest]
+
+    def record_file(name: str) -> object:
+        recorder = Recorder(source)
+        run_pytest(source, [name], recorder, "--timeout", "60")
+        return recorder.result()
+
+    def record_all() -> object:
+        sys.path[:0] = [str(source), str(ROOT)]
+        for package in packages:
+            for path in sorted((PACKAGE / package).rglob("*.py")):
+                name = ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts)
+                with suppress(ImportError):
+                    importlib.import_module(name.removesuffix(".__init__"))
+        for number, name in enumerate(new, 1):
+            print(f"recording {number}/{len(new)} {name}", file=sys.stderr, flush=True)
+            recorded = in_fork(partial(record_file, name), 10 * RECORD_SECONDS) or UNRECORDED
+            known[name] = {"digest": digests[name], **recorded}
+            RECORD.write_text(json.dumps(known))
+        return True
+
+    if new and not in_fork(record_all, 10 * RECORD_SECONDS * len(new), silent=False):
+        raise SystemExit("The tests could not be recorded.")
+    entries = json.loads(RECORD.read_text())
+    return {name: entries[name] for name in digests}
+
+
+class Guards:
+    """Which tests to run for a mutant."""
+
+    def __init__(self, entries: dict[str, Any]) -> None:
+        self._entries = entries
+        self._seconds = {test: took for entry in entries.values() for test, took in entry["tests"]}
+        self._callers: dict[tuple[str, str], dict[str, set[str]]] = {}
+        for file, entry in entries.items():
+            for call, numbers in entry["calls"].items():
+                module, _, function = call.partition(":")
+                tests = {entry["tests"][number][0] for number in numbers}
+                for place in (module, Path(module).name):
+                    for key in ((place, function), (place, "")):
+                        self._callers.setdefault(key, {}).setdefault(file, set()).update(tests)
+
+    def without(self, tests: Iterable[str]) -> None:
+        """Do without these tests from now on."""
+        for test in tests:
+            self._seconds.pop(test, None)
+
+    def tests(self, mutant: Mutant) -> dict[str, list[str]]:
+        """Tests by file: the quickest of the files that call little else, of each file in turn until time is up."""
+        files: dict[str, set[str]] = {}
+        for place in (mutant.module, Path(mutant.module).name):
+            files = files or self._callers.get((place, mutant.function)) or self._callers.get((place, ""), {})
+        special = sorted(files, key=lambda file: (len(self._entries[file]["calls"]), file))[:MAX_FILES]
+        queues = {
+            file: sorted((self._seconds[test], test) for test in files[file] if test in self._seconds)
+            for file in special
+        }
+        chosen: dict[str, list[str]] = {}
+        left = MAX_SECONDS
+        while any(queues.values()) and (left > 0 or not chosen):
+            for file in [file for file in special if queues[file]]:
+                seconds, test = queues[file].pop(0)
+                if file not in chosen:
+                    seconds += self._entries[file]["shared_seconds"]
+                if seconds <= left or not chosen:
+                    chosen.setdefault(file, []).append(test)
+                    left -= seconds
+        return chosen
+
+
+def failures(mutant: Mutant, guards: Guards, copies: list[Path]) -> list[str] | None:
+    """The first test that fails when the mutant stands in for its module; None where none does.
+
+    An empty list where no test could run to its end.
+    """
+    chosen = guards.tests(mutant)
+    if not chosen:
+        return None
+    source = copies.pop()
+    target = source / "heartfelt" / mutant.module
+    original = target.read_bytes()
+    try:
+        target.write_text(mutant.source, encoding="utf-8")
+        return failed_tests(source, chosen, TIMEOUT, "-x")
+    finally:
+        target.write_bytes(original)
+        copies.append(source)
+
+
+def failed_tests(
+    source: Path, chosen: Mapping[str, Sequence[str]], seconds: float, *options: str
+) -> list[str] | None:
+    """Which of the chosen tests fail; None where all pass, an empty list where they could not be run to the end."""
+
+    def work() -> object:
+        plugin = Selection(test for tests in chosen.values() for test in tests)
+        return [run_pytest(source, chosen, plugin, *options), plugin.failed]
+
+    status, failed = in_fork(work, seconds) or (1, [])
+    return None if status in (0, NO_TESTS) else failed
+
+
+def tried(mutants: Sequence[Mutant], guards: Guards, copies: list[Path]) -> list[bool]:
+    """Whether each mutant is caught. A test that fails without a mutant too is named and not used any more."""
+    found: dict[int, list[str] | None] = {}
+    waiting = list(range(len(mutants)))
+    while waiting:
+        with ThreadPoolExecutor(len(copies)) as pool:
+            results = pool.map(lambda place: failures(mutants[place], guards, copies), waiting)
+            for place, failed in zip(waiting, results, strict=True):
+                found[place] = failed
+                if failed is None:
+                    untested = "" if guards.tests(mutants[place]) else " (no test calls it)"
+                    print(f"not noticed: {mutants[place]}{untested}", file=sys.stderr, flush=True)
+        culprits: dict[str, list[str]] = {}
+        for test in sorted({test for place in waiting for test in found[place] or ()}):
+            culprits.setdefault(test.partition("::")[0], []).append(test)
+        broken = failed_tests(copies[0], culprits, 10 * TIMEOUT) if culprits else None
+        if broken == []:
+            raise SystemExit("The tests cannot be run without a mutant.")
+        if broken:
+            print(f"not used, as they fail without a mutant: {', '.join(broken)}", file=sys.stderr)
+        guards.without(broken or ())
+        waiting = [place for place in waiting if set(found[place] or ()) & set(broken or ())]
+    return [found[place] is not None for place in range(len(mutants))]
 
 
 def main() -> int:
     """Run the sample and print the table."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--sample", type=int, default=10, help="mutants a module")
+    every = sorted(
+        path.stem for path in PACKAGE.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()
+    )
+    parser.add_argument(
+        "packages", nargs="*", default=every, help="packages and modules below src/heartfelt; default: all"
+    )
+    parser.add_argument("--sample", type=int, default=20, help="mutants a package")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--only", default="", help="only modules whose path holds this text")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="tests at a time")
-    parser.add_argument("--survivors", type=Path, help="write the mutants no test noticed to this file")
+    parser.add_argument("--record", action="store_true", help="record anew which test calls what")
     options = parser.parse_args()
     os.chdir(ROOT)
     os.environ |= {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "NUMBA_NUM_THREADS": "1"}
+    os.environ["HEARTFELT_COMPILE"] = ""  # a compiled loop shows no calls
     preload()
-    tried = sample(options.sample, options.seed, options.only)
-    workers = options.workers
+    rows: list[tuple[str, int, int, int]] = []
     with tempfile.TemporaryDirectory() as scratch:
-        copies = [Path(scratch) / str(place) for place in range(workers)]
-        for each in copies:
-            shutil.copytree(ROOT / "src", each)
-        for tests in {mutant.tests for mutant in tried}:
-            if run_tests(tests, copies[0]) != 0:
-                raise SystemExit(f"The tests {' '.join(tests)} fail without any mutant.")
-        results: list[bool] = []
-        with ThreadPoolExecutor(workers) as pool:
-            for done, noticed in enumerate(pool.map(lambda mutant: caught(mutant, copies), tried), 1):
-                results.append(noticed)
-                print(
-                    f"\r{done}/{len(tried)} mutants, {sum(results)} caught",
-                    end="",
-                    file=sys.stderr,
-                    flush=True,
-                )
-        print(file=sys.stderr)
-    survivors = [mutant for mutant, noticed in zip(tried, results, strict=True) if not noticed]
-    if options.survivors:
-        options.survivors.write_text(
-            "".join(f"{each.module}:{each.line}: {each.before} -> {each.after}\n" for each in survivors)
-        )
-    print(table(tried, results))
-    return 0 if sum(results) >= AIM * len(tried) else 1
+        copies = [Path(scratch) / str(number) for number in range(options.workers)]
+        for copy_of_source in copies:
+            shutil.copytree(ROOT / "src", copy_of_source)
+        guards = Guards(record(options.packages, copies[0], options.record))
+        for package in options.packages:
+            mutants = sample(package, options.sample, options.seed)
+            results = tried(mutants, guards, copies)
+            rows.append((package, len({mutant.module for mutant in mutants}), len(mutants), sum(results)))
+            print(f"{package}: {sum(results)} of {len(mutants)} caught", file=sys.stderr, flush=True)
+    print(table(rows))
+    return 0 if all(noticed >= AIM * count for _, _, count, noticed in rows) else 1
 
 
-def table(tried: Sequence[Mutant], results: Sequence[bool]) -> str:
+def table(rows: Sequence[tuple[str, int, int, int]]) -> str:
     """One row per package in Markdown."""
-    rows: dict[str, list[tuple[str, bool]]] = {}
-    for mutant, noticed in zip(tried, results, strict=True):
-        rows.setdefault(str(Path(mutant.module).parent), []).append((mutant.module, noticed))
-    every = [each for _, found in sorted(rows.items()) for each in found]
     lines = ["| package | modules | mutants | caught | share |", "|---|---|---|---|---|"]
-    for name, found in [*sorted(rows.items()), ("all", every)]:
-        noticed_here = sum(noticed for _, noticed in found)
-        modules = len({module for module, _ in found})
-        lines.append(
-            f"| `{name}` | {modules} | {len(found)} | {noticed_here} | {noticed_here / len(found):.0%} |"
-        )
+    total = ("all", sum(row[1] for row in rows), sum(row[2] for row in rows), sum(row[3] for row in rows))
+    for package, modules, count, noticed in [*rows, total]:
+        if count:
+            lines.append(f"| `{package}` | {modules} | {count} | {noticed} | {noticed / count:.0%} |")
     return "\n".join(lines)
 
 

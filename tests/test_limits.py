@@ -22,6 +22,7 @@ from heartfelt.tables import (
     lossless_types,
     number_types,
 )
+from tests.cases import check_all
 
 
 class TestContracts:
@@ -35,17 +36,13 @@ class TestContracts:
 
     def test_gaps_only_where_they_may_be(self) -> None:
         RATERS.check(pl.DataFrame({"rater": ["a"], "age": [None]}), "f")
-        with pytest.raises(
-            InputError, match=r"the column 'rater' of raters is empty in row 2 \(1 such rows\)"
-        ):
+        with pytest.raises(InputError, match=r"'rater'.*row 2.*1 such"):
             RATERS.check(pl.DataFrame({"rater": ["a", None]}), "f")
         STIMULI.check(pl.DataFrame({"stimulus": ["a"], "system": [None]}), "f")
 
     def test_keys(self) -> None:
         ITEMS.check(pl.DataFrame({"stimulus": ["a", "a"], "question": ["p", "q"]}), "f")
-        with pytest.raises(
-            InputError, match="2 rows of items share their key; the first is stimulus 'a', question 'p'"
-        ):
+        with pytest.raises(InputError, match=r"2 rows.*'a'.*'p'"):
             ITEMS.check(pl.DataFrame({"stimulus": ["a", "a"], "question": ["p", "p"]}), "f")
         two = pl.DataFrame(
             {"rater": ["r", "r"], "stimulus": ["a", "a"], "question": ["p", "p"], "value": [1.0, 2.0]}
@@ -69,7 +66,7 @@ class TestContracts:
 
 
 class TestNumbers:
-    @pytest.mark.parametrize(
+    @check_all(
         ("cells", "dtype"),
         [
             (["1", "2"], pl.Int64),

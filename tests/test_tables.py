@@ -34,13 +34,13 @@ def test_extra_columns_are_kept_behind_the_contract() -> None:
 
 
 def test_an_empty_cell_names_the_row() -> None:
-    with pytest.raises(InputError, match=r"column 'stimulus' of stimuli is empty in row 2"):
+    with pytest.raises(InputError, match=r"'stimulus'.*row 2"):
         STIMULI.check(pl.DataFrame({"stimulus": ["a", None]}), "x")
 
 
 def test_two_rows_with_one_key_are_named() -> None:
     frame = pl.concat([ratings(), ratings(value=[2.0])])
-    with pytest.raises(InputError, match="rater 'a', stimulus 's', question 'q'"):
+    with pytest.raises(InputError, match=r"'a'.*'s'.*'q'"):
         RATINGS.check(frame, "x")
     RATINGS.check(frame.with_columns(repeat=pl.Series([0, 1])), "x")
 

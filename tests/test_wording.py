@@ -20,9 +20,10 @@ from heartfelt.wording import (
     spaced,
     stars,
 )
+from tests.cases import check_all
 
 
-@pytest.mark.parametrize(
+@check_all(
     ("text", "expected"),
     [
         (number(1234), "1,234"),

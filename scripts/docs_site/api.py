@@ -11,8 +11,12 @@ from typing import Any
 from docstrings import first_paragraph, markdown_of
 from links import DOCS
 
+from heartfelt.arguments import python_type
+from heartfelt.options import is_options, options_of
+
 PACKAGES = (
     "heartfelt",
+    "heartfelt.api",
     "heartfelt.stats",
     "heartfelt.snapshot",
     "heartfelt.study",
@@ -39,6 +43,7 @@ PACKAGES = (
     "heartfelt.media",
     "heartfelt.predictors.weights",
 )
+BAR = "\\|"
 REPOSITORY = "https://github.com/heartfelt-toolkit/heartfelt/blob/main/src/"
 
 
@@ -108,6 +113,7 @@ def _entry(name: str, value: Any) -> str:
     if inspect.isclass(value):
         parts.append(_code(f"class {name}{_signature(value)}"))
         parts.append(markdown_of(value) + "\n")
+        parts += _options(value)
         parts += _members(value)
     elif callable(value) and (inspect.isfunction(value) or hasattr(value, "__wrapped__")):
         parts.append(_code(f"{name}{_signature(value)}"))
@@ -123,6 +129,17 @@ def _constant(value: Any) -> str:
         listed = ", ".join(f"`{key}`" for key in value.keys())  # noqa: SIM118
         return f"Registered names: {listed}.\n" if listed else "A registry, empty at first.\n"
     return f"`{type(value).__name__}`" + (f": `{value!r}`" if len(repr(value)) < 80 else "") + "\n"
+
+
+def _options(value: type) -> list[str]:
+    """What a class of options says of each, with the flag that the command has for it."""
+    if not is_options(value):
+        return []
+    rows = [
+        f"| `{name}` | `{field.flags[0]}` | {field.option.help.replace('|', BAR)} |"
+        for name, field in options_of(value).items()
+    ]
+    return ["| option | flag | meaning |\n|---|---|---|\n" + "\n".join(rows) + "\n"]
 
 
 def _members(value: type) -> list[str]:
@@ -157,10 +174,15 @@ def _signature(value: Any, short: bool = False) -> str:
     except (TypeError, ValueError):
         return "(...)"
     empty = inspect.Parameter.empty
+    options = options_of(value) if is_options(value) else {}
     parameters = [
         each.replace(
             default=empty if each.default is empty else _Text(_default(each.default)),
-            annotation=empty if short or each.annotation is empty else _Text(_annotation(each.annotation)),
+            annotation=empty
+            if short or each.annotation is empty
+            else _Text(
+                python_type(options[each.name]) if each.name in options else _annotation(each.annotation)
+            ),
         )
         for each in signature.parameters.values()
         if each.name not in ("self", "cls")

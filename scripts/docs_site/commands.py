@@ -109,7 +109,7 @@ def _usage(argument: Any) -> str:
 
 def _flags(option: Any) -> str:
     names = [*option.opts, *option.secondary_opts]
-    takes = "" if option.is_flag else f" {option.metavar or _type(option)}"
+    takes = "" if option.is_flag else f" {option.metavar or _type(option)}".replace("|", "\\|")
     return ", ".join(
         f"`{each}{takes if place == 0 else ''}`"
         for place, each in enumerate(sorted(names, key=len, reverse=True))

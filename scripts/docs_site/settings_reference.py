@@ -190,7 +190,7 @@ def contracts() -> list[Any]:
     from heartfelt.tables import Contract
 
     places = (
-        "tables", "labels.labels", "labels.buckets", "labels.strengths", "labels.courses", "labels.benchmark",
+        "tables", "labels.labelling", "labels.vote_buckets", "labels.strengths", "labels.courses", "labels.benchmark",
         "screening.rule", "predictors.execution.calls", "predictors.files.media_files",
     )  # fmt: skip
     found = {

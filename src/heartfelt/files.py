@@ -6,6 +6,7 @@ Whatever is about people (answers, participants' ids, keys) is ``private``: its 
 from __future__ import annotations
 
 import hashlib
+import logging
 import os
 import re
 import shutil
@@ -20,6 +21,7 @@ from typing import BinaryIO
 
 from heartfelt.errors import HeartfeltError, InputError
 
+_log = logging.getLogger(__name__)
 _PLAIN_NAME = re.compile(r"[a-z0-9_](?:[a-z0-9_.-]{0,78}[a-z0-9_-])?")
 _HASHED_NAME = re.compile(r"-[0-9a-f]{10}$")
 _LONGEST_NAME = 120
@@ -67,6 +69,7 @@ def whole_folder(target: Path, *, replace: bool = False, private: bool = False) 
             old = Path(tempfile.mkdtemp(prefix=f".{target.name}.old.", dir=target.parent))
             target.rename(old / "was")
         scratch.rename(target)
+        _log.debug("wrote the folder %s", target)
     except BaseException:  # cleared away, and raised again
         shutil.rmtree(scratch, ignore_errors=True)
         if old is not None and not target.exists():

@@ -10,6 +10,7 @@ everything else stays available.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
@@ -20,6 +21,7 @@ from typing import Generic, TypeVar
 from heartfelt.errors import HeartfeltError, MissingPartError, UnknownNameError, suggestion
 
 T = TypeVar("T")
+_log = logging.getLogger(__name__)
 
 
 class DuplicateNameError(HeartfeltError):
@@ -136,6 +138,7 @@ class Registry(Generic[T]):
         try:
             self._things[point.name] = point.load()
         except Exception as error:  # noqa: BLE001  # the edge: another package's code may raise anything
+            _log.info("the %s '%s' of %s does not load", self.kind, point.name, package, exc_info=error)
             self._failed[point.name] = MissingPartError(
                 f"The {self.kind} '{point.name}' offered by {package} ({point.value}) does not load: {error}.",
                 "Install what it needs, or uninstall the package that offers it.",

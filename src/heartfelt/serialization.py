@@ -1,10 +1,10 @@
 """The one way from typed results to JSON and back.
 
 ``to_json`` turns dataclasses, tables and arrays into plain data that strict JSON can hold; ``from_json`` restores a dataclass
-from it by its type hints. Fields keep their order and their names. A field's metadata can change that
-(``field(metadata={"key": "level"})``):
+from it by its type hints. Fields keep their order and their names. A field's metadata can say more
+(``field(metadata={"formerly": "level"})``):
 
-- ``key``: the name in JSON;
+- ``formerly``: the field's name in files of earlier versions, which are still read;
 - ``flatten``: the field's own keys stand next to its siblings instead of below one key;
 - ``omit``: the field is left out where it is None or empty; with ``omit="none"`` only where it is None;
 - ``skip``: the field is never written (it needs a default to be restored).
@@ -74,13 +74,8 @@ def _object(value: Any) -> dict[str, Json]:
             assert isinstance(plain, dict), f"{each.name} is not an object"
             out |= plain
         else:
-            out[_key(each)] = plain
+            out[each.name] = plain
     return out
-
-
-def _key(each: Field[Any]) -> str:
-    key: str = each.metadata.get("key", each.name)
-    return key
 
 
 def dumps(value: object, *, indent: int | None = 2) -> str:
@@ -176,11 +171,16 @@ def _restored_object(kind: Any, data: Any) -> Any:
             continue
         if each.metadata.get("flatten"):
             values[each.name] = _restore(hints[each.name], data)
-        elif _key(each) in data:
-            values[each.name] = _restore(hints[each.name], data[_key(each)])
+        elif (key := _key_in(data, each)) is not None:
+            values[each.name] = _restore(hints[each.name], data[key])
         elif not each.metadata.get("omit") and each.default is each.default_factory is dataclasses.MISSING:
-            raise KeyError(f"{kind.__name__} has no '{_key(each)}'")
+            raise KeyError(f"{kind.__name__} has no '{each.name}'")
     return kind(**values)
+
+
+def _key_in(data: Mapping[str, Any], each: Field[Any]) -> str | None:
+    """The field's name in these data, or the one it had in earlier versions; None where there is neither."""
+    return next((key for key in (each.name, each.metadata.get("formerly")) if key in data), None)
 
 
 @cache

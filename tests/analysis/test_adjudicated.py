@@ -17,6 +17,7 @@ from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.adjudications import AdjudicationHistory, ShownAnswer
 from heartfelt.study import Question, Study
 from heartfelt.study.scale import Categories, Points, Tags
+from tests.facts import mentions
 
 SOURCE = "hand counts; statsmodels.stats.proportion.proportion_confint (Wilson); scipy.stats.t.interval"
 STUDY = Study(
@@ -97,7 +98,7 @@ def test_shares_and_differences_are_those_counted_by_hand(snapshot: Snapshot) ->
     low, high = proportion_confint(2, 4, method="wilson")
     assert [emotion.with_majority.low, emotion.with_majority.high] == pytest.approx([low, high])
     assert emotion.with_nobody.value == 0.2
-    assert emotion.with_draft.why_missing == "no draft was shown to senior raters"
+    assert mentions(emotion.with_draft.why_missing, "draft", "senior", "raters")
     assert (rows["emotion", "random"].items, rows["emotion", "random"].with_majority.value) == (3, 1 / 3)
     assert rows["emotion", "disagreement"].with_majority.value == 1.0
     valence = rows["valence", "any"]
@@ -122,7 +123,7 @@ def test_the_report_has_a_section_and_the_table(snapshot: Snapshot, tmp_path: Pa
     folder = write_analysis(analyze(snapshot), tmp_path / "report", figures=False)
     page = (folder / "report.html").read_text(encoding="utf-8")
     assert "Decided by senior raters" in page
-    assert "1 senior rater decided 10 items; 1 decision replaced an earlier one." in page
+    assert mentions(page, "1 senior", "10 items", "1 decision")
     assert pl.read_csv(folder / "adjudications.csv").height == 10
     summary = read_json(folder / "summary.json", Summary)
     assert summary.adjudication == adjudicated_items(snapshot)

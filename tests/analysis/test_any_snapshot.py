@@ -158,10 +158,10 @@ def check(found: Analysis) -> None:
     assert json.loads(text) == summary_of(found)
     check_reasons(summary_of(found))
     check_parts(found)
-    assert not [note for note in summary_of(found)["notes"] if "computation failed" in note], summary_of(
-        found
-    )["notes"]
-    assert "computation failed" not in text
+    assert not [note for note in summary_of(found)["notes"] if "heartfelt failed" in note], summary_of(found)[
+        "notes"
+    ]
+    assert "heartfelt failed" not in text
     groups = summary_of(found)["verdict_groups"]
     assert summary_of(found)["verdict"][0] == groups["bottom_line"]
     assert sum(len(groups[name]) for name in ("systems", "reliability", "raters")) + 1 == len(
@@ -172,7 +172,7 @@ def check(found: Analysis) -> None:
     assert "could not be written" not in words
     page = render(analysis_page(found, charts_of(found), Path("report.html")))
     assert "This section is missing" not in page
-    assert "computation failed" not in page
+    assert "heartfelt failed" not in page
 
 
 @pytest.mark.slow

@@ -84,7 +84,7 @@ def check_reasons(tree: Any, path: str = "") -> None:
     if isinstance(tree, dict):
         if "value" in tree and "method" in tree and tree["value"] is None:
             assert tree.get("why_missing"), path
-        if "F" in tree and "effect" in tree and tree["F"] is None:
+        if "f" in tree and "effect" in tree and tree["f"] is None:
             assert tree.get("why_missing"), path
         for key, value in tree.items():
             check_reasons(value, f"{path}/{key}")

@@ -13,13 +13,13 @@ from scipy import stats as scipy_stats
 from heartfelt.analysis import rater_groups, sensitivity
 from heartfelt.analysis.counts import checks
 from heartfelt.analysis.effects import loudness_of, model_pairs, pairwise, variance_tables
-from heartfelt.analysis.failures import Failures
 from heartfelt.analysis.material import AnalysisData, prepare
 from heartfelt.analysis.means import Scores, slopes, stimulus_scores
 from heartfelt.analysis.quadrants import quadrants
 from heartfelt.analysis.reliability import reliability
 from heartfelt.analysis.sensitivity import crossfit
 from heartfelt.analysis.summary import HalfAlpha, HeldOutAlpha
+from heartfelt.failures import Failures
 from heartfelt.screening.panel import Panel
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.snapshot import Source

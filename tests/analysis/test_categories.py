@@ -20,6 +20,7 @@ from heartfelt.snapshot import Snapshot
 from heartfelt.stats.geometry import ellipse
 from heartfelt.study.answer import NONE
 from tests.analysis.emotions import EMOTIONS, emotion_snapshot
+from tests.facts import mentions
 
 SOURCE = "the same figures by hand from the ratings: Counter, scipy.stats.f_oneway and fisher_exact"
 
@@ -247,7 +248,7 @@ def test_few_ratings_are_missing_with_reasons() -> None:
     (result,) = analyze(small).summary.categories or ()
     assert result.recovered is None
     assert "too few" in result.why_missing["recovered"]
-    assert result.why_missing["raters"] == "no stimulus has two answers"
+    assert mentions(result.why_missing["raters"], "stimulus", "answers")
     assert all(each.eta_squared.why_missing for each in result.explained)
     assert result.attributes == ()
 
@@ -275,5 +276,5 @@ def test_a_balanced_study_without_mistakes_is_described_so() -> None:
     right = Snapshot.build(snapshot.study, stimuli=snapshot.stimuli, ratings=ratings, source=snapshot.source)
     (result,) = analyze(right).summary.categories or ()
     words = sentences(result)
-    assert words[0] == "Balance of emotion: 16 stimuli, every category equally often; evenness 1.00."
-    assert words[1] == "Every stimulus with a label has its intended category."
+    assert mentions(words[0], "16 stimuli", "1.00")
+    assert mentions(words[1], "stimulus", "label", "category")

@@ -1,9 +1,13 @@
-"""A part that fails is missing, because …; everything else stands, in the summary and on the page."""
+"""A part that fails is missing, because …; everything else stands, in the summary and on the page.
+
+Bugs are collected here, as commands do; tests/test_bugs_are_loud.py is about commands.
+"""
 
 from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,8 +15,8 @@ from typing import Any
 import pytest
 
 from heartfelt.analysis import AnalyzeOptions, analyze, verdict_systems
-from heartfelt.analysis.failures import Failed, attempt
 from heartfelt.errors import InputError
+from heartfelt.failures import Bug, collect_bugs
 from heartfelt.report import write_analysis
 from heartfelt.report.analysis import analysis_page, charts_of
 from heartfelt.report.charts import Absent
@@ -28,6 +32,12 @@ MODULE = sys.modules["heartfelt.analysis.run"]
 
 def broken(*_args: Any, **_options: Any) -> Any:
     raise ZeroDivisionError("float division by zero")
+
+
+@pytest.fixture(autouse=True)
+def bugs() -> Iterator[list[Bug]]:
+    with collect_bugs() as collected:
+        yield collected
 
 
 def made() -> Any:
@@ -107,7 +117,7 @@ def test_a_failing_mixed_model_costs_its_question_only(monkeypatch: pytest.Monke
     rows = summary_of(analyze(made(), QUICK))["mixed"]
     by = {name: [row for row in rows if row["outcome"] == name] for name in ("valence", "arousal")}
     assert all("ZeroDivisionError" in row["why_missing"] for row in by["valence"])
-    assert all(row["F"] is not None for row in by["arousal"])
+    assert all(row["f"] is not None for row in by["arousal"])
 
 
 @pytest.mark.slow
@@ -150,7 +160,7 @@ def test_a_failing_figure_or_section_costs_no_other(monkeypatch: pytest.MonkeyPa
     folder = write_analysis(result, tmp_path / "out")
     page = (folder / "report.html").read_text(encoding="utf-8")
     assert (
-        "This section is missing: its computation failed (ZeroDivisionError: float division by zero)." in page
+        "This section is missing: heartfelt failed here (ZeroDivisionError: float division by zero)." in page
     )
     assert (folder / "figures" / "answers.png").is_file()
 
@@ -171,15 +181,6 @@ def test_a_figure_that_cannot_be_drawn_leaves_its_reason(
     monkeypatch.setattr(files, "save", full)
     with pytest.raises(OSError, match="no space"):
         files.save_or_explain(Chart("t", "c.", [], []), tmp_path, "answers")
-
-
-def test_reasons() -> None:
-    def refused() -> None:
-        raise InputError("The model has 5000 columns.", "Use fewer.")
-
-    assert attempt(broken) == Failed("its computation failed (ZeroDivisionError: float division by zero)")
-    assert attempt(refused) == Failed("The model has 5000 columns")
-    assert attempt(lambda: 3) == 3
 
 
 def test_mistakes_of_the_caller_are_still_errors() -> None:

@@ -9,7 +9,6 @@ import polars as pl
 import pytest
 
 from heartfelt.analysis import effects, rater_groups
-from heartfelt.analysis.failures import Failures
 from heartfelt.analysis.material import prepare
 from heartfelt.analysis.means import JACKKNIFE, stimulus_scores
 from heartfelt.analysis.reliability import reliability
@@ -17,8 +16,10 @@ from heartfelt.analysis.results import AnovaEffect, Ceilings, Outcome, PairDiffe
 from heartfelt.analysis.sensitivity import PolicySide, sensitivity, sensitivity_pairs
 from heartfelt.analysis.summary import SideCounts
 from heartfelt.analysis.verdict import _ceiling, _needed, fitness
+from heartfelt.failures import Failures
 from heartfelt.stats.estimate import Estimate
 from tests.analysis.made import answers, snapshot, stimuli
+from tests.facts import mentions
 
 EMPTY = PolicySide(SideCounts(0, 0, 0, 0), {}, (), (), (), (), None)
 
@@ -91,7 +92,7 @@ def test_a_figure_of_one_side_is_missing_on_the_other() -> None:
     assert {row.question for row in rows} == {"quality", "alignment"}
     for row in rows:
         assert isinstance(row.without, Estimate)
-        assert row.without.why_missing == "it cannot be computed from these raters"
+        assert mentions(row.without.why_missing, "computed", "raters")
         assert isinstance(row.with_all, Estimate)
         assert not row.with_all.is_missing
 

@@ -45,6 +45,7 @@ from heartfelt.streams import stream
 from heartfelt.study import Question, Study
 from heartfelt.study.scale import Numeric
 from tests.analysis.made import Row, answers, snapshot, stimuli, study, summary_of
+from tests.facts import mentions
 
 SOURCE = "hand calculation; scipy.stats for quantiles of t, F, chi-square and the normal distribution"
 QUICK = AnalyzeOptions(resamples=100)
@@ -122,14 +123,14 @@ def test_the_error_of_both_ways_by_hand() -> None:
     error = error_of(changes(0.6, moves))
     assert isinstance(error, Error)
     raters = jackknife(moves)
-    extra = raters - 0.01
+    extra = (1 + 4 / 4) * (raters - 0.01)
     assert error.value == pytest.approx(math.sqrt(0.04 + extra))
     below = 0.04**2 / 10 + max(extra, min(raters, 0.04)) ** 2 / 3
     assert error.df == pytest.approx((0.04 + extra) ** 2 / below)
     result = estimate(changes(0.6, moves), "m")
     reach = float(scipy_stats.t.ppf(0.975, error.df)) * error.value
     assert [result.low, result.high] == pytest.approx([0.6 - reach, 0.6 + reach])
-    assert result.to_json()["level"] == 0.95
+    assert result.to_json()["confidence"] == 0.95
     for null, gap in ((0.0, 0.6), (1.0, 0.4)):
         tail = float(scipy_stats.t.sf(gap / error.value, error.df))
         assert p_value(changes(0.6, moves), null) == pytest.approx(2 * tail)
@@ -291,7 +292,7 @@ def test_a_share_has_wilsons_bounds() -> None:
     want = scipy_stats.binomtest(7, 10).proportion_ci(0.95, method="wilson")
     assert (result["value"], result["n_items"]) == (0.7, 10)
     assert (result["low"], result["high"]) == (pytest.approx(want.low), pytest.approx(want.high))
-    assert result["level"] == 0.95
+    assert result["confidence"] == 0.95
 
 
 @pytest.mark.slow
@@ -388,7 +389,7 @@ class TestGroups:
         rows = {row["group"]: row for row in result["rows"] if row["question"] == "quality"}
         assert rows["a"]["mean"]["value"] is not None
         assert rows["b"]["mean"]["value"] is None
-        assert "2 raters in this group; at least 3" in rows["b"]["why_missing"]
+        assert mentions(rows["b"]["why_missing"], "2 raters", "3")
         assert (rows["b"]["n_raters"], result["not_stated"]) == (2, 1)
 
 
@@ -548,3 +549,11 @@ def test_the_only_stimulus_of_its_cell_joins_the_first_cell() -> None:
     alone = _within(values[:3], np.ones(3), np.arange(3))
     assert alone.variance == pytest.approx(3 * np.var(values[:3], ddof=1))
     assert _within(values[:1], np.ones(1), np.zeros(1, np.int64)) == Sampled(0.0, 1.0, 1)
+
+
+def test_published_means_that_are_equal_or_have_one_spread_refuse_with_a_reason() -> None:
+    equal = one_way_from_means(pl.Series([3.0, 3.0]), pl.Series([1.0, 1.0]), pl.Series([4, 4]))
+    assert equal.icc1k.why_missing == "the means are all equal"
+    lone = one_way_from_means(pl.Series([1.0, 3, 2, 4, 5]), pl.Series([1.0, 0, 0, 0, 0]), pl.Series([4] * 5))
+    assert (lone.ceiling.low, lone.rmse.low) == (None, None)
+    assert lone.icc1k.value is not None

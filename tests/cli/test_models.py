@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 from heartfelt.cli.app import app
 from heartfelt.errors import HeartfeltError
 from heartfelt.predictors.weights import MODELS
+from tests.cases import check_all
 
 NAME = "musicnn-msd"
 
@@ -44,7 +45,7 @@ def test_list_names_every_model_with_its_licence(cache: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", MODELS.names())
+@check_all("name", MODELS.names())
 def test_show_says_where_a_model_comes_from(cache: Path, name: str) -> None:
     message = json.loads(run("show", name, "--json"))
     model = MODELS[name]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from heartfelt.cli.command import read_source
+from heartfelt.api.sources import read_source
 from heartfelt.collect import Collection
 from heartfelt.collect.stored import has_collected
 from heartfelt.errors import InputError

@@ -31,6 +31,7 @@ from heartfelt.snapshot import load
 from heartfelt.snapshot.adjudications import AdjudicationHistory
 from heartfelt.study.adjudication import DisagreementRule
 from heartfelt.study.answer import NONE
+from tests.cases import check_all
 from tests.collect.people import Person
 from tests.study.test_adjudication import study
 
@@ -60,7 +61,7 @@ def given(*answers: Any) -> list[AnonymousAnswer]:
 # --- limits -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@check_all(
     ("scale", "limits", "answers", "selected"),
     [
         ("emotions", {}, ["joy", "joy", "awe"], False),

@@ -32,8 +32,9 @@ from heartfelt.collect.commands import (
     ShowTrial,
 )
 from heartfelt.collect.errors import StudyClosed
+from heartfelt.collect.options import SimulationOptions
 from heartfelt.collect.session.arms import least_filled
-from heartfelt.collect.simulation import SimulationOptions, simulate_collection
+from heartfelt.collect.simulation import simulate_collection
 from heartfelt.errors import HeartfeltError, InputError, StudyError
 from tests.collect.faults import start, told
 from tests.collect.people import Clock, Person, write_study

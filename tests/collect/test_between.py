@@ -20,7 +20,8 @@ from heartfelt.collect.commands import (
     ShowTrial,
 )
 from heartfelt.collect.errors import MissingAnswer, PageAnswered
-from heartfelt.collect.simulation import SimulationOptions, simulate_collection
+from heartfelt.collect.options import SimulationOptions
+from heartfelt.collect.simulation import simulate_collection
 from heartfelt.collect.versions import edits
 from heartfelt.errors import StudyError
 from heartfelt.publishing.anonymity.columns import leave_out_columns

@@ -124,7 +124,7 @@ def test_a_study_that_does_not_offer_it_lets_nobody_withdraw(make_study: Make, o
 def test_files_that_cannot_be_served_are_refused(tmp_path: Path) -> None:
     base = "name: x\nscales: {n: {type: yes-no}}\nquestions: [{id: v, text: V, scale: n}]\n"
     study = parse_study(base + "consent: {text: Yes, document: consent.pdf}\n")
-    with pytest.raises(StudyError, match=r"consent\.pdf', which cannot be read"):
+    with pytest.raises(StudyError, match=r"consent\.pdf.*read"):
         check_documents(study, tmp_path)
     (tmp_path / "consent.pdf").write_bytes(b"%PDF-1.4")
     check_documents(study, tmp_path)
@@ -133,5 +133,5 @@ def test_files_that_cannot_be_served_are_refused(tmp_path: Path) -> None:
         check_documents(outside, tmp_path)
     with pytest.raises(StudyError, match=r"neither a \.pdf nor an \.html"):
         parse_study(base + "consent: {text: Yes, document: consent.docx}\n")
-    with pytest.raises(StudyError, match="two boxes are called 'a'"):
+    with pytest.raises(StudyError, match=r"called.*'a'"):
         parse_study(base + "consent: {text: Yes, boxes: [{id: a, text: A}, {id: a, text: B}]}\n")

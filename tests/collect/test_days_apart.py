@@ -10,7 +10,8 @@ import pytest
 from heartfelt.collect import Collection
 from heartfelt.collect.commands import Arrive, Leave, Next, SessionEnd, ShowInstructions, ShowTrial, Step
 from heartfelt.collect.errors import StartedElsewhere, StudyFull
-from heartfelt.collect.simulation import SimulationOptions, simulate_collection
+from heartfelt.collect.options import SimulationOptions
+from heartfelt.collect.simulation import simulate_collection
 from heartfelt.errors import StudyError
 from heartfelt.study import parse_study
 from tests.collect.people import Clock, Person

@@ -13,8 +13,9 @@ import pytest
 
 from heartfelt.collect import Collection
 from heartfelt.collect.commands import Arrive, Headphones, SessionEnd, ShowInstructions
+from heartfelt.collect.options import SimulationOptions
 from heartfelt.collect.session.headphones import ORDERS, quietest_tones, three_tones, tone_order
-from heartfelt.collect.simulation import SimulationOptions, simulate_collection
+from heartfelt.collect.simulation import simulate_collection
 
 PROBE = {"type": "headphones", "id": "ears", "trials": 6, "pass_at": 5, "blocks": True}
 

@@ -19,6 +19,7 @@ from heartfelt.publishing.columns import about_column
 from heartfelt.snapshot import Snapshot
 from heartfelt.study import parse_study
 from tests.collect.people import Person
+from tests.facts import mentions
 
 Make = Callable[..., Path]
 Open = Callable[..., Collection]
@@ -73,7 +74,7 @@ def test_scores_are_columns_of_the_raters(make_study: Make, opened: Open) -> Non
     scores = {score.column: score for score in analysis.summary.instruments or ()}
     assert scores["tipi_extraversion"].mean == pytest.approx(4)
     assert scores["tipi_extraversion"].alpha.value == pytest.approx(1)
-    assert scores["tipi_extraversion"].omega.why_missing == "a scale of 2 items; at least 3 are needed"
+    assert mentions(scores["tipi_extraversion"].omega.why_missing, "2 items", "3")
     assert scores["gold_msi_training"].missing == 1
     section = methods_section(analysis)
     assert any("filled in the Ten-Item Personality Inventory (10 items)" in part.text for part in section)
@@ -98,7 +99,7 @@ def test_a_release_with_scores_in_bands_is_analysed(make_study: Make, opened: Op
     )
     scores = {score.column: score for score in instrument_scores(released)}
     assert (scores["tipi_openness"].raters, scores["tipi_openness"].mean) == (0, None)
-    assert scores["tipi_openness"].alpha.why_missing == "the answers to its items are not in the data"
+    assert mentions(scores["tipi_openness"].alpha.why_missing, "answers", "items")
     assert scores["tipi_stability"].raters == 4
 
 

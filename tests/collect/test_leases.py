@@ -17,6 +17,7 @@ from heartfelt.collect.commands import (
     ShowTrial,
 )
 from heartfelt.collect.errors import TrialClosed
+from tests.cases import check_all
 from tests.collect.journal import Journal, layout
 from tests.collect.people import Clock, Person, loads
 
@@ -180,10 +181,8 @@ def test_a_lapsed_lease_is_taken_up_again_only_while_its_unit_is_behind() -> Non
     assert state.expired(20.0) == [1, 2]
 
 
-@pytest.mark.parametrize(
-    ("kind", "unit"), [("anchor", 1), ("repeat", 1), ("practice", 1), ("attention", None)]
-)
-@pytest.mark.parametrize("end", ["answered", "returned", "lapsed"])
+@check_all(("kind", "unit"), [("anchor", 1), ("repeat", 1), ("practice", 1), ("attention", None)])
+@check_all("end", ["answered", "returned", "lapsed"])
 def test_only_ordinary_trials_count_as_leases(kind: str, unit: int | None, end: str) -> None:
     journal = Journal(layout(2, 2))
     journal.arrive(1)

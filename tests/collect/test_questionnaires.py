@@ -20,7 +20,8 @@ from heartfelt.collect.commands import (
     Step,
 )
 from heartfelt.collect.errors import InvalidAnswer, MissingAnswer, PageAnswered
-from heartfelt.collect.simulation import SimulationOptions, simulate_collection
+from heartfelt.collect.options import SimulationOptions
+from heartfelt.collect.simulation import simulate_collection
 from heartfelt.study.answer import NONE
 from tests.collect.people import Person
 from tests.collect.test_erasing import rows_of

@@ -442,7 +442,7 @@ def test_edits_to_sets_with_answers(make_study: Make, opened: Open) -> None:
 
     text = lines(**{name: ("a2", "b2"), other: members[other]})
     (folder / "sets.csv").write_text(text, encoding="utf-8")
-    with pytest.raises(StudyError, match="1 sets with answers have other stimuli"):
+    with pytest.raises(StudyError, match=r"1 sets.*answers.*stimuli"):
         opened(folder)
     (folder / "sets.csv").write_text(lines(**{other: members[other], "z": ("a2", "b2")}), encoding="utf-8")
     again = opened(folder)

@@ -9,12 +9,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from heartfelt.collect.options import SimulationOptions
 from heartfelt.collect.simulated_answers import simulated_answer
-from heartfelt.collect.simulation import SimulationOptions, simulate_collection
+from heartfelt.collect.simulation import simulate_collection
 from heartfelt.errors import InputError
 from heartfelt.study import load_study, parse_study
 from heartfelt.study.recipes import RECIPES, recipe_study, recipe_text
 from heartfelt.study.set_scale import SetScale
+from tests.cases import check_all
 
 Make = Callable[..., Path]
 
@@ -83,7 +85,7 @@ def test_nothing_is_left_in_the_study_folder(make_study: Make) -> None:
     assert sorted(path.name for path in folder.iterdir()) == before
 
 
-@pytest.mark.parametrize("recipe", RECIPES)
+@check_all("recipe", RECIPES)
 def test_every_scale_of_the_recipes_can_be_answered(recipe: str) -> None:
     study, rng = recipe_study(recipe), np.random.default_rng(random.Random(1).randint(0, 9))
     for question in study.asked:

@@ -24,6 +24,7 @@ from heartfelt.collect.versions import edits
 from heartfelt.errors import StudyError
 from heartfelt.snapshot.folder import load
 from heartfelt.study import load_study, parse_study
+from tests.cases import check_all
 from tests.collect.people import Person
 
 Make = Callable[..., Path]
@@ -147,7 +148,7 @@ HARMLESS = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", BREAKING)
+@check_all("name", BREAKING)
 def test_breaking_edits_are_named(name: str) -> None:
     change, key = BREAKING[name]
     before = parse_study(yaml.safe_dump({"name": "s", **STUDY}))
@@ -158,7 +159,7 @@ def test_breaking_edits_are_named(name: str) -> None:
     assert breaking[0].key.startswith(key)
 
 
-@pytest.mark.parametrize("name", HARMLESS)
+@check_all("name", HARMLESS)
 def test_harmless_edits_are_not(name: str) -> None:
     before = parse_study(yaml.safe_dump({"name": "s", **STUDY}))
     after = {"name": "s", **copy.deepcopy(STUDY)}

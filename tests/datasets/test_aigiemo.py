@@ -20,6 +20,7 @@ from heartfelt.errors import InputError
 from heartfelt.snapshot import Snapshot, load
 from heartfelt.study.recipes import recipe_study
 from heartfelt.study.scale import Tags
+from tests.cases import check_all
 
 FORMAT = AigiemoFormat()
 GOOD: dict[str, Any] = {"image": "1.png", "emotion": "awe", "valence": 0.5, "arousal": 0.25}
@@ -223,14 +224,14 @@ def test_another_range_is_stated_not_rescaled(tmp_path: Path) -> None:
     assert snapshot.study.scale_of("valence").bounds() == (-1.0, 9.0)
     assert snapshot.ratings["value"].to_list() == [1.0, 7.0, -0.5]
     assert FORMAT.read(jsonl(tmp_path / "b", GOOD), {}).study.scale_of("arousal").bounds() == (0.0, 1.0)
-    with pytest.raises(InputError, match=r"valence 7 is not between 0 and 1"):
+    with pytest.raises(InputError, match=r"valence 7.*0.*1"):
         FORMAT.read(path, {})
     for text in ("1-9", "9..1", "a..b"):
         with pytest.raises(InputError, match="is not a range"):
             FORMAT.read(path, {"range": text})
 
 
-@pytest.mark.parametrize(
+@check_all(
     ("record", "problem", "fix"),
     [
         (
@@ -301,10 +302,10 @@ def test_a_file_that_was_cut_off_says_so(tmp_path: Path) -> None:
     ):
         FORMAT.read(path, {})
     path.write_text(whole.replace('"awe"', "NaN"))
-    with pytest.raises(InputError, match=r"line 1: this is not valid JSON \(NaN is not JSON\)"):
+    with pytest.raises(InputError, match=r"line 1.*JSON.*NaN"):
         FORMAT.read(path, {})
     path.write_text("[1, 2]\n")
-    with pytest.raises(InputError, match=r"line 1: this is list, not an object"):
+    with pytest.raises(InputError, match=r"line 1.*list"):
         FORMAT.read(path, {})
 
 
@@ -316,7 +317,7 @@ def test_columns_that_are_missing_or_misspelt(tmp_path: Path) -> None:
         FORMAT.read(csv(tmp_path, "image,emotion,valence,arousal\n"), {})
     with pytest.raises(InputError, match=r"line 3: 3 fields"):
         FORMAT.read(csv(tmp_path, "image,emotion,valence,arousal\n1.png,awe,0.5,0.5\n2.png,awe,0\n"), {})
-    with pytest.raises(InputError, match=r"line 2: image '1.png' has the system 'B' here and 'A' above"):
+    with pytest.raises(InputError, match=r"line 2.*'1\.png'.*'B'.*'A'"):
         FORMAT.read(
             jsonl(
                 tmp_path / "x",
@@ -368,7 +369,7 @@ def test_a_folder_must_be_clear_about_its_file(tmp_path: Path) -> None:
     assert FORMAT.read(folder, {}).counts["stimuli"] == 1
     (folder / "other.csv").write_text("x\n")
     assert not FORMAT.recognises(folder)
-    with pytest.raises(InputError, match=r"holds 2 tables \(mine.jsonl, other.csv\)"):
+    with pytest.raises(InputError, match=r"2 tables.*mine\.jsonl.*other\.csv"):
         FORMAT.read(folder, {})
     assert not FORMAT.recognises(jsonl(tmp_path / "b", GOOD))
     assert FORMAT.recognises(
@@ -522,7 +523,7 @@ def test_evidence_on_drafts_survives(tmp_path: Path) -> None:
     assert kept.hash == snapshot.hash
     assert kept.fields.equals(snapshot.fields)
     bad = {**GOOD, "fields": {"style": {"machine": "oil", "final": "oil", "shown": "perhaps"}}}
-    with pytest.raises(InputError, match="'perhaps' does not say what was shown of 'style'"):
+    with pytest.raises(InputError, match=r"'perhaps'.*'style'"):
         FORMAT.read(jsonl(tmp_path / "bad", bad), {})
     odd = FORMAT.read(jsonl(tmp_path / "odd", {**GOOD, "planted": "yes"}), {})
     assert odd.stimuli["planted"].to_list() == ["yes"], "a column of that name that is no object is kept"

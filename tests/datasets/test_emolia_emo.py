@@ -18,6 +18,7 @@ from heartfelt.errors import InputError
 from heartfelt.snapshot import Snapshot, load
 from heartfelt.study.model import readable
 from heartfelt.study.recipes import recipe_study
+from tests.cases import check_all
 
 FORMAT = EmoliaEmo()
 HEAD = ",".join(EMO.columns)
@@ -198,7 +199,7 @@ def test_further_columns_are_kept_in_their_place(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
+@check_all(
     ("text", "problem", "fix"),
     [
         (
@@ -254,11 +255,11 @@ def test_mistakes_are_told_with_file_and_line(
 
 @pytest.mark.slow
 def test_mistakes_in_the_users_are_told(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"users.csv, line 2: username 'u' is there more than once"):
+    with pytest.raises(InputError, match=r"users\.csv.*line 2.*'u'"):
         FORMAT.read(subset(tmp_path / "a", row(), users=USERS + "u,1\nu,2\n"), {})
-    with pytest.raises(InputError, match=r"users.csv has no column 'username'"):
+    with pytest.raises(InputError, match=r"users\.csv.*'username'"):
         FORMAT.read(subset(tmp_path / "b", row(), users="user,age\nu,1\n"), {})
-    with pytest.raises(InputError, match=r"no annotations\.csv of emolia-emo"):
+    with pytest.raises(InputError, match=r"annotations\.csv.*emolia-emo"):
         FORMAT.read(tmp_path / "a" / "..", {})
 
 
@@ -339,7 +340,7 @@ def test_a_study_without_such_questions_is_refused(tmp_path: Path) -> None:
     snapshot = Snapshot.build(
         recipe_study("aimoclips"), stimuli=pl.DataFrame({"stimulus": ["a"]}), ratings=ratings
     )
-    with pytest.raises(InputError, match="'valence' has no queried_emotion"):
+    with pytest.raises(InputError, match=r"'valence'.*queried_emotion"):
         FORMAT.write(snapshot, tmp_path)
 
 

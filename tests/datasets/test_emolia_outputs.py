@@ -17,6 +17,7 @@ from heartfelt.errors import InputError
 from heartfelt.snapshot import Snapshot, load
 from heartfelt.study import parse_study
 from tests.datasets.emolia_data import dim, emo
+from tests.facts import mentions
 
 SOURCE = "hand calculation from the votes in emolia_data.py; columns as emolia-bench's own files have them"
 
@@ -333,7 +334,7 @@ def test_any_study_of_presence_and_of_yes_or_no(tmp_path: Path) -> None:
     labels = (result / "voices-dim" / "benchmark_labels.csv").read_text().splitlines()
     assert labels[1] == "a,hoarse,,,r1,,,,1,2,False,2,0,True,,unanimous_yes,2,False"
     estimates = said(result, "voices-dim")["estimates"]
-    assert estimates["pairwise_binary_kappa"]["why_missing"] == "the votes do not say who gave them"
+    assert mentions(estimates["pairwise_binary_kappa"]["why_missing"], "votes", "gave")
     assert estimates["gemini_vs_human_consensus_accuracy"]["why_missing"].startswith("nothing says what")
 
 
@@ -364,5 +365,5 @@ def test_one_rater_alone_gives_reasons_not_numbers(tmp_path: Path) -> None:
     snapshot = Snapshot.build(study, stimuli=ratings.select("stimulus"), ratings=ratings)
     result = said(write_emolia(snapshot, tmp_path), "one")
     assert result["human_upper_bound_binary"] is None
-    assert result["estimates"]["human_upper_bound_binary"]["why_missing"] == "no item has two or more votes"
+    assert mentions(result["estimates"]["human_upper_bound_binary"]["why_missing"], "item", "votes")
     assert result["buckets"] == {"single_rater_no": 2, "single_rater_yes": 2}

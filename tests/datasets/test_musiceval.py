@@ -15,6 +15,7 @@ from heartfelt.errors import InputError
 from heartfelt.snapshot import Snapshot
 from heartfelt.study.model import AnchorProbe, RepeatProbe
 from heartfelt.study.recipes import recipe_study
+from tests.cases import check_all
 
 CLIP = "audiomos2025-track1-{}.wav".format
 FORMAT = MusicEvalFormat()
@@ -202,7 +203,7 @@ HEAD = "expert,wavname,overall,textual,batch,position\n"
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
+@check_all(
     ("files", "problem", "fix"),
     [
         (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import re
 from pathlib import Path
@@ -11,25 +12,27 @@ import pytest
 FOLDER = Path(__file__).resolve().parents[2] / "scripts" / "docs_site"
 
 
-def settings_pages(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+@functools.cache
+def _pages(script: str) -> dict[str, str]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(FOLDER))
+        pages: dict[str, str] = importlib.import_module(script).pages()
+    return pages
+
+
+def settings_pages() -> dict[str, str]:
     """The pages below ``settings/`` by name."""
-    monkeypatch.syspath_prepend(str(FOLDER))
-    pages: dict[str, str] = importlib.import_module("settings_reference").pages()
-    return pages
+    return _pages("settings_reference")
 
 
-def command_pages(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+def command_pages() -> dict[str, str]:
     """The pages below ``commands/`` by name."""
-    monkeypatch.syspath_prepend(str(FOLDER))
-    pages: dict[str, str] = importlib.import_module("commands").pages()
-    return pages
+    return _pages("commands")
 
 
-def format_page(monkeypatch: pytest.MonkeyPatch) -> str:
+def format_page() -> str:
     """The page of the formats' options."""
-    monkeypatch.syspath_prepend(str(FOLDER))
-    page: str = importlib.import_module("formats").pages()["index.md"]
-    return page
+    return _pages("formats")["index.md"]
 
 
 def sections(page: str) -> dict[str, str]:

@@ -23,6 +23,7 @@ from heartfelt.study.recipes import RECIPES
 from heartfelt.study.sets import Sets
 from heartfelt.tables import ADJUDICATIONS, FIELDS, LEDGER, RATINGS, STIMULI
 from heartfelt.training.finetuning import FINE_TUNE_RECIPES
+from tests.cases import check_all
 from tests.docs.reference import meanings, sections, settings_pages
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -59,7 +60,7 @@ def test_the_read_me_is_a_page() -> None:
     )
 
 
-@pytest.mark.parametrize("path", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
+@check_all("path", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
 def test_every_command_that_is_mentioned_exists(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     code = "\n".join(re.findall(r"^```.*?^```", text, re.MULTILINE | re.DOTALL))
@@ -69,7 +70,7 @@ def test_every_command_that_is_mentioned_exists(path: Path) -> None:
         assert command in allowed, f"{path.name} mentions 'heartfelt {command}'"
 
 
-@pytest.mark.parametrize("path", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
+@check_all("path", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
 def test_links_lead_somewhere(path: Path) -> None:
     for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", path.read_text(encoding="utf-8")):
         if "://" not in target:
@@ -101,7 +102,7 @@ def test_every_setting_of_recipes_and_generators_is_in_the_generated_reference(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """With its meaning, also those of models within models."""
-    pages = settings_pages(monkeypatch)
+    pages = settings_pages()
     rows = re.findall(r"^\| `([\w.]+)` \| (.*) \| (.*) \|$", "".join(pages.values()), re.MULTILINE)
     assert [name for name, _, meaning in rows if not meaning.strip()] == []
     for registry, page in ((FINE_TUNE_RECIPES, "training.md"), (GENERATORS, "generators.md")):
@@ -114,9 +115,9 @@ def test_every_setting_of_recipes_and_generators_is_in_the_generated_reference(
 
 
 @pytest.mark.slow
-def test_every_table_key_and_metric_is_in_the_generated_reference(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_table_key_and_metric_is_in_the_generated_reference() -> None:
     """Also tables that somebody adds: every contract in the sources, with the meaning of every column."""
-    pages = settings_pages(monkeypatch)
+    pages = settings_pages()
     for path in (ROOT / "src").rglob("*.py"):
         module = ".".join(path.relative_to(ROOT / "src").with_suffix("").parts)
         for name in re.findall(r"^([A-Z_]+) = Contract\(", path.read_text(encoding="utf-8"), re.MULTILINE):

@@ -19,6 +19,7 @@ from typer.testing import CliRunner
 
 from heartfelt.cli.app import app
 from heartfelt.study import parse_study
+from tests.cases import check_all
 from tests.formats.workbook_files import Cell, write_xlsx
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -73,7 +74,7 @@ def test_every_study_in_a_page_is_valid() -> None:
         parse_study(textwrap.dedent(block), page.name)
 
 
-@pytest.mark.parametrize("page", [*RUN_FROM_THE_WHEEL, *PAGES], ids=lambda page: page.stem)
+@check_all("page", [*RUN_FROM_THE_WHEEL, *PAGES], ids=lambda page: page.stem)
 def test_every_option_in_a_page_is_one_of_its_command(page: Path) -> None:
     text = page.read_text(encoding="utf-8").replace("\\\n", " ")
     for line in re.findall(r"heartfelt ([a-z][^`\n|#]*)", text):

@@ -12,6 +12,7 @@ import pytest
 
 from heartfelt import stats
 from heartfelt.stats import inference
+from tests.cases import check_all
 
 PAGES = sorted(path for path in (Path(__file__).resolve().parents[2] / "docs" / "methods").glob("*.md"))
 STATS = Path(__file__).resolve().parents[2] / "src" / "heartfelt" / "stats"
@@ -56,7 +57,7 @@ def estimating() -> set[str]:
     }
 
 
-@pytest.mark.parametrize("heading", sections())
+@check_all("heading", sections())
 def test_a_section_has_every_part(heading: str) -> None:
     page, text = sections()[heading]
     assert "```math" in text, "a formula"

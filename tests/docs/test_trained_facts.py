@@ -75,8 +75,8 @@ def test_the_page_of_the_shipped_head_says_what_it_was_made_from() -> None:
         f"radial basis functions over the {components} leading components",
         f"{facts.stimuli:,} of the 1,008 clips",
         f"text-to-music systems: {', '.join(facts.systems)};",
-        f"{panel['kept']} of {panel['raters']} raters (policy `{facts.policy}`)",
-        f"{panel['ratings_kept']:,} of {panel['ratings']:,} ratings",
+        f"{panel['retained']} of {panel['raters']} raters (policy `{facts.policy}`)",
+        f"{panel['ratings_retained']:,} of {panel['ratings']:,} ratings",
         f"Snapshot `{facts.snapshot[:16]}`, seed {facts.seed}",
         model.hash[:16],
     ):

@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import pytest
-
 from heartfelt.predictors import PREDICTORS
 from heartfelt.predictors.measures.speech_mos import EchoMos, SpeechMos
+from tests.cases import check_all
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "how-to" / "which-metric.md").read_text(
     encoding="utf-8"
@@ -19,7 +18,7 @@ FROM_LABELS = {"constant", "system-mean", "intent", "human", "sham", "first"}
 """Baselines: what the labels or the order of presentation alone give."""
 
 
-@pytest.mark.parametrize("name", sorted({*PREDICTORS.names()} - GENERAL - FROM_LABELS))
+@check_all("name", sorted({*PREDICTORS.names()} - GENERAL - FROM_LABELS))
 def test_every_metric_has_a_row(name: str) -> None:
     rows = re.findall(rf"^\| \[`{name}`\]\(\.\./predictors\.md#{name}\).*\|$", PAGE, re.MULTILINE)
     assert len(rows) == 1

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from heartfelt.errors import InputError
 from heartfelt.formats import delimited
 from heartfelt.formats.delimited import csv_text, line_ends, open_delimited, read_delimited, with_line_ends
+from tests.cases import check_all
 
 
 def read(tmp_path: Path, content: bytes) -> dict[str, list[str | None]]:
@@ -23,7 +24,7 @@ def read(tmp_path: Path, content: bytes) -> dict[str, list[str | None]]:
 TWO = {"a": ["1", "3"], "b": ["2", "4"]}
 
 
-@pytest.mark.parametrize(
+@check_all(
     ("content", "expected"),
     [
         (b"a,b\n1,2\n3,4\n", TWO),
@@ -123,8 +124,8 @@ def test_line_ends_are_given_back(tmp_path: Path, content: bytes) -> None:
     assert with_line_ends("a\nb\n", line_ends(path)).encode() == content
 
 
-@pytest.mark.parametrize("size", [1, 2, 3, 7, 64])
-@pytest.mark.parametrize(
+@check_all("size", [1, 2, 3, 7, 64])
+@check_all(
     "content",
     [
         b"a,b\r\n1,2\r\n3,4\r\n",

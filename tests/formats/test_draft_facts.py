@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 
 import polars as pl
-import pytest
 
 from heartfelt.formats.drafts import draft_facts
+from tests.cases import check_all
 
 BOX = {"tag": "dog", "confidence": 0.9, "box": [0, 0.25, 0.5, 1]}
 
@@ -36,7 +36,7 @@ def test_a_planted_draft_looks_like_the_others() -> None:
     assert facts.boxes_of("b", "colour", "dog", planted=True) == ()
 
 
-@pytest.mark.parametrize(
+@check_all(
     "text",
     [
         "{", "7", "null", '["dog"]', '[{"tag": "dog"}]', '[{"tag": "dog", "box": 7}]', '[{"tag": "dog", "box": ["x", 0, 1, 1]}]',

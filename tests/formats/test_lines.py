@@ -10,6 +10,7 @@ import pytest
 
 import heartfelt
 from heartfelt.errors import InputError
+from tests.cases import check_all
 
 LONG = "rater,stimulus,question,value\nu,f,v,3\nu,g,v,4\n"
 QUALTRICS = (
@@ -27,7 +28,7 @@ def complaint(tmp_path: Path, text: str, format: str | None, name: str = "data.c
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
+@check_all(
     ("text", "format", "options", "place"),
     [
         (f"{LONG}w,f,v,9\n", "long", {"scale": "1-5"}, "line 4"),

@@ -18,6 +18,8 @@ from heartfelt.formats.format import candidates, system_scores
 from heartfelt.snapshot import Snapshot
 from heartfelt.study import parse_study
 from heartfelt.study.scale import Points
+from tests.cases import check_all
+from tests.facts import mentions
 from tests.predictors.studies import snapshot
 
 SHEET = "wav_path,score,system_id,sample_id"
@@ -244,14 +246,14 @@ def test_lists_that_lack_a_column_are_in_the_ledger(
     assert "c" not in read.stimuli["stimulus"].to_list()
     whats, _, reasons = zip(*left_out(read), strict=True)
     assert whats == ("file", "file")
-    assert reasons[0].startswith("dev.csv has no column")
+    assert mentions(reasons[0], "dev.csv")
     assert missing in reasons[0]
-    assert reasons[1].startswith("more/empty.csv has no columns")
+    assert mentions(reasons[1], "more/empty.csv")
     assert all(reason.endswith(", so it was not read") for reason in reasons)
 
 
-@pytest.mark.parametrize("gap", ["", "NA", "nan", "-"])
-@pytest.mark.parametrize(
+@check_all("gap", ["", "NA", "nan", "-"])
+@check_all(
     ("name", "file", "text", "questions"),
     [
         ("sheet", "train.csv", f"{SHEET}\na.wav,3,s,a\nb.wav,GAP,s,b\n", ["quality"]),
@@ -318,7 +320,7 @@ def test_two_stimuli_are_never_written_as_one_clip_of_voicemos(tmp_path: Path) -
         table.with_columns(pl.col("stimulus").replace(renamed)) for table in (read.stimuli, read.ratings)
     )
     twins = Snapshot.build(read.study, stimuli=stimuli.with_columns(system=pl.lit("sysA")), ratings=ratings)
-    with pytest.raises(HeartfeltError, match=r"'sysA/1\.wav' and 'sysA_1\.wav' would both be written as"):
+    with pytest.raises(HeartfeltError, match=r"'sysA/1\.wav'.*'sysA_1\.wav'"):
         heartfelt.export(twins, "voicemos", tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
@@ -327,7 +329,7 @@ def test_voicemos_has_three_parts_and_no_others(tmp_path: Path) -> None:
     _, read = example("voicemos", tmp_path)
     stimuli = read.stimuli.with_columns(split=pl.lit("fold_1"))
     folds = Snapshot.build(read.study, stimuli=stimuli, ratings=read.ratings)
-    with pytest.raises(HeartfeltError, match="the part 'fold_1', and voicemos has train, dev and test"):
+    with pytest.raises(HeartfeltError, match=r"'fold_1'.*train, dev and test"):
         heartfelt.export(folds, "voicemos", tmp_path / "out")
     assert not (tmp_path / "out").exists()
     heartfelt.export(folds, "sheet", tmp_path / "sheet")

@@ -13,6 +13,7 @@ from heartfelt.labels import first_answers
 from heartfelt.labels.strengths import contest
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.comparisons import choices, in_both_orders, pairs
+from tests.facts import mentions
 
 NAMES = "abcd"
 
@@ -63,7 +64,7 @@ def test_counts_of_votes_have_no_order() -> None:
     options = {"votes": "w,l", "rater": "none"}
     assert read(frame, **options).ratings["place"].null_count() == 40
     assert read(frame, **options, order="known").ratings["place"].null_count() == 0
-    with pytest.raises(InputError, match="order=knwon is not understood"):
+    with pytest.raises(InputError, match=r"order=knwon.*understood"):
         read(frame, **options, order="knwon")
 
 
@@ -104,7 +105,7 @@ def test_every_answer_to_a_pair_is_used_and_the_columns_that_tell_them_apart_are
     assert made is not None
     assert made.pairs.height == frame.height
     (note,) = [note for note in snapshot.source.notes if "further answers" in note]
-    assert note.startswith("18 of 36 answers are a rater's further answers to the same pair; all are used.")
+    assert mentions(note, "18 of 36 answers", "further")
     assert "differ in 'session'" in note
     # Without that column, two equal answers are still two answers.
     assert read(frame.drop("session")).ratings.height == 2 * frame.height
@@ -144,15 +145,10 @@ RATED = pl.DataFrame(
 
 
 def test_ratings_given_twice_ask_what_tells_them_apart() -> None:
-    with pytest.raises(
-        InputError, match=r"2 ratings are there more than once; the first is rater 'u'"
-    ) as caught:
+    with pytest.raises(InputError, match=r"2 ratings.*'u'") as caught:
         read(RATED)
-    assert 'If they are repeated presentations: repeat="order".' in caught.value.fix
-    assert (
-        "If 'modality' tells apart what was rated, name both: stimulus=\"stimulus+modality\"."
-        in caught.value.fix
-    )
+    assert mentions(caught.value.fix, "presentations", 'repeat="order"')
+    assert mentions(caught.value.fix, "'modality'", 'stimulus="stimulus+modality"')
     assert read(RATED, stimulus="stimulus+modality").ratings.height == 5
 
 

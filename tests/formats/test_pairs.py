@@ -14,6 +14,7 @@ from heartfelt.errors import InputError
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.comparisons import pairs
 from heartfelt.study.set_scale import Choice, Preference
+from tests.facts import mentions
 
 
 def values(snapshot: Snapshot, question: str = "preference") -> list[float]:
@@ -216,7 +217,7 @@ def test_long_tables_of_pairs_name_the_winner() -> None:
 
 def test_words_are_explained_by_options() -> None:
     frame = PAIRS.with_columns(better=pl.Series(["0", "1", "0", "1"]))
-    with pytest.raises(InputError, match="holds numbers, not the names of winners"):
+    with pytest.raises(InputError, match=r"numbers.*names"):
         heartfelt.read(frame, rater="listener", first="clip1", second="clip2", winner="better")
     snapshot = heartfelt.read(
         frame,
@@ -259,7 +260,7 @@ def test_numbers_favour_a_side(grades: list[float], favours: str | None, expecte
 @pytest.mark.parametrize("codes", [["1", "0", "0.5", "1"], ["-1", "1", "1", "-1"], ["1", "1", "1", "1"]])
 def test_numbers_that_name_no_winner_are_asked_about(codes: list[str]) -> None:
     frame = PAIRS.with_columns(better=pl.Series(codes))
-    with pytest.raises(InputError, match="'better' holds numbers, not the names of winners") as caught:
+    with pytest.raises(InputError, match=r"'better'.*numbers.*names") as caught:
         heartfelt.read(frame, rater="listener", first="clip1", second="clip2", winner="better")
     assert all(f'winner={{"{code}": "SIDE"}}' in caught.value.fix for code in codes)
 
@@ -349,6 +350,6 @@ def test_what_is_said_about_a_stimulus_must_agree() -> None:
     )
     snapshot = heartfelt.read(frame, first_system="s1", second_system="s2")
     assert snapshot.stimuli.sort("stimulus").rows() == [("a", "m", "p"), ("b", "n", None), ("c", "m", "q")]
-    assert snapshot.source.notes[0] == "1 stimuli come with more than one prompt; theirs was left empty."
-    with pytest.raises(InputError, match="stimulus 'b' is by two systems"):
+    assert mentions(snapshot.source.notes[0], "1 stimuli", "prompt", "empty")
+    with pytest.raises(InputError, match=r"stimulus.*'b'.*systems"):
         heartfelt.read(frame.with_columns(s2=pl.Series(["m", "m"])), first_system="s1", second_system="s2")

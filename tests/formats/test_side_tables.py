@@ -13,6 +13,7 @@ from heartfelt import load, read
 from heartfelt.cli.app import app
 from heartfelt.errors import InputError
 from heartfelt.snapshot import Snapshot
+from tests.facts import mentions
 from tests.formats.workbook_files import write_xlsx
 
 CLIPS = [f"clip{number}" for number in range(6)]
@@ -112,10 +113,13 @@ def test_a_name_in_neither_table_names_the_columns_of_both(tmp_path: Path) -> No
     write(clips(), tmp_path / "clips.tsv")
     with pytest.raises(InputError) as refused:
         read(tmp_path / "answers.csv", "long", stimuli="clips.tsv", system="generator_nam", **NAMED)
-    assert "answers.csv nor clips.tsv has a column 'generator_nam'" in refused.value.problem
-    assert refused.value.fix == (
-        "Did you mean 'generator_name'? answers.csv has: listener, wavname, score."
-        " clips.tsv has: wavname, generator_name, mood, words, tempo."
+    assert mentions(refused.value.problem, "answers.csv", "clips.tsv", "'generator_nam'")
+    assert mentions(
+        refused.value.fix,
+        "'generator_name'? answers.csv",
+        "listener, wavname, score",
+        "clips.tsv",
+        "generator_name",
     )
     with pytest.raises(InputError) as alone:
         read(tmp_path / "answers.csv", "long", system="scor", **NAMED)
@@ -128,7 +132,7 @@ def test_columns_of_raters_are_looked_for_in_theirs(tmp_path: Path) -> None:
     write(pl.DataFrame({"listener": PEOPLE, "age": range(20, 25)}), tmp_path / "who.csv")
     snapshot = read(tmp_path / "answers.csv", "long", raters="who.csv", rater_columns="age", **NAMED)
     assert snapshot.raters["age"].to_list() == list(range(20, 25))
-    with pytest.raises(InputError, match=r"nor who\.csv has a column 'agee'") as refused:
+    with pytest.raises(InputError, match=r"who\.csv.*'agee'") as refused:
         read(tmp_path / "answers.csv", "long", raters="who.csv", rater_columns="agee", **NAMED)
     assert "Did you mean 'age'?" in refused.value.fix
     stated = read(write_beside(tmp_path), "long", stimuli="clips.csv", stimulus_columns="tempo", **NAMED)
@@ -148,7 +152,7 @@ def test_pairs(tmp_path: Path) -> None:
     write(clips(), tmp_path / "clips.csv")
     named = {"rater": "listener", "first": "a", "second": "b", "winner": "won", "stimuli": "clips.csv"}
     assert facts(read(tmp_path / "pairs.csv", "long", **named, **ABOUT)) == EXPECTED
-    with pytest.raises(InputError, match=r"nor clips\.csv has a column 'generatr'"):
+    with pytest.raises(InputError, match=r"clips\.csv.*'generatr'"):
         read(tmp_path / "pairs.csv", "long", system="generatr", **named)
 
 
@@ -159,7 +163,7 @@ def test_best_and_worst(tmp_path: Path) -> None:
     write(clips(), tmp_path / "clips.csv")
     named = {"rater": "listener", "members": "c1,c2,c3,c4", "best": "best", "worst": "worst"}
     assert facts(read(tmp_path / "quads.csv", "long", stimuli="clips.csv", **named, **ABOUT)) == EXPECTED
-    with pytest.raises(InputError, match=r"nor clips\.csv has a column 'generatr'"):
+    with pytest.raises(InputError, match=r"clips\.csv.*'generatr'"):
         read(tmp_path / "quads.csv", "long", stimuli="clips.csv", system="generatr", **named)
 
 
@@ -171,7 +175,7 @@ def test_traces(tmp_path: Path) -> None:
     write(clips(), tmp_path / "clips.csv")
     named = {"rater": "listener", "stimulus": "wavname", "time": "t", "value": "v", "stimuli": "clips.csv"}
     assert facts(read(tmp_path / "samples.csv", "long", **named, **ABOUT)) == EXPECTED
-    with pytest.raises(InputError, match=r"nor clips\.csv has a column 'generatr'"):
+    with pytest.raises(InputError, match=r"clips\.csv.*'generatr'"):
         read(tmp_path / "samples.csv", "long", system="generatr", **named)
 
 
@@ -201,9 +205,9 @@ def test_surveys(tmp_path: Path) -> None:
     named = {"pattern": "{question}_{stimulus}", "scale": "1-7"}
     snapshot = read(tmp_path / "survey.csv", "wide", id="listener", stimuli="clips.csv", **named, **ABOUT)
     assert facts(snapshot) == EXPECTED
-    with pytest.raises(InputError, match="a row is a rater, so 'listener' cannot be the system"):
+    with pytest.raises(InputError, match=r"row.*rater.*'listener'"):
         read(tmp_path / "survey.csv", "wide", system="listener", **named)
-    with pytest.raises(InputError, match="has no column 'generator_name'"):
+    with pytest.raises(InputError, match=r"column.*'generator_name'"):
         read(tmp_path / "survey.csv", "wide", system="generator_name", **named)
     by_clip = clips().head(6).with_columns(pl.Series(f"r{person}", [1, 2, 3, 4, 5, 6]) for person in PEOPLE)
     write(by_clip, tmp_path / "by-clip.csv")

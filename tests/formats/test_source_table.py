@@ -57,7 +57,7 @@ def test_a_stated_encoding_is_used_or_refused(tmp_path: Path) -> None:
     assert heartfelt.read(path, "long", encoding="cp949").source.notes == ()
     with pytest.raises(InputError, match="not in utf-8"):
         heartfelt.read(path, "long", encoding="utf-8")
-    with pytest.raises(InputError, match="No encoding is called 'cp9999'"):
+    with pytest.raises(InputError, match=r"encoding.*'cp9999'"):
         heartfelt.read(path, "long", encoding="cp9999")
 
 
@@ -171,7 +171,7 @@ def test_questions_are_renamed() -> None:
     frame = pl.DataFrame(ROWS).with_columns(question=pl.lit("Q1"))
     snapshot = heartfelt.read(frame, rename={"Q1": "valence"}, scale={"valence": "1-9"})
     assert [q.id for q in snapshot.study.asked] == ["valence"]
-    with pytest.raises(InputError, match="No question is called 'Q7'"):
+    with pytest.raises(InputError, match=r"question.*'Q7'"):
         heartfelt.read(frame, rename={"Q7": "valence"})
     wide = pl.DataFrame({"person": ["p1", "p2"], "Q1_1": [1, 2], "Q1_2": [3, 4]})
     assert [q.id for q in heartfelt.read(wide, "wide", rename={"Q1": "valence"}).study.asked] == ["valence"]

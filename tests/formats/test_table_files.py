@@ -18,6 +18,7 @@ from heartfelt.formats.participant_files import open_source
 from heartfelt.formats.source_table import open_table
 from heartfelt.formats.spss import read_spss
 from heartfelt.formats.workbooks import read_workbook
+from tests.facts import mentions
 from tests.formats.workbook_files import Cell, Formula, Moment, write_xlsx
 
 LONG: list[list[Cell]] = [
@@ -39,7 +40,7 @@ def test_the_sheet_with_the_table_is_chosen_and_named_and_another_can_be(tmp_pat
     path = write_xlsx(tmp_path / "book.xlsx", sheets)
     table = read_workbook(path)
     assert table.rows.height == 2
-    assert "The sheet 'Data' of book.xlsx was read, not 'Read me', 'Old'" in table.notes[0]
+    assert mentions(table.notes[0], "'Data' of book.xlsx", "'Read me'", "'Old'")
     assert read_workbook(path, "Old").rows.height == read_workbook(path, "3").rows.height == 1
     with pytest.raises(InputError, match="no sheet 'Dat'") as problem:
         read_workbook(path, "Dat")
@@ -111,7 +112,7 @@ def test_an_spss_file_gives_codes_labels_of_nominal_values_texts_and_gaps(tmp_pa
 def test_a_file_that_is_no_spss_file_is_told_in_words(tmp_path: Path) -> None:
     pytest.importorskip("pyreadstat")
     (tmp_path / "s.sav").write_bytes(b"$FL2 cut")
-    with pytest.raises(InputError, match="cannot be read as an SPSS file"):
+    with pytest.raises(InputError, match=r"SPSS.*file"):
         open_table(tmp_path / "s.sav", {})
 
 
@@ -175,7 +176,7 @@ def test_the_lines_of_a_header_can_be_stated(tmp_path: Path) -> None:
     table = open_table(tmp_path / "t.csv", {"header": "2"})
     assert table.columns == ["id", "v1", "v2"]
     assert table.position(0) == "line 3"
-    with pytest.raises(InputError, match="header=9 does not name lines"):
+    with pytest.raises(InputError, match=r"header=9.*name"):
         open_table(tmp_path / "t.csv", {"header": "9"})
 
 
@@ -204,7 +205,7 @@ def test_a_folder_with_a_file_per_participant_is_one_table(tmp_path: Path) -> No
     assert "each file is a rater, named after the file" in by_file.source.notes[0]
     by_column = heartfelt.read(write_parts(tmp_path / "b", "participant"), "long")
     assert set(by_column.survey.raters) == {"p1", "p2", "p3"}
-    assert "the column 'participant' names the rater" in by_column.source.notes[0]
+    assert mentions(by_column.source.notes[0], "column", "'participant'", "names")
     assert by_column.ratings.height == 9
 
 
@@ -218,7 +219,7 @@ def test_a_table_in_parts_with_several_raters_each_keeps_its_raters(tmp_path: Pa
         pl.DataFrame(table).write_csv(tmp_path / f"{part}.csv")
     snapshot = heartfelt.read(tmp_path, "long")
     assert set(snapshot.survey.raters) == {"p1", "p2"}
-    assert "the column 'rater' names the rater" in snapshot.source.notes[0]
+    assert mentions(snapshot.source.notes[0], "column", "'rater'", "names")
     assert "participant" not in snapshot.ratings.columns
 
 

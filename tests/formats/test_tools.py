@@ -44,6 +44,8 @@ from heartfelt.formats.format import candidates
 from heartfelt.formats.tools.export import ToolExport
 from heartfelt.snapshot import Snapshot
 from heartfelt.study.scale import Tags
+from tests.cases import check_all
+from tests.facts import mentions
 from tests.formats.workbook_files import write_xlsx
 
 CLIPS = [f"clip{number:02d}" for number in range(1, 7)]
@@ -178,7 +180,7 @@ def test_every_tool_is_tested() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", TOOLS)
+@check_all("name", TOOLS)
 def test_a_tools_files_are_read_without_options(name: str, tmp_path: Path) -> None:
     source, expected = FORMATS[name].example(tmp_path), EXPECTED[name]
     assert candidates(source) == [name]
@@ -194,7 +196,7 @@ def test_a_tools_files_are_read_without_options(name: str, tmp_path: Path) -> No
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", TOOLS)
+@check_all("name", TOOLS)
 def test_rows_can_be_selected_in_every_tools_files(name: str, tmp_path: Path) -> None:
     column = {
         "psychopy": "participant=s01|s02", "jspsych": "task=rating", "gorilla": "Participant Private ID=5430001|5430002",
@@ -357,9 +359,7 @@ def test_psytoolkit_says_which_columns_to_name_and_takes_them(tmp_path: Path) ->
     for rater in ("a", "b"):
         lines = [f"{at} {at % 5 + 1} {5 - at % 5} {CLIPS[at]}.wav" for at in range(5)]
         (folder / f"{rater}.txt").write_text("\n".join(lines), encoding="utf-8")
-    with pytest.raises(
-        InputError, match=r"cannot be identified from the first row: 0 1 5 clip01\.wav"
-    ) as problem:
+    with pytest.raises(InputError, match=r"row.*0 1 5 clip01\.wav") as problem:
         heartfelt.read(tmp_path / "download")
     assert 'columns="block,stimulus,rating,rt"' in problem.value.fix
     options = {"columns": "trial_number,valence,arousal,stimulus", "value": "valence,arousal"}
@@ -571,8 +571,8 @@ def test_prolifics_demographics_join_by_whichever_column_holds_its_ids(tmp_path:
     assert people["Ethnicity simplified"].to_list() == ["White", None, None, None]
     assert not {"PROLIFIC_PID", "Submission id", "Completion code", "Reviewed at"} & set(people.columns)
     notes = " ".join(snapshot.source.notes)
-    assert "2 of 4 raters are not in prolific.csv" in notes
-    assert "1 of 3 people in prolific.csv gave no answers" in notes
+    assert mentions(notes, "2 of 4 raters", "prolific.csv")
+    assert mentions(notes, "1 of 3 people", "prolific.csv")
 
 
 def test_prolifics_demographics_join_ratings_in_a_long_table(tmp_path: Path) -> None:
@@ -583,7 +583,7 @@ def test_prolifics_demographics_join_ratings_in_a_long_table(tmp_path: Path) -> 
     snapshot = heartfelt.read(tmp_path / "answers.csv", raters="prolific.csv")
     assert snapshot.raters.sort("rater")["Sex"].to_list() == ["Female", "Male"]
     (tmp_path / "prolific.csv").write_text(PROLIFIC.replace("5f0", "6a0"), encoding="utf-8")
-    with pytest.raises(InputError, match=r"No rater of answers\.csv is in prolific\.csv"):
+    with pytest.raises(InputError, match=r"answers\.csv.*prolific\.csv"):
         heartfelt.read(tmp_path / "answers.csv", raters="prolific.csv")
 
 

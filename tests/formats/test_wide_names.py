@@ -11,6 +11,7 @@ import heartfelt
 from heartfelt.cli import main
 from heartfelt.formats.wide_names import read_names
 from heartfelt.snapshot import Snapshot
+from tests.facts import mentions
 
 
 def export(tmp_path: Path, columns: dict[str, str], raters: int = 3) -> Path:
@@ -89,8 +90,8 @@ def test_a_matrix_is_read_with_its_texts(tmp_path: Path, capsys: pytest.CaptureF
     for command in (["import", "auto", str(path), str(tmp_path / "out")], ["show", str(tmp_path / "out")]):
         assert main(command) == 0
         shown = capsys.readouterr().out
-        assert "read Q3_1 as question Q3, stimulus 1: 'How pleasant was it? - Clip 3'" in shown
-        assert "first rating: rater 'R_0', stimulus '1', question 'Q3', value 1" in shown
+        assert mentions(shown, "Q3_1", "Q3", "1", "'How pleasant was it? - Clip 3'")
+        assert mentions(shown, "'R_0'", "'1'", "'Q3'", "value 1")
 
 
 def test_the_turned_matrix(tmp_path: Path) -> None:

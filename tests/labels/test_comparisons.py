@@ -20,6 +20,7 @@ from heartfelt.snapshot.comparisons import choices, pairs
 from heartfelt.study import Design
 from heartfelt.study.model import RepeatProbe
 from tests.compared import STRENGTHS, SYSTEMS, arena, mushra, rows_of, sets_of_four, stimuli, traced
+from tests.facts import mentions
 
 
 def systems(snapshot: Snapshot) -> dict[str, dict[str, object]]:
@@ -126,7 +127,7 @@ def test_many_contestants_after_adaptive_pairing_come_with_a_note(monkeypatch: p
 def test_each_prompt_by_itself_gives_stimuli_no_common_scale() -> None:
     result = labels(arena())
     assert result.table["value"].null_count() == result.table.height == 32
-    assert "8 groups with no comparison between them" in str(result.table["why_missing"][0])
+    assert mentions(str(result.table["why_missing"][0]), "8 groups", "comparison")
     assert result.ledger.filter(pl.col("what") == "item").height == 32
 
 
@@ -321,5 +322,5 @@ def test_bad_traces_are_explained() -> None:
     assert made["c1"]["why_missing"] == "no trace varies"
     assert made["c2"]["n"] == 3
     left_out = aligned(bad, "valence")
-    assert "covers 0% of the longest trace" in str((left_out["c0"].left_out or {})["r3"])
+    assert mentions(str((left_out["c0"].left_out or {})["r3"]), "0%", "trace")
     assert "covers 33%" in str((left_out["c2"].left_out or {})["r0"])

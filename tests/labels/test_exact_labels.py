@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import polars as pl
@@ -20,6 +20,7 @@ from heartfelt.stats import aggregate
 from heartfelt.study import Question, Study
 from heartfelt.study.scale import Ordered
 from heartfelt.tables import LEDGER
+from tests.facts import mentions
 from tests.labels.test_labels import SCALES, made, row
 
 SOURCE = (
@@ -30,7 +31,7 @@ SOURCE = (
 @pytest.mark.parametrize("confidence", [0.8, 0.95])
 def test_the_width_of_a_means_interval_follows_the_confidence(confidence: float) -> None:
     result = row(
-        labels(made("numeric", {"s0": [3, 5, 4, 6]}), LabelOptions(None, None, "missing", confidence)).table,
+        labels(made("numeric", {"s0": [3, 5, 4, 6]}), LabelOptions(confidence=confidence)).table,
         "s0",
     )
     low, high = scipy_stats.t.interval(confidence, 3, 4.5, scipy_stats.sem([3, 5, 4, 6]))
@@ -49,8 +50,8 @@ def test_the_usual_confidence_ties_and_methods() -> None:
 @pytest.mark.parametrize("confidence", [0.0, 1.0, -0.1])
 def test_a_confidence_lies_between_0_and_1(confidence: float) -> None:
     with pytest.raises(InputError, match="between 0 and 1"):
-        LabelOptions(None, None, "missing", confidence)
-    LabelOptions(None, None, "missing", 1e-9)
+        LabelOptions(confidence=confidence)
+    LabelOptions(confidence=1e-9)
 
 
 def test_at_least_one_rating() -> None:
@@ -126,7 +127,7 @@ def test_published_means_by_hand() -> None:
     reach = scipy_stats.t.ppf(0.975, 8) * 0.5
     assert results["a"]["standard_error"] == pytest.approx(0.5)
     assert (results["a"]["low"], results["a"]["high"]) == (pytest.approx(4 - reach), pytest.approx(4 + reach))
-    assert results["b"]["why_missing"] == "all ratings are equal: no interval"
+    assert mentions(results["b"]["why_missing"], "ratings", "interval")
     assert [results[name]["low"] for name in "bcd"] == [None] * 3
     assert "no spread or count" in results["c"]["why_missing"]
     assert "no spread or count" in results["d"]["why_missing"]
@@ -144,7 +145,7 @@ def test_an_error_of_no_more_than_rounding_is_none() -> None:
 
 
 @pytest.mark.parametrize("method", ["mean", "median", "p910"])
-def test_two_categories_have_an_order_and_three_have_not(method: str) -> None:
+def test_two_categories_have_an_order_and_three_have_not(method: Any) -> None:
     votes: dict[str, list[float]] = {"s0": [0, 1, 1, 1], "s1": [0, 1, 0, 0]}
     result = row(labels(made("yes-no", votes), LabelOptions(method=method)).table, "s0")
     assert (result["sd"], result["n"]) == (pytest.approx(0.5), 4)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import polars as pl
 import pytest
@@ -113,7 +114,7 @@ def test_a_question_nobody_answered_is_one_row() -> None:
 
 
 @pytest.mark.parametrize("method", ["median", "p910"])
-def test_other_numbers(method: str) -> None:
+def test_other_numbers(method: Any) -> None:
     votes = {"s0": [3.0, 5, 4], "s1": [6.0, 8, 8], "s2": [1.0, 3, 2], "s3": [4.0, 6, 5]}
     table = labels(made("points", votes), LabelOptions(method=method)).table
     values = table["value"].to_list()
@@ -135,7 +136,7 @@ def test_dawid_skene_takes_the_questions_of_a_scale_together() -> None:
     ("scale", "method"),
     [("categories", "mean"), ("categories", "p910"), ("points", "dawid-skene"), ("points", "average")],
 )
-def test_methods_that_do_not_fit_are_refused(scale: str, method: str) -> None:
+def test_methods_that_do_not_fit_are_refused(scale: str, method: Any) -> None:
     with pytest.raises(InputError):
         labels(made(scale, {"s0": [1, 2]}), LabelOptions(method=method))
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.cases import check_all
 
 from heartfelt.errors import InputError
 from heartfelt.media import containers
@@ -226,7 +227,7 @@ def test_crops_are_spread_evenly_and_belong_to_their_name() -> None:
 
 
 def test_a_crop_that_cannot_be_made_says_so() -> None:
-    with pytest.raises(InputError, match=r"10 s does not fit the clip a of 9\.00 s"):
+    with pytest.raises(InputError, match=r"10.*9\.00"):
         crop(np.zeros(9_000, np.float32), 1_000, 10.0, name="a")
     with pytest.raises(InputError, match="two marks"):
         crop(np.zeros(9_000, np.float32), 1_000, 1.0, between=(0.8, 0.2))
@@ -301,8 +302,8 @@ def test_a_failed_write_leaves_the_old_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("suffix", [".wav", ".flac", ".ogg", ".opus"])
-@pytest.mark.parametrize("share", [0.02, 0.5, 0.97])
+@check_all("suffix", [".wav", ".flac", ".ogg", ".opus"])
+@check_all("share", [0.02, 0.5, 0.97])
 def test_a_truncated_file_is_refused(suffix: str, share: float, tmp_path: Path) -> None:
     whole = write_audio(tmp_path / f"whole{suffix}", noise(), 22_050).read_bytes()
     cut = tmp_path / f"cut{suffix}"

@@ -6,6 +6,7 @@ import io
 
 import numpy as np
 import pytest
+from tests.facts import mentions
 
 from heartfelt.media.checks import check_sound, energetic_starts, sound_hash
 from heartfelt.media.duplicates import HASH_BITS
@@ -62,7 +63,7 @@ def test_clipping_needs_runs_at_a_high_level() -> None:
 
 
 def test_offset_and_edges() -> None:
-    assert check_sound(music(1) + np.float32(0.02), RATE).problems[0] == "a DC offset of 2.0% of full scale"
+    assert mentions(check_sound(music(1) + np.float32(0.02), RATE).problems[0], "DC", "2.0%")
     assert check_sound(music(1)[RATE:], RATE).problems == ("begins abruptly",)
     assert check_sound(music(1)[:-RATE], RATE).problems == ("ends abruptly",)
     stereo = np.stack([music(1), music(2) + np.float32(0.05)], axis=1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from PIL import Image
+from tests.cases import check_all
 
 from heartfelt.media.colour_names import (
     TERMS,
@@ -93,7 +94,7 @@ def test_patches_have_the_right_hue() -> None:
     assert [pair for pair in exact if pair[0] != pair[1]] == []
 
 
-@pytest.mark.parametrize(
+@check_all(
     ("colour", "name"),
     [
         ((54, 131, 240), "blue"), ((135, 206, 235), "light blue"), ((0, 191, 255), "sky blue"),
@@ -118,7 +119,7 @@ def test_colours_without_chroma_are_decided_by_lightness(lab: tuple[float, float
     assert TERMS[terms_of(np.array([lab]))[0]] == term
 
 
-@pytest.mark.parametrize(
+@check_all(
     ("survey", "term", "name"),
     [
         ("light sky blue", "blue", "sky blue"), ("greenish blue", "blue", "blue"), ("blue green", "turquoise", "turquoise"),

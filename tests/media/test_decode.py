@@ -11,6 +11,7 @@ import pytest
 import soundfile
 import soxr
 from PIL import Image
+from tests.cases import check_all
 
 from heartfelt.errors import InputError
 from heartfelt.media.image import decode_image
@@ -29,7 +30,7 @@ def written(
     return path
 
 
-@pytest.mark.parametrize(
+@check_all(
     ("name", "channels", "rate", "subtype"),
     [
         ("a.wav", 1, 44_100, "PCM_16"),

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import soundfile
 from PIL import Image
+from tests.cases import check_all
 from tests.predictors.studies import snapshot
 
 import heartfelt
@@ -52,8 +53,8 @@ def readings(path: Path) -> list[Any]:
     ]
 
 
-@pytest.mark.parametrize("channels", [1, 2])
-@pytest.mark.parametrize(("suffix", "subtype"), FORMS)
+@check_all("channels", [1, 2])
+@check_all(("suffix", "subtype"), FORMS)
 def test_what_is_kept_has_the_same_bits(suffix: str, subtype: str, channels: int, tmp_path: Path) -> None:
     path = clip(tmp_path / f"a.{suffix}", subtype, channels)
     plain = readings(path)

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import soundfile
 from PIL import Image
+from tests.cases import check_all
 from tests.media.metadata.planted_sounds import FILMS, ogg_flac, ogg_page
 
 from heartfelt.media.metadata import SMALLEST, padded, read_range, stripped
@@ -64,8 +65,8 @@ def content_of(path: Path, size: int, seed: bytes) -> bytes:
     return whole
 
 
-@pytest.mark.parametrize("suffix", [*SOUNDS, *PICTURES])
-@pytest.mark.parametrize("more", [SMALLEST, SMALLEST + 1, 65_537, 300_001])
+@check_all("suffix", [*SOUNDS, *PICTURES])
+@check_all("more", [SMALLEST, SMALLEST + 1, 65_537, 300_001])
 def test_a_padded_file_is_the_same_to_a_decoder(tmp_path: Path, suffix: str, more: int) -> None:
     path = write(tmp_path, suffix)
     plain = stripped(path)
@@ -104,10 +105,8 @@ def test_what_cannot_be_parsed_is_padded_behind(tmp_path: Path, damage: Callable
     assert content_of(path, 9000, b"x").startswith(path.read_bytes()[:4])
 
 
-@pytest.mark.parametrize(
-    "suffix", [suffix for suffix in (*SOUNDS, *PICTURES) if suffix not in {"ogg", "opus"}]
-)
-@pytest.mark.parametrize("more", [SMALLEST, SMALLEST + 1, 70_001])
+@check_all("suffix", [suffix for suffix in (*SOUNDS, *PICTURES) if suffix not in {"ogg", "opus"}])
+@check_all("more", [SMALLEST, SMALLEST + 1, 70_001])
 def test_padding_is_what_cleaning_takes_away(tmp_path: Path, suffix: str, more: int) -> None:
     path = write(tmp_path, suffix)
     plain = stripped(path)

@@ -223,7 +223,7 @@ def deep_png(colour_type: int) -> bytes:
 
 def test_sixteen_bits_are_measured_or_refused_with_a_reason() -> None:
     assert measure_image(deep_png(2)).brightness == pytest.approx(float(lab_of((128,) * 3)[0]), abs=0.01)
-    with pytest.raises(InputError, match=r"single numbers of mode I;16, not colours"):
+    with pytest.raises(InputError, match=r"numbers.*I;16"):
         measure_image(deep_png(0))
 
 
@@ -272,7 +272,7 @@ def test_many_images_keep_their_order_and_their_problems(tmp_path: Path) -> None
     assert "in no known image format" in problems["text.png"]
     assert results[0].measures == measure_image(paths[0])
     assert measure_images([]) == ()
-    with pytest.raises(InputError, match="workers must be at least 1"):
+    with pytest.raises(InputError, match=r"workers.*1"):
         measure_images(paths, workers=0)
 
 

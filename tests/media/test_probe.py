@@ -49,7 +49,7 @@ def test_missing_media_are_rows(tmp_path: Path) -> None:
 
 
 def test_a_path_that_climbs_out_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"'\.\./secret\.wav' leads out of"):
+    with pytest.raises(InputError, match=r"'\.\./secret\.wav'.*leads"):
         probe_stimuli(pl.DataFrame({"stimulus": ["a"], "path": ["../secret.wav"]}), tmp_path, "stimuli.csv")
 
 
@@ -57,7 +57,7 @@ def test_two_files_of_one_stem_are_ambiguous(tmp_path: Path) -> None:
     for folder in ("x", "y"):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "clip.wav").write_bytes(b"1")
-    with pytest.raises(InputError, match="Two media files are called 'clip'"):
+    with pytest.raises(InputError, match=r"media.*files.*'clip'"):
         find_media(tmp_path)
 
 

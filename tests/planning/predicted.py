@@ -8,9 +8,10 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from heartfelt.planning.design import PlannedDesign, PlanOptions, StudyContents, layout_of
+from heartfelt.planning.design import PlannedDesign, StudyContents, layout_of
 from heartfelt.planning.incidence import Incidence
 from heartfelt.planning.latent import Floats
+from heartfelt.planning.options import PlanOptions
 from heartfelt.planning.pilot import Pilot, estimate_pilot, rating_table
 from heartfelt.planning.simulation import (
     FIGURES,

@@ -21,10 +21,11 @@ from heartfelt.planning.comparison import (
     tie_share,
     tie_widths,
 )
-from heartfelt.planning.design import PlannedDesign, PlanOptions, StimulusTable, StudyContents
+from heartfelt.planning.design import PlannedDesign, StimulusTable, StudyContents
 from heartfelt.planning.forecasts import PILOT, mean_share, open_share, share_estimate
 from heartfelt.planning.incidence import AssignedUnits, Incidence, assign
 from heartfelt.planning.latent import Components
+from heartfelt.planning.options import PlanOptions
 from heartfelt.planning.pilot import Pilot
 from heartfelt.planning.plan import with_taste
 from heartfelt.planning.power import bar_for, chances, difference_weights, expected_errors, power_draws
@@ -326,7 +327,13 @@ class TestTests:
 
     def test_careless_raters_dilute_what_is_left_after_screening(self) -> None:
         incidence = Incidence(
-            np.array([0, 0, 1, 2]), *(np.zeros(4, np.int64),) * 2, 3, 0, 0, np.zeros(4, np.int64)
+            rater=np.array([0, 0, 1, 2]),
+            unit=np.zeros(4, np.int64),
+            position=np.zeros(4, np.int64),
+            raters=3,
+            left=0,
+            turned_away=0,
+            first=np.zeros(4, np.int64),
         )
         careless, dropped = np.array([False, True, False]), np.array([False, False, True])
         assert attentive_share(incidence, ([careless], [dropped]), 0) == pytest.approx(2 / 3)

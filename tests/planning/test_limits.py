@@ -11,8 +11,9 @@ from scipy.special import expit
 from scipy.stats import norm
 
 from heartfelt.errors import InputError
-from heartfelt.planning.design import PlannedDesign, PlanOptions
+from heartfelt.planning.design import PlannedDesign
 from heartfelt.planning.incidence import Incidence
+from heartfelt.planning.options import PlanOptions
 from heartfelt.planning.power import bar_for, chances, difference_weights, expected_errors, power_draws
 from heartfelt.planning.reliability import carried_over, enough, real_figures
 from heartfelt.planning.search import affordable, first_reaching, price, with_ratings

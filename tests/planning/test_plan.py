@@ -29,8 +29,10 @@ from heartfelt.planning.search import price
 from heartfelt.report import write_plan
 from heartfelt.serialization import dumps, read_json
 from heartfelt.snapshot import Snapshot
-from heartfelt.stimuli.starter import StarterOptions, start_study
+from heartfelt.stimuli.options import StarterOptions
+from heartfelt.stimuli.starter import start_study
 from tests import compared
+from tests.facts import mentions
 from tests.report.studies import presence
 
 FAST = PlanOptions(studies=24, policy="flag-only", assignments=1, workers=1)
@@ -104,7 +106,7 @@ def test_answers_are_direct(made: StudyPlan) -> None:
     raters, clips, afford = made.answers.sentences
     assert raters.startswith("How many raters: ")
     assert "raters" in raters
-    assert clips.startswith("More clips or more ratings: 192 clips x 4 ratings against 96 clips x 8")
+    assert mentions(clips, "192 clips", "4 ratings", "96 clips", "8")
     assert "narrower with more clips" in clips
     assert afford.startswith("What 150 affords: ")
     assert any("more than the study lists" in note for note in made.notes), "clips that do not exist yet"
@@ -204,7 +206,7 @@ def test_a_pilot_carries_its_uncertainty_into_the_ranges(music: Path) -> None:
     assert unsure.pilot.from_pilot
     assert not sure.pilot.from_pilot
     assert width(unsure) > 1.2 * width(sure)
-    assert any("What the pilot cannot tell of 'valence'" in note for note in unsure.notes)
+    assert mentions(unsure.notes, "pilot", "'valence'")
 
 
 @pytest.mark.slow
@@ -224,8 +226,8 @@ BAD: tuple[tuple[dict[str, Any], str], ...] = (
     ({"effect": 20.0}, "does not fit the scale"),
     ({"effects": {"Sinewood": 0.0, "Pluckbox": 0.0}}, "there is no difference to find"),
     ({"effects": {"Nobody": 1.0, "Pluckbox": 0.0}}, "no system 'Nobody'"),
-    ({"ratings": (0,)}, "--ratings must be at least 1"),
-    ({"raters": (1,)}, "--raters must be at least 2"),
+    ({"ratings": (0,)}, "ratings must be at least 1"),
+    ({"raters": (1,)}, "raters must be at least 2"),
     ({"careless": 1.0}, "careless must be at least 0 and below 1"),
     ({"afford": 100.0}, "depends on what raters are paid"),
     ({"studies": 5}, "at least 20 simulated studies"),
@@ -242,7 +244,7 @@ def test_bad_input_is_explained(music: Path, given: dict[str, Any], words: str) 
 
 @pytest.mark.slow
 def test_a_pilot_of_three_raters_is_refused(music: Path) -> None:
-    with pytest.raises(InputError, match="A pilot of 3 raters does not show how raters differ"):
+    with pytest.raises(InputError, match=r"3 raters.*differ"):
         plan_study(music, PlanOptions(), pilot=simulated_pilot(music, 3))
     with pytest.raises(InputError, match="pilot must ask"):
         plan_study(music, PlanOptions(), pilot=replace(BUILT_IN["mos"]))
@@ -254,7 +256,7 @@ def test_designs_that_cannot_be_are_noted_not_failed(music: Path) -> None:
     assert designs[-1].per_rater == 48
     assert designs[-1].ratings == 4
     assert any("at most 48 trials" in note for note in notes)
-    assert any("9 ratings per clip need at least 9 raters" in note for note in notes)
+    assert mentions(notes, "9 ratings", "9 raters")
     _, notes = grid(material, PlanOptions(ratings=(2,)), 0.0)
     assert any("no clip gets a label" in note for note in notes)
     empty = replace(material, system=np.zeros(0, np.int64), intent=np.zeros(0, np.int64))
@@ -285,7 +287,7 @@ def test_preregistration_and_deviations(made: StudyPlan, music: Path, tmp_path: 
     assert find_preregistration(folder) == folder / FILE
     with pytest.raises(InputError, match="never overwritten"):
         preregister(made, folder, tmp_path / "other.md")
-    with pytest.raises(InputError, match="cannot be read as Preregistration"):
+    with pytest.raises(InputError, match=r"read.*Preregistration"):
         read_preregistration(folder / "study.yaml")
     pilot = simulated_pilot(music, 12)
     # A snapshot in the study folder knows the study's preregistration.
@@ -316,7 +318,7 @@ def test_the_command(music: Path, tmp_path: Path, capsys: pytest.CaptureFixture[
     for wrong, words in (
         (["--raters", "a,b"], "not whole numbers"),
         (["--expect", "Sinewood"], "not of the form SYSTEM=POINTS"),
-        (["--policy", "harsh"], "cannot use the policy"),
+        (["--policy", "harsh"], "--policy = 'harsh' is unknown"),
         (["--effect", "0"], "An effect of 0 cannot be planned for"),
     ):
         assert main([*common, *wrong]) == 2

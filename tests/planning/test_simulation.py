@@ -10,12 +10,14 @@ import polars as pl
 import pytest
 
 from heartfelt.analysis import AnalyzeOptions, analyze
-from heartfelt.collect.simulation import SimulationOptions, simulate_collection
+from heartfelt.collect.options import SimulationOptions
+from heartfelt.collect.simulation import simulate_collection
 from heartfelt.planning.builtin import BUILT_IN
-from heartfelt.planning.design import PlannedDesign, PlanOptions, StudyContents, layout_of, standardised
+from heartfelt.planning.design import PlannedDesign, StudyContents, layout_of, standardised
 from heartfelt.planning.forecasts import question_forecast
 from heartfelt.planning.incidence import AssignedUnits, assign
 from heartfelt.planning.latent import Components, ScaleUse, latent_parts, latent_total
+from heartfelt.planning.options import PlanOptions
 from heartfelt.planning.pilot import estimate_pilot, fit_components, rating_table
 from heartfelt.planning.plan import with_taste
 from heartfelt.planning.rehearsed import rehearse
@@ -29,7 +31,8 @@ from heartfelt.planning.simulation import (
 )
 from heartfelt.planning.statistics import statistics
 from heartfelt.stats.inference import mixed_model
-from heartfelt.stimuli.starter import StarterOptions, start_study
+from heartfelt.stimuli.options import StarterOptions
+from heartfelt.stimuli.starter import start_study
 
 SYSTEMS, INTENTS = ("A", "B", "C"), ("calm", "happy", "sad", "tense")
 

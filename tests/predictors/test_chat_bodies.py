@@ -22,6 +22,7 @@ from heartfelt.predictors.execution.work import next_from
 from heartfelt.report.site.viewer.read import read_run_folder
 from heartfelt.study.scale import YesNo
 from heartfelt.study.set_scale import Choice
+from tests.facts import mentions
 from tests.predictors.hostile import answer, hostile
 from tests.predictors.servers import Behaviour, Reply, Served, serving
 
@@ -165,7 +166,7 @@ def test_a_body_that_is_no_completion_does_not_end_a_budget(content: bytes, word
     assert len(served.requests) == 4
     problems = done.table["problem"].to_list()
     assert words in problems[1]
-    assert problems[4] == "not asked: the budget has no room for another request (4 of 4 spent)"
+    assert mentions(problems[4], "budget", "4 of 4 spent")
     assert done.usage is not None
     assert (done.usage.requests, done.usage.without_counts, done.usage.cost) == (4, 1, 3.0)
 
@@ -209,9 +210,7 @@ def test_a_body_that_breaks_off_is_on_record_beside_the_answer_that_came_later(
     assert [call.lost is not None for _, call in calls_in(tmp_path)] == [True, True]
     later, served = asked(body(), clips(clip, 3), tmp_path, budget=Budget(4))
     assert len(served.requests) == 2
-    assert later.table["problem"].to_list()[2] == (
-        "not asked: the budget has no room for another request (4 of 4 spent)"
-    )
+    assert mentions(later.table["problem"].to_list()[2], "budget", "4 of 4 spent")
 
 
 def test_an_answer_that_comes_too_late_is_on_record(clip: Path) -> None:

@@ -19,6 +19,7 @@ from heartfelt.predictors.hosted import chat as chat_module
 from heartfelt.predictors.hosted import chat_form
 from heartfelt.predictors.hosted.chat import Chat
 from heartfelt.predictors.hosted.chat_form import read_form, without_thoughts
+from tests.cases import check_all
 from tests.predictors.servers import Reply, Served, serving
 from tests.predictors.studies import snapshot
 
@@ -132,7 +133,7 @@ def test_context_is_told_on_request_and_said_so(tmp_path: Path, context: str, to
         assert all(text in words(request) for text in told)
     assert table["note"].str.contains("the model was told").all()
     assert all(part in identity for part in context.split("+"))
-    with pytest.raises(InputError, match="No context is called 'label'"):
+    with pytest.raises(InputError, match=r"context.*'label'"):
         Chat.make("m@http://host/v1", {"context": "label"})
 
 
@@ -140,7 +141,7 @@ FORM = '{"q1": {"answer": 7}}'
 DRAFT = '{"q1": {"answer": 2}}'
 
 
-@pytest.mark.parametrize(
+@check_all(
     "content",
     [
         f"<think>First {DRAFT}</think>{FORM}",

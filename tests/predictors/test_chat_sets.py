@@ -22,6 +22,8 @@ from heartfelt.scoring.details import ChoiceDetails
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.snapshot import Source
 from heartfelt.study.set_scale import BestWorst, Choice, Preference, Ranking, SetScale
+from tests.cases import check_all
+from tests.facts import mentions
 from tests.predictors.servers import Reply, serving
 from tests.predictors.test_chat_judge import completion, spec
 from tests.scoring.compared import arena, rankings
@@ -88,7 +90,7 @@ def test_a_pair_is_shown_in_both_orders_with_the_studys_own_question(tmp_path: P
     request = served.requests[0]
     words = request["messages"][1]["content"][-1]["text"]
     assert "q1: Which is more arousing?" in words
-    assert 'Answer: A or B, or "tie" (No difference).' in words
+    assert mentions(words, "A or B", '"tie"', "No difference")
     for leak in ("A00", "p00", "system"):
         assert leak not in words
     answer = request["response_format"]["json_schema"]["schema"]["properties"]["q1"]["properties"]["answer"]
@@ -99,7 +101,7 @@ def test_a_pair_is_shown_in_both_orders_with_the_studys_own_question(tmp_path: P
         {"B00": 1.0, "C00": 0.0},
     ]
     assert [json.loads(text) for text in done.table["orders"]] == [[1.0, 0.0]] * 3
-    assert done.table["reason"][0] == "A00 first: so it sounds; B00 first: so it sounds"
+    assert mentions(done.table["reason"][0], "A00", "B00")
     assert done.usage is not None
     assert done.usage.requests == 6
     assert done.calls is not None
@@ -163,9 +165,7 @@ def test_one_unreadable_order_fails_the_pair_and_both_requests_are_on_record(tmp
     with serving(behave) as served, predictor_from(spec(served)) as chat:
         done = run(chat, cases(snapshot, compares=True)[:1], options=QUICK)
     (problem,) = done.table["problem"]
-    assert problem.startswith(
-        "shown in the order B00, A00: the model's answer 'both' is not one of the letters"
-    )
+    assert mentions(problem, "B00", "A00", "'both'")
     assert done.calls is not None
     assert done.calls.height == 2
 
@@ -218,7 +218,7 @@ def test_orders() -> None:
     assert orders_of(CASE) == [drawn]
 
 
-@pytest.mark.parametrize(
+@check_all(
     ("scale", "answer", "values"),
     [
         (Choice(type="choice", ties=True), "b", [0.0, 1.0]),

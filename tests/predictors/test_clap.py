@@ -22,6 +22,7 @@ from heartfelt.predictors.measures.contrastive import ClapMatch, Vector, cut_win
 from heartfelt.predictors.weights.network import PullError
 from heartfelt.streams import stream
 from heartfelt.study.scale import Categories, FreeText, Points, YesNo
+from tests.facts import mentions
 from tests.predictors.tiny import write_tiny_clap
 
 # They load libraries that take seconds.
@@ -204,9 +205,9 @@ def test_every_text_and_every_medium_is_embedded_once(tiny: Path, tmp_path: Path
 def test_what_cannot_be_answered_says_why(clap: ClapMatch, tmp_path: Path) -> None:
     media, _ = clip(tmp_path, 0.5)
     (answer,) = asked(clap, media, Ask("t", FreeText(type="text"), "", "Describe it."))
-    assert answer.problem == "clap matches texts with media and writes none itself"
+    assert mentions(answer.problem, "texts", "media")
     (cut,) = asked(clap, media, Ask("q", YES, "word " * 200))
-    assert cut.note == "only the first 160 tokens of the text were read"
+    assert mentions(cut.note, "160 tokens", "text")
     (tmp_path / "bad.wav").write_text("no sound")
     with pytest.raises(InputError, match="it holds text"):
         asked(clap, Media(tmp_path / "bad.wav"), Ask("q", YES, "x"))
@@ -275,7 +276,7 @@ def test_missing_weights_are_not_made_up(tiny: Path, tmp_path: Path) -> None:
     weights = load_file(short / "model.safetensors")
     weights.pop("audio_projection.linear1.weight")
     save_file(weights, short / "model.safetensors", {"format": "pt"})
-    with pytest.raises(InputError, match=r"weights are missing, such as audio_projection\.linear1\.weight"):
+    with pytest.raises(InputError, match=r"weights.*missing.*audio_projection\.linear1\.weight"):
         ClapMatch.make(str(short))
 
 
@@ -283,7 +284,7 @@ def test_without_a_connection_a_hub_name_is_told_with_a_fix(monkeypatch: pytest.
     import huggingface_hub.constants
 
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
-    with pytest.raises(PullError, match="is not stored here, and HF_HUB_OFFLINE is set") as message:
+    with pytest.raises(PullError, match=r"HF_HUB_OFFLINE.*set") as message:
         ClapMatch.make("nobody/has-this-model")
     assert "models--nobody--has-this-model" in message.value.fix
 
@@ -296,5 +297,5 @@ def test_a_missing_library_names_the_extra(tiny: Path, monkeypatch: pytest.Monke
 
 
 def test_a_device_that_is_not_there_is_told(tiny: Path) -> None:
-    with pytest.raises(InputError, match="No device here is called 'abacus'"):
+    with pytest.raises(InputError, match=r"device.*'abacus'"):
         ClapMatch.make(str(tiny), {"device": "abacus"})

@@ -119,7 +119,7 @@ def test_a_clap_folder_is_no_clip(tmp_path: Path) -> None:
     from tests.predictors.tiny import write_tiny_clap
 
     folder = write_tiny_clap(tmp_path / "clap")
-    with pytest.raises(InputError, match="model of type 'clap', not 'clip'"):
+    with pytest.raises(InputError, match=r"'clap'.*'clip'"):
         ClipMatch.make(str(folder))
 
 

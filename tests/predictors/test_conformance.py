@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,13 +25,14 @@ from heartfelt.predictors import (
     run,
 )
 from heartfelt.snapshot import Snapshot
+from tests.cases import check_all
 from tests.docs import reference
 from tests.docs.reference import meanings, settings_pages
 from tests.predictors.examples import example
 from tests.predictors.servers import serving
 from tests.predictors.studies import snapshot
 
-every_predictor = pytest.mark.parametrize("name", PREDICTORS.names())
+every_predictor = check_all("name", PREDICTORS.names())
 QUICK = RunOptions(retry=Retry(1, 0.01, 0.02), timeout=120)
 
 
@@ -69,7 +70,7 @@ def test_it_says_what_it_is(name: str) -> None:
     assert all(words for words in kind.options.values())
 
 
-def test_it_answers_every_item_or_says_why_not(subject: Subject) -> None:
+def it_answers_every_item_or_says_why_not(subject: Subject) -> None:
     table, counts = subject.first.table, subject.first.counts
     PREDICTIONS.check(table, subject.predictor.name)
     assert table.select("stimulus", "question").rows() == [
@@ -86,12 +87,12 @@ def test_it_answers_every_item_or_says_why_not(subject: Subject) -> None:
     assert set(codes) <= {0.0, 1.0, 2.0}
 
 
-def test_asked_again_in_another_order_it_says_the_same(subject: Subject) -> None:
+def asked_again_in_another_order_it_says_the_same(subject: Subject) -> None:
     again = run(subject.predictor, cases(subject.data)[::-1], None, QUICK)
     assert said(again).equals(said(subject.first))
 
 
-def test_a_question_by_itself_gets_the_same_answer(subject: Subject) -> None:
+def a_question_by_itself_gets_the_same_answer(subject: Subject) -> None:
     """A batch is a matter of speed, never of what is said."""
     alone = run(subject.predictor, cases(subject.data, ["valence"]), None, QUICK)
     assert said(alone).equals(said(subject.first).filter(pl.col("question") == "valence"))
@@ -106,7 +107,7 @@ def test_it_survives_travelling(subject: Subject) -> None:
         assert said(run(again, cases(subject.data), None, QUICK)).equals(said(subject.first))
 
 
-def test_it_asks_for_media_only_if_it_needs_them(subject: Subject) -> None:
+def it_asks_for_media_only_if_it_needs_them(subject: Subject) -> None:
     bare = [
         Case(case.stimulus, case.asks, None, case.system, case.intent, case.prompt, case.facts)
         for case in cases(subject.data)
@@ -119,14 +120,29 @@ def test_it_asks_for_media_only_if_it_needs_them(subject: Subject) -> None:
         assert said(done).equals(said(subject.first))
 
 
-def test_it_answers_no_cases_at_all(subject: Subject) -> None:
+def it_answers_no_cases_at_all(subject: Subject) -> None:
     assert list(subject.predictor.predict([])) == []
 
 
-def test_its_identity_is_one_line_that_stays(subject: Subject) -> None:
+def its_identity_is_one_line_that_stays(subject: Subject) -> None:
     assert subject.predictor.identity
     assert "\n" not in subject.predictor.identity
     assert subject.predictor.identity == subject.first.identity
+
+
+CONFORMANCE = (
+    it_answers_every_item_or_says_why_not,
+    asked_again_in_another_order_it_says_the_same,
+    a_question_by_itself_gets_the_same_answer,
+    it_asks_for_media_only_if_it_needs_them,
+    it_answers_no_cases_at_all,
+    its_identity_is_one_line_that_stays,
+)
+
+
+@check_all("check", CONFORMANCE)
+def test_it_does_what_every_predictor_must(check: Callable[[Subject], None], subject: Subject) -> None:
+    check(subject)
 
 
 @every_predictor
@@ -136,11 +152,11 @@ def test_unknown_options_are_refused_with_the_known_ones(name: str) -> None:
 
 
 @every_predictor
-def test_it_has_a_section_in_the_docs(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_has_a_section_in_the_docs(name: str) -> None:
     """On the page, and in the generated reference with the meaning of every option."""
     text = (Path(__file__).resolve().parents[2] / "docs" / "predictors.md").read_text(encoding="utf-8")
     sections = {part.splitlines()[0].strip().strip("`"): part for part in text.split("\n## ")[1:]}
     assert name in sections, f"docs/predictors.md has no section '{name}'"
-    explained = meanings(reference.sections(settings_pages(monkeypatch)["predictors.md"])[name])
+    explained = meanings(reference.sections(settings_pages()["predictors.md"])[name])
     assert set(PREDICTORS[name].options) == explained.keys()
     assert all(len(meaning) > 8 for meaning in explained.values())

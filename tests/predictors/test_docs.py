@@ -28,8 +28,8 @@ def test_the_first_example_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert (tmp_path / "runs" / "endpoint" / "predictions.parquet").is_file()
 
 
-def test_every_column_and_every_engine_is_explained(monkeypatch: pytest.MonkeyPatch) -> None:
-    columns = meanings(sections(settings_pages(monkeypatch)["predictors.md"])["Columns of predictions"])
+def test_every_column_and_every_engine_is_explained() -> None:
+    columns = meanings(sections(settings_pages()["predictors.md"])["Columns of predictions"])
     assert list(columns) == list(PREDICTIONS.names)
     assert all(len(meaning) > 8 for meaning in columns.values())
     for name in ENGINES.names():

@@ -21,6 +21,8 @@ from heartfelt.predictors.baselines import similarity
 from heartfelt.predictors.hosted.http import wait_of
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.snapshot import Source
+from tests.cases import check_all
+from tests.facts import mentions
 from tests.predictors.servers import Reply, batching, good, serving
 from tests.predictors.studies import CountedMedia, snapshot, texts_case
 
@@ -106,7 +108,7 @@ def test_the_answer_may_be_called_three_things(key: str, clip: Path) -> None:
         assert said(f"endpoint:{server.url}", texts_case(clip, ["calm"])) == [Prediction(score=-2.0)]
 
 
-@pytest.mark.parametrize(
+@check_all(
     ("reply", "problem"),
     [
         (Reply(body=b""), "the server answered 200 with nothing"),
@@ -177,7 +179,7 @@ def test_a_server_that_speaks_something_else(clip: Path) -> None:
         thread.start()
         url = f"http://127.0.0.1:{door.getsockname()[1]}/"
         [prediction] = said(f"endpoint:{url}", texts_case(clip, ["calm"]))
-    assert prediction.problem == "the server does not speak HTTP (its answer begins with 'SSH-2.0-OpenSSH')"
+    assert mentions(prediction.problem, "HTTP", "'SSH-2.0-OpenSSH'")
 
 
 def test_retry_after_may_be_a_date() -> None:

@@ -16,6 +16,7 @@ from heartfelt.predictors import Run, cases, predictor_from, run
 from heartfelt.scoring import ScoreOptions, score
 from heartfelt.snapshot import Snapshot
 from tests.datasets.emolia_data import WORDS, emo
+from tests.facts import mentions
 from tests.predictors.studies import snapshot, study
 
 LEARNING = ("constant", "system-mean", "intent", "human")
@@ -175,7 +176,7 @@ def test_baselines_have_no_score_that_is_one_by_construction() -> None:
     for metric in ("pearson", "spearman", "kendall"):
         none = scores.find("valence", "constant", metric)
         assert none is not None
-        assert none.with_failures.why_missing == "the predictions do not vary"
+        assert mentions(none.with_failures.why_missing, "predictions", "vary")
     for task, metric in (("valence", "rmse"), ("fits", "balanced_accuracy"), ("fits", "brier")):
         same = scores.find(task, "constant", metric)
         assert same is not None
@@ -196,7 +197,7 @@ def test_categories_get_the_majority_and_its_shares(tmp_path: Path) -> None:
         0, named=True
     )
     assert (row["value"], row["score"]) == (1.0, 1.0)
-    assert row["note"] == "from the other half of the stimuli: 2 labels of A"
+    assert mentions(row["note"], "stimuli", "2 labels")
 
 
 @pytest.mark.slow
@@ -256,7 +257,7 @@ def test_one_person_may_be_named() -> None:
     done = learnt("human:r2", data, ["valence"])
     own = data.ratings.filter((pl.col("rater") == "r2") & (pl.col("question") == "valence"))
     assert done.table["value"].to_list() == own["value"].to_list()
-    with pytest.raises(HeartfeltError, match="No rater in the ratings is called 'r9'"):
+    with pytest.raises(HeartfeltError, match=r"rater.*ratings.*'r9'"):
         learnt("human:r9", data)
 
 

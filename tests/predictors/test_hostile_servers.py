@@ -21,6 +21,7 @@ import soundfile
 from heartfelt.predictors import Ask, Case, Media, Retry, RunOptions, predictor_from, run
 from heartfelt.predictors.hosted.http import LONGEST_ANSWER, is_transient, wait_of
 from heartfelt.study.scale import YesNo
+from tests.cases import check_all
 from tests.predictors.hostile import OK, Script, answer, drip, endless, hostile
 from tests.predictors.servers import Reply, serving
 
@@ -108,7 +109,7 @@ def asked(spec: str, clip: Path, retry: Retry | None = None) -> tuple[bool, str,
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["chat", "endpoint"])
-@pytest.mark.parametrize("name", HOSTILE)
+@check_all("name", HOSTILE)
 def test_a_hostile_server_costs_neither_time_nor_memory(name: str, kind: str, clip: Path) -> None:
     script, problem = HOSTILE[name]
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

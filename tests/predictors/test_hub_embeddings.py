@@ -181,7 +181,11 @@ def rated(folder: Path) -> Snapshot:
 def test_a_head_on_it_learns_is_stored_and_answers(kind: str, home: Path, tmp_path: Path) -> None:
     snapshot = rated(tmp_path)
     options = TrainOptions(
-        "va-audio", "none", ("ridge",), embedding=f"{kind}:{home / kind}", features=tmp_path / "features"
+        recipe="va-audio",
+        policy="none",
+        heads=("ridge",),
+        embedding=f"{kind}:{home / kind}",
+        features=tmp_path / "features",
     )
     trained = train(snapshot, options)
     folder = trained.model.write(tmp_path / "model")

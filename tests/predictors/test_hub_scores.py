@@ -30,6 +30,7 @@ from heartfelt.snapshot.snapshot import Source
 from heartfelt.streams import stream
 from heartfelt.study import parse_study
 from heartfelt.study.scale import Categories, Points
+from tests.facts import mentions
 from tests.predictors.studies import STUDY
 from tests.predictors.tiny import write_tiny_clip
 from tests.predictors.tiny_scores import tensors, utmos_shapes, write_tiny
@@ -394,7 +395,7 @@ def test_a_score_beyond_its_ends_is_held_there_with_a_note(tmp_path: Path) -> No
     own, held = predictor.predict([Case("loud.wav", asks, Media(tmp_path / "loud.wav"))])[0]
     assert (own.value, held.value) == (5, 7)
     for prediction in (own, held):
-        assert "held at the end of the scale (the model gave 7.500)" in str(prediction.note)
+        assert mentions(str(prediction.note), "scale", "model", "7.500")
 
 
 def test_a_long_clip_is_the_mean_of_its_windows(written: dict[str, Path], tmp_path: Path) -> None:
@@ -565,7 +566,7 @@ def test_pictures_are_scored_against_raters(written: dict[str, Path], tmp_path: 
 @pytest.mark.parametrize("name", ["", "clip.wav"])
 def test_scoreq_names_the_file_it_needs(name: str, tmp_path: Path) -> None:
     (tmp_path / "clip.wav").write_bytes(b"")
-    with pytest.raises(InputError, match="is not an ONNX file") as refused:
+    with pytest.raises(InputError, match=r"ONNX.*file") as refused:
         predictor_from(f"scoreq:{tmp_path / name}").file_asks()
     assert "adapt_nr_telephone.onnx" in refused.value.fix
 
@@ -606,4 +607,4 @@ def test_silence_and_broken_files_are_problems_of_their_own(
     cases.append(Case("a.wav", asks, Media(folder / "a.wav")))
     table = run(predictor, cases, tmp_path / "out").table
     assert table["ok"].to_list() == [False, False, True]
-    assert "The clip lasts 0.006 s; utmos needs at least 0.1 s" in table["problem"][0]
+    assert mentions(table["problem"][0], "0.006", "0.1")

@@ -39,9 +39,9 @@ def test_a_file_has_a_display_name_and_a_hash(tmp_path: Path) -> None:
     asked = cases(snapshot(tmp_path / "study", 2), ["valence"])
     with predictor_from(f"file:{path}") as plain:
         done = run(plain, asked, tmp_path / "out")
-    assert done.info is not None
-    assert done.info.display_name == "wav2vec"
-    assert done.info.hash == hashlib.sha256(path.read_bytes()).hexdigest()
+    assert done.predictor is not None
+    assert done.predictor.display_name == "wav2vec"
+    assert done.predictor.hash == hashlib.sha256(path.read_bytes()).hexdigest()
     answer = json.loads((tmp_path / "out" / "run.json").read_text())
     assert answer["predictor"]["display_name"] == "wav2vec"
     assert answer["model"] == f"file:{path}"

@@ -15,6 +15,7 @@ from heartfelt.predictors import Run, cases, predictor_from, run
 from heartfelt.scoring import ScoreOptions
 from heartfelt.scoring.bench import BenchOptions, bench
 from heartfelt.snapshot import Snapshot
+from tests.cases import check_all
 from tests.predictors.studies import snapshot
 
 LOGS = Path(__file__).parent / "inspect_logs"
@@ -68,7 +69,7 @@ def test_a_bench_takes_a_log_like_any_file(data: Snapshot) -> None:
     done = bench(
         data,
         f"judge={LOGS / 'pleasantness.eval'}",
-        BenchOptions(ScoreOptions(resamples=100), questions=("valence",)),
+        BenchOptions(score=ScoreOptions(resamples=100), questions=("valence",)),
     )
     assert done.scores.coverage["judge"]["valence"].answered == 3
 
@@ -116,7 +117,7 @@ def test_the_most_frequent_category_of_the_epochs_counts(data: Snapshot, tmp_pat
 def test_one_of_several_scorers_is_named(data: Snapshot, tmp_path: Path) -> None:
     path = log(tmp_path / "l.json", [sample("clip_000", scores={"a": {"value": 1}, "b": {"value": 2}})])
     assert answers(ran(path, data, "valence", options="[scorer=b]"))["clip_000"][0] == 2.0
-    with pytest.raises(HeartfeltError, match="has no score of 'c'") as caught:
+    with pytest.raises(HeartfeltError, match=r"score.*'c'") as caught:
         ran(path, data, "valence", options="[scorer=c]")
     assert "a" in caught.value.fix
     with pytest.raises(HeartfeltError, match="has 2 scorers: a and b") as caught:
@@ -194,7 +195,7 @@ def test_a_failed_sample_fails_in_every_question_its_scorers_answer(data: Snapsh
     }  # fmt: skip
 
 
-@pytest.mark.parametrize(
+@check_all(
     ("status", "plan", "reason"),
     [
         ("success", {}, None),
@@ -208,7 +209,7 @@ def test_a_failed_sample_fails_in_every_question_its_scorers_answer(data: Snapsh
         ("success", {"dataset": {"samples": 4}}, "the log is not complete: it holds 2 of 4 samples"),
     ],
 )
-@pytest.mark.parametrize("ending", ["json", "eval", "begun.eval"])
+@check_all("ending", ["json", "eval", "begun.eval"])
 def test_an_unfinished_log_is_said_to_be_one(
     ending: str, status: str, plan: Any, reason: str | None, data: Snapshot, tmp_path: Path
 ) -> None:
@@ -240,7 +241,7 @@ def test_a_log_that_never_ended_has_begun(data: Snapshot, tmp_path: Path) -> Non
 def test_two_samples_about_one_stimulus_are_no_epochs(data: Snapshot, tmp_path: Path) -> None:
     about: dict[str, Any] = {"metadata": {"stimulus": "clip_000"}, "scores": {"s": {"value": 4}}}
     path = log(tmp_path / "l.json", [sample("1", **about), sample("2", **about)])
-    with pytest.raises(HeartfeltError, match="samples 1 and 2 both answer 'valence' about 'clip_000'"):
+    with pytest.raises(HeartfeltError, match=r"1.*2 both.*'valence'.*'clip_000'"):
         ran(path, data, "valence")
 
 

@@ -40,6 +40,7 @@ from heartfelt.predictors.execution.store import (
 from heartfelt.predictors.execution.work import PredictorWork
 from heartfelt.streams import stream
 from heartfelt.study.scale import Points, YesNo
+from tests.facts import mentions
 from tests.predictors.runs import Scripted
 from tests.predictors.studies import texts_case
 
@@ -268,7 +269,7 @@ def test_too_long_a_wait_ends_the_question_without_sleeping(clips: list[Path], s
 
     predictor = Scripted(say)
     done = run(predictor, [texts_case(clips[0], ["a", "b"])], None, RunOptions(retry=Retry(retries=1)))
-    assert done.table["problem"].to_list()[0].endswith("wait 901 s, and no more than 900 s is waited")
+    assert mentions(done.table["problem"].to_list()[0], "901", "900")
     assert sleeps[0] == 900.0
     assert done.table["attempts"].to_list()[0] == 1
 

@@ -26,6 +26,7 @@ from heartfelt.predictors.files.folders import find_files
 from heartfelt.predictors.trained.valence_arousal import SHIPPED
 from heartfelt.predictors.trained.valence_arousal import predict as former_predict
 from heartfelt.streams import stream
+from tests.facts import mentions
 from tests.predictors.file_answers import answered_everywhere
 
 RATE = 16_000
@@ -222,8 +223,8 @@ def test_a_text_to_compare_with_is_one_for_all_or_one_for_each(pictures: Path) -
     ]
     with pytest.raises(InputError, match="must be told what to answer"):
         heartfelt.predict(files, words)
-    with pytest.raises(InputError, match="prompt of type 'int'"):
-        heartfelt.predict(files, words, prompt=3)
+    with pytest.raises(InputError, match="prompt=3 is not text or a mapping"):
+        heartfelt.predict(files, words, prompt=3)  # type: ignore[arg-type]  # wrong on purpose
 
 
 def test_the_questions_of_a_study_are_asked(pictures: Path) -> None:
@@ -279,7 +280,7 @@ def test_references_are_found_by_name(pictures: Path, tmp_path: Path) -> None:
     (originals / "dark.gif").write_bytes(b"")
     (originals / "dark.txt").write_text("no picture")
     (problem,) = heartfelt.predict(pictures / "dark.png", Nearness(), reference=originals)["problem"]
-    assert problem.startswith("several references are named like it: dark.gif and dark.jpeg;")
+    assert mentions(problem, "dark.gif", "dark.jpeg")
     with pytest.raises(InputError, match="no file or folder"):
         heartfelt.predict(pictures, Nearness(), reference=tmp_path / "gone")
 
@@ -353,7 +354,7 @@ def test_a_folder_that_cannot_be_opened_has_its_row(pictures: Path, monkeypatch:
         return really(folder)
 
     monkeypatch.setattr(Path, "iterdir", refused)
-    assert problems(pictures, pictures)["locked"] == "the folder cannot be opened: Permission denied"
+    assert mentions(problems(pictures, pictures)["locked"], "folder", "denied")
     assert problems([pictures / "dark.png", pictures / "locked"], pictures)["locked"].startswith("the folder")
 
 
@@ -369,7 +370,7 @@ def test_a_file_that_may_not_be_looked_at_has_its_row(
 
     monkeypatch.setattr(Path, "stat", refused)
     for files in (pictures, [pictures / "dark.png"]):
-        assert problems(files, pictures)["dark.png"] == "the file cannot be opened: Permission denied"
+        assert mentions(problems(files, pictures)["dark.png"], "file", "denied")
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems refuse such names")
@@ -416,7 +417,7 @@ def test_every_predictor_that_knows_its_questions_says_what_it_reads() -> None:
 def test_a_score_is_not_shown_as_an_answer_on_the_scale(tmp_path: Path) -> None:
     clip = str(write_tone(tmp_path / "tone.wav", 1.0))
     shown = CliRunner().invoke(app, ["predict", clip, "--model", "pitch", "--study", "aimoclips"])
-    assert "valence 440.11 (score, not on the scale)" in " ".join(shown.stdout.split())
+    assert mentions(" ".join(shown.stdout.split()), "valence 440.11", "score", "scale")
     own = CliRunner().invoke(app, ["predict", clip, "--model", "pitch:median"])
     assert own.stdout.strip().endswith("median 440.11")
 

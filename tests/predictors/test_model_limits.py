@@ -29,6 +29,7 @@ from heartfelt.scoring.conveyance import Evidence, KnownError, predicted_conveya
 from heartfelt.serialization import to_json
 from heartfelt.streams import stream
 from heartfelt.study.scale import Points
+from tests.cases import check_all
 
 NINE = Points(type="points", points=9)
 
@@ -217,7 +218,7 @@ class _Near:
         return out
 
 
-@pytest.mark.parametrize("name", list(MODELS))
+@check_all("name", list(MODELS))
 def test_a_reference_is_met_up_to_its_tolerance(name: str) -> None:
     tolerance = float(reference(name)["tolerance"])
     near: Any = _Near(name, 0.99 * tolerance)
@@ -265,7 +266,7 @@ def test_the_interval_of_a_deviation_is_the_textbooks() -> None:
         assert result["value"] == pytest.approx(middle, abs=1e-12)
         assert result["high"] - result["value"] == pytest.approx(t * math.sqrt(variance), rel=1e-9)
         assert result["value"] - result["low"] == pytest.approx(t * math.sqrt(variance), rel=1e-9)
-        assert result["level"] == 0.95
+        assert result["confidence"] == 0.95
 
 
 def test_the_interval_of_a_slope_is_the_textbooks() -> None:

@@ -17,6 +17,7 @@ from heartfelt.predictors.measures.objects import LEAST, Objects, calibrated, pl
 from heartfelt.predictors.networks.imagenet import broader_words, classify, imagenet_classes
 from heartfelt.predictors.weights.conversion import picture
 from heartfelt.study.scale import Categories, FreeText, Tags, YesNo
+from tests.facts import mentions
 from tests.predictors.hostile_images import HOSTILE, write_hostile
 from tests.predictors.weights.conftest import Pulled, _cache, pulled  # noqa: F401  # fixtures
 
@@ -96,7 +97,7 @@ def test_confidence_is_the_probability_of_being_right() -> None:
     predictor = Objects.make("", {})
     assert predictor.answer(only(zebra=0.25), Ask("objects", FREE, "")).answer == "zebra"
     unsure = predictor.answer(only(zebra=0.2), Ask("objects", FREE, ""))
-    assert unsure.problem == "nothing is at least 0.4 likely; the likeliest is zebra with 0.33"
+    assert mentions(unsure.problem, "0.4", "0.33")
     assert predictor.answer(only(zebra=0.2), Ask("what", ZEBRAS, "")).answer == "zebra", "on a list"
     bold = Objects.make("", {"least": "0.3"})
     assert bold.answer(only(zebra=0.2), Ask("objects", FREE, "")).answer == "zebra"
@@ -141,7 +142,7 @@ def test_options_have_limits(wrong: str) -> None:
 
 
 def test_an_unknown_network_is_refused_with_the_known_ones() -> None:
-    with pytest.raises(InputError, match="No network for objects is called 'resnet'") as message:
+    with pytest.raises(InputError, match=r"network.*'resnet'") as message:
         predictor_from("objects:resnet")
     assert "efficientnet-lite2" in message.value.fix
 

@@ -21,6 +21,7 @@ from heartfelt.predictors.execution.ray import Ray, SentMedia
 from heartfelt.serialization import dumps
 from heartfelt.study.scale import Points, YesNo
 from heartfelt.training.experiments import plan_learning_curve, run_plan
+from tests.facts import mentions
 from tests.training.experiments.studies import setup_of, study
 
 if find_spec("ray") is None:
@@ -236,7 +237,7 @@ def test_a_cluster_without_room_is_told(cluster: Any) -> None:
         settings = RunOptions(engine="ray", engine_options={"address": cluster.address, **options})
         with pytest.raises(InputError, match="no room for a worker") as message:
             run(predictor_from("sham"), cases(1), None, settings)
-        assert "up to 1 CPUs and 0 GPUs" in message.value.fix
+        assert mentions(message.value.fix, "1 CPUs", "0 GPUs")
 
 
 def test_a_cluster_that_gives_no_worker_is_not_waited_for_forever(
@@ -245,7 +246,7 @@ def test_a_cluster_that_gives_no_worker_is_not_waited_for_forever(
     monkeypatch.setattr(Ray, "_capacity", lambda _: 1)
     monkeypatch.setattr("heartfelt.predictors.execution.ray._PATIENCE", 2.0)
     settings = RunOptions(engine="ray", engine_options={"address": cluster.address, "cpus": "2"})
-    with pytest.raises(HeartfeltError, match="has had no worker for 2 s") as message:
+    with pytest.raises(HeartfeltError, match=r"worker.*2") as message:
         run(predictor_from("sham"), cases(1), None, settings)
     assert "continues where it stopped" in message.value.fix
 

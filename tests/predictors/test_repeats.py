@@ -23,6 +23,7 @@ from heartfelt.predictors.execution.repeats import combined, self_consistency
 from heartfelt.predictors.execution.store import JOURNAL
 from heartfelt.study.answer import NONE
 from heartfelt.study.scale import Categories, FreeText, Numeric, Ordered, Points, Tags
+from tests.facts import mentions
 from tests.predictors.runs import QUICK, Scripted, ran, wait_for_lines
 from tests.predictors.servers import Reply, Served, good, serving
 from tests.predictors.studies import snapshot, texts_case
@@ -81,7 +82,7 @@ def test_tags_are_kept_by_majority() -> None:
     assert (made.answer, made.agreement) == ("a;b", 2 / 3)
     assert made.shares == {"a": 1.0, "b": 2 / 3, "c": 1 / 3}
     nothing = combined([Prediction(answer=text) for text in ("a", "b", "c")], TAGS)
-    assert nothing.problem == "no tag is in more than half of the repeats"
+    assert mentions(nothing.problem, "tag", "repeats")
 
 
 def test_texts_sets_and_traces() -> None:
@@ -255,7 +256,7 @@ def test_functions_are_told_which_repeat_it_is(tmp_path: Path) -> None:
 @pytest.mark.parametrize("spec", ["constant:5", "sham", "system-mean"])
 def test_what_never_varies_is_not_repeated(spec: str, tmp_path: Path) -> None:
     data = snapshot(tmp_path / "s", 4)
-    with pytest.raises(InputError, match="the same answer however often it is asked"):
+    with pytest.raises(InputError, match=r"answer.*however"):
         ran(spec, cases(data, ["valence"]), None, RunOptions(repeats=2))
     with pytest.raises(InputError, match="repeats must be above 0"):
         RunOptions(repeats=0)
@@ -348,7 +349,7 @@ def test_self_consistency_without_enough_repeats_says_so() -> None:
         assert (found.items, found.repeat_sd.why_missing) == (0, "no item has two repeats")
     found = self_consistency(same)["q"]
     assert (found.between_items.value, found.repeat_sd.value) == (1.0, 0.0)
-    assert found.repeat_sd.why_no_interval == "the repeats of every item are equal"
+    assert mentions(found.repeat_sd.why_no_interval, "repeats", "item")
     found = self_consistency(single)["q"]
     assert found.between_items.is_missing
     assert found.repeat_sd.value == pytest.approx(np.sqrt(0.5))

@@ -34,6 +34,8 @@ from heartfelt.predictors.baselines import similarity
 from heartfelt.predictors.execution.store import JOURNAL
 from heartfelt.predictors.execution.work import PredictorWork
 from heartfelt.study.set_scale import Preference
+from tests.cases import check_all
+from tests.facts import mentions
 from tests.predictors.runs import QUICK, Scripted, ran, wait_for_lines
 from tests.predictors.servers import Reply, good, serving
 from tests.predictors.studies import CountedMedia, snapshot, texts_case
@@ -146,10 +148,8 @@ def test_a_server_that_is_not_there_is_given_up_on(clips: list[Path], tmp_path: 
     done = ran(f"endpoint:{url}", asked, tmp_path / "run", options)
     assert done.counts["failed"] == 24
     problems = done.table["problem"].to_list()
-    assert problems[0] == "the server cannot be reached: Connection refused"
-    assert problems[5].startswith(
-        "not asked: 5 cases in a row had failed; the last: the server cannot be reached"
-    )
+    assert mentions(problems[0], "server", "refused")
+    assert mentions(problems[5], "5 cases", "row", "server")
     assert done.table["attempts"].to_list() == [2] * 5 + [0] * 19
     with serving() as server:
         again = ran(f"endpoint:{server.url}", asked, tmp_path / "other", options)
@@ -162,9 +162,7 @@ def test_a_server_that_refuses_everything_is_given_up_on(clips: list[Path]) -> N
     with serving(lambda *_: Reply(401)) as server:
         done = ran(f"endpoint:{server.url}", asked, None, options)
         assert len(server.requests) == 5
-    assert done.table["problem"][23] == (
-        "not asked: 5 cases in a row had failed; the last: the server answered 401 Unauthorized"
-    )
+    assert mentions(done.table["problem"][23], "5 cases", "401 Unauthorized")
 
     def picky(request: dict[str, Any], count: int) -> Reply:
         return good(request, count) if request["audio_filename"] == "c00.wav" else Reply(422)
@@ -291,10 +289,8 @@ def test_interrupted_it_says_so_in_two_lines_and_goes_on(
     predictor.reach = "network"
     with pytest.raises(Interrupted) as caught:
         run(predictor, asked, tmp_path, RunOptions(at_once=at_once), stop)
-    assert (
-        caught.value.problem == "Stopped. What was complete is kept: 10 of 24 questions answered by scripted."
-    )
-    assert caught.value.fix == "Run the same command again to continue from there."
+    assert mentions(caught.value.problem, "10 of 24 questions", "answered")
+    assert mentions(caught.value.fix, "again", "continue")
     assert caught.value.exit_code == 130
     assert sorted(path.name for path in tmp_path.glob("*.*") if path.is_file()) == [JOURNAL]
     done = run(predictor, asked, tmp_path, RunOptions(at_once=at_once))
@@ -356,7 +352,7 @@ def test_a_real_ctrl_c_ends_it_at_once_though_the_server_never_answers(
 def test_runs_that_cannot_be(clips: list[Path]) -> None:
     with pytest.raises(HeartfeltError, match="nothing to ask"):
         ran("sham", [])
-    with pytest.raises(HeartfeltError, match=r"'c00.wav' is there twice"):
+    with pytest.raises(HeartfeltError, match=r"'c00\.wav'.*twice"):
         ran("sham", [texts_case(clips[0], ["a"]), texts_case(clips[0], ["b"])])
     with pytest.raises(HeartfeltError, match="at_once"):
         RunOptions(at_once=0)
@@ -390,8 +386,8 @@ def test_numbers_of_other_libraries_are_numbers(clips: list[Path], tmp_path: Pat
 WILD = [1e300, -1e300, 10**400, 1e101]
 
 
-@pytest.mark.parametrize("number", [*WILD, 17.5, -7.5], ids=lambda number: f"{float(str(number)):g}")
-@pytest.mark.parametrize("part", ["value", "samples", "score", "low", "members"])
+@check_all("number", [*WILD, 17.5, -7.5], ids=lambda number: f"{float(str(number)):g}")
+@check_all("part", ["value", "samples", "score", "low", "members"])
 def test_a_number_far_beyond_the_scale_is_out_of_range(number: float, part: str, tmp_path: Path) -> None:
     [asked] = cases(snapshot(tmp_path / "s", 1), ["valence"])
     given: Any = {"samples": (5.0, number), "members": {"a": number}}.get(part, number)
@@ -432,7 +428,7 @@ def test_a_file_with_a_wild_number_says_so(written: str, tmp_path: Path) -> None
 def test_the_engine_may_be_asked_for_by_name(clips: list[Path]) -> None:
     asked = [texts_case(clips[0], ["a"])]
     assert run(predictor_from("sham"), asked, None, RunOptions(engine="local")).counts["answered"] == 1
-    with pytest.raises(HeartfeltError, match="No engine is called 'lokal'"):
+    with pytest.raises(HeartfeltError, match=r"engine.*'lokal'"):
         run(predictor_from("sham"), asked, None, RunOptions(engine="lokal"))
     with pytest.raises(HeartfeltError, match="has no option 'address'"):
         run(predictor_from("sham"), asked, None, RunOptions(engine_options={"address": "x"}))

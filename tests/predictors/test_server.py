@@ -36,7 +36,10 @@ from heartfelt.predictors import (
 )
 from heartfelt.predictors.baselines import Sham, similarity
 from heartfelt.predictors.hosted.endpoint import Endpoint
-from heartfelt.web.predictor_server import ServerOptions, predictor_app, serve_predictor
+from heartfelt.predictors.options import ServerOptions
+from heartfelt.web.predictor_server import predictor_app, serve_predictor
+from tests.cases import check_all
+from tests.facts import mentions
 from tests.predictors.studies import snapshot, texts_case
 
 pytest.importorskip("uvicorn", exc_type=ImportError)
@@ -196,7 +199,7 @@ def test_what_the_predictor_cannot_say_is_told() -> None:
         assert some == (200, {"similarities": [1.0, None], "problems": [None, "it cannot say"]})
         status, answer = post(url, {**good, "text": "storm"})
         assert (status, answer["problem"]) == (503, "it storms")
-        assert post(url, {"text": "x", "audio_stem": "a"})[1]["problem"] == "the media file is missing"
+        assert mentions(post(url, {"text": "x", "audio_stem": "a"})[1]["problem"], "media", "file", "missing")
 
 
 def test_media_that_are_not_sent_are_looked_up(tmp_path: Path) -> None:
@@ -209,7 +212,7 @@ def test_media_that_are_not_sent_are_looked_up(tmp_path: Path) -> None:
         predictor_app(Sham.make(), ServerOptions(media=tmp_path / "none"))
 
 
-@pytest.mark.parametrize(
+@check_all(
     ("content", "status", "problem"),
     [
         (b"{", 400, "not JSON"),
@@ -258,7 +261,7 @@ def test_a_request_that_is_too_large_is_refused(sham_address: str) -> None:
     request = {"text": "x", "audio_filename": "a.wav", "audio_base64": "A" * 40_000}
     status, answer = post(sham_address, request)
     assert status == 413
-    assert answer["problem"] == "The request is larger than 0.01 MB."
+    assert mentions(answer["problem"], "request", "0.01 MB")
     parts = urlsplit(sham_address)
     connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=60)
     connection.request("POST", "/", iter([b"x" * 4_000] * 5), encode_chunked=True)

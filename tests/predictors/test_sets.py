@@ -23,6 +23,7 @@ from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.snapshot import Source
 from heartfelt.study.scale import Numeric
 from heartfelt.study.set_scale import Choice, Trace
+from tests.facts import mentions
 from tests.predictors.runs import Scripted
 from tests.scoring.compared import arena, rankings
 from tests.scoring.made import predictions
@@ -162,7 +163,7 @@ def test_a_bench_of_baselines(tmp_path: Path) -> None:
     assert human.answered > 0
     assert values["human"] == pytest.approx(float(scores.one_rater("better")), abs=0.12)
     ranks = {rank.model: rank for rank in scores.ranked("better")}
-    assert ranks["human"].why_none == "it is scored against labels other than the items' own"
+    assert mentions(ranks["human"].why_none, "against", "labels")
 
 
 @pytest.mark.slow

@@ -11,6 +11,7 @@ import pytest
 
 from heartfelt.errors import HeartfeltError
 from heartfelt.predictors import parse_spec, predictor_from
+from tests.cases import check_all
 
 
 def test_names_arguments_and_options() -> None:
@@ -41,7 +42,7 @@ def test_a_predictor_knows_what_it_was_asked_for_with() -> None:
     assert predictor_from("human[seed=1]", {"seed": "4"}).identity.startswith("human any seed 4")
 
 
-@pytest.mark.parametrize(
+@check_all(
     ("spec", "problem", "fix"),
     [
         ("shame", "No predictor is called 'shame'.", "Did you mean 'sham'?"),

@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 
 from heartfelt.errors import InputError
-from heartfelt.publishing.papers.details import Details
+from heartfelt.publishing.details import Details
 from heartfelt.publishing.release import PublishedMedium, Release, ReleaseRecord
 from heartfelt.publishing.splits import freeze_release
 from heartfelt.snapshot import Snapshot

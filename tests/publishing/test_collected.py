@@ -196,7 +196,7 @@ def test_decisions_about_texts_are_read_back(case: Case, tmp_path: Path) -> None
     with pytest.raises(InputError, match="decides about no text"):
         publish(case.source, tmp_path / "third", case.options(decisions=tmp_path / "other.csv"))
     decided.with_columns(pl.lit("maybe").alias("decision")).write_csv(tmp_path / "wrong.csv")
-    with pytest.raises(InputError, match="line 2: 'maybe' is not a decision"):
+    with pytest.raises(InputError, match=r"line 2.*'maybe'"):
         publish(case.source, tmp_path / "third", case.options(decisions=tmp_path / "wrong.csv"))
 
 

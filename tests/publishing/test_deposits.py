@@ -19,8 +19,9 @@ from heartfelt.publishing.deposits.citation import cited_details
 from heartfelt.publishing.deposits.files import release_files
 from heartfelt.publishing.deposits.problems import DepositError
 from heartfelt.publishing.deposits.zenodo import metadata
+from heartfelt.publishing.details import Author, Details
 from heartfelt.publishing.papers.checksums import published_files, write_checksums
-from heartfelt.publishing.papers.details import Author, Details
+from tests.facts import mentions
 from tests.publishing.releases import small_snapshot
 from tests.publishing.services import Fault, HubHandler, Service, ZenodoHandler, serving
 
@@ -90,9 +91,7 @@ def test_a_dry_run_lists_files_and_contacts_nobody(release: Path, monkeypatch: p
     dry = DepositOptions(dry_run=True, details=DETAILS)
     lines = send(release, "hub:me/moods", dry).sentences
     assert "data/stimuli/train-00000-of-00001.parquet  2.8 kB" in lines
-    assert "7 files, 6.8 kB would be sent to hub:me/moods. Nothing was sent." in re.sub(
-        r"6\.\d", "6.8", "\n".join(lines)
-    )
+    assert mentions(re.sub(r"6\.\d", "6.8", "\n".join(lines)), "7 files", "6.8", "hub:me/moods")
     zipped = send(release, "zenodo:sandbox", dry)
     assert set(zipped.sent) == {
         "CHECKSUMS.sha256",
@@ -107,9 +106,7 @@ def test_a_dry_run_lists_files_and_contacts_nobody(release: Path, monkeypatch: p
 
 def test_the_hub_gets_every_file_once_and_an_interrupted_push_goes_on(release: Path, hub: Service) -> None:
     hub.faults = [Fault("POST", "/commit/")]
-    with pytest.raises(
-        DepositError, match="connection to the Hugging Face hub broke while sending"
-    ) as failed:
+    with pytest.raises(DepositError, match=r"connection.*Hugging Face") as failed:
         send(release, "hub:me/moods")
     assert "not sent again" in failed.value.fix
     assert hub.is_private()
@@ -156,7 +153,7 @@ def test_the_card_comes_last_and_commits_that_arrived_count(
 
 def test_zenodo_gets_a_draft_and_an_interrupted_deposit_goes_on(release: Path, zenodo: Service) -> None:
     zenodo.faults = [Fault("PUT", "/data.zip")]
-    with pytest.raises(DepositError, match=r"connection to Zenodo broke while sending data\.zip"):
+    with pytest.raises(DepositError, match=r"Zenodo.*data\.zip"):
         send(release, "zenodo:sandbox", SEND)
     before = set(zenodo.files)
     zenodo.requests.clear()

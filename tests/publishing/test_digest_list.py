@@ -10,8 +10,8 @@ import pytest
 
 from heartfelt.files import sha256_of
 from heartfelt.publishing.anonymity.check import PrivateDataError
+from heartfelt.publishing.details import Details
 from heartfelt.publishing.digests import DIGESTS, SOURCE_COLUMN, write_digests
-from heartfelt.publishing.papers.details import Details
 from heartfelt.publishing.release import PublishedMedium, Release, ReleaseRecord, ReleaseStep
 from tests.publishing.attacks import label_only, labels
 
@@ -70,8 +70,6 @@ def test_every_hash_of_every_file_is_listed_once_per_place(tmp_path: Path) -> No
     }
     (tmp_path / DIGESTS).unlink()
     (tmp_path / "b.json").write_text(json.dumps({"hash": "0a" * 32}), encoding="utf-8")
-    with pytest.raises(
-        PrivateDataError, match=r"b\.json holds the hash '0a0a0a0a0a0a0a0a0a0a', and nobody knows"
-    ):
+    with pytest.raises(PrivateDataError, match=r"b\.json.*'0a0a0a0a0a0a0a0a0a0a'"):
         write_digests(release, tmp_path)
     assert not (tmp_path / DIGESTS).exists()

@@ -22,6 +22,7 @@ from heartfelt.publishing.papers.facts import unlike_others
 from heartfelt.publishing.publish import publish
 from heartfelt.snapshot import Snapshot
 from heartfelt.study import parse_study
+from tests.facts import mentions
 
 STUDY = """
 name: twice
@@ -111,10 +112,7 @@ def test_a_person_is_found_in_two_releases_under_any_key(tmp_path: Path) -> None
     assert not set(names[0].values()) & set(names[1].values())
     for folder in (one.folder, two.folder):
         card = (folder / "README.md").read_text(encoding="utf-8")
-        assert (
-            "60 of 60 raters gave a combination of answers that nobody else gave"
-            in card[card.index("## Limits") :]
-        )
+        assert mentions(card[card.index("## Limits") :], "60 of 60 raters", "answers")
         sheet = (folder / "DATASHEET.md").read_text(encoding="utf-8")
         assert "another release of the same people under any key" in sheet
     docs = Path(__file__).parents[2] / "docs"
@@ -146,7 +144,7 @@ def test_what_two_releases_say_together_is_shared_by_k(tmp_path: Path, how: str)
     assert min(both) >= K
     assert min(new) >= K
     step = next(step for step in careful.record.steps if step.kind == "earlier")
-    assert "60 raters of 84 are in it too" in step.about
+    assert mentions(step.about, "60 raters", "84")
     assert ("by how they rated, as anybody could" in step.about) == (how == "no key")
     facts, _ = read(careful.folder)
     assert any(value for row in facts.values() for value in row.values()), "everything was left out"
@@ -159,7 +157,7 @@ def test_few_new_people_are_refused_and_can_be_left_out(
     first = publish(study_of(range(40)), tmp_path / "first", QUICK)
     late = study_of(range(43))
     options = replace(QUICK, earlier=(first.folder,))
-    with pytest.raises(InputError, match="3 raters new since the earlier release, fewer than k = 5"):
+    with pytest.raises(InputError, match=r"3 raters.*= 5"):
         publish(late, tmp_path / "second", options)
     assert not (tmp_path / "second").exists()
     same = publish(late, tmp_path / "same", replace(options, people="earlier", private=first.private))
@@ -174,7 +172,7 @@ def test_few_new_people_are_refused_and_can_be_left_out(
     more = ["--people", "new", "--weight", "age=3", "--no-analysis", "--layout", "csv"]
     assert main([*command, *more]) == 0
     said = capsys.readouterr().out
-    assert "40 raters left out as asked (--people new)" in said
+    assert mentions(said, "40 raters", "--people")
     record = json.loads((tmp_path / "told" / "publication.json").read_text(encoding="utf-8"))
     weights = {
         step["column"]: step["settings"].get("weight")
@@ -248,13 +246,13 @@ def test_two_earlier_releases_and_a_sensitive_column(tmp_path: Path) -> None:
 def test_what_cannot_be_an_earlier_release_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="is not a release"):
         publish(study_of(range(12)), tmp_path / "out", replace(QUICK, earlier=(tmp_path / "nothing",)))
-    with pytest.raises(InputError, match="people: new needs an earlier release"):
+    with pytest.raises(InputError, match=r"people.*release"):
         PublishOptions(people="new")
-    with pytest.raises(InputError, match="Unknown choice of people 'some'"):
+    with pytest.raises(InputError, match="people = 'some' is unknown"):
         PublishOptions(people="some", earlier=(tmp_path,))  # type: ignore[arg-type]  # refused
-    with pytest.raises(InputError, match="The weight of 'age' is -1"):
+    with pytest.raises(InputError, match=r"'age'.*-1"):
         PublishOptions(weights={"age": -1})
-    with pytest.raises(InputError, match="weights: there is no column 'agee'"):
+    with pytest.raises(InputError, match=r"weights.*'agee'"):
         publish(study_of(range(12)), tmp_path / "out", replace(QUICK, weights={"agee": 2}))
 
 

@@ -36,6 +36,7 @@ from heartfelt.publishing.hiding.spelled import spelled_out
 from heartfelt.publishing.hold_out import hold_out
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.snapshot import Source
+from tests.facts import mentions
 from tests.publishing.attacks import MOODS, label_only, labels
 
 PUBLISHED = SplitOptions("split", {"train": 0.75, "test": 0.25}, fixed={"train": "train", "test": "test"})
@@ -333,7 +334,7 @@ def test_only_listed_and_named_columns_are_published() -> None:
     assert named.names == (*result.stimuli, "tempo")
     assert chosen(source, anyway=("tempo",)).insisted == ("tempo",)
     assert chosen(source, named=("system",)).stimuli == result.stimuli, "it is there already"
-    with pytest.raises(InputError, match="hold-out-columns: there is no column 'temp'") as refused:
+    with pytest.raises(InputError, match=r"hold-out-columns.*'temp'") as refused:
         chosen(source, named=("temp",))
     assert "tempo" in str(refused.value.fix)
 
@@ -376,14 +377,12 @@ def test_values_of_machines_are_published_where_named_and_untouched() -> None:
 def test_in_doubt_columns_are_refused() -> None:
     moods = labels()
     source = label_only(moods, columns={"mean": moods, "late": [None] * 30 + list(range(10))})
-    with pytest.raises(
-        InputError, match=r"'mean' would give away the held-out labels of 'mood': a simple model agrees 1.00"
-    ):
+    with pytest.raises(InputError, match=r"'mean'.*'mood'.*1\.00"):
         chosen(source, named=("mean",))
-    with pytest.raises(InputError, match="Only 10 items of 'mood' have a label and a value of 'late'"):
+    with pytest.raises(InputError, match=r"10 items.*'mood'.*'late'"):
         chosen(source, named=("late",))
     few = label_only(moods, hidden=7, columns={"tempo": list(range(40))})
-    with pytest.raises(InputError, match="Only 7 held-out items of 'mood' have a label: too few"):
+    with pytest.raises(InputError, match=r"7 held-out.*'mood'"):
         chosen(few, named=("tempo",))
     assert chosen(few).untested == ("mood",)
     assert chosen(few, anyway=("tempo",)).stimuli[-1] == "tempo"
@@ -484,10 +483,7 @@ def test_steps_tell_what_was_done_and_no_counts_of_answers() -> None:
         ("raters", "answer_to:c36"), ("stimuli", "tempo"), ("items", "note"), ("stimuli", None),
     }  # fmt: skip
     (listed,) = [step for step in result.steps if "columns" in step.settings]
-    assert (
-        listed.about
-        == "Only these columns are published about the 10 stimuli in the part 'test': stimulus and split."
-    )
+    assert mentions(listed.about, "10 stimuli", "'test'")
     assert listed.settings == {"part": "test", "by": "split", "columns": "stimulus,split"}
     assert not [step for step in result.steps if "limit" in step.settings]
 
@@ -501,10 +497,8 @@ def test_what_the_authors_should_know_is_a_limit() -> None:
         if "limit" in step.settings
     ]
     assert len(limits) == 2
-    assert limits[0].startswith(
-        "Prompt, system and intent alone predict the held-out labels of 'mood' with an agreement of about"
-    )
-    assert limits[1].startswith("The authors publish 'mean' about held-out stimuli at their own risk")
+    assert mentions(limits[0], "Prompt, system and intent", "'mood'")
+    assert mentions(limits[1], "authors", "'mean'", "held-out")
     few = [
         step.about
         for step in hold_out(label_only(moods, hidden=5), "test", PUBLISHED).steps
@@ -617,13 +611,9 @@ def test_refusals_name_every_column() -> None:
     error = _gives_away(
         leaks.Leak(columns=("stimulus", "path"), question="q", agreement=0.876, without=0.123)
     )
-    assert error.problem == (
-        "'stimulus' and 'path' together would give away the held-out labels of 'q': a simple model agrees 0.88 with them"
-        " (0: guessing, 1: exact), 0.12 by prompt, system and intent alone."
+    assert mentions(
+        error.problem, "'stimulus'", "'path'", "'q'", "0.88", "0", "1", "0.12", "prompt, system and intent"
     )
-    assert error.fix == (
-        "Rename what they hold; or publish them all the same with --hold-out-anyway stimulus --hold-out-anyway path, which the"
-        " record and the card will say."
-    )
+    assert mentions(error.fix, "--hold-out-anyway")
     alone = _gives_away(leaks.Leak(columns=("tempo",), question="q", agreement=0.9, without=0.0))
     assert str(alone.fix).startswith("Do not name it; or publish it all the same")

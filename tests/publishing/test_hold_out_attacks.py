@@ -16,6 +16,7 @@ from heartfelt.errors import InputError
 from heartfelt.publishing.options import PublishOptions
 from heartfelt.publishing.publish import PublishedStudy, publish
 from heartfelt.snapshot import Snapshot
+from tests.facts import mentions
 from tests.publishing.attacks import MOODS, STUDY, label_only, labels, said_about, tables_of
 
 pytestmark = pytest.mark.slow
@@ -82,8 +83,8 @@ def test_nothing_but_listed_columns_is_said_about_held_out_stimuli_in_any_file(t
     stimuli = pl.read_parquet(published.folder / "snapshot" / "stimuli.parquet").filter(split="train")
     assert stimuli.null_count().row(0, named=True)["votes_joy"] == 0, "of the others everything is published"
     card = (published.folder / "README.md").read_text(encoding="utf-8")
-    assert "Only these columns are published about the 10 stimuli" in card
-    assert "in the part 'test': stimulus, link, system and split." in card
+    assert mentions(card, "columns", "published", "10 stimuli")
+    assert mentions(card, "'test'", "stimulus, link, system and split")
 
 
 def test_rows_are_not_in_the_order_of_the_labels(tmp_path: Path) -> None:
@@ -107,7 +108,7 @@ def test_named_columns_that_give_labels_away_are_refused_by_name(leak: object, t
     telling = leak(moods)  # type: ignore[operator]  # a function of the labels
     columns = telling | {"tempo": list(np.random.default_rng(6).normal(100, 9, 60))}
     source = label_only(moods, hidden=16, columns=columns)
-    with pytest.raises(InputError, match="give away the held-out labels of 'mood'") as refused:
+    with pytest.raises(InputError, match=r"held-out.*labels.*'mood'") as refused:
         released(source, tmp_path / "out", hold_out_columns=tuple(columns))
     guilty = [name for name in telling if f"'{name}'" in refused.value.problem]
     assert len(guilty) >= min(2, len(telling))
@@ -124,7 +125,7 @@ def test_a_column_of_items_and_values_of_machines_are_tested_too(tmp_path: Path)
     for name in ("secret", "items.secret", "machine"):
         with pytest.raises(InputError, match="give away"):
             released(source, tmp_path / "out", hold_out_columns=(name,))
-    with pytest.raises(InputError, match="there is no column 'vedict'"):
+    with pytest.raises(InputError, match=r"column.*'vedict'"):
         released(source, tmp_path / "out", hold_out_columns=("vedict",))
 
 
@@ -145,9 +146,7 @@ def test_names_that_carry_labels_are_refused(tmp_path: Path) -> None:
             released(source, tmp_path / "out")
     meant = label_only(moods, hidden=12, names=by_mood, columns={"intent": [MOODS[mood] for mood in moods]})
     about = [step.about for step in released(meant, tmp_path / "out").record.steps]
-    assert any(
-        "Prompt, system and intent alone predict the held-out labels of 'mood'" in line for line in about
-    )
+    assert mentions(about, "Prompt, system and intent", "'mood'")
 
 
 def test_few_items_are_refused_rather_than_skipped_and_the_author_may_insist(tmp_path: Path) -> None:
@@ -156,9 +155,7 @@ def test_few_items_are_refused_rather_than_skipped_and_the_author_may_insist(tmp
     source = label_only(moods, hidden=5, columns={"mean_appeal": appeal}, appeal=appeal)
     published = released(source, tmp_path / "default")
     assert "mean_appeal" not in set().union(*said_about(published.folder, hidden(source)).values())
-    with pytest.raises(
-        InputError, match="Only 5 held-out items of 'appeal' have a label: too few"
-    ) as refused:
+    with pytest.raises(InputError, match=r"5 held-out.*'appeal'") as refused:
         released(source, tmp_path / "named", hold_out_columns=("mean_appeal",))
     assert "--hold-out-anyway mean_appeal" in str(refused.value.fix)
     insisted = released(source, tmp_path / "anyway", hold_out_anyway=("mean_appeal",))
@@ -173,7 +170,7 @@ def test_a_column_known_for_too_few_labels_is_refused(tmp_path: Path) -> None:
     moods = labels(48, seed=8)
     tempo = [None] * 36 + [90.0 + at for at in range(12)]
     source = label_only(moods, hidden=12, columns={"tempo": tempo})
-    with pytest.raises(InputError, match="Only 12 items of 'mood' have a label and a value of 'tempo'"):
+    with pytest.raises(InputError, match=r"12 items.*'mood'.*'tempo'"):
         released(source, tmp_path / "out", hold_out_columns=("tempo",))
 
 
@@ -218,7 +215,7 @@ def test_the_ledger_says_nothing_that_held_out_answers_went_into(tmp_path: Path)
     published = released(source, tmp_path / "out", layouts=(), open=("value",))
     rows = pl.read_parquet(published.folder / "snapshot" / "ledger.parquet")
     about = {row["what"]: row for row in rows.iter_rows(named=True)}
-    assert about["rater"]["reason"] == "Agrees .… with the others (limit …)"
+    assert mentions(about["rater"]["reason"], "Agrees", "others")
     assert about["rater"]["value"] is None
     assert about["item"]["reason"] == "2 of 6 votes"
     assert "c35" not in pl.read_parquet(published.folder / "snapshot" / "raters.parquet").columns
@@ -239,13 +236,10 @@ def test_the_command_lists_what_is_published(tmp_path: Path, capsys: pytest.Capt
     quick = ["--hold-out", "test", "--no-analysis", "--layout", "csv"]
     where = ["publish", str(tmp_path / "source"), str(tmp_path / "out")]
     assert main([*where, *quick, "--hold-out-columns", "mean"]) != 0
-    assert "'mean' would give away the held-out labels of 'mood'" in capsys.readouterr().err
+    assert mentions(capsys.readouterr().err, "'mean'", "'mood'")
     assert main([*where, *quick, "--hold-out-columns", "tempo"]) == 0
     output = capsys.readouterr().out
-    assert (
-        "Only these columns are published about the 16 stimuli in the part 'test': stimulus, split and tempo."
-        in output
-    )
+    assert mentions(output, "16 stimuli", "'test'", "stimulus, split and tempo")
     assert "Not explained" not in output
 
 

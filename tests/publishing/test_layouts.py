@@ -22,6 +22,7 @@ from PIL import Image
 from heartfelt.errors import InputError, UnknownNameError
 from heartfelt.formats import FORMATS, read
 from heartfelt.formats.delimited import read_delimited
+from heartfelt.publishing.details import Details
 from heartfelt.publishing.layouts import LAYOUTS, huggingface, shards
 from heartfelt.publishing.layouts.huggingface import hub_configs, hub_front_matter, hub_split_names
 from heartfelt.publishing.layouts.published import systems
@@ -29,7 +30,6 @@ from heartfelt.publishing.layouts.r_script import r_text
 from heartfelt.publishing.layouts.shards import tar_key
 from heartfelt.publishing.layouts.tables import BETWEEN, release_tables
 from heartfelt.publishing.options import PublishOptions
-from heartfelt.publishing.papers.details import Details
 from heartfelt.publishing.publish import publish
 from heartfelt.publishing.release import PublishedFile, PublishedMedium, Release
 from heartfelt.publishing.splits import UNASSIGNED, assignment_hash, placement

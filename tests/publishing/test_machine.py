@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import polars as pl
-import pytest
 
 from heartfelt.publishing.anonymity.columns import leave_out_columns
 from heartfelt.publishing.anonymity.draft import Draft
@@ -12,6 +11,7 @@ from heartfelt.publishing.anonymity.roles import rater_roles
 from heartfelt.publishing.options import PublishOptions
 from heartfelt.snapshot import Snapshot
 from heartfelt.study import parse_study
+from tests.cases import check_all
 from tests.publishing.test_publish import STUDY, small
 
 NAMES = (
@@ -36,7 +36,7 @@ def test_columns_are_known_by_their_names() -> None:
     assert not [name for name in OTHERS if machine_fact(pl.Series(name, ["a", "b"])) is not None]
 
 
-@pytest.mark.parametrize("value", VALUES)
+@check_all("value", VALUES)
 def test_columns_are_known_by_their_values(value: str) -> None:
     assert "its values look like" in str(machine_fact(pl.Series("x", [value, None, "", f" {value} "])))
     assert machine_fact(pl.Series("x", [value, "happy"])) is None, "half of the values are something else"

@@ -17,6 +17,7 @@ from heartfelt.publishing.anonymity.personal_data import (
     whole_word,
 )
 from heartfelt.publishing.anonymity.recognise.rule import Finding
+from tests.cases import check_all
 from tests.publishing.complaints import MISSED
 from tests.publishing.measuring import comments, measure
 from tests.publishing.personal_texts import HARMLESS, PERSONAL
@@ -31,7 +32,7 @@ def test_texts_that_were_once_written_for_the_patterns() -> None:
     assert not [text for text in HARMLESS if kinds(text)]
 
 
-@pytest.mark.parametrize(("kind", "text", "secret"), MISSED)
+@check_all(("kind", "text", "secret"), MISSED)
 def test_what_was_missed_or_left_half_is_taken_out_whole(kind: str, text: str, secret: str) -> None:
     clean = redacted(text, personal_data(text))
     assert f"[{kind}]" in clean
@@ -66,7 +67,7 @@ def test_real_prompts_and_themes_are_not_taken_for_personal_data(shared_data: Pa
     assert len(wrong) <= len(texts) * 0.01, wrong
 
 
-@pytest.mark.parametrize(("kind", "text"), PERSONAL)
+@check_all(("kind", "text"), PERSONAL)
 def test_redacting_leaves_nothing_to_recognise(kind: str, text: str) -> None:
     clean = redacted(text, personal_data(text))
     assert f"[{kind}]" in clean

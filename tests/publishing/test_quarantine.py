@@ -31,6 +31,7 @@ from heartfelt.publishing.anonymity.texts import REVIEWED, quarantine_texts
 from heartfelt.publishing.options import PublishOptions
 from heartfelt.publishing.publish import PublishedStudy, publish
 from heartfelt.snapshot import Snapshot
+from tests.facts import mentions
 from tests.publishing.test_publish import QUICK, small
 
 
@@ -79,7 +80,7 @@ def test_few_texts_all_wait_and_many_only_with_personal_data(tmp_path: Path) -> 
     draft, texts = quarantined(few, tmp_path / "few")
     assert {each.text for each in texts} == {"mail me: a.b@example.org", "fine"}
     assert not draft.tables["ratings"]["comment"].count()
-    assert "2 different texts, few enough to read" in draft.steps[0].about
+    assert mentions(draft.steps[0].about, "2 different", "texts")
     assert draft.steps[0].settings == {"texts": "review"}
     draft, texts = quarantined(few, tmp_path / "search", texts="search")
     assert {each.text for each in texts} == {"mail me: a.b@example.org"}
@@ -202,7 +203,7 @@ def test_the_final_search_lists_every_place(tmp_path: Path) -> None:
     assert table["redacted"].to_list()[2:] == ["[private] sings", "and [private]"]
     assert table["decision"].to_list() == ["", "publish", "", ""]
     decide(folder / QUARANTINE, {"Robert": "redact"})
-    with pytest.raises(PrivateDataError, match="could not be taken out of names and ids"):
+    with pytest.raises(PrivateDataError, match=r"names.*ids"):
         check_release(release, private, folder, [TYPED])
     assert read_decisions(folder / QUARANTINE, required=True).by_id[FOUND.id] == "redact", (
         "a decision is kept"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from heartfelt.publishing.anonymity.personal_data import personal_data, redacted
 from heartfelt.publishing.anonymity.recognise.checksums import (
     has_luhn_digit,
@@ -15,6 +13,7 @@ from heartfelt.publishing.anonymity.recognise.checksums import (
     is_korean_id,
 )
 from heartfelt.publishing.anonymity.recognise.normalised import normalise
+from tests.cases import check_all
 
 
 def kinds(text: str, *regions: str) -> set[str]:
@@ -44,7 +43,7 @@ def test_a_normalised_text_leads_back_to_the_whole_original() -> None:
     assert normalise("").text == ""
 
 
-@pytest.mark.parametrize(
+@check_all(
     ("number", "is_one"),
     [
         ("4222222222222", True),  # 13 digits
@@ -94,7 +93,7 @@ def test_check_digits() -> None:
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
+@check_all(
     "text",
     [
         "13800138000",  # eleven digits
@@ -121,7 +120,7 @@ def test_phone_numbers(text: str) -> None:
     assert not any(letter.isdigit() for letter in clean(text)), clean(text)
 
 
-@pytest.mark.parametrize(
+@check_all(
     "text",
     [
         "123456789",  # nine digits
@@ -162,7 +161,7 @@ def test_a_raters_own_country_and_a_word_for_it_tell_a_number() -> None:
     assert kinds("电话 6552 9988") == {"phone number"}
 
 
-@pytest.mark.parametrize(
+@check_all(
     ("text", "left"),
     [
         ("born 3 May 1988.", "born [date of birth]."),
@@ -198,7 +197,7 @@ def test_dates_and_ids(text: str, left: str) -> None:
     assert clean(text) == left
 
 
-@pytest.mark.parametrize(
+@check_all(
     ("text", "left"),
     [
         ("a@b.com. Thanks", "[e-mail]. Thanks"),
@@ -229,7 +228,7 @@ def test_contacts(text: str, left: str) -> None:
     assert clean(text) == left
 
 
-@pytest.mark.parametrize(
+@check_all(
     ("text", "left"),
     [
         ("in 50667 Köln wohnen", "in [postal address] wohnen"),
@@ -263,7 +262,7 @@ def test_addresses(text: str, left: str) -> None:
     assert clean(text) == left
 
 
-@pytest.mark.parametrize(
+@check_all(
     ("text", "left"),
     [
         ("my name is robert", "my name is [name]"),

@@ -14,7 +14,7 @@ import pytest
 from heartfelt.errors import InputError
 from heartfelt.labels import Benchmark
 from heartfelt.labels.splits import SHARES, SplitOptions
-from heartfelt.publishing.papers.details import Details
+from heartfelt.publishing.details import Details
 from heartfelt.publishing.release import PublishedMedium, Release, ReleaseRecord
 from heartfelt.publishing.splits import (
     UNASSIGNED,
@@ -29,6 +29,7 @@ from heartfelt.publishing.splits import (
     split_options,
 )
 from heartfelt.snapshot import Snapshot
+from tests.facts import mentions
 
 
 def stimuli(**columns: Sequence[str | None]) -> pl.DataFrame:
@@ -114,22 +115,18 @@ def checked(**changes: object) -> SplitCheck:
 
 def test_what_the_check_says() -> None:
     split, media = checked().steps
-    assert split.about == "Stimuli are divided by prompt: train 1,200 and test 1. No prompt is in two parts."
+    assert mentions(split.about, "1,200", "1")
     assert (split.rows, split.settings) == (1201, {"by": "prompt", "seed": "3", "hash": "h"})
     assert (split.kind, media.kind, media.rows) == ("split", "check", 0)
-    assert media.about == "No identical media are in two parts (2 files compared)."
+    assert mentions(media.about, "identical", "media", "2 files")
     assert "none are at hand" in checked(compared=0).steps[1].about
     several = checked(divided={"prompt": 1, "intent": 2})
-    assert several.steps[0].about.endswith(
-        "There are 1 prompt with stimuli in several parts and 2 intents with stimuli in several parts."
-    )
+    assert mentions(several.steps[0].about, "1 prompt", "2 intents")
     assert "No prompt" not in several.steps[0].about
     crossing = Crossing(tuple("abcdefg"), ("train", "test"), identical=True)
     seen = checked(crossings=(crossing,) * 6, by_content=True).steps[1]
     assert seen.rows == 6
-    assert seen.about.startswith(
-        "6 groups of identical or nearly identical media lie in more than one part: a, b, c, d and e (train, test);"
-    )
+    assert mentions(seen.about, "6 groups", "a, b, c, d and e")
     assert seen.about.count("(train, test)") == 5
 
 

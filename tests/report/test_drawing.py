@@ -43,9 +43,7 @@ def test_every_type_of_chart_can_be_drawn(kind: str, name: str, request: pytest.
 
 
 def test_a_figure_without_data_gives_the_reason(opinion: Analysis) -> None:
-    with pytest.raises(
-        InputError, match="'slopes' to draw: no slope of perceived on intended could be fitted"
-    ):
+    with pytest.raises(InputError, match=r"'slopes'.*perceived"):
         plot(opinion, "slopes")
 
 

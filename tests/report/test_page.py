@@ -241,7 +241,7 @@ def test_the_overview_of_a_snapshot(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_every_figure_is_documented(monkeypatch: pytest.MonkeyPatch) -> None:
-    figures = meanings(settings_pages(monkeypatch)["figures.md"])
+def test_every_figure_is_documented() -> None:
+    figures = meanings(settings_pages()["figures.md"])
     assert set(figures) == set(FIGURES)
     assert all(len(meaning) > 20 for meaning in figures.values())

@@ -12,6 +12,8 @@ from heartfelt.scoring import METRICS, ScoreOptions, Scores, score
 from heartfelt.scoring.metrics import chance_of
 from heartfelt.snapshot import Snapshot
 from heartfelt.streams import stream
+from tests.cases import check_all
+from tests.facts import mentions
 from tests.scoring import made
 
 SOURCE = "sklearn.dummy for constant predictors; the formula (score - chance) / (ceiling - chance) by hand; simulation of shams"
@@ -75,7 +77,7 @@ def test_a_model_that_does_not_beat_chance_has_no_rank(both: Scores) -> None:
     rank = {rank.model: rank for rank in both.ranks if rank.task == "presence"}
     assert (rank["good"].place, rank["good"].beats_chance) == (1, True)
     assert (rank["sham"].place, rank["sham"].best, rank["sham"].beats_chance) == (None, None, False)
-    assert rank["sham"].why_none == "it does not beat chance"
+    assert mentions(rank["sham"].why_none, "beat", "chance")
     leader = both.leader("presence")
     assert leader is not None
     assert leader.model == "good"
@@ -130,7 +132,7 @@ def test_chance_is_what_constant_answers_score() -> None:
     assert chance_of("auroc", sides).value == 0.5
 
 
-@pytest.mark.parametrize("metric", sorted(METRICS))
+@check_all("metric", sorted(METRICS))
 def test_every_metric_says_what_chance_is_or_why_there_is_none(metric: str) -> None:
     result = chance_of(metric, np.array([0.0, 1.0, 1.0, 0.0])).estimate(metric)
     assert result.value is not None or result.why_missing

@@ -19,6 +19,7 @@ from heartfelt.scoring.details import ChoiceDetails
 from heartfelt.serialization import from_json
 from heartfelt.snapshot import Snapshot
 from heartfelt.stats.comparison.recalibration import ChoiceCalibration
+from tests.facts import mentions
 from tests.scoring.compared import arena, rankings
 from tests.scoring.made import as_json, predictions
 
@@ -74,7 +75,7 @@ def test_a_number_per_stimulus_decides_pairs_by_the_sign_of_the_difference() -> 
     assert "raters" in found.with_failures.interval
     loss = scores.find("better", "scalar", "log_loss")
     assert loss is not None
-    assert loss.with_failures.why_missing == "the model gives no probabilities"
+    assert mentions(loss.with_failures.why_missing, "model", "probabilities")
     details = scores.details["better"].models["scalar"]
     assert isinstance(details, ChoiceDetails)
     assert details.always_first.value == pytest.approx(v.mean())
@@ -176,7 +177,7 @@ def test_equal_numbers_are_half_right_and_have_no_rank() -> None:
     scores = score(snapshot, scalar(dict.fromkeys(truth, 1.0), "constant"), QUICK)
     assert value(scores, "choice_accuracy", "constant") == 0.5
     (rank,) = scores.ranked("better")
-    assert rank.why_none == "it does not beat chance"
+    assert mentions(rank.why_none, "beat", "chance")
 
 
 @pytest.mark.slow

@@ -12,6 +12,7 @@ from heartfelt.scoring import ScoreOptions, Scores, score
 from heartfelt.scoring.compare import Entrant, compare, ranks
 from heartfelt.scoring.scores import ScoringTask
 from heartfelt.streams import stream
+from tests.facts import mentions
 from tests.scoring import made
 
 SOURCE = "simulation: models of known quality, and models that are equally good"
@@ -56,7 +57,7 @@ def test_ranks_are_ranges_where_the_data_cannot_tell() -> None:
         "4",
         "–",
     ]
-    assert results["other"].why_none == "it could not be asked"
+    assert mentions(results["other"].why_none, "could", "asked")
     (tie,) = [pair for pair in pairs if not pair.apart]
     assert {tie.first, tie.second} == {"twin a", "twin b"}
     assert float(tie.more_stimuli) >= 1
@@ -109,7 +110,7 @@ def test_a_left_out_rater_is_shown_but_not_ranked() -> None:
     )
     rank = {rank.model: rank for rank in result.ranks}
     assert rank["good"].words == "1"
-    assert rank["human"].why_none == "it is scored against labels other than the items' own"
+    assert mentions(rank["human"].why_none, "against", "labels")
     assert result.comparisons == ()
     error = result.find("valence", "human", "mse")
     assert error is not None

@@ -14,6 +14,7 @@ from heartfelt.scoring.compare import Entrant, compare, ranks
 from heartfelt.scoring.scores import ScoringTask
 from heartfelt.stats.association import metric_difference
 from heartfelt.stats.estimate import Estimate
+from tests.facts import mentions
 
 SOURCE = "the paired t test over stimuli by hand (differences of means have one); Holm's rule by hand"
 
@@ -38,9 +39,16 @@ def entrants(system: bool = False) -> list[Entrant]:
         schema_overrides={"system": pl.String},
     )
     return [
-        Entrant(name, table.with_columns(pl.Series("said", y), pl.Series("counted", y)), float(y.mean()), None, 1.0, 0.001)
+        Entrant(
+            name,
+            table.with_columns(pl.Series("said", y), pl.Series("counted", y)),
+            float(y.mean()),
+            None,
+            1.0,
+            0.001,
+        )
         for name, y in LOSSES.items()
-    ]  # fmt: skip
+    ]
 
 
 TASK = ScoringTask("task", "text", (), "mae")
@@ -165,12 +173,9 @@ def test_two_systems_are_too_few_to_speak_of_others() -> None:
         for entrant in entrants(system=True)
     ]
     pairs = compare(models, TASK)
-    assert (
-        pairs[0].over_systems.p.why_missing
-        == "2 systems; at least 3 are needed to generalise to other systems"
-    )
+    assert mentions(pairs[0].over_systems.p.why_missing, "2 systems", "3")
     rank = ranks(models, pairs, TASK)[0]
-    assert rank.over_systems.why_none == "2 systems; at least 3 are needed to generalise to other systems"
+    assert mentions(rank.over_systems.why_none, "2 systems", "3")
     assert rank.generalises_to == "other clips of these systems"
 
 
@@ -184,7 +189,7 @@ def test_a_model_that_cannot_be_tested_has_no_rank_and_the_reason() -> None:
     few = Entrant("few", rows, 1.0, None, 0.5, None, why_untested="3 items are too few")
     (rank,) = ranks([few], [], TASK)
     assert (rank.place, rank.beats_chance) == (None, None)
-    assert rank.why_none == "chance cannot be tested: 3 items are too few"
+    assert mentions(rank.why_none, "chance", "3 items")
     (free,) = ranks([Entrant("free", rows, 1.0)], [], TASK)
     assert free.place == 1
 
@@ -206,11 +211,11 @@ def test_each_rank_has_a_gate_of_its_own() -> None:
     assert [results[name].place for name in "abc"] == [1, 2, None]
     assert [results[name].over_systems.beats_chance for name in "ab"] == [False, True]
     assert results["a"].over_systems.best is None
-    assert results["a"].over_systems.why_none == "it does not beat chance with systems taken as a sample"
+    assert mentions(results["a"].over_systems.why_none, "chance", "systems", "sample")
     assert (results["b"].over_systems.best, results["b"].over_systems.worst) == (1, 1)
     assert results["c"].over_systems.best is None
     too_few = Estimate.missing("4 systems can be rearranged in only 24 ways")
     unknown = [replace(entrant, p_chance_over_systems=too_few) for entrant in models]
     first = ranks(unknown, compare(unknown, TASK), TASK)[0]
     assert (first.place, first.over_systems.best) == (1, None)
-    assert first.over_systems.why_none == "4 systems can be rearranged in only 24 ways"
+    assert mentions(first.over_systems.why_none, "4 systems", "24 ways")

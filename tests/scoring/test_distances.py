@@ -23,6 +23,7 @@ from heartfelt.snapshot.snapshot import Source
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.set_distance import frechet_distance, kernel_distance
 from heartfelt.study import parse_study
+from tests.facts import mentions
 from tests.training.studies import Digits
 
 WIDTH = Digits().size
@@ -185,8 +186,8 @@ def test_what_is_left_out_is_in_the_ledger(systems: Path) -> None:
     result = heartfelt.distances(snapshot, "digits-one", reference=systems.parent / "reference")
     reasons = dict(result.ledger.select("stimulus", "reason").iter_rows())
     assert reasons["near/broken.wav"] == reasons["mid/000.wav"] == "its media file is not available"
-    assert reasons["near/nan.wav"] == "its embedding is not finite"
-    assert reasons["near/copy.wav"] == "its content is that of near/000.wav"
+    assert mentions(reasons["near/nan.wav"], "embedding", "finite")
+    assert mentions(reasons["near/copy.wav"], "content", "near/000.wav")
     assert "left out of the reference set" in reasons["also.wav"]
     assert {(row.system, row.stimuli, row.reference) for row in result.systems if row.metric == "fad"} == {
         ("near", 30, 40), ("mid", 29, 40), ("far", 30, 40), ("farther", 30, 40),
@@ -233,7 +234,7 @@ def test_what_is_in_no_system_is_in_the_ledger(systems: Path) -> None:
 
 
 def test_a_question_for_files_without_ratings_is_refused(systems: Path) -> None:
-    with pytest.raises(InputError, match="has no ratings to correlate with quality"):
+    with pytest.raises(InputError, match=r"ratings.*correlate"):
         heartfelt.distances(systems, "digits-one", questions=("quality",))
 
 
@@ -281,7 +282,7 @@ def test_fewer_stimuli_than_dimensions_are_said_with_numbers(tmp_path: Path) -> 
     for place, name in enumerate(("A", "B")):
         files(tmp_path / name, place, 11, place)
     result = heartfelt.distances(tmp_path, "digits-one", metrics=["fad"])
-    assert any("11 stimuli in 12 dimensions. The correction removed" in note for note in result.notes)
+    assert mentions(result.notes, "11 stimuli", "12 dimensions")
     assert all(row.distance.low is None for row in result.systems)
     fewer = heartfelt.distances(tmp_path, "digits-one", metrics=["fad"], components=2)
     assert all(row.distance.low is not None for row in fewer.systems)

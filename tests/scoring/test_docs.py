@@ -5,18 +5,18 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import pytest
 import typer.main
 
 from heartfelt.cli.app import app
 from heartfelt.datasets.emolia.benchmark_files import BANDS
 from heartfelt.datasets.musiceval.layout import COLUMNS
 from heartfelt.scoring import METRICS
+from tests.cases import check_all
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "scoring.md"
 
 
-@pytest.mark.parametrize("metric", sorted(METRICS))
+@check_all("metric", sorted(METRICS))
 def test_every_metric_is_on_the_page(metric: str) -> None:
     assert f"`{metric}`" in PAGE.read_text(encoding="utf-8")
 

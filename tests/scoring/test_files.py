@@ -13,7 +13,7 @@ from heartfelt.serialization import from_json, read_json, write_json
 from tests.scoring import made
 
 KEYS = [
-    "heartfelt_scores", "heartfelt_version", "study", "title", "source", "models", "model_info", "ranked_by", "options",
+    "heartfelt_scores", "heartfelt_version", "study", "title", "hash", "models", "model_info", "ranked_by", "options",
     "tasks", "metrics", "coverage", "ranks", "scores", "comparisons", "slices", "details", "parts", "notes",
 ]  # fmt: skip
 
@@ -41,16 +41,16 @@ def test_keys_of_the_parts() -> None:
         for n, v in truth.items()
     ]
     plain = made.as_json(score(snapshot, made.predictions("m", rows), ScoreOptions(slices=("language",))))
-    assert list(plain["tasks"][0]) == ["task", "kind", "questions", "headline", "failures"]
+    assert list(plain["tasks"][0]) == ["id", "kind", "questions", "headline", "failures"]
     assert plain["metrics"]["rmse"] == {
-        "title": "root mean squared error", "higher_is_better": False, "chance": "always the mean label",
+        "title": "root mean squared error", "higher_is_better": False, "chance_rule": "always the mean label",
     }  # fmt: skip
-    assert plain["scores"][0]["level"] == "item"
+    assert plain["scores"][0]["aggregation"] == "item"
     assert list(plain["slices"][0]) == [
-        "model", "task", "column", "value", "metric", "n_items", "n_answered", "estimate",
+        "model", "task", "column", "value", "metric", "items", "answered", "estimate",
     ]  # fmt: skip
     assert list(plain["options"]) == [
-        "threshold", "folds", "seed", "resamples", "level", "selection", "ties", "part", "system_truth",
+        "threshold", "folds", "seed", "resamples", "confidence", "selection", "ties", "part", "systems_from",
         "interval_confidence",
     ]  # fmt: skip
     details = plain["details"]["valence"]["models"]["m"]

@@ -11,6 +11,7 @@ from heartfelt.errors import InputError
 from heartfelt.labels import labels
 from heartfelt.scoring import ItemSelection, ScoreOptions, score, truth_of
 from heartfelt.snapshot import Snapshot
+from tests.facts import mentions
 from tests.scoring import made
 
 FEW = ScoreOptions(resamples=200)
@@ -27,9 +28,9 @@ def test_constant_predictions_have_errors_but_no_correlation() -> None:
     each, error = result.find("valence", "flat"), result.find("valence", "flat", "rmse")
     assert each is not None
     assert error is not None
-    assert each.estimate.why_missing == "the predictions do not vary"
+    assert mentions(each.estimate.why_missing, "predictions", "vary")
     assert error.estimate.value is not None
-    assert result.ranks[0].why_none == "the predictions do not vary"
+    assert mentions(result.ranks[0].why_none, "predictions", "vary")
     assert json.loads(json.dumps(made.as_json(result), allow_nan=False))["ranks"][0]["why_none"]
 
 
@@ -55,7 +56,7 @@ def test_one_item_and_no_answer() -> None:
 def test_predictions_of_something_else() -> None:
     snapshot, _ = made.numbers(per_cell=1)
     other = made.predictions("m", [{"stimulus": "elsewhere", "question": "valence", "value": 1.0}])
-    with pytest.raises(InputError, match="No prediction is about a scored item of 'felt'") as caught:
+    with pytest.raises(InputError, match=r"prediction.*item.*'felt'") as caught:
         score(snapshot, other, FEW)
     assert "stimulus and question" in caught.value.fix.casefold()
 
@@ -79,7 +80,7 @@ def test_missing_predictions_are_failures() -> None:
 def test_a_study_without_labels() -> None:
     snapshot, _ = made.numbers(per_cell=1)
     empty = Snapshot.build(snapshot.study, stimuli=snapshot.stimuli, ratings=snapshot.ratings.clear())
-    with pytest.raises(InputError, match="No item of 'felt' has a label"):
+    with pytest.raises(InputError, match=r"item.*'felt'.*label"):
         truth_of(empty)
 
 
@@ -150,7 +151,7 @@ def test_a_model_that_does_not_speak_of_a_task_is_no_failure() -> None:
     result = score(snapshot, both, ScoreOptions(resamples=200, ceilings=False))
     assert [rank.model for rank in result.ranked("presence (degree)")] == ["degrees"]
     assert set(result.coverage["similar"]) == {"presence"}
-    assert "similar does not predict 'presence (degree)'." in result.notes
+    assert mentions(result.notes, "similar", "'presence (degree)'")
     alone = score(snapshot, made.predictions("similar", scores), ScoreOptions(resamples=200, ceilings=False))
     assert [task.id for task in alone.tasks] == ["presence"]
-    assert "No model predicts 'presence (degree)'." in alone.notes
+    assert mentions(alone.notes, "model", "'presence (degree)'")

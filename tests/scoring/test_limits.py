@@ -34,6 +34,7 @@ from heartfelt.scoring.tasks.numbers import crps_normal, interval_score
 from heartfelt.scoring.truth import NO_RATINGS, Truth, tasks_of, truth_of
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.noise_ceiling import Ceiling
+from tests.facts import mentions
 from tests.scoring import made
 
 SOURCE = "the definitions, by hand"
@@ -42,7 +43,7 @@ SOURCE = "the definitions, by hand"
 def test_a_threshold_needs_two_stimuli_per_fold() -> None:
     label, score_ = np.tile([0.0, 1.0], 5), np.arange(10.0)
     assert held_out(label, score_, np.arange(10), 5, 0).why_none is None
-    assert held_out(label[:9], score_[:9], np.arange(9), 5, 0).why_none == "9 stimuli are too few for 5 folds"
+    assert mentions(held_out(label[:9], score_[:9], np.arange(9), 5, 0).why_none, "9 stimuli", "5 folds")
 
 
 def test_the_best_threshold_is_the_middle_of_the_longest_best_stretch() -> None:
@@ -133,7 +134,7 @@ def test_a_ceiling_no_better_than_chance_gives_no_share() -> None:
     chance, beyond = Estimate(0.5), Estimate(0.1, 0.05, 0.15)
     for top in (0.5, 0.4):
         result = of_ceiling("accuracy", Estimate(0.6), Estimate(top, top - 0.1, top + 0.1), chance, beyond)
-        assert result.why_missing == "the ceiling is no better than chance"
+        assert mentions(result.why_missing, "ceiling", "chance")
     share = of_ceiling("accuracy", Estimate(0.6), Estimate(0.7, 0.65, 0.75), chance, beyond)
     assert share.value == pytest.approx(0.5)
     error = of_ceiling("rmse", Estimate(0.4), Estimate(0.3, 0.25, 0.35), chance, beyond)
@@ -195,7 +196,7 @@ def test_the_chance_level_of_a_correlation_is_zero(metric: str) -> None:
     level = chance_of(metric, np.array([1.0, 2.0, 4.0])).estimate(metric)
     assert level.value == 0.0
     assert level.method == f"chance level of {metric}: a prediction that says nothing about the item"
-    assert level.why_no_interval == "fixed by the labels that are scored"
+    assert mentions(level.why_no_interval, "labels", "scored")
 
 
 def test_questions_and_models_without_predictions_are_noted() -> None:
@@ -203,7 +204,7 @@ def test_questions_and_models_without_predictions_are_noted() -> None:
     joy = [{"stimulus": s, "question": q, "score": v / 2} for (s, q), v in truth.items() if q == "joy"]
     result = score(snapshot, made.predictions("m", joy), ScoreOptions(ceilings=False, slices=()))
     assert [task.id for task in result.tasks] == ["presence"]
-    assert "No model predicts 'presence (degree)'." in result.notes
+    assert mentions(result.notes, "model", "'presence (degree)'")
     assert "No model predicts 'presence'." not in result.notes
 
 

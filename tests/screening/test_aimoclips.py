@@ -58,8 +58,8 @@ def test_the_finding_does_not_hang_on_the_seed_or_the_limits(published: Snapshot
     for policy, seed in (
         ("default", 1),
         ("default", 2),
-        ("default, level=0.03", 3),
-        ("default, level=0.1", 4),
+        ("default, alpha=0.03", 3),
+        ("default, alpha=0.1", 4),
     ):
         again = screen(published, policy, seed=seed)
         assert set(again.groups) == GROUPS

@@ -12,6 +12,7 @@ import pytest
 from heartfelt.screening import FLAGS, RULES, RatingsView, RuleOptions, screen
 from heartfelt.snapshot import Snapshot
 from heartfelt.study import parse_study
+from tests.cases import check_all
 from tests.screening.planted import long, noise, snapshot, study
 
 RATINGS = {"rater": pl.String, "stimulus": pl.String, "question": pl.String, "value": pl.Float64}
@@ -150,7 +151,7 @@ CASES = (
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("case", CASES, ids=lambda case: str(case.__name__))
+@check_all("case", CASES, ids=lambda case: str(case.__name__))
 def test_every_rule_answers_or_says_why(case: Callable[[], Snapshot]) -> None:
     view = RatingsView.of(case())
     for name in RULES:
@@ -168,7 +169,7 @@ def test_every_rule_answers_or_says_why(case: Callable[[], Snapshot]) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("case", CASES, ids=lambda case: str(case.__name__))
+@check_all("case", CASES, ids=lambda case: str(case.__name__))
 def test_nobody_is_left_out_of_data_that_say_nothing(case: Callable[[], Snapshot]) -> None:
     panel = screen(case())
     assert panel.dropped == ()

@@ -87,7 +87,7 @@ def test_the_json_says_who_why_and_with_whom(screened: tuple[Panel, pl.DataFrame
     assert set(plain["dropped"]) == set(panel.dropped)
     assert all(reasons and all(": " in reason for reason in reasons) for reasons in plain["flagged"].values())
     assert plain["collusion"] == [list(group) for group in panel.groups]
-    assert plain["counts"]["kept"] == len(panel.raters)
+    assert plain["counts"]["retained"] == len(panel.raters)
     assert [rule["rule"] for rule in plain["rules"]] == [
         name for name in RULES if RULES[name].examines in EVERYWHERE
     ]

@@ -8,6 +8,7 @@ import pytest
 
 from heartfelt.screening import RULES, Panel, RuleOptions, screen
 from heartfelt.screening.rules.informativeness import clearly_informative, no_information
+from tests.cases import check_all
 from tests.screening.pinned import PANELS, Maker, figures, golden
 
 PANEL_OF: dict[str, Panel] = {}
@@ -57,7 +58,7 @@ def test_a_pattern_that_matches_elsewhere_is_not_joined() -> None:
 
 @pytest.mark.slow
 def test_raters_who_met_the_same_cells_are_not_joined_without_what_the_stimuli_predict() -> None:
-    panel = screen(PANELS["parallel"](), "flag-only, level=0.3", seed=3)
+    panel = screen(PANELS["parallel"](), "flag-only, alpha=0.3", seed=3)
     row = panel.pairs.filter(pl.col("rater") == "alike1").row(0, named=True)
     assert row["p_adjusted"] < 0.3
     assert row["p_residual"] > 0.05
@@ -103,7 +104,7 @@ DROPPED = {
 }
 
 
-@pytest.mark.parametrize("policy", DROPPED)
+@check_all("policy", DROPPED)
 def test_whom_a_policy_drops(policy: str) -> None:
     panel = screened("careless").under(policy)
     assert panel.dropped == DROPPED[policy]

@@ -34,7 +34,7 @@ def test_no_policy_drops_for_bias() -> None:
 
 def test_a_line_changes_a_named_policy() -> None:
     policy = parse_policy(
-        "default, anchor=drop, longest-run=off, level=0.01, at_most_dropped=0.3, keep_source=no"
+        "default, anchor=drop, longest-run=off, alpha=0.01, at_most_dropped=0.3, keep_source=no"
     )
     assert policy.action("anchor") == "drop"
     assert policy.action("longest-run") == "off"
@@ -59,7 +59,8 @@ def test_a_file_and_a_mapping(tmp_path: Path) -> None:
     again = parse_policy({k: v for k, v in policy.to_json().items() if k != "about"} | {"base": "none"})
     assert again.to_json() | {"about": ""} == policy.to_json() | {"about": ""}
     assert parse_policy(policy) is policy
-    assert parse_policy("{base: default, level: 0.2}").alpha == 0.2
+    assert parse_policy("{base: default, alpha: 0.2}").alpha == 0.2
+    assert parse_policy("{base: default, level: 0.2}").alpha == 0.2, "as policies of earlier versions have it"
 
 
 @pytest.mark.parametrize(
@@ -68,8 +69,8 @@ def test_a_file_and_a_mapping(tmp_path: Path) -> None:
         ("defalt", UnknownNameError, "default"),
         ("default, ancor=drop", UnknownNameError, "anchor"),
         ("default, anchor=remove", InputError, "anchor"),
-        ("default, level=2", InputError, "level"),
-        ("default, level=high", InputError, "number"),
+        ("default, alpha=2", InputError, "level"),
+        ("default, alpha=high", InputError, "number"),
         ("default, at_most_dropped=3", InputError, "at_most_dropped"),
         ("nowhere.yaml", InputError, "cannot be read"),
         ("{drop: [collusion", StudyError, "YAML"),

@@ -38,9 +38,8 @@ def test_every_kind_has_its_words() -> None:
 @pytest.mark.parametrize("systems", [MUSIC_SYSTEMS, IMAGE_SYSTEMS, VOICE_SYSTEMS])
 def test_every_profile_is_printed_as_it_is(
     systems: Mapping[str, MusicSystem] | Mapping[str, ImageSystem] | Mapping[str, VoiceSystem],
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    text = settings_pages(monkeypatch)["generators.md"]
+    text = settings_pages()["generators.md"]
     for name, system in systems.items():
         convey = system.conveyance
         parts = [(convey.gain[question], convey.shift[question]) for question in ("valence", "arousal")]

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from heartfelt.snapshot import fingerprint
 from heartfelt.snapshot.fingerprint import text_bits
+from tests.cases import check_all
 
 SOURCE = "splitmix64's finaliser (Steele, Lea and Flood 2014) over words of eight bytes, in whole numbers of Python"
 ALL = 2**64 - 1
@@ -43,7 +44,7 @@ def test_any_texts(texts: list[str | None]) -> None:
     check(texts)
 
 
-@pytest.mark.parametrize("length", [0, 1, 7, 8, 9, 12, 13, 16, 40, 63, 64, 65, 72, 500])
+@check_all("length", [0, 1, 7, 8, 9, 12, 13, 16, 40, 63, 64, 65, 72, 500])
 def test_texts_of_one_length(length: int) -> None:
     check(["x" * length, "\0" * length, ("é✓🎵" * length)[:length], "y" * length])
 

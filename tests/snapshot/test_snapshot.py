@@ -21,6 +21,7 @@ from heartfelt.snapshot import Snapshot, load
 from heartfelt.snapshot.fingerprint import table_hash, text_bits
 from heartfelt.snapshot.snapshot import spool
 from heartfelt.study import Study, parse_study
+from tests.cases import check_all
 
 STUDY = parse_study(
     "name: t\nscales:\n  nine: {type: points, points: 9}\nquestions:\n"
@@ -208,7 +209,7 @@ class TestHash:
 
 class TestChecks:
     @pytest.mark.slow
-    @pytest.mark.parametrize(
+    @check_all(
         ("frame", "problem"),
         [
             (
@@ -225,14 +226,14 @@ class TestChecks:
             ),
         ],
     )
-    @pytest.mark.parametrize("lazily", [False, True])
+    @check_all("lazily", [False, True])
     def test_bad_ratings_are_named(self, frame: pl.DataFrame, problem: str, lazily: bool) -> None:
         with pytest.raises(InputError) as caught:
             build(frame.lazy() if lazily else frame)
         assert problem in caught.value.problem
 
     def test_a_rated_stimulus_must_be_listed(self) -> None:
-        with pytest.raises(InputError, match="1 rated stimuli are not among the stimuli; the first is 's2'"):
+        with pytest.raises(InputError, match=r"1 rated.*'s2'"):
             build(plain(), stimuli=pl.DataFrame({"stimulus": ["s1"]}))
 
     def test_raters_seen_only_in_ratings_are_added(self) -> None:
@@ -288,7 +289,7 @@ class TestFolder:
         made.ratings.with_columns(pl.col("value").replace({5.0: 6.0})).write_parquet(
             tmp_path / "x" / "ratings.parquet"
         )
-        with pytest.raises(DamagedError, match="its table of ratings is not the one"):
+        with pytest.raises(DamagedError, match=r"table.*ratings"):
             load(tmp_path / "x")
 
     def test_a_changed_study_is_noticed(self, made: Snapshot, tmp_path: Path) -> None:

@@ -13,6 +13,8 @@ from heartfelt.stats import association
 from heartfelt.stats._bounds import wilson
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.probability import brier
+from tests.cases import check_all
+from tests.facts import mentions
 
 SOURCE = "scikit-learn 1.9 metrics; DeLong's variance and Wilson bounds by direct formula"
 
@@ -161,7 +163,7 @@ def test_degenerate_input_gives_a_reason(call: Callable[[], Estimate], why: str)
 def test_perfect_prediction_still_has_a_value() -> None:
     label = [0, 0, 1, 1]
     assert association.auroc(label, [1, 2, 3, 4]).value == 1.0
-    assert association.auroc(label, [1, 2, 3, 4]).why_no_interval == "the classes do not overlap"
+    assert mentions(association.auroc(label, [1, 2, 3, 4]).why_no_interval, "classes", "overlap")
     assert association.macro_f1(label, label).value == 1.0
     assert association.macro_f1(label, label).low is None
     low = association.balanced_accuracy(label, label).low
@@ -210,7 +212,7 @@ NAMES = (
 )
 
 
-@pytest.mark.parametrize("name", NAMES)
+@check_all("name", NAMES)
 def test_intervals_have_95_percent_unless_another_confidence_is_asked_for(name: str) -> None:
     x, y = np.array([0, 1, 1, 0, 1, 0, 1, 1, 0, 0, 1, 0]), np.array([0, 1, 0, 0, 1, 1, 1, 0, 0, 0, 1, 1])
     measure = getattr(association, name)

@@ -18,6 +18,7 @@ from heartfelt.stats.agreement import Interval
 from heartfelt.stats.association import metric_difference
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.text import bleu
+from tests.cases import check_all
 
 X = np.array([1.0, 2.0, 2.5, 4.0, 4.5, 5.0, 6.5, 7.0, 8.0, 9.0, 3.0, 6.0])
 Y = np.array([1.5, 1.0, 3.5, 3.0, 5.5, 4.5, 6.0, 8.0, 7.0, 9.5, 4.5, 4.0])
@@ -228,17 +229,13 @@ EXPECTED: Mapping[str, tuple[float, Bounds, Bounds]] = {
 }
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_bounds_are_those_of_the_confidence_asked_for(name: str) -> None:
+@check_all("name", CASES)
+def test_bounds_are_those_of_the_confidence_asked_for_and_wider_for_more(name: str) -> None:
     value, at_90, at_95 = EXPECTED[name]
     for confidence, bounds in ((0.9, at_90), (0.95, at_95)):
         result = CASES[name](confidence)
         assert result.confidence == confidence
         assert (result.value, result.low, result.high) == pytest.approx((value, *bounds), rel=1e-6, abs=1e-9)
-
-
-@pytest.mark.parametrize("name", CASES)
-def test_a_wider_confidence_is_a_wider_interval(name: str) -> None:
     narrow, wide = (CASES[name](confidence) for confidence in (0.8, 0.99))
     assert wide.low <= narrow.low <= narrow.high <= wide.high
     assert wide.high - wide.low > narrow.high - narrow.low

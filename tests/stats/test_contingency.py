@@ -9,6 +9,7 @@ from scipy import stats as scipy_stats
 from heartfelt.errors import InputError
 from heartfelt.stats.contingency import association, evenness, marginal_homogeneity
 from heartfelt.stats.discriminant import discriminant_leave_one_out
+from tests.facts import mentions
 
 SOURCE = (
     "statsmodels SquareTable.homogeneity(method='stuart_maxwell'); Agresti, Categorical Data Analysis, 2nd edition, table 10.7"
@@ -65,7 +66,7 @@ def test_marginal_homogeneity_equals_statsmodels() -> None:
 
 def test_marginal_homogeneity_without_disagreement_or_in_separate_groups() -> None:
     assert marginal_homogeneity([[5, 0], [0, 7]]).p == 1.0
-    assert marginal_homogeneity([[0, 0], [0, 0]]).why_missing == "no item has both categories"
+    assert mentions(marginal_homogeneity([[0, 0], [0, 0]]).why_missing, "item", "categories")
     apart = [[5, 3, 0, 0], [1, 5, 0, 0], [0, 0, 4, 2], [0, 0, 6, 4]]
     both = marginal_homogeneity(apart)
     halves = [marginal_homogeneity([line[at : at + 2] for line in apart[at : at + 2]]) for at in (0, 2)]

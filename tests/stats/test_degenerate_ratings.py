@@ -14,6 +14,8 @@ import pytest
 from heartfelt.stats import agreement as a
 from heartfelt.stats import reliability as r
 from heartfelt.stats.estimate import Estimate
+from tests.cases import check_all
+from tests.golden_texts import assert_golden
 
 Columns = tuple[list[Any], list[Any], list[Any]]
 
@@ -98,8 +100,8 @@ def check(e: Estimate) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize("name", STATISTICS)
+@check_all("case", CASES)
+@check_all("name", STATISTICS)
 def test_a_number_with_a_valid_interval_or_a_reason(name: str, case: str) -> None:
     e = STATISTICS[name](*CASES[case])
     check(e)
@@ -108,14 +110,14 @@ def test_a_number_with_a_valid_interval_or_a_reason(name: str, case: str) -> Non
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", CHANCE)
+@check_all("name", CHANCE)
 def test_one_item_says_nothing_about_agreement_beyond_chance(name: str) -> None:
     assert STATISTICS[name](*CASES["one item"]).is_missing
     assert STATISTICS[name](*CASES["one item, two raters"]).is_missing
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(40))
+@check_all("seed", range(40))
 def test_any_small_table(seed: int) -> None:
     rng = np.random.default_rng(seed)
     items, raters = rng.integers(1, 7, 2)
@@ -124,3 +126,21 @@ def test_any_small_table(seed: int) -> None:
     value = rng.integers(1, int(rng.choice([2, 3, 6])), item.size).astype(float)
     for e in (statistic(rater[keep], item[keep], value[keep]) for statistic in STATISTICS.values()):
         check(e)
+
+
+@pytest.mark.slow
+def test_every_reason_in_words() -> None:
+    reasons: dict[str, set[str]] = {}
+    for case, columns in CASES.items():
+        for statistic in STATISTICS.values():
+            estimate = statistic(*columns)
+            for kind, reason in (
+                ("no value", estimate.why_missing),
+                ("no interval", estimate.why_no_interval),
+            ):
+                if reason:
+                    reasons.setdefault(f"{kind}: {reason}", set()).add(case)
+    assert_golden(
+        "reasons.txt",
+        "\n".join(f"{reason}\n    {', '.join(sorted(reasons[reason]))}" for reason in sorted(reasons)),
+    )

@@ -11,6 +11,7 @@ from heartfelt.errors import InputError
 from heartfelt.stats.diversity import MEASURES, Diversity, compared, diversity, expected_types
 from heartfelt.stats.estimate import Estimate
 from heartfelt.streams import stream
+from tests.facts import mentions
 
 SOURCE = (
     "lexicalrichness 0.5.1 (ttr, mattr, mtld, hdd) on the texts made below; Efron and Stein 1981 (the jackknife's"
@@ -78,7 +79,7 @@ def test_the_vocabulary_at_equal_size() -> None:
     assert {result.size for result in results.values()} == {size}
     assert float(results["short"].vocabulary_at) == pytest.approx(float(results["short"].vocabulary))
     assert float(results["long"].vocabulary_at) < float(results["long"].vocabulary)
-    assert results["none"].vocabulary_at.why_missing == "the texts have no words"
+    assert mentions(results["none"].vocabulary_at.why_missing, "texts", "words")
 
 
 def test_intervals_contain_their_value_and_stay_in_range() -> None:
@@ -133,14 +134,14 @@ def test_one_word() -> None:
     result = diversity(["word"])
     assert float(result.entropy) == 0
     assert float(result.vocabulary) == float(result.mtld) == float(result.type_token_ratio) == 1
-    assert result.mattr.why_missing == "1 words, fewer than the 100 it is computed over"
-    assert result.hdd.why_missing == "1 words, fewer than the 42 it is computed over"
+    assert mentions(result.mattr.why_missing, "1 words", "100")
+    assert mentions(result.hdd.why_missing, "1 words", "42")
     assert result.words.why_no_interval == "fewer than 20 texts"
 
 
 def test_texts_that_are_all_the_same_have_no_interval_of_the_vocabulary() -> None:
     result = diversity(["the same five words again"] * 40)
-    assert result.vocabulary.why_no_interval == "leaving out texts does not change it"
+    assert mentions(result.vocabulary.why_no_interval, "leaving", "texts")
     assert diversity(["x"] * 100).mattr.why_no_interval is not None
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from heartfelt.stats import inference, resample
+from tests.cases import check_all
 
 PAGES = Path(__file__).resolve().parents[2] / "docs" / "stats"
 ASSOCIATION = ["ccc", "kendall", "mae", "mse", "pearson", "rmse", "spearman"]
@@ -25,12 +26,12 @@ def _text(page: str) -> str:
     return (PAGES / page).read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("name", inference.__all__)
+@check_all("name", inference.__all__)
 def test_every_public_name_of_inference_is_documented(name: str) -> None:
     assert re.search(rf"`{name}[`(]", _text("inference.md"))
 
 
-@pytest.mark.parametrize("name", sorted({*ASSOCIATION, *CLASSIFY, *RESAMPLE, *OTHERS}))
+@check_all("name", sorted({*ASSOCIATION, *CLASSIFY, *RESAMPLE, *OTHERS}))
 def test_every_public_name_of_association_is_documented(name: str) -> None:
     assert re.search(rf"`{name}[`(]", _text("association.md"))
 
@@ -42,7 +43,7 @@ COMPARISON = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("name", COMPARISON)
+@check_all("name", COMPARISON)
 def test_every_public_name_of_comparison_is_documented(name: str) -> None:
     assert re.search(rf"`{name}[`(]", _text("comparison.md"))
 

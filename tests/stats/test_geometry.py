@@ -10,6 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from heartfelt.stats.geometry import Ellipse, ellipse, intersection_area, overlap, overlap_of
+from tests.facts import mentions
 
 SOURCE = "NumPy eigenvalues for axes; circle-lens formula and point counting for areas"
 
@@ -113,13 +114,13 @@ def test_overlap_interval_covers() -> None:
 
 def test_degenerate_clouds_give_reasons() -> None:
     line = ellipse([1, 2, 3], [2, 4, 6])
-    assert line.why_missing == "the points lie on a line"
+    assert mentions(line.why_missing, "points", "line")
     assert line.to_json()["semi_axes"] is None
-    assert ellipse([1, 2], [1, 5]).why_missing == "2 points; at least 3 are needed"
+    assert mentions(ellipse([1, 2], [1, 5]).why_missing, "2 points", "3")
     assert ellipse([], []).is_missing
     assert ellipse([1, 1, 1], [2, 2, 2]).is_missing
     assert ellipse([0, 1, 0, np.nan], [0, 0, 1, 3]).left_out == 1
     result = overlap(([1, 2, 3], [1, 2, 3]), ([0, 1, 0], [0, 0, 1]), resamples=10)
-    assert result.why_missing == "the points lie on a line"
+    assert mentions(result.why_missing, "points", "line")
     with pytest.raises(ValueError, match="no ellipse"):
         intersection_area(line, line)

@@ -9,6 +9,7 @@ import pytest
 
 from heartfelt.stats._bounds import influence_error
 from heartfelt.stats.metrics import METRICS, rows
+from tests.cases import check_all
 
 SOURCE = "central differences of each statistic in one row's weight"
 
@@ -29,8 +30,8 @@ def _columns(kind: str, tied: bool) -> tuple[Any, Any]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("tied", [False, True])
-@pytest.mark.parametrize("name", sorted(METRICS))
+@check_all("tied", [False, True])
+@check_all("name", sorted(METRICS))
 def test_influence_is_the_derivative_in_a_weight(name: str, tied: bool) -> None:
     metric = METRICS[name]
     data = rows(metric, *_columns(metric.kind, tied))

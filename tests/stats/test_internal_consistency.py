@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from heartfelt.stats.internal_consistency import cronbach_alpha, mcdonald_omega, omega_of
+from tests.facts import mentions
 
 SOURCE = "Shrout & Fleiss (1979), table 2 and table 4: ICC(3,4) = .91, which is alpha with judges as items"
 PUBLISHED = np.array(
@@ -38,13 +39,11 @@ def test_omega_recovers_known_loadings_and_equals_alpha_where_they_are_equal() -
 
 def test_why_there_is_no_figure() -> None:
     two = PUBLISHED[:, :2]
-    assert mcdonald_omega(two).why_missing == "a scale of 2 items; at least 3 are needed"
-    assert cronbach_alpha(PUBLISHED[:2]).why_missing == "2 raters answered all items; at least 3 are needed"
-    assert cronbach_alpha(np.ones((5, 3))).why_missing == "everybody has the same score"
-    assert mcdonald_omega(np.ones((5, 3))).why_missing == "an item has the same answer from everybody"
-    assert (
-        cronbach_alpha(np.tile([[1.0], [2.0], [4.0]], 3)).why_no_interval == "all items have the same answers"
-    )
+    assert mentions(mcdonald_omega(two).why_missing, "2 items", "3")
+    assert mentions(cronbach_alpha(PUBLISHED[:2]).why_missing, "2 raters", "3")
+    assert mentions(cronbach_alpha(np.ones((5, 3))).why_missing, "everybody", "score")
+    assert mentions(mcdonald_omega(np.ones((5, 3))).why_missing, "item", "answer")
+    assert mentions(cronbach_alpha(np.tile([[1.0], [2.0], [4.0]], 3)).why_no_interval, "items", "answers")
 
 
 def test_the_interval_covers_the_truth() -> None:

@@ -17,6 +17,8 @@ from heartfelt.stats.jackknife import cluster_df, spread_of
 from heartfelt.stats.metrics import METRICS, rows
 from heartfelt.stats.probability import brier
 from heartfelt.stats.resample import SamplingUnits, chosen_interval, condense
+from tests.cases import check_all
+from tests.facts import mentions
 
 SOURCE = "scipy.stats (binomtest, ttest, norm, bootstrap's BCa formula); numpy.quantile; the formulas by hand"
 
@@ -24,8 +26,8 @@ X = np.array([1.0, 2.0, 2.5, 4.0, 4.5, 5.0, 6.5, 7.0, 8.0, 9.0])
 Y = np.array([1.5, 1.0, 3.5, 3.0, 5.5, 4.5, 6.0, 8.0, 7.0, 9.5])
 
 
-@pytest.mark.parametrize("confidence", [0.8, 0.9, 0.95, 0.99])
-@pytest.mark.parametrize(("hits", "n"), [(0, 5), (5, 5), (1, 7), (12, 40)])
+@check_all("confidence", [0.8, 0.9, 0.95, 0.99])
+@check_all(("hits", "n"), [(0, 5), (5, 5), (1, 7), (12, 40)])
 def test_wilson_is_that_of_scipy(hits: int, n: int, confidence: float) -> None:
     expected = scipy_stats.binomtest(hits, n).proportion_ci(confidence, method="wilson")
     assert _bounds.wilson(hits, n, confidence) == pytest.approx((expected.low, expected.high), abs=1e-12)
@@ -173,7 +175,7 @@ def test_fewer_than_three_units_have_no_spread() -> None:
     group = np.repeat([0, 1], 5)
     result = jackknife_metric("mae", X, Y, group=group)
     assert result.low is None
-    assert result.why_no_interval == "2 clusters; at least 3 are needed for an interval"
+    assert mentions(result.why_no_interval, "2 clusters", "3")
     assert jackknife_metric("mae", X, Y, group=np.append(group[:-1], 2)).low is not None
 
 
@@ -260,7 +262,7 @@ def test_a_ratio_by_mover() -> None:
     assert (uneven.low, uneven.why_no_interval) == (None, "the two intervals have different confidences")
     near = ratio(top, Estimate(0.8, 0.0008, 0.9, confidence=0.9))
     assert near.why_no_interval == "the denominator may be 0"
-    assert ratio(top, Estimate(0.0)).why_missing == "the denominator is not above 0"
+    assert mentions(ratio(top, Estimate(0.0)).why_missing, "denominator", "0")
 
 
 @pytest.mark.parametrize("metric", ["pearson", "spearman"])
@@ -269,7 +271,7 @@ def test_four_pairs_are_the_least_for_an_interval_of_a_correlation(metric: str) 
     assert four.low is not None
     three = metric_estimate(metric, [1.0, 2.0, 3.0], [1.0, 3.0, 2.0])
     assert three.low is None
-    assert three.why_no_interval == "three pairs leave Fisher's z no error"
+    assert mentions(three.why_no_interval, "three", "pairs")
 
 
 def test_exact_bounds_of_shares_are_those_of_the_binomial() -> None:
@@ -316,7 +318,7 @@ def test_a_correlation_close_to_perfect_has_an_interval_and_a_perfect_one_none(m
     near = metric_estimate(metric, x, close)
     assert float(near) > 0.9999
     assert near.low is not None
-    assert metric_estimate(metric, x, x).why_no_interval == "perfect correlation: its scale is unbounded"
+    assert mentions(metric_estimate(metric, x, x).why_no_interval, "correlation", "scale")
 
 
 def test_a_category_that_is_only_predicted_takes_no_part_in_the_balanced_accuracy() -> None:

@@ -10,6 +10,7 @@ import pytest
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.jackknife import jackknife_metric, spreads_over
 from heartfelt.streams import stream
+from tests.facts import mentions
 
 SOURCE = "jackknife_metric, one call per interval"
 
@@ -45,7 +46,7 @@ def test_they_are_what_single_calls_give(metric: str, limit: int, monkeypatch: p
 def test_reasons_and_gaps_are_kept() -> None:
     x = np.arange(100.0)
     (flat,) = metric_over("pearson", x, np.ones(100), [None])
-    assert flat.why_missing == "the second column does not vary"
+    assert mentions(flat.why_missing, "column", "vary")
     gaps = np.where(x > 50, np.nan, x**2)
     (result,) = metric_over("pearson", x, gaps, [None])
     assert result.counts["left_out"] == 49

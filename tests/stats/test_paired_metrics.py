@@ -9,6 +9,7 @@ from scipy.stats import ttest_rel
 from heartfelt.stats.association import metric_difference
 from heartfelt.stats.resample import bootstrap_metric
 from heartfelt.streams import stream
+from tests.facts import mentions
 
 SOURCE = (
     "scipy.stats.ttest_rel for metrics that are means; simulation under the null hypothesis for the others"
@@ -81,9 +82,9 @@ def test_the_difference_is_that_of_the_two_metrics() -> None:
 def test_reasons_take_the_place_of_numbers() -> None:
     x = np.arange(10.0)
     same = metric_difference("pearson", x, x**2, x**2)
-    assert same.p.why_missing == "the two predictions do not differ"
-    assert same.needed().why_missing == "the two predictions do not differ"
+    assert mentions(same.p.why_missing, "predictions", "differ")
+    assert mentions(same.needed().why_missing, "predictions", "differ")
     flat = metric_difference("pearson", x, np.ones(10), x)
     assert "does not vary" in str(flat.p.why_missing)
     few = metric_difference("mae", x, x + 1, x - 2, group=np.repeat([0, 1], 5))
-    assert few.p.why_missing == "2 clusters; at least 3 are needed"
+    assert mentions(few.p.why_missing, "2 clusters", "3")

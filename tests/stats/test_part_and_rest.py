@@ -7,6 +7,7 @@ import pytest
 
 from heartfelt.stats.part_and_rest import Flags, part_and_rest, share_spread, squared_error_spread
 from heartfelt.stats.triples import Floats, Ints
+from tests.cases import check_all
 
 STUDIES = 250
 NOISE = 1.2
@@ -54,9 +55,9 @@ def test_errors_that_do_not_vary_on_either_side_have_no_bounds() -> None:
         assert 0 <= result[2] <= 1
 
 
-@pytest.mark.parametrize("levels", [2, 3, 1_000])
-@pytest.mark.parametrize("groups", [4, 12, 40])
-@pytest.mark.parametrize("kind", ["plain", "squared", "shares"])
+@check_all("levels", [2, 3, 1_000])
+@check_all("groups", [4, 12, 40])
+@check_all("kind", ["plain", "squared", "shares"])
 def test_any_errors_have_a_p_value_between_0_and_1(levels: int, groups: int, kind: str) -> None:
     """Few items, ties, groups that cut through the part, one side that does not vary, noise of 0."""
     rng = np.random.default_rng([levels, groups])

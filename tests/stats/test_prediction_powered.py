@@ -10,6 +10,7 @@ from heartfelt.errors import InputError
 from heartfelt.stats import prediction_powered_mean, prediction_powered_slope
 from heartfelt.stats.inference import Rated
 from heartfelt.streams import stream
+from tests.facts import mentions
 
 RATED = [6.2, 3.1, 4.8, 7.0, 2.4, 5.5, 4.1, 6.6, 5.2, 3.8]
 PREDICTED = [6.9, 3.9, 5.1, 7.4, 3.5, 6.0, 4.2, 7.5, 5.0, 4.9]
@@ -113,12 +114,10 @@ def test_items_count_once_whatever_their_ratings() -> None:
 
 
 def test_too_little_is_a_reason() -> None:
-    assert prediction_powered_mean(Rated([5.0], [5.0]), OTHERS).estimate.why_missing == (
-        "1 rated items; at least 2 are needed"
-    )
+    assert mentions(prediction_powered_mean(Rated([5.0], [5.0]), OTHERS).estimate.why_missing, "1 rated", "2")
     assert "too few" in str(prediction_powered_mean(Rated(RATED, PREDICTED), [5.0]).estimate.why_missing)
     flat = prediction_powered_slope(Rated(RATED, PREDICTED), [5.0] * 10, OTHERS, OTHERS_X)
-    assert flat.estimate.why_missing == "the rated items do not vary in x"
+    assert mentions(flat.estimate.why_missing, "items", "vary")
     gaps = prediction_powered_mean(Rated([*RATED, None], [*PREDICTED, 5.0]), OTHERS)
     assert gaps.estimate.counts["left_out"] == 1
 

@@ -9,12 +9,13 @@ from pathlib import Path
 import pytest
 
 from heartfelt import stats
+from tests.cases import check_all
 
 STUB = ast.parse(Path(stats.__file__).with_suffix(".pyi").read_text(encoding="utf-8"))
 IMPORTS = [node for node in STUB.body if isinstance(node, ast.ImportFrom)]
 
 
-@pytest.mark.parametrize("name", stats.__all__)
+@check_all("name", stats.__all__)
 def test_each_name_is_callable(name: str) -> None:
     result = getattr(stats, name)
     assert callable(result)

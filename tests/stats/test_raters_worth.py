@@ -11,6 +11,7 @@ from heartfelt.stats.raters_worth import raters_worth, worth_from_means
 from heartfelt.stats.ratings import Ratings, as_ratings
 from heartfelt.stats.triples import Floats
 from heartfelt.stats.two_way_jackknife import moment_jackknife
+from tests.facts import mentions
 
 
 def panel(
@@ -96,7 +97,7 @@ def test_a_model_that_says_nothing_is_worth_nothing() -> None:
     assert raters_worth(d, np.full(80, 5.0)).raters.value == 0.0
     backwards = raters_worth(d, -true)
     assert backwards.raters.value == 0.0
-    assert backwards.raters.why_no_interval == "it correlates with the labels the wrong way round"
+    assert mentions(backwards.raters.why_no_interval, "labels", "wrong")
 
 
 def test_a_model_at_the_ceiling_has_a_lower_bound_alone() -> None:

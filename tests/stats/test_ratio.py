@@ -8,6 +8,7 @@ import pytest
 from heartfelt.stats._bounds import ratio
 from heartfelt.stats.estimate import Estimate
 from heartfelt.streams import stream
+from tests.facts import mentions
 
 SOURCE = "Donner and Zou (2012), equations for the ratio by MOVER; simulation"
 
@@ -39,11 +40,11 @@ def test_reasons_take_the_place_of_numbers() -> None:
     gone = Estimate.missing("nobody came")
     assert ratio(gone, made(1, 0.1)).why_missing == "nobody came"
     assert ratio(made(1, 0.1), gone).why_missing == "nobody came"
-    assert ratio(made(1, 0.1), Estimate(0.0)).why_missing == "the denominator is not above 0"
+    assert mentions(ratio(made(1, 0.1), Estimate(0.0)).why_missing, "denominator", "0")
     assert ratio(made(1, 0.1), made(0.1, 0.2)).why_no_interval == "the denominator may be 0"
     assert ratio(Estimate(1.0, why_no_interval="one item"), made(1, 0.1)).why_no_interval == "one item"
     assert ratio(made(1, 0.1), Estimate(1.0, why_no_interval="one rater")).why_no_interval == "one rater"
-    assert ratio(made(1, 0.1), Estimate(1.0)).why_no_interval == "one side has no interval"
+    assert mentions(ratio(made(1, 0.1), Estimate(1.0)).why_no_interval, "side", "interval")
     other = Estimate(1.0, 0.9, 1.1, confidence=0.9)
-    assert ratio(made(1, 0.1), other).why_no_interval == "the two intervals have different confidences"
+    assert mentions(ratio(made(1, 0.1), other).why_no_interval, "intervals", "confidences")
     assert np.isfinite(float(ratio(made(1, 0.1), other)))

@@ -8,6 +8,7 @@ from scipy.linalg import sqrtm
 
 from heartfelt.errors import InputError
 from heartfelt.stats.regression import shrinkage_slope
+from tests.facts import mentions
 
 SOURCE = "statsmodels 0.15 OLS (HC3, two-way cluster); CR2 and its degrees of freedom by dense matrices"
 
@@ -94,14 +95,14 @@ def test_neutral_point_and_tests() -> None:
 
 
 def test_degenerate_input_gives_reasons() -> None:
-    assert shrinkage_slope([1, 2], [1, 2]).slope.why_missing == "2 pairs; at least 3 are needed"
-    assert shrinkage_slope([1, 2, 3], [4, 4, 4]).slope.why_missing == "the intended coordinate does not vary"
+    assert mentions(shrinkage_slope([1, 2], [1, 2]).slope.why_missing, "2 pairs", "3")
+    assert mentions(shrinkage_slope([1, 2, 3], [4, 4, 4]).slope.why_missing, "coordinate", "vary")
     exact = shrinkage_slope([1, 2, 3, 4], [1, 2, 3, 4])
     assert exact.slope.value == pytest.approx(1)
-    assert exact.slope.why_no_interval == "the points lie on a line"
+    assert mentions(exact.slope.why_no_interval, "points", "line")
     assert exact.neutral is None
     two = shrinkage_slope([1, 2, 4, 3], [1, 2, 3, 5], cluster=["a", "a", "b", "b"])
-    assert two.slope.why_no_interval == "2 clusters; at least 3 are needed"
+    assert mentions(two.slope.why_no_interval, "2 clusters", "3")
     with pytest.raises(InputError, match="one or two"):
         shrinkage_slope([1, 2, 3], [1, 2, 3], cluster={"a": [1] * 3, "b": [1] * 3, "c": [1] * 3})
     with pytest.raises(InputError, match="rows"):

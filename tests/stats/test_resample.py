@@ -25,6 +25,8 @@ from heartfelt.stats.resample import (
     weight_batches,
 )
 from heartfelt.stats.triples import Floats
+from tests.cases import check_all
+from tests.facts import mentions
 
 SOURCE = "scipy.stats.bootstrap 1.17 and per-resample loops over SciPy and scikit-learn functions"
 
@@ -47,7 +49,7 @@ def _columns(name: str, n: int, seed: int = 0) -> tuple[Any, Any]:
     }[METRICS[name].kind]
 
 
-@pytest.mark.parametrize("name", sorted(METRICS))
+@check_all("name", sorted(METRICS))
 def test_value_equals_the_plain_statistic(name: str) -> None:
     columns = _columns(name, 90)
     plain = getattr(heartfelt_stats, name)
@@ -218,7 +220,7 @@ def test_difference_of_equal_predictions_has_no_interval() -> None:
     x, y = _pairs(50)
     result = bootstrap_difference("spearman", x, y, y, resamples=200)
     assert result.value == 0
-    assert result.why_no_interval == "every resample gives the same value"
+    assert mentions(result.why_no_interval, "resample", "value")
 
 
 def test_difference_leaves_out_rows_either_lacks() -> None:
@@ -276,9 +278,7 @@ def test_undefined_resamples_are_counted_or_end_the_interval() -> None:
 
 def test_one_cluster_cannot_be_resampled() -> None:
     x, y = _pairs(20)
-    assert (
-        bootstrap_metric("mse", x, y, group=["a"] * 20).why_no_interval == "one cluster: nothing to resample"
-    )
+    assert mentions(bootstrap_metric("mse", x, y, group=["a"] * 20).why_no_interval, "cluster", "resample")
 
 
 def test_misuse_is_refused() -> None:
@@ -330,7 +330,7 @@ def test_a_statistic_of_ones_own() -> None:
     result = bootstrap(share_high, rater, item, value, resamples=300)
     assert result.value == pytest.approx(np.mean(value > 0))
     assert result.method == "share high"
-    assert result.interval == "percentile bootstrap over raters and items"
+    assert mentions(result.interval, "bootstrap", "raters", "items")
     assert result.low is not None
     assert result.low < np.mean(value > 0)
 
@@ -351,4 +351,4 @@ def test_ratings_without_variation_in_raters_or_items() -> None:
     assert bootstrap("mean", ["r"] * 5, range(5), [1, 2, 3, 4, 5], resample="items").low is not None
     same = bootstrap("mean", range(5), range(5), [2.0] * 5, resample="items")
     assert same.value == 2
-    assert same.why_no_interval == "every resample gives the same value"
+    assert mentions(same.why_no_interval, "resample", "value")

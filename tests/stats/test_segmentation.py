@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 
 from heartfelt.stats.segmentation import character_share, words
+from tests.cases import check_all
 
 SOURCE = "Unicode Standard Annex 29, revision 43, rules WB5 to WB13 and its table of word-break properties"
 
 
-@pytest.mark.parametrize(
+@check_all(
     ("text", "expected"),
     [
         ("It's a well-known CAFÉ, at 3.5!", ["it's", "a", "well", "known", "café", "at", "3", "5"]),

@@ -24,6 +24,7 @@ from heartfelt.stats.set_distance import (
     kernel_distance,
     median_distance,
 )
+from tests.facts import mentions
 
 Floats = npt.NDArray[np.float64]
 
@@ -237,7 +238,7 @@ def test_the_bandwidth_is_the_median_distance() -> None:
 
 def test_too_little_is_said_in_words() -> None:
     x, y = two_sets(3, 50, 2)
-    assert "3 stimuli in a set; at least 4 are needed" in (frechet_distance(x, y).why_missing or "")
+    assert mentions(frechet_distance(x, y).why_missing or "", "3 stimuli", "4")
     assert "an interval needs 10" in (kernel_distance(*two_sets(9, 50, 2)).why_no_interval or "")
     codes = ([i % 3 for i in range(40)], [i % 3 for i in range(50)])
     assert "3 groups of stimuli" in (kernel_distance(*two_sets(40, 50, 2), groups=codes).why_missing or "")
@@ -247,7 +248,7 @@ def test_too_little_is_said_in_words() -> None:
 def test_bad_input_is_refused(distance: Any) -> None:
     x, y = two_sets(12, 15, 3)
     x[2, 1] = np.nan
-    with pytest.raises(InputError, match="1 rows of the set are not finite"):
+    with pytest.raises(InputError, match=r"1 rows.*set.*finite"):
         distance(x, y)
     with pytest.raises(InputError, match="same columns"):
         distance(y, y[:, :2])

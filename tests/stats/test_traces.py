@@ -21,6 +21,7 @@ from heartfelt.stats.traces import (
     traces,
 )
 from heartfelt.stats.two_way_jackknife import half_width, jackknife_variance
+from tests.facts import mentions
 
 
 def test_concordance_by_hand() -> None:
@@ -89,7 +90,7 @@ def test_constant_traces_have_no_agreement_but_a_consensus() -> None:
 def test_one_rater_and_one_moment_say_why() -> None:
     assert trace_agreement(traces("a", [[1, 2, 3]], 1.0)).pairwise.why_missing == "fewer than two raters"
     short = trace_agreement(traces("ab", [[1], [2]], 1.0))
-    assert short.pairwise.why_missing == "the raters have fewer than two moments in common"
+    assert mentions(short.pairwise.why_missing, "raters", "moments")
     assert consensus(traces("ab", [[1, 2], [2, 3]], 1.0)).why_no_band == "fewer than three raters"
 
 

@@ -10,6 +10,7 @@ import yaml
 from heartfelt.errors import StudyError
 from heartfelt.study import Study, parse_study
 from heartfelt.study.adjudication import Adjudication, DisagreementRule, adjudicated
+from tests.cases import check_all
 
 SCALES = {
     "nine": {"type": "points", "points": 9},
@@ -62,7 +63,7 @@ def test_without_a_limit_numbers_disagree_beyond_half_of_their_scale() -> None:
     assert DisagreementRule(type="disagreement", sd_above=2).limits(given.scale_of("q_nine")) == (None, 2)
 
 
-@pytest.mark.parametrize(
+@check_all(
     ("adjudication", "scales", "problem"),
     [
         ({"rules": []}, ["nine"], "at least 1"),

@@ -10,12 +10,16 @@ from typer.testing import CliRunner
 from heartfelt.cli.app import app
 from heartfelt.errors import StudyError
 from heartfelt.files import write_text
-from heartfelt.stimuli.starter import StarterOptions, start_study
+from heartfelt.stimuli.options import StarterOptions
+from heartfelt.stimuli.starter import start_study
 from heartfelt.study import Study, load_study, parse_study, study_text
 from heartfelt.study.load import STUDY_FILE, check_texts, missing_texts, texts_of
 from heartfelt.study.recipes import RECIPES, recipe_study
+from heartfelt.web.options import ServeOptions
 from heartfelt.web.rater.texts import check_languages
-from heartfelt.web.serve import ServeOptions, prepare
+from heartfelt.web.serve import prepare
+from tests.cases import check_all
+from tests.facts import mentions
 
 
 def study(languages: str) -> Study:
@@ -49,7 +53,7 @@ def test_a_language_the_study_says_nothing_in_is_refused(language: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("recipe", RECIPES)
+@check_all("recipe", RECIPES)
 def test_every_recipe_says_everything_in_all_its_languages(recipe: str) -> None:
     assert missing_texts(recipe_study(recipe)) == {}
 
@@ -68,7 +72,7 @@ def test_a_language_the_pages_have_no_texts_in_is_refused(tmp_path: Path) -> Non
     note, same = check_languages(plain, tmp_path)
     assert "texts/nl.yaml leaves" in note
     assert "consent.agree" in note, "every text that is left is named"
-    assert "1 texts of study.yaml are the same in all languages (en, nl): questions.0.text." in same
+    assert mentions(same, "1 texts", "study.yaml", "questions.0.text")
 
 
 @pytest.mark.slow

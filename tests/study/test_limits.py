@@ -14,6 +14,7 @@ from heartfelt.study.model import AnchorProbe, HeadphoneProbe, Probe, Question, 
 from heartfelt.study.scale import AnyScale, count_words
 from heartfelt.study.study import System
 from heartfelt.study.yaml_lines import read_yaml
+from tests.cases import check_all
 
 SCALE: TypeAdapter[AnyScale] = TypeAdapter(AnyScale)
 PROBE: TypeAdapter[Probe] = TypeAdapter(Probe)
@@ -24,7 +25,7 @@ BASE: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize(
+@check_all(
     ("allowed", "refused"),
     [
         ({"type": "points", "points": 2}, {"type": "points", "points": 1}),
@@ -74,7 +75,7 @@ def test_limits_of_scales(allowed: dict[str, Any], refused: dict[str, Any]) -> N
         SCALE.validate_python(refused)
 
 
-@pytest.mark.parametrize(
+@check_all(
     ("scale", "answer", "coded"),
     [
         ({"type": "points", "points": 5, "first": -2}, -2, (-2.0, None)),
@@ -125,7 +126,7 @@ def test_words_are_counted_in_any_script() -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@check_all(
     ("model", "key", "allowed", "refused"),
     [
         (Design, "ratings_per_item", 1, 0),
@@ -202,7 +203,7 @@ def test_limits_of_probes(allowed: dict[str, Any], refused: dict[str, Any]) -> N
         PROBE.validate_python({**rest[refused["type"]], **refused})
 
 
-@pytest.mark.parametrize(
+@check_all(
     ("parts", "problem"),
     [
         ({"systems": [{"id": "x"}, {"id": "x"}]}, "systems"),

@@ -8,13 +8,14 @@ from heartfelt.study import parse_study, study_text
 from heartfelt.study.model import AnchorProbe, RepeatProbe, say
 from heartfelt.study.recipes import RECIPES, recipe_study, recipe_text
 from heartfelt.study.scale import Categories, FreeText, Numeric, Ordered, Points, Tags, YesNo
+from tests.cases import check_all
 
 MIKELS = ["amusement", "awe", "contentment", "excitement", "anger", "disgust", "fear", "sadness"]
 TASKS = ["affirmative", "contrastive_1", "contrastive_2", "penultimate", "ultimate"]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", RECIPES)
+@check_all("name", RECIPES)
 def test_every_recipe_is_a_whole_study(name: str) -> None:
     study = recipe_study(name)
     assert study.name == name
@@ -27,7 +28,7 @@ def test_every_recipe_is_a_whole_study(name: str) -> None:
     assert all(say(question.text) for question in study.asked)
 
 
-@pytest.mark.parametrize("name", RECIPES)
+@check_all("name", RECIPES)
 def test_a_recipe_speaks_all_its_languages(name: str) -> None:
     """A text given in several languages is given in each language of the study."""
     study = recipe_study(name)
@@ -41,7 +42,7 @@ def test_a_recipe_speaks_all_its_languages(name: str) -> None:
             assert study.languages == ["en"]
 
 
-@pytest.mark.parametrize("name", RECIPES)
+@check_all("name", RECIPES)
 def test_a_recipe_is_text_to_copy_and_change(name: str) -> None:
     assert recipe_text(name).startswith("# ")
     assert "\t" not in recipe_text(name)

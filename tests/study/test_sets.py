@@ -16,6 +16,7 @@ from heartfelt.study import Study, parse_study, study_text
 from heartfelt.study.scale import AnyScale
 from heartfelt.study.set_scale import LONGEST_TRACE, SetScale, Trace
 from heartfelt.study.sets import MadeSets, Sets, StimulusSet, make_sets
+from tests.cases import check_all
 
 SCALE: TypeAdapter[AnyScale] = TypeAdapter(AnyScale)
 SYSTEMS = ("A", "B", "C")
@@ -193,7 +194,7 @@ def test_tables_that_make_no_sense(table: list[dict[str, str]], problem: str) ->
 
 def test_a_missing_reference_is_named() -> None:
     stimuli = [row for row in rows() if row["stimulus"] != "A2a"]
-    with pytest.raises(InputError, match="The set 'p2' has no reference"):
+    with pytest.raises(InputError, match=r"set.*'p2'.*reference"):
         made(stimuli, type="mushra", reference="A")
 
 
@@ -203,7 +204,7 @@ def test_a_column_that_is_not_there() -> None:
 
 
 def test_blocks_larger_than_what_there_is() -> None:
-    with pytest.raises(InputError, match="A block of 13 needs as many stimuli"):
+    with pytest.raises(InputError, match=r"block.*13.*stimuli"):
         made(type="ranking", rule="blocks", size=13)
 
 
@@ -238,7 +239,7 @@ def test_a_study_without_sets_has_the_hash_it_had() -> None:
     assert plain.hash.startswith("ece9d35b065fec24")
 
 
-@pytest.mark.parametrize(
+@check_all(
     ("change", "place", "problem"),
     [
         (("{type: pair}", "{type: ranking}"), "sets.type", "does not fit sets of type 'ranking'"),
@@ -330,7 +331,7 @@ def test_answers_about_a_set(scale: dict[str, Any], answer: Any, members: int, v
     assert [reader.read(value)[0] for value in values] == values
 
 
-@pytest.mark.parametrize(
+@check_all(
     ("scale", "answer", "members"),
     [
         ({"type": "choice"}, 2, 2),

@@ -7,6 +7,7 @@ import pytest
 from heartfelt.study import Scale
 from heartfelt.study.scale import Categories, FreeText, Numeric, Ordered, Points, Tags, YesNo
 from heartfelt.study.similarity import clearly_different, similarity
+from tests.cases import check_all
 
 NUMBER = Numeric(type="numeric", low=0, high=10)
 FREE = Numeric(type="numeric")
@@ -17,7 +18,7 @@ TAGS = Tags(type="tags")
 TEXT = FreeText(type="text")
 
 
-@pytest.mark.parametrize(
+@check_all(
     ("scale", "one", "other", "alike"),
     [
         (NUMBER, "2", "4.5", 0.75),

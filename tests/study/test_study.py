@@ -13,6 +13,7 @@ from heartfelt.study.recipes import RECIPES, recipe_study, recipe_text
 from heartfelt.study.scale import Numeric, Tag, Tags
 from heartfelt.study.set_scale import SetScale, Trace
 from heartfelt.study.yaml_lines import read_yaml
+from tests.cases import check_all
 
 GOOD = """\
 name: small
@@ -69,7 +70,7 @@ def test_the_hash_does_not_depend_on_layout() -> None:
     assert parse_study(GOOD.replace("points: 9", "points: 10")).hash != study.hash
 
 
-@pytest.mark.parametrize(
+@check_all(
     ("old", "new", "problem", "fix"),
     [
         ("name: small", "nam: small", "line 1, nam: there is no such key here", "Did you mean 'name'?"),
@@ -252,7 +253,7 @@ class TestScales:
     ) -> None:
         assert self.study.scales[scale].read(answer) == expected
 
-    @pytest.mark.parametrize(
+    @check_all(
         ("scale", "answer"),
         [
             ("nine", 0),

@@ -31,7 +31,7 @@ from tests.training.studies import planted, value_of
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Trained:
     folder = tmp_path_factory.mktemp("answers")
-    options = TrainOptions("digits-raters", policy="none", heads=("ridge",), features=folder / "f")
+    options = TrainOptions(recipe="digits-raters", policy="none", heads=("ridge",), features=folder / "f")
     return train(planted(folder / "media", 3), options)
 
 

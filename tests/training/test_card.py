@@ -11,6 +11,7 @@ from heartfelt.predictors.trained.folder import CARD, FROZEN_HEAD, BaseModel, Da
 from heartfelt.training import Trained, TrainOptions, train
 from heartfelt.training.heads.card import half_width
 from heartfelt.training.model_card import CardScore, header, licence_lines
+from tests.facts import mentions
 from tests.training.alone import code_without_heartfelt, run_alone
 from tests.training.studies import planted
 
@@ -21,7 +22,7 @@ SOURCE = DataSource(study="My Study: one", snapshot="abc", licence="CC BY 4.0", 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Trained:
     folder = tmp_path_factory.mktemp("planted")
-    options = TrainOptions("digits", policy="none", heads=("ridge",), features=folder / "features")
+    options = TrainOptions(recipe="digits", policy="none", heads=("ridge",), features=folder / "features")
     return train(planted(folder / "media", 3), options)
 
 
@@ -62,7 +63,7 @@ def test_a_header_has_licence_base_models_and_every_score() -> None:
         ("image-classification", "my-study-one", "f1"),
     ]
     words = "\n".join(licence_lines(core))
-    assert "Licence of the data `My Study: one`: CC BY 4.0. Credit: A (2025)." in words
+    assert mentions(words, "`My Study: one`", "CC BY 4.0", "2025")
 
 
 def test_a_width_is_never_printed_as_nothing() -> None:

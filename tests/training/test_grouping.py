@@ -18,6 +18,7 @@ from heartfelt.snapshot.stimulus_groups import stem_of
 from heartfelt.streams import stream
 from heartfelt.training import TrainOptions, train
 from heartfelt.training.heads.fitting import folds
+from tests.facts import mentions
 from tests.training.studies import WIDTH, planted, value_of
 
 
@@ -187,7 +188,7 @@ def test_near_duplicates_join_their_groups() -> None:
     assert result.count == 11
     assert result.duplicates == 1
     assert result.groups[0] == result.groups[1] == result.groups[13]
-    assert "1 near-duplicate stays in one fold" in result.words
+    assert mentions(result.words, "1", "fold")
 
 
 def themed(folder: Path, n_themes: int = 24, per_theme: int = 6) -> Snapshot:
@@ -219,7 +220,7 @@ def test_a_theme_does_not_leak_across_folds(tmp_path: Path) -> None:
     scores = {}
     for group in ("none", "auto"):
         options = TrainOptions(
-            "digits", policy="none", heads=("kernel",), group=group, features=tmp_path / "features"
+            recipe="digits", policy="none", heads=("kernel",), group=group, features=tmp_path / "features"
         )
         made = train(data, options)
         (row,) = [row for row in made.evaluation.rows if row.protocol == "five-fold"]
@@ -255,7 +256,7 @@ def test_a_published_split_trains_on_its_training_part_alone(tmp_path: Path) -> 
     data = Snapshot.build(
         base.study, stimuli=base.stimuli.with_columns(split), ratings=base.ratings, source=base.source
     )
-    options = TrainOptions("digits", policy="none", split="published", features=tmp_path / "features")
+    options = TrainOptions(recipe="digits", policy="none", split="published", features=tmp_path / "features")
     made = train(data, options)
     by_part = {
         name: set(data.stimuli.filter(pl.col("split") == name)["stimulus"])
@@ -275,5 +276,5 @@ def test_a_published_split_trains_on_its_training_part_alone(tmp_path: Path) -> 
     assert "published split, test" in made.model.card
     with pytest.raises(InputError, match="no published split"):
         train(base, options)
-    with pytest.raises(InputError, match="No split is called 'own'"):
+    with pytest.raises(InputError, match=r"split.*'own'"):
         TrainOptions(split="own")

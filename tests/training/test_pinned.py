@@ -78,7 +78,7 @@ def networks(material: TrainingStimuli) -> dict[str, Any]:
 
 
 def training(folder: Path) -> Trained:
-    options = TrainOptions("digits", heads=("ridge",), features=folder / "f", seed=4)
+    options = TrainOptions(recipe="digits", heads=("ridge",), features=folder / "f", seed=4)
     return train(planted(folder / "media", 3), options)
 
 
@@ -229,8 +229,8 @@ def test_foreign_stimuli_have_no_part_in_the_width_unless_few_remain(material: T
 )
 def test_options_are_checked(change: dict[str, Any], words: str) -> None:
     with pytest.raises(InputError, match=words):
-        TrainOptions("digits", **change)
-    TrainOptions("digits", confidence=0.5)
+        TrainOptions(recipe="digits", **change)
+    TrainOptions(recipe="digits", confidence=0.5)
 
 
 def test_near_duplicates_need_a_cosine_at_the_limit(material: TrainingStimuli) -> None:

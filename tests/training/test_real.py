@@ -32,7 +32,7 @@ def test_valence_of_photographs(shared_data: Path, tmp_path: Path) -> None:
         shutil.copy(shared_data / "oasis" / "images" / name, tmp_path / "images" / name)
     chosen.write_csv(tmp_path / "norms.csv")
     snapshot = heartfelt.read(tmp_path, format="means", scale={"valence": "1-7", "arousal": "1-7"})
-    made = train(snapshot, TrainOptions("va-image", heads=("ridge",), features=tmp_path / "features"))
+    made = train(snapshot, TrainOptions(recipe="va-image", heads=("ridge",), features=tmp_path / "features"))
     result = {row.question: row for row in made.evaluation.rows}
     assert value_of(result["valence"].pearson) > 0.5
     assert value_of(result["valence"].ceiling) > 0.99

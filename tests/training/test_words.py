@@ -101,7 +101,7 @@ def test_alignment_is_read_from_file_and_text_together(
 ) -> None:
     monkeypatch.setenv("HEARTFELT_FEATURES", str(tmp_path / "kept"))
     snapshot = opinions(tmp_path / "media")
-    made = train(snapshot, TrainOptions("digits-mos", policy="none"))
+    made = train(snapshot, TrainOptions(recipe="digits-mos", policy="none"))
     assert {target.question: target.embedding for target in made.material.targets} == {
         "impression": "digits",
         "alignment": "digits-words",

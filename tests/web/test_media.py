@@ -13,6 +13,7 @@ from heartfelt.web.app import create_app
 from heartfelt.web.options import WebOptions
 from heartfelt.web.rater.presentation import Blinding
 from heartfelt.web.security.signing import RATER_COOKIE, STUDY_COOKIE, Signer
+from tests.facts import mentions
 from tests.web.rater.studies import small_study
 
 SECRET = b"a secret for the tests of the media"
@@ -113,6 +114,6 @@ def test_a_file_that_is_gone_is_told(client: TestClient, collection: Collection,
     try:
         response = client.get(address)
         assert response.status_code == 404
-        assert response.json()["problem"] == "The media file is missing."
+        assert mentions(response.json()["problem"], "media", "file", "missing")
     finally:
         path.write_bytes(retained)

@@ -14,7 +14,8 @@ from heartfelt.formats.drafts import write_drafts
 from heartfelt.simulate import RaterMix, StrengthOptions, VerifierMix
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.comparisons import pairs
-from heartfelt.stimuli.starter import StarterOptions, start_study
+from heartfelt.stimuli.options import StarterOptions
+from heartfelt.stimuli.starter import start_study
 from heartfelt.web.rehearsal import RehearsalOptions, rehearse
 from heartfelt.web.security.signing import load_keys
 from tests.web.rater.test_sets import write

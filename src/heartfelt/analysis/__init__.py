@@ -1,6 +1,5 @@
 """From a snapshot to every number of its report: reliability, ceilings, effects, systems, and a verdict in words."""
 
-from heartfelt.analysis.run import AnalyzeOptions, analyze
-from heartfelt.analysis.summary import Analysis, Summary
+from lazy_loader import attach_stub
 
-__all__ = ["Analysis", "AnalyzeOptions", "Summary", "analyze"]
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

@@ -46,7 +46,7 @@ class CategoryEllipse:
     semi_axes: tuple[float, float] | None
     angle: float | None
     area: float | None
-    confidence: float = field(default=0.95, metadata={"key": "level"})
+    confidence: float = field(default=0.95, metadata={"formerly": "level"})
     why_missing: str | None = field(default=None, metadata=OMIT)
 
 
@@ -66,7 +66,7 @@ class Explained:
 
     question: str
     eta_squared: Estimate
-    f: float | None = field(metadata={"key": "F"})
+    f: float | None = field(metadata={"formerly": "F"})
     df: tuple[int, int] | None
     p: float | None
 

@@ -1,7 +1,7 @@
 """The figures of questions that are answered about several stimuli together, and of questions answered with traces.
 
-``ComparisonQuestion`` holds one question; which of its parts there are depends on how it was answered (``scale``): pairs and sets
-have strengths, ABX tests have shares of correct answers, MUSHRA has conditions, tests against a reference have means.
+``ComparisonQuestion`` holds one question; which of its parts there are depends on how it was answered (``scale``): pairs and
+sets have strengths, ABX tests have shares of correct answers, MUSHRA has conditions, tests against a reference have means.
 """
 
 from __future__ import annotations

@@ -25,9 +25,9 @@ from heartfelt.analysis.comparison_results import (
     Contestant,
     OrderEffect,
 )
-from heartfelt.analysis.failures import Failed, attempt
 from heartfelt.analysis.graded_sets import against_reference, mushra_result
 from heartfelt.analysis.results import ALL
+from heartfelt.failures import Failed, attempt
 from heartfelt.labels.strengths import (
     COMPARED,
     Contest,
@@ -77,7 +77,7 @@ def comparison_results(
         made = attempt(_question, snapshot, question, contests, brief)
         if isinstance(made, Failed):
             scale = cast("Answered", getattr(study.scale_of(question), "type", "choice"))
-            made = ComparisonQuestion(question, scale, 0, 0, why_missing=made.why)
+            made = ComparisonQuestion(question, scale, 0, 0, why_missing=made.reason)
         if made is not None:
             out.append(made)
     return tuple(out)
@@ -176,8 +176,17 @@ def _order(pairs: pl.DataFrame, effect: TestedEffect) -> OrderEffect:
 def _contestants(made: Contest) -> tuple[Contestant, ...]:
     answers, scores = made.answers, _best_worst_scores(made)
     made_of = (
-        Contestant(str(name), strength, answers.get(str(name), 0), *rank, scores.get(str(name)))
-        for name, strength, rank in zip(
+        Contestant(
+            name=str(name),
+            strength=strength,
+            answers=answers.get(str(name), 0),
+            rank=rank,
+            rank_low=rank_low,
+            rank_high=rank_high,
+            best=best,
+            score=scores.get(str(name)),
+        )
+        for name, strength, (rank, rank_low, rank_high, best) in zip(
             made.result.names, made.result.strengths, ranks(made.result), strict=True
         )
     )

@@ -15,9 +15,9 @@ from dataclasses import replace
 
 import polars as pl
 
-from heartfelt.analysis.failures import Failed, attempt
 from heartfelt.analysis.material import AnalysisData, QuestionData
 from heartfelt.analysis.results import AnalysisCounts, Checks, CorrectedCountTest, CountTests
+from heartfelt.failures import Failed, attempt
 from heartfelt.screening.rules.repetition import LEAST_ANSWERS
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.comparisons import has_sets
@@ -124,7 +124,7 @@ def _count_tests(material: AnalysisData) -> dict[str, CountTests]:
             made = attempt(_tested, question, mine, facts)
             names.append(question.id)
             if isinstance(made, Failed):
-                tests += [CorrectedCountTest(None, None, False, why_missing=made.why)] * 2
+                tests += [CorrectedCountTest(None, None, False, why_missing=made.reason)] * 2
             else:
                 tests += [
                     CorrectedCountTest(test.p, None, False, test.change, test.category)

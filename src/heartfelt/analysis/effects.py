@@ -28,12 +28,12 @@ from typing import TypeAlias
 
 import polars as pl
 
-from heartfelt.analysis.failures import Failed, Failures, attempt
 from heartfelt.analysis.material import AnalysisData, QuestionData
 from heartfelt.analysis.means import JACKKNIFE, Scores, StimulusScores
 from heartfelt.analysis.results import AnovaEffect, Outcome, PairDifference, WithoutCovariates
 from heartfelt.analysis.two_way import Changes, difference, estimate, p_value
 from heartfelt.errors import HeartfeltError, InputError, suggestion
+from heartfelt.failures import Failed, Failures, attempt
 from heartfelt.progress import Progress
 from heartfelt.snapshot import Snapshot
 from heartfelt.stats.estimate import Estimate
@@ -124,9 +124,19 @@ def variance_tables(material: AnalysisData, covariates: Covariates) -> tuple[Ano
         for model in models(question, covariates):
             made = attempt(_effects, question, model, covariates)
             if isinstance(made, Failed):
-                gone = Estimate.missing(made.why, "partial eta squared")
-                head = (question.id, model.outcome, model.formula, 2)
-                made = [AnovaEffect(*head, name, gone, why_missing=made.why) for name in model.factors]
+                gone = Estimate.missing(made.reason, "partial eta squared")
+                made = [
+                    AnovaEffect(
+                        outcome=question.id,
+                        deviation=model.outcome,
+                        model=model.formula,
+                        type=2,
+                        effect=name,
+                        partial_eta_squared=gone,
+                        why_missing=made.reason,
+                    )
+                    for name in model.factors
+                ]
             rows += made
     return tuple(rows)
 
@@ -264,8 +274,17 @@ def _one_way(question: QuestionData, outcome: Outcome, factor: str) -> list[Pair
 def _pairs(table: Pairwise, question: str, outcome: Outcome, factor: str, model: str) -> list[PairDifference]:
     return [
         PairDifference(
-            *(question, outcome, factor, model, table.method, pair.a, pair.b),
-            *(pair.estimate, pair.p, pair.significant, pair.df),
+            outcome=question,
+            deviation=outcome,
+            factor=factor,
+            model=model,
+            method=table.method,
+            a=pair.a,
+            b=pair.b,
+            difference=pair.estimate,
+            p=pair.p,
+            significant=pair.significant,
+            df=pair.df,
         )
         for pair in table.pairs
     ]
@@ -279,9 +298,20 @@ def _jackknife(score: StimulusScores, outcome: Outcome, factor: str) -> list[Pai
     pairs = [(a, b, difference(known[a], known[b])) for a, b in combinations(known, 2)]
     plain = [p_value(apart) for _, _, apart in pairs]
     corrected = holm(plain)
-    head = (score.question.id, outcome, factor, None, JACKKNIFE)
     return [
-        PairDifference(*head, a, b, estimate(apart, "difference of means"), p, significant, p_alone=alone)
+        PairDifference(
+            outcome=score.question.id,
+            deviation=outcome,
+            factor=factor,
+            model=None,
+            method=JACKKNIFE,
+            a=a,
+            b=b,
+            difference=estimate(apart, "difference of means"),
+            p=p,
+            significant=significant,
+            p_alone=alone,
+        )
         for (a, b, apart), p, alone, significant in zip(
             pairs, corrected.adjusted, plain, corrected.significant, strict=True
         )

@@ -79,8 +79,9 @@ def reliability_so_far(material: AnalysisData) -> list[LiveReliability]:
         if why is not None:
             single, averaged = Estimate.missing(why, "ICC"), Estimate.missing(why, "ICC of the mean")
         else:
-            icc1, icc1k, icc2, icc2k, _, _ = intraclass_correlations(question, 0)
-            single, averaged = (icc1 if icc2.is_missing else icc2), (icc1k if icc2k.is_missing else icc2k)
+            forms = intraclass_correlations(question, 0)
+            single = forms["icc1"] if forms["icc2"].is_missing else forms["icc2"]
+            averaged = forms["icc1k"] if forms["icc2k"].is_missing else forms["icc2k"]
         # Alpha after each of a dozen growing numbers of ratings; the last is now.
         steps = range(1, POINTS + 1) if total > 1 else ()
         points = tuple(

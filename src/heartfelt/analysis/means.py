@@ -116,9 +116,14 @@ class StimulusScores:
 
     def means(self, chosen: Bools) -> MeanFigures:
         """All figures over the chosen stimuli."""
-        ratings = int(np.count_nonzero(chosen[self.data.stimulus]))
-        figures = (self.estimate(chosen, outcome) for outcome in METHODS)
-        return MeanFigures(int(np.count_nonzero(chosen)), ratings, *figures)
+        return MeanFigures(
+            n_stimuli=int(np.count_nonzero(chosen)),
+            n_ratings=int(np.count_nonzero(chosen[self.data.stimulus])),
+            mean=self.estimate(chosen, "value"),
+            deviation=self.estimate(chosen, "signed"),
+            absolute_deviation=self.estimate(chosen, "absolute"),
+            absolute_deviation_corrected=self.estimate(chosen, "corrected"),
+        )
 
 
 Scores = Mapping[str, StimulusScores]

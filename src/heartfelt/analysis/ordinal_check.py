@@ -16,11 +16,11 @@ from collections.abc import Iterable, Mapping
 
 import polars as pl
 
-from heartfelt.analysis.failures import Failed, attempt
 from heartfelt.analysis.material import AnalysisData, QuestionData
 from heartfelt.analysis.ordinal_results import OrdinalCheck
 from heartfelt.analysis.rating_models import TASTE, rating_frame, rating_model, tastes
 from heartfelt.analysis.results import PairDifference, RatingModelEffect
+from heartfelt.failures import Failed, attempt
 from heartfelt.stats.inference import CumulativeLinkResult, Pairwise, cumulative_link_model
 from heartfelt.wording import listed, p_value, plural
 
@@ -54,7 +54,7 @@ def ordinal_checks(
                 n=question.ratings.height,
                 categories=values,
                 p_interval=row.p,
-                why_missing=made.why,
+                why_missing=made.reason,
             )
         checks.append(made)
     return tuple(checks)

@@ -22,7 +22,7 @@ class OrdinalCheck:
     categories: int
     variances: ByName = field(default_factory=dict)
     df: Df | None = None
-    f: float | None = field(default=None, metadata={"key": "F"})
+    f: float | None = field(default=None, metadata={"formerly": "F"})
     p: float | None = None
     p_interval: float | None = None
     pairs: int = 0

@@ -106,9 +106,16 @@ def _by_quadrant(scores: Scores, plane: QuestionPlane) -> list[QuadrantMeans]:
             inside = score.where("quadrant", name)
             for system in [ALL, *score.question.systems]:
                 chosen = inside if system == ALL else inside & score.where("system", system)
-                size = int(np.count_nonzero(chosen))
-                figures = score.estimate(chosen, "signed"), score.estimate(chosen, "absolute")
-                rows.append(QuadrantMeans(name, system, question, size, *figures))
+                rows.append(
+                    QuadrantMeans(
+                        quadrant=name,
+                        system=system,
+                        question=question,
+                        n_stimuli=int(np.count_nonzero(chosen)),
+                        deviation=score.estimate(chosen, "signed"),
+                        absolute_deviation=score.estimate(chosen, "absolute"),
+                    )
+                )
     return rows
 
 

@@ -16,7 +16,6 @@ from itertools import combinations, pairwise
 import numpy as np
 import polars as pl
 
-from heartfelt.analysis.failures import Failed, attempt
 from heartfelt.analysis.material import AnalysisData, QuestionData
 from heartfelt.analysis.means import NO_MEAN, StimulusScores, stimulus_scores
 from heartfelt.analysis.reliability import intraclass_correlations
@@ -24,6 +23,7 @@ from heartfelt.analysis.results import ALL
 from heartfelt.analysis.summary import GroupAlpha, GroupDifference, GroupFigures, GroupSize, RaterGroups
 from heartfelt.analysis.two_way import LEAST_RATERS, Changes, estimate, mean_changes, p_value, stimuli_of
 from heartfelt.errors import InputError, suggestion
+from heartfelt.failures import Failed, attempt
 from heartfelt.snapshot import Snapshot
 from heartfelt.stats.agreement import alpha
 from heartfelt.stats.estimate import Estimate
@@ -124,10 +124,10 @@ def rater_groups(material: AnalysisData, grouping: RaterGrouping | None, seed: i
         parts = {name: own.filter(group == name) for name in grouping.names}
         for name in grouping.names:
             made = attempt(_figures, question, name, parts[name], seed)
-            rows.append(_no_figures(question, name, made.why) if isinstance(made, Failed) else made)
+            rows.append(_no_figures(question, name, made.reason) if isinstance(made, Failed) else made)
         compared = attempt(_differences, question, parts)
         if isinstance(compared, Failed):
-            gone = Estimate.missing(compared.why, DIFFERENCE)
+            gone = Estimate.missing(compared.reason, DIFFERENCE)
             a, b = grouping.names[:2]
             compared = [GroupDifference(question.id, ALL, a, b, gone, None, None, False)]
         differences += compared
@@ -152,32 +152,49 @@ def _why_too_few(ratings: pl.DataFrame) -> str | None:
 
 
 def _no_figures(
-    question: QuestionData, name: str, why: str, counts: tuple[int, int, int] = (0, 0, 0)
+    question: QuestionData, name: str, why: str, n_raters: int = 0, n_stimuli: int = 0, n_ratings: int = 0
 ) -> GroupFigures:
     gone = Estimate.missing(why)
-    return GroupFigures(question.id, name, *counts, GroupAlpha(gone), gone, gone, gone, {}, why)
+    return GroupFigures(
+        question=question.id,
+        group=name,
+        n_raters=n_raters,
+        n_stimuli=n_stimuli,
+        n_ratings=n_ratings,
+        alpha=GroupAlpha(gone),
+        icc2=gone,
+        icc2k=gone,
+        mean=gone,
+        mean_by_system={},
+        why_missing=why,
+    )
 
 
 def _figures(question: QuestionData, name: str, ratings: pl.DataFrame, seed: int) -> GroupFigures:
     """One group under one question."""
-    counts = ratings["rater"].n_unique(), ratings["item"].n_unique(), ratings.height
+    n_raters, n_stimuli = ratings["rater"].n_unique(), ratings["item"].n_unique()
     why = _why_too_few(ratings)
     if why is not None:
-        return _no_figures(question, name, why, counts)
+        return _no_figures(question, name, why, n_raters, n_stimuli, ratings.height)
     score = _scores(question, ratings)
     named = replace(score.question, why_no_raters=None)
-    _, _, icc2, icc2k, _, _ = intraclass_correlations(named, seed)
+    forms = intraclass_correlations(named, seed)
+    icc2, icc2k = forms["icc2"], forms["icc2k"]
     if not question.numbers:
         icc2 = icc2k = Estimate.missing(NO_MEAN)
     return GroupFigures(
-        question.id,
-        name,
-        *counts,
-        GroupAlpha(alpha(*score.question.triples, question.level, seed=seed), question.level),
-        icc2,
-        icc2k,
-        score.estimate(score.everything, "value"),
-        {system: score.estimate(score.where("system", system), "value") for system in _systems(question)},
+        question=question.id,
+        group=name,
+        n_raters=n_raters,
+        n_stimuli=n_stimuli,
+        n_ratings=ratings.height,
+        alpha=GroupAlpha(alpha(*score.question.triples, question.level, seed=seed), question.level),
+        icc2=icc2,
+        icc2k=icc2k,
+        mean=score.estimate(score.everything, "value"),
+        mean_by_system={
+            system: score.estimate(score.where("system", system), "value") for system in _systems(question)
+        },
     )
 
 

@@ -40,8 +40,17 @@ def screening(panel: Panel, default: Panel, why_missing: str | None) -> Screenin
         flagged_by_standards={rater: tuple(why) for rater, why in panel.flagged_by_standards().items()},
         collusion=tuple(tuple(group) for group in panel.groups),
         parallel=tuple(
-            ParallelPair((rater, other), *figures)
-            for rater, other, *figures in copies.select(PARALLEL).iter_rows()
+            ParallelPair(
+                raters=(rater, other),
+                positions=trials,
+                correlation=correlation,
+                share=equal,
+                expected_share=expected_equal,
+                p=p_adjusted,
+            )
+            for rater, other, trials, correlation, equal, expected_equal, p_adjusted in copies.select(
+                PARALLEL
+            ).iter_rows()
         ),
         not_judged=tuple(name for name in panel.view.raters if name not in known)
         if panel.flags.height

@@ -23,11 +23,11 @@ from dataclasses import dataclass
 import polars as pl
 
 from heartfelt.analysis.effects import MOST_LEVELS, EffectsModel, group_names, models
-from heartfelt.analysis.failures import Failed, attempt
 from heartfelt.analysis.material import AnalysisData, QuestionData
 from heartfelt.analysis.means import Scores, StimulusScores
 from heartfelt.analysis.results import PairDifference, RatingModelEffect, SystemEquivalence
 from heartfelt.analysis.two_way import Changes, joint_test
+from heartfelt.failures import Failed, attempt
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.inference import MixedResult, Pairwise, holm, mixed_model
 from heartfelt.stats.inference.random_intercepts import TOO_LARGE
@@ -65,10 +65,17 @@ def rating_models(
             continue
         made = attempt(_fitted, question, model, scores.get(question.id), smallest_effect)
         if isinstance(made, Failed | str):
-            why = made if isinstance(made, str) else made.why
-            head = (question.id, model.outcome, f"{model.formula}{RANDOM}")
+            why = made if isinstance(made, str) else made.reason
             effects += [
-                RatingModelEffect(*head, name, _no_variances(why), why_missing=why) for name in model.factors
+                RatingModelEffect(
+                    outcome=question.id,
+                    deviation=model.outcome,
+                    model=f"{model.formula}{RANDOM}",
+                    effect=name,
+                    variances=_no_variances(why),
+                    why_missing=why,
+                )
+                for name in model.factors
             ]
             continue
         effects += made.effects
@@ -157,8 +164,17 @@ def _fitted(
         return RatingModels(effects=effects)
     pairs = tuple(
         PairDifference(
-            *(question.id, model.outcome, "system", formula, fitted.pairs.method, pair.a, pair.b),
-            *(pair.estimate, pair.p, pair.significant, pair.df),
+            outcome=question.id,
+            deviation=model.outcome,
+            factor="system",
+            model=formula,
+            method=fitted.pairs.method,
+            a=pair.a,
+            b=pair.b,
+            difference=pair.estimate,
+            p=pair.p,
+            significant=pair.significant,
+            df=pair.df,
         )
         for pair in fitted.pairs.pairs
     )

@@ -8,17 +8,18 @@ different for every item; the ceilings are those of `heartfelt.stats.reliability
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields, replace
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypedDict, TypeVar
 
 import numpy as np
 import polars as pl
 
-from heartfelt.analysis.failures import Failed, attempt
 from heartfelt.analysis.material import MANY_QUESTIONS, AnalysisData, QuestionData
 from heartfelt.analysis.results import Agreement, Ceilings, Level, Reliability, VarianceShares
+from heartfelt.failures import Failed, attempt, collecting_in_thread
 from heartfelt.stats._compiled import compiling_at_once
 from heartfelt.stats.agreement import alpha
 from heartfelt.stats.estimate import Estimate, FutureRaters
@@ -36,9 +37,26 @@ LEFT_TO_POOL = "given for all questions on this scale together"
 NO_ORDER = "the answers are categories without an order"
 NOT_CATEGORIES = "the answers are numbers, not categories"
 Figures = TypeVar("Figures", Reliability, Agreement, VarianceShares)
-Three: TypeAlias = tuple[Estimate, Estimate, Estimate]
-Six: TypeAlias = tuple[Estimate, Estimate, Estimate, Estimate, Estimate, Estimate]
 FROM_MEANS = "one-way analysis of variance from published means, spreads and counts"
+
+
+class KrippendorffAlphas(TypedDict):
+    """Krippendorff's alpha by level of measurement, under the names that :class:`Reliability` has for it."""
+
+    alpha_interval: Estimate
+    alpha_ordinal: Estimate
+    alpha_nominal: Estimate
+
+
+class IntraclassCorrelations(TypedDict):
+    """The intraclass correlations by form: ICC(1), ICC(1,k) to ICC(3,k)."""
+
+    icc1: Estimate
+    icc1k: Estimate
+    icc2: Estimate
+    icc2k: Estimate
+    icc3: Estimate
+    icc3k: Estimate
 
 
 def reliability(material: AnalysisData, seed: int, *, brief: bool = False) -> dict[str, Reliability]:
@@ -52,18 +70,18 @@ def reliability(material: AnalysisData, seed: int, *, brief: bool = False) -> di
 
     def of(question: QuestionData) -> Reliability:
         if question.id in pooled and question.ratings.height:
-            head = (*_alphas(question, seed), *_forms(lambda _: gone))
-            return Reliability(*head, gone, Ceilings(gone))
+            alphas, forms = _alphas(question, seed), _forms(lambda _: gone)
+            return Reliability(**alphas, **forms, split_half=gone, ceiling=Ceilings(gone))
         votes = question.id not in crowded
         made = attempt(question_reliability, question, seed, brief=brief, votes=votes)
-        return _nothing(made.why) if isinstance(made, Failed) else made
+        return _nothing(made.reason) if isinstance(made, Failed) else made
 
     names = [question.id for question in material.questions]
     if len(names) < 2 or sum(question.ratings.height for question in material.questions) < MANY_RATINGS:
         return dict(zip(names, map(of, material.questions), strict=True))
     # Of many ratings, most of the time is spent where other threads can run.
     with compiling_at_once(), ThreadPoolExecutor(2) as pool:
-        return dict(zip(names, pool.map(of, material.questions), strict=True))
+        return dict(zip(names, pool.map(collecting_in_thread(of), material.questions), strict=True))
 
 
 def pooled_reliability(material: AnalysisData, seed: int) -> dict[str, Reliability] | None:
@@ -91,19 +109,24 @@ def question_reliability(
         made = replace(made, icc1=known.icc1, icc1k=known.icc1k, ceiling=top)
         return with_more_raters(made, known.icc1)
     forms = intraclass_correlations(question, seed)
-    head = (*_alphas(question, seed), *forms)
+    alphas = _alphas(question, seed)
     if brief:
         best = Estimate.missing(NO_ORDER, "ceiling, correlation")
         if question.numbers:
             best = ceiling(question.coded, metric="correlation", seed=seed).overall
-        return Reliability(*head, Estimate.missing("left out of the comparison"), Ceilings(best))
+        not_compared = Estimate.missing("left out of the comparison")
+        return Reliability(**alphas, **forms, split_half=not_compared, ceiling=Ceilings(best))
     halves = Estimate.missing(NO_ORDER)
     if question.numbers:
         # Over so many ratings the mean of a few splits is as steady as that of many over few.
         splits = max(FEWEST_SPLITS, min(SPLITS, 10_000_000 // question.ratings.height))
         halves = split_half(question.coded, splits=splits, seed=seed)
     made = Reliability(
-        *head, halves, _ceilings(question, seed, votes), variance_components=_components(question, seed)
+        **alphas,
+        **forms,
+        split_half=halves,
+        ceiling=_ceilings(question, seed, votes),
+        variance_components=_components(question, seed),
     )
     return with_more_raters(made, made.icc1 if made.icc2.is_missing else made.icc2)
 
@@ -168,11 +191,19 @@ def _nothing(why: str, method: bool = False) -> Reliability:
         human=gone,
     )
     shares = VarianceShares(gone, gone, gone, gone, gone, gone)
-    made = Reliability(gone, gone, gone, *_forms(named), gone, ceilings, variance_components=shares)
+    made = Reliability(
+        alpha_interval=gone,
+        alpha_ordinal=gone,
+        alpha_nominal=gone,
+        **_forms(named),
+        split_half=gone,
+        ceiling=ceilings,
+        variance_components=shares,
+    )
     return with_more_raters(made, made.icc1)
 
 
-def _alphas(question: QuestionData, seed: int) -> Three:
+def _alphas(question: QuestionData, seed: int) -> KrippendorffAlphas:
     """Krippendorff's alpha at the interval, ordinal and nominal level."""
 
     def at(level: Level) -> Estimate:
@@ -180,7 +211,11 @@ def _alphas(question: QuestionData, seed: int) -> Three:
             return Estimate.missing(NOT_CATEGORIES if level == "nominal" else NO_ORDER)
         return alpha(*question.triples_if_known, level, seed=seed)
 
-    return at("interval"), at("ordinal"), at("nominal")
+    return {
+        "alpha_interval": at("interval"),
+        "alpha_ordinal": at("ordinal"),
+        "alpha_nominal": at("nominal"),
+    }
 
 
 def question_alpha(question: QuestionData, ratings: pl.DataFrame) -> Estimate:
@@ -190,7 +225,7 @@ def question_alpha(question: QuestionData, ratings: pl.DataFrame) -> Estimate:
     return alpha(ratings["rater"], ratings["item"], ratings["value"], question.level)
 
 
-def intraclass_correlations(question: QuestionData, seed: int) -> Six:
+def intraclass_correlations(question: QuestionData, seed: int) -> IntraclassCorrelations:
     """ICC(1), ICC(1,k) to ICC(3,k); those that need to know who rated are missing where that is not known."""
     if not question.numbers:
         return _forms(lambda form: Estimate.missing(NO_ORDER, form))
@@ -207,15 +242,22 @@ def intraclass_correlations(question: QuestionData, seed: int) -> Six:
     return _forms(figure)
 
 
-def _forms(make: Callable[[str], Estimate]) -> Six:
-    return make("icc1"), make("icc1k"), make("icc2"), make("icc2k"), make("icc3"), make("icc3k")
+def _forms(make: Callable[[str], Estimate]) -> IntraclassCorrelations:
+    return {
+        "icc1": make("icc1"),
+        "icc1k": make("icc1k"),
+        "icc2": make("icc2"),
+        "icc2k": make("icc2k"),
+        "icc3": make("icc3"),
+        "icc3k": make("icc3k"),
+    }
 
 
 def _components(question: QuestionData, seed: int) -> VarianceShares:
     if not question.numbers or question.why_no_raters is not None:
         why = NO_ORDER if not question.numbers else question.why_no_raters or ""
         names = ("rater", "stimulus", "residual", "share_rater", "share_stimulus", "share_residual")
-        return VarianceShares(*(Estimate.missing(why, name) for name in names))
+        return VarianceShares(**{name: Estimate.missing(why, name) for name in names})
     made = variance_components(question.coded, seed=seed)
     return VarianceShares(
         made.rater, made.item, made.residual, made.rater_share, made.item_share, made.residual_share
@@ -290,10 +332,9 @@ def one_way_from_means(mean: pl.Series, sd: pl.Series, n: pl.Series) -> OneWayMe
     ]
     several = [stepped_up(value, n0) for value in single]
     name = "F" if float(np.ptp(k)) == 0 else "F with n0 for unequal counts"
-    return OneWayMeans(
-        Estimate(single[0], single[1], single[2], f"ICC(1,1), {FROM_MEANS}", name, 0.95, counts),
-        Estimate(
-            several[0], several[1], several[2], f"ICC(1,k), {FROM_MEANS}, k = {n0:.6g}", name, 0.95, counts
-        ),
-        *tops,
-    )
+    icc1 = Estimate(single[0], single[1], single[2], f"ICC(1,1), {FROM_MEANS}", name, 0.95, counts)
+    method = f"ICC(1,k), {FROM_MEANS}, k = {n0:.6g}"
+    if not math.isfinite(several[0]):
+        return OneWayMeans(icc1, Estimate.missing("the means are all equal", method, counts), *tops)
+    icc1k = Estimate(several[0], several[1], several[2], method, name, 0.95, counts)
+    return OneWayMeans(icc1, icc1k, *tops)

@@ -115,7 +115,7 @@ class Reliability:
         default_factory=dict, metadata=OMIT
     )
     raters_needed_if_careless: Mapping[str, int | None] = field(default_factory=dict, metadata=OMIT)
-    single_rating: str | None = field(default=None, metadata={"key": "from", "omit": "none"})
+    single_rating: str | None = field(default=None, metadata={"formerly": "from", "omit": "none"})
     n_questions: int | None = field(default=None, metadata=OMIT)
 
 
@@ -204,7 +204,7 @@ class Checks:
 class WithoutCovariates:
     """The same effect on the same stimuli in the model without covariates."""
 
-    f: float | None = field(metadata={"key": "F"})
+    f: float | None = field(metadata={"formerly": "F"})
     p: float | None
     eta_squared: float | None
 
@@ -223,7 +223,7 @@ class AnovaEffect:
     effect: str
     partial_eta_squared: Estimate
     df: Df | None = None
-    f: float | None = field(default=None, metadata={"key": "F"})
+    f: float | None = field(default=None, metadata={"formerly": "F"})
     p: float | None = None
     eta_squared: float | None = None
     eta_squared_of_total: float | None = None
@@ -249,7 +249,7 @@ class RatingModelEffect:
     effect: str
     variances: ByName
     df: Df | None = None
-    f: float | None = field(default=None, metadata={"key": "F"})
+    f: float | None = field(default=None, metadata={"formerly": "F"})
     p: float | None = None
     method: str = field(default="", metadata=OMIT)
     n: int | None = field(default=None, metadata=OMIT)
@@ -411,10 +411,10 @@ class ConfusionTable:
 class ChanceTest:
     """The share of hits expected by chance, and the probability of at least as many hits as there were."""
 
-    share: float = field(metadata={"key": "value"})
+    share: float = field(metadata={"formerly": "value"})
     p: float | None
     method: str
-    why_missing: str | None = field(default=None, metadata={"key": "why_no_test", "omit": True})
+    why_missing: str | None = field(default=None, metadata={"formerly": "why_no_test", "omit": True})
 
 
 @dataclass(frozen=True, slots=True)
@@ -489,7 +489,7 @@ class QuadrantEllipse:
     semi_axes: tuple[float, float] | None
     angle: float | None
     area: float | None
-    confidence: float = field(metadata={"key": "level"})
+    confidence: float = field(metadata={"formerly": "level"})
     n_points: int
     n_left_out: int
     why_missing: str | None = field(default=None, metadata=OMIT)

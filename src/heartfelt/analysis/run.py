@@ -8,8 +8,7 @@ says why.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
-from pathlib import Path
+from dataclasses import fields, replace
 from typing import Any
 
 import polars as pl
@@ -24,7 +23,6 @@ from heartfelt.analysis.categories import categories
 from heartfelt.analysis.comparisons import comparison_results, majorities
 from heartfelt.analysis.counts import checks, counts
 from heartfelt.analysis.effects import Covariates, covariate_columns, pairwise, variance_tables
-from heartfelt.analysis.failures import Failed, Failures, attempt
 from heartfelt.analysis.instruments import instrument_scores
 from heartfelt.analysis.material import AnalysisData, prepare
 from heartfelt.analysis.means import (
@@ -37,6 +35,7 @@ from heartfelt.analysis.means import (
     system_means,
 )
 from heartfelt.analysis.methods_text import methods, results
+from heartfelt.analysis.options import AnalyzeOptions
 from heartfelt.analysis.ordinal_check import ordinal_checks
 from heartfelt.analysis.preregistration import (
     Preregistration,
@@ -56,16 +55,14 @@ from heartfelt.analysis.summary import Analysis, SensitivityCounts, SideCounts, 
 from heartfelt.analysis.trace_analysis import trace_results
 from heartfelt.analysis.verdict import verdict
 from heartfelt.analysis.verification import verification
-from heartfelt.errors import InputError
+from heartfelt.failures import Failed, Failures, attempt
 from heartfelt.progress import Progress
 from heartfelt.screening.panel import Panel, screen
-from heartfelt.screening.policy import Policy, parse_policy
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.comparisons import set_questions
 from heartfelt.stats.blas_threads import one_blas_thread
-from heartfelt.stats.estimate import FutureRaters, check_future_raters
 
-SCHEMA = 1
+SCHEMA = 2
 FROM_MEANS = ("pairwise", "questions", "systems", "intents", "slopes", "quadrants")
 STEPS = (
     "screening raters",
@@ -77,55 +74,14 @@ STEPS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class AnalyzeOptions:
-    """How an analysis is made.
-
-    ``policy`` decides which raters are kept; the usual one flags and keeps everybody. ``resamples`` is for the intervals that
-    draw. ``covariates`` are columns of the stimuli that the analysis of variance is repeated with; ``loudness`` is measured
-    from the media where it is not a column. ``by`` is a column of the raters (language, expertise …) whose groups are compared; the
-    arms of a study that has some if left out.
-    ``preregistration`` is a preregistration.json that the analysis lists deviations from. ``smallest_effect`` is the smallest
-    difference between two systems that would matter, in points; the study's own is used where none is given. ``future_raters``
-    says whom intervals of reliability and agreement are for: raters like these (``alike``), or some of whom are ``careless``.
-    """
-
-    policy: Policy | str | Path | Mapping[str, Any] = "flag-only"
-    seed: int = 0
-    resamples: int = 1000
-    covariates: tuple[str, ...] = ()
-    by: str | None = None
-    preregistration: Path | None = None
-    future_raters: FutureRaters = "alike"
-    smallest_effect: float | None = None
-
-    def __post_init__(self) -> None:
-        if self.smallest_effect is not None and not 0 < self.smallest_effect < float("inf"):
-            raise InputError(
-                f"A smallest effect of {self.smallest_effect} is no difference.",
-                "Give a number of points above 0.",
-            )
-        if self.resamples < 100:
-            raise InputError(
-                f"{self.resamples} resamples give no usable interval.", "Ask for 1,000, or at least 100."
-            )
-        check_future_raters(self.future_raters)
-        object.__setattr__(self, "policy", parse_policy(self.policy))
-        object.__setattr__(self, "covariates", tuple(self.covariates))
-
-    @property
-    def rules(self) -> Policy:
-        """The policy itself, whatever way it was given."""
-        return parse_policy(self.policy)
-
-
 @one_blas_thread()
 def analyze(
     snapshot: Snapshot, options: AnalyzeOptions | None = None, progress: Progress | None = None
 ) -> Analysis:
     """Analyse a snapshot: screen, measure reliability, test, compare, and say it in words.
 
-    A part that fails is missing, with the exception's kind and text as its reason; the others stand.
+    A part that refuses, or that fails while a command collects bugs, is missing with the reason; the others stand. See
+    :mod:`heartfelt.failures`.
     """
     options = options or AnalyzeOptions()
     seed, failures = options.seed, Failures()
@@ -235,15 +191,25 @@ def analyze(
     ledger = pl.concat([material.snapshot.ledger, material.labels.ledger], how="diagonal")
     summary = _in_words(summary, material, snapshot, failures)
     pairs = guard("pairs of stimuli", pl.DataFrame(), majorities, material.snapshot)
-    made = (material.labels.strengths, material.labels.courses, pairs)
-    return Analysis(material.snapshot, snapshot, panel, labels, raters, ledger, summary, *made)
+    return Analysis(
+        snapshot=material.snapshot,
+        all_ratings=snapshot,
+        panel=panel,
+        labels=labels,
+        raters=raters,
+        ledger=ledger,
+        summary=summary,
+        strengths=material.labels.strengths,
+        courses=material.labels.courses,
+        pairs=pairs,
+    )
 
 
 def _screened(snapshot: Snapshot, options: AnalyzeOptions, failures: Failures) -> tuple[Panel, Panel]:
     """The panel under the policy asked for and under the default policy; nobody judged where screening fails."""
     panel = attempt(screen, snapshot, options.rules, seed=options.seed)
     if isinstance(panel, Failed):
-        failures.reasons["screening"] = panel.why
+        failures.reasons["screening"] = panel.reason
         panel = screen(snapshot, replace(options.rules, actions={}), seed=options.seed)
         return panel, panel
     return panel, failures.guard("screening by default", panel, panel.under, "default")

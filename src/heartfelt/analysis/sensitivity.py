@@ -70,10 +70,20 @@ def sensitivity(with_all: PolicySide, without: PolicySide) -> tuple[SensitivityF
     """Figures of both sides in the same order; a figure that only one side has is missing on the other."""
     left, right = _figures(with_all), _figures(without)
     gone = Estimate.missing("it cannot be computed from these raters")
-    return tuple(
-        SensitivityFigure(*key, left.get(key, gone), right.get(key, gone))
-        for key in dict.fromkeys([*left, *right])
-    )
+    rows = []
+    for key in dict.fromkeys([*left, *right]):
+        figure, question, of, model = key
+        rows.append(
+            SensitivityFigure(
+                figure=figure,
+                question=question,
+                of=of,
+                model=model,
+                with_all=left.get(key, gone),
+                without=right.get(key, gone),
+            )
+        )
+    return tuple(rows)
 
 
 def _figures(side: PolicySide) -> dict[Key, Estimate | float | None]:
@@ -118,8 +128,21 @@ def sensitivity_pairs(with_all: PolicySide, without: PolicySide) -> tuple[Sensit
         both = [pair for pair in pairs if pair in other]
         only_left = tuple(pair for pair in both if pairs[pair] and not other[pair])
         only_right = tuple(pair for pair in both if other[pair] and not pairs[pair])
-        counts = len(pairs), sum(pairs.values()), sum(other.values())
-        rows.append(SensitivityPairs(*key, *counts, only_left, only_right))
+        question, deviation, factor, method, model = key
+        rows.append(
+            SensitivityPairs(
+                question=question,
+                deviation=deviation,
+                factor=factor,
+                method=method,
+                model=model,
+                pairs=len(pairs),
+                with_all=sum(pairs.values()),
+                without=sum(other.values()),
+                only_with_all=only_left,
+                only_without=only_right,
+            )
+        )
     return tuple(rows)
 
 

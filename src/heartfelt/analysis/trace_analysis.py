@@ -37,18 +37,21 @@ def _question(snapshot: Snapshot, question: str) -> TraceQuestion:
             if lag is not None:
                 lags.setdefault(str(rater), []).append(lag)
     raters = sorted({str(rater) for data in every.values() for rater in data.raters})
+    constant, overlong, duplicate = _odd_traces(snapshot, question, timed)
     return TraceQuestion(
-        question,
-        len(raters),
-        sum(len(data.raters) for data in every.values()),
-        timed,
-        over_stimuli([each.pairwise for each in stimuli]),
-        over_stimuli([each.leave_one_out for each in stimuli]),
-        over_stimuli([each.ceiling for each in stimuli]),
-        over_stimuli([each.one_rater for each in stimuli]),
-        {rater: _lag(lags.get(rater, []), timed) for rater in raters},
-        stimuli,
-        *_odd_traces(snapshot, question, timed),
+        question=question,
+        raters=len(raters),
+        traces=sum(len(data.raters) for data in every.values()),
+        timed=timed,
+        pairwise=over_stimuli([each.pairwise for each in stimuli]),
+        leave_one_out=over_stimuli([each.leave_one_out for each in stimuli]),
+        ceiling=over_stimuli([each.ceiling for each in stimuli]),
+        one_rater=over_stimuli([each.one_rater for each in stimuli]),
+        lags={rater: _lag(lags.get(rater, []), timed) for rater in raters},
+        stimuli=stimuli,
+        constant=constant,
+        overlong=overlong,
+        duplicate=duplicate,
     )
 
 

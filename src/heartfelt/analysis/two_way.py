@@ -3,7 +3,9 @@
 The statistic is a mean over stimuli of some score of a stimulus's mean ratings (the mean itself, its deviation, its
 absolute deviation, whether it lies in a quadrant), or the slope of the means on a reference. Its variance is
 
-    V = V(stimuli) + max(V(raters) - V(ratings), 0).
+    V = V(stimuli) + (1 + 4 / R) max(V(raters) - V(ratings), 0)
+
+for R raters (:func:`heartfelt.stats.two_way_jackknife.two_way_variance`).
 
 V(stimuli) is that of a sample of stimuli within (system, intent) cells: another run of the same study would have the
 same systems and intents, but other stimuli. Cells with a single stimulus are taken together. The other two come from

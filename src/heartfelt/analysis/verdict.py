@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Iterator
 
 from heartfelt.analysis import verdict_comparisons, verdict_raters, verdict_systems
 from heartfelt.analysis.answers_used import LEAST_SHARE
-from heartfelt.analysis.failures import Failed, attempt
 from heartfelt.analysis.highlights import (
     called,
     cell_words,
@@ -28,6 +27,7 @@ from heartfelt.analysis.highlights import (
 )
 from heartfelt.analysis.results import CorrectedCountTest, Reliability
 from heartfelt.analysis.summary import ReportVerdict, Summary
+from heartfelt.failures import Failed, attempt_part
 from heartfelt.stats.estimate import Estimate
 from heartfelt.wording import interval, listed, number, p_value, percent, plural, share
 
@@ -45,8 +45,8 @@ def verdict(summary: Summary) -> ReportVerdict:
     """What these ratings let one conclude, and what they do not."""
 
     def written(what: str, sentences: Callable[[Summary], Iterable[str]]) -> tuple[str, ...]:
-        made = attempt(lambda: tuple(sentences(summary)))
-        return (f"The verdict on {what} is missing: {made.why}.",) if isinstance(made, Failed) else made
+        made = attempt_part(f"the verdict on {what}", lambda: tuple(sentences(summary)))
+        return (f"The verdict on {what} is missing: {made.reason}.",) if isinstance(made, Failed) else made
 
     return ReportVerdict(
         " ".join(written("the bottom line", lambda of: [bottom_line(of)])),

@@ -205,14 +205,17 @@ def _model(source: str, version: str | None, rows: pl.DataFrame) -> DraftedModel
 def _rater(name: str, rows: pl.DataFrame) -> VerifyingRater:
     errors = rows.filter(pl.col("wrong"))
     seen, hidden = (rows.filter(pl.col("shown") == kind)["seconds"] for kind in ("true", "hidden"))
-    medians = [None if not part.count() else float(np.median(part.drop_nulls())) for part in (seen, hidden)]
+    seconds, seconds_without = (
+        None if not part.count() else float(np.median(part.drop_nulls())) for part in (seen, hidden)
+    )
     return VerifyingRater(
-        name or "unknown",
-        verdicts(rows.filter(pl.col("shown") == "true")),
-        errors.height,
-        int((errors["verdict"] == "accepted").sum()),
-        _missed(errors),
-        *medians,
+        rater=name or "unknown",
+        verdicts=verdicts(rows.filter(pl.col("shown") == "true")),
+        planted=errors.height,
+        planted_accepted=int((errors["verdict"] == "accepted").sum()),
+        missed=_missed(errors),
+        seconds=seconds,
+        seconds_without=seconds_without,
     )
 
 

@@ -2,51 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
-from heartfelt.arguments import notebook_function
-from heartfelt.snapshot import Snapshot
+from heartfelt.analysis.options import AnalyzeOptions
+from heartfelt.api.sources import read_parts, snapshot_of
+from heartfelt.labels import LabelOptions
+from heartfelt.options import SourceOptions
+from heartfelt.report.options import ReportOptions
+from heartfelt.screening.options import ScreenOptions
 
 if TYPE_CHECKING:
     from heartfelt.analysis import Analysis
     from heartfelt.labels import Labels
     from heartfelt.progress import Progress
-    from heartfelt.screening import Panel, Policy
-
-
-def snapshot_of(source: object) -> Snapshot:
-    """The snapshot behind whatever a person may hand over: itself, a panel's, or what ``heartfelt.read`` makes of it."""
-    from heartfelt.formats import read
     from heartfelt.screening import Panel
 
-    if isinstance(source, Snapshot):
-        return source
-    return source.snapshot() if isinstance(source, Panel) else read(source)
 
-
-@notebook_function
-def screen(
-    source: object,
-    policy: Policy | str | Path = "default",
-    *,
-    seed: int = 0,
-    exclude: Iterable[str] = (),
-    restore: Iterable[str] = (),
-) -> Panel:
+def screen(source: object, options: ScreenOptions, reading: SourceOptions) -> Panel:
     """Judge every rater by the rules of a policy and leave out those it drops.
 
     Parameters
     ----------
     source : Snapshot, Panel, path or table
         The ratings. A path or a Polars or pandas table is read with ``heartfelt.read``.
-    policy : Policy, str or Path
-        A policy's name (``default``, ``flag-only``, ``strict`` …) or a YAML file: see docs/screening.md.
-    seed : int
-        Seed of the rules that resample.
-    exclude, restore : iterable of str
-        Raters to leave out, or to retain, whatever the rules say.
 
     Returns
     -------
@@ -62,35 +44,22 @@ def screen(
     """
     from heartfelt.screening import screen
 
-    return screen(snapshot_of(source), policy, seed=seed, exclude=exclude, restore=restore)
+    return screen(
+        snapshot_of(source, reading),
+        options.policy,
+        seed=options.seed,
+        exclude=options.exclude,
+        restore=options.restore,
+    )
 
 
-@notebook_function
-def label(
-    source: object,
-    *,
-    method: Literal["mean", "median", "mode", "p910", "dawid-skene"] | None = None,
-    minimum_ratings: int | None = None,
-    ties: Literal["missing", "lowest", "highest"] = "missing",
-    confidence: float = 0.95,
-    adjudicated: Literal["categories", "all", "none"] = "categories",
-) -> Labels:
+def label(source: object, options: LabelOptions, reading: SourceOptions) -> Labels:
     """Estimate a label for every item, with its uncertainty.
 
     Parameters
     ----------
     source : Snapshot, Panel, path or table
         The ratings.
-    method : str, optional
-        How; the mean of numbers and the mode of categories if left out.
-    minimum_ratings : int, optional
-        Items with fewer ratings get no label but a row in the ledger; the study's own minimum if left out.
-    ties : str
-        What to do where the most frequent categories are tied.
-    confidence : float
-        Of the intervals.
-    adjudicated : str
-        Which labels are those that senior raters decided: of questions with categories, all, or none.
 
     Returns
     -------
@@ -103,51 +72,33 @@ def label(
     >>> labels.table.select("question", "n").row(0)
     ('valence', 12)
     """
-    from heartfelt.labels import LabelOptions, labels
+    from heartfelt.labels import labels
 
-    options = LabelOptions(method, minimum_ratings, ties, confidence, adjudicated)
-    return labels(snapshot_of(source), options)
+    return labels(snapshot_of(source, reading), options)
 
 
-@notebook_function
 def analyze(
     source: object,
+    options: AnalyzeOptions,
+    reading: SourceOptions,
+    writing: ReportOptions,
     *,
-    policy: Policy | str | Path = "flag-only",
-    by: str | None = None,
-    covariates: Sequence[str] = (),
-    smallest_effect: float | None = None,
-    resamples: int = 1000,
-    seed: int = 0,
-    future_raters: Literal["alike", "careless"] = "alike",
+    out: Path | str | None = None,
     progress: Progress | None = None,
 ) -> Analysis:
-    """Measure everything a report shows: reliability, ceilings, systems, effects, raters.
+    """Measure how far ratings can be trusted and what they say about systems, intents and raters.
 
     Parameters
     ----------
     source : Snapshot, Panel, path or table
         The ratings.
-    policy : Policy, str or Path
-        What becomes of flagged raters; ``flag-only`` retains everybody.
-    by : str, optional
-        A column of the raters whose groups are compared, such as ``language``.
-    covariates : sequence of str
-        Numeric columns of the stimuli, or ``loudness``, to hold constant.
-    smallest_effect : float, optional
-        The smallest difference between two systems that would matter, in points: tests equivalence within it.
-    resamples, seed : int
-        Of the intervals that resample.
-    future_raters : {"alike", "careless"}
-        Whom intervals of reliability are for: raters like these, or raters some of whom are careless.
-    progress : callable, optional
-        Called with what is being done, the steps done and the steps in all.
+    out : path, optional
+        The folder to write the report, its tables and figures into.
 
     Returns
     -------
     Analysis
-        ``analysis.summary`` holds the typed results, ``labels``, ``raters`` and ``ledger`` are tables;
-        ``heartfelt.report.write_analysis(analysis, folder)`` writes the report.
+        ``analysis.summary`` holds the typed results, ``labels``, ``raters`` and ``ledger`` are tables.
 
     Examples
     --------
@@ -155,15 +106,52 @@ def analyze(
     >>> sorted(analysis.summary.reliability)
     ['arousal', 'valence']
     """
-    from heartfelt.analysis import AnalyzeOptions, analyze
+    return analyses(source, options, reading, writing, out=out, progress=progress)[0]
 
-    options = AnalyzeOptions(
-        policy=policy,
-        by=by,
-        covariates=tuple(covariates),
-        smallest_effect=smallest_effect,
-        resamples=resamples,
-        seed=seed,
-        future_raters=future_raters,
-    )
-    return analyze(snapshot_of(source), options, progress)
+
+def analyses(
+    source: object,
+    options: AnalyzeOptions,
+    reading: SourceOptions,
+    writing: ReportOptions,
+    *,
+    out: Path | str | None = None,
+    estimate: Callable[[int], None] | None = None,
+    progress: Progress | None = None,
+) -> list[Analysis]:
+    """An analysis, or one for each of the formats that a published layout is made of.
+
+    ``estimate`` is told the number of ratings before the work begins.
+    """
+    from heartfelt.analysis import analyze
+    from heartfelt.analysis.preregistration import find_preregistration
+    from heartfelt.files import TemporaryFolder, must_be_free, whole_folder
+    from heartfelt.report import write_analysis
+    from heartfelt.report.drawing.processes import waiting_helper
+    from heartfelt.scoring.layouts import LAYOUTS
+
+    if out is not None:
+        must_be_free(Path(out))
+    if options.preregistration is None and isinstance(source, Path | str):
+        options = replace(options, preregistration=find_preregistration(Path(source)))
+    snapshots = read_parts(source, reading, writing.layout, progress)
+    if estimate is not None:
+        estimate(sum(snapshot.counts["ratings"] for snapshot in snapshots))
+    if out is None:
+        return [analyze(snapshot, options, progress) for snapshot in snapshots]
+    # What cannot be written fails before the analysis, and before ``out`` is there.
+    published = TemporaryFolder()
+    if writing.layout is not None:
+        LAYOUTS[writing.layout].write_analysis(snapshots, published.path)
+    with waiting_helper(writing.figures) as helper:
+        results = [analyze(snapshot, options, progress) for snapshot in snapshots]
+        with whole_folder(Path(out)) as scratch:
+            for result in results:
+                name = result.snapshot.study.name if len(results) > 1 else ""
+                write_analysis(
+                    result, scratch / name, figures=writing.figures, progress=progress, helper=helper
+                )
+                helper = None
+            for path in published.path.iterdir():
+                shutil.move(path, scratch / path.name)
+    return results

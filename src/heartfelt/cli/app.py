@@ -52,11 +52,19 @@ def command_tree(first: str | None) -> Any:
     """
     commands = [each for each in app.registered_commands if _name(each) == first]
     groups = [each for each in app.registered_groups if solve_typer_info_defaults(each).name == first]
-    if len(commands) + len(groups) != 1:
-        return get_command(app)
     only = copy(app)
-    only.registered_commands, only.registered_groups = commands, groups
-    return get_command(only)
+    if len(commands) + len(groups) == 1:
+        only.registered_commands, only.registered_groups = commands, groups
+    tree = get_command(only)
+    _share_option(tree, next(option for option in tree.params if option.name == "verbose"))
+    return tree
+
+
+def _share_option(command: Any, option: Any) -> None:
+    """Give all commands an option of the whole program, so that it can also stand after a command's name."""
+    for inner in getattr(command, "commands", {}).values():
+        inner.params.append(option)
+        _share_option(inner, option)
 
 
 def _name(command: Any) -> str:

@@ -2,40 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from heartfelt.cli.asking import (
-    Address,
-    AtOnce,
-    Batch,
-    BudgetOption,
-    Cpus,
-    EngineName,
-    Gpus,
-    Repeats,
-    SendMedia,
-    Timeout,
-    UseCache,
-    Workers,
-    engine_options,
-)
-from heartfelt.cli.command import Format, Layout, Map, Policy, app, out, progress_bar, read_parts, say
-from heartfelt.errors import InputError
+from heartfelt.cli.command import app, out, progress_bar, say
+from heartfelt.cli.flags import Defaults
+from heartfelt.options import ScreenedSourceOptions
+from heartfelt.scoring.bench.options import BenchOptions
 from heartfelt.wording import money, plural
 
 if TYPE_CHECKING:
-    from heartfelt.labels import Benchmark
     from heartfelt.scoring import Scores
     from heartfelt.scoring.bench import Bench
-    from heartfelt.snapshot import Snapshot
-
-_items = partial(typer.Option, rich_help_panel="Which items")
-_scoring = partial(typer.Option, rich_help_panel="Scoring")
 
 
 @app.command()
@@ -51,139 +31,28 @@ def bench(
     out: Annotated[
         Path, typer.Option("--out", "-o", metavar="DIR", help="The folder to write, or to add models to.")
     ],
-    format: Format = None,
-    map: Map = None,
-    as_: Layout = None,
-    policy: Policy = "flag-only",
-    question: Annotated[list[str] | None, _items(help="Ask only this question. May be repeated.")] = None,
-    part: Annotated[
-        str | None,
-        _items("--split", "--part", metavar="NAME", help="Only this part of a split, such as test."),
-    ] = None,
-    full_coverage: Annotated[
-        int | None, _items(min=1, metavar="N", help="Only items with N raters or more.")
-    ] = None,
-    unanimous: Annotated[bool, _items("--unanimous", help="Only items whose raters all agree.")] = False,
-    exclude_flagged: Annotated[bool, _items("--exclude-flagged", help="Leave out flagged items.")] = False,
-    limit: Annotated[
-        int | None,
-        _items(
-            min=1, help="Sample this many items, balanced over questions, systems and intents (see --seed)."
-        ),
-    ] = None,
-    ties: Annotated[
-        str, _items(help="Tied votes: missing (no label) or lowest (the smaller label).")
-    ] = "missing",
-    engine: EngineName = "local",
-    address: Address = None,
-    workers: Workers = None,
-    cpus: Cpus = None,
-    gpus: Gpus = None,
-    send_media: SendMedia = False,
-    at_once: AtOnce = None,
-    batch: Batch = None,
-    timeout: Timeout = None,
-    cache: UseCache = True,
-    budget: BudgetOption = None,
-    repeats: Repeats = 1,
-    threshold: Annotated[float, _scoring(help="Scores above it mean yes, or present.")] = 0.0,
+    options: Annotated[BenchOptions, Defaults(cache=True)],
+    reading: ScreenedSourceOptions,
     systems: Annotated[
         Path | None,
-        _scoring(
-            metavar="FILE", help="System truth as S###,overall,textual; the scored clips' means if left out."
+        typer.Option(
+            rich_help_panel="Scoring",
+            metavar="FILE",
+            help="System truth as S###,overall,textual; the scored clips' means if left out.",
         ),
     ] = None,
-    slice_: Annotated[
-        list[str] | None,
-        _scoring("--slice", help="Slice by this column; numbers are cut into thirds. May be repeated."),
-    ] = None,
-    resamples: Annotated[
-        int, _scoring(help="Resamples of BLEU and calibration intervals, and of tests against chance.")
-    ] = 10_000,
-    seed: Annotated[int, _scoring(help="Seed of all resampling.")] = 0,
-    interval_confidence: Annotated[
-        float,
-        _scoring(
-            min=0.01,
-            max=0.999,
-            help="Confidence that predictors' own intervals claim, where a model does not say.",
-        ),
-    ] = 0.9,
 ) -> None:
     """Ask predictors about everything that was rated, and score them against the labels and their ceiling."""
-    from heartfelt.formats.format import system_scores
-    from heartfelt.predictors import RunOptions, user_cache
-    from heartfelt.predictors.execution.budgets import read_budget, with_other_runs
+    from heartfelt.api.models import benches
     from heartfelt.predictors.spec import check_extras
-    from heartfelt.report.bench.write import run_bench
-    from heartfelt.scoring import ItemSelection, ScoreOptions
-    from heartfelt.scoring.bench import BenchOptions
-    from heartfelt.scoring.bench.earlier import RUNS
 
     check_extras(model)
-    questions = None if question is None else tuple(question)
-    scoring = ScoreOptions(
-        threshold=threshold,
-        seed=seed,
-        resamples=resamples,
-        slices=None if slice_ is None else tuple(slice_),
-        selection=ItemSelection(full_coverage, unanimous, exclude_flagged, limit, seed, questions),
-        ties=ties,  # type: ignore[arg-type]  # checked by the options themselves
-        part=part,
-        systems=None if systems is None else system_scores(systems),
-        systems_from="the scored clips" if systems is None else f"the file {systems.name}",
-        interval_confidence=interval_confidence,
-    )
-    allowance = None if budget is None else read_budget(budget)
-    asking = RunOptions(
-        at_once,
-        batch,
-        timeout=timeout,
-        cache=user_cache() if cache else None,
-        engine=engine,
-        engine_options=engine_options(engine, address, workers, cpus, gpus, send_media),
-        repeats=repeats,
-    )
-    notes: tuple[str, ...] = ()
-    if policy != "flag-only":
-        notes = (f"Raters were screened by the policy '{policy}' before labels were made.",)
-    options = BenchOptions(scoring, asking, questions, as_, out, notes)
     with progress_bar(f"reading {source}") as report:
-        sources: list[Snapshot | Benchmark] = []
-        if format is None and _is_benchmark(source):
-            sources += [_benchmark(source, policy)]
-        else:
-            sources += [_screened(each, policy) for each in read_parts(source, format, map, as_, report)]
-        results = []
-        for each in sources:
-            target = out if len(sources) == 1 else out / each.study.name
-            # One budget for all parts: each counts what is spent on the others, its own runs are counted by the bench.
-            left = None if allowance is None else with_other_runs(allowance, out, target / RUNS)
-            part_options = replace(options, run=replace(asking, budget=left))
-            results.append(run_bench(each, model, target, part_options, report))
+        results = benches(source, model, options, reading, systems=systems, folder=out, progress=report)
     for result in results:
         _show(result)
     for result in results:
         result.check()
-
-
-def _is_benchmark(source: Path) -> bool:
-    manifest = source / "manifest.json"
-    return manifest.is_file() and '"heartfelt_benchmark"' in manifest.read_text("utf-8", errors="replace")
-
-
-def _benchmark(source: Path, policy: str) -> Benchmark:
-    from heartfelt.labels import load_benchmark
-
-    if policy != "flag-only":
-        raise InputError("A frozen benchmark has no raters to screen.", "Leave out --policy.")
-    return load_benchmark(source)
-
-
-def _screened(snapshot: Snapshot, policy: str) -> Snapshot:
-    from heartfelt.screening import screen
-
-    return snapshot if policy == "flag-only" else screen(snapshot, policy).snapshot()
 
 
 def _show(result: Bench) -> None:
@@ -191,7 +60,7 @@ def _show(result: Bench) -> None:
     import polars as pl
 
     show_scores(result.scores)
-    for model, info in result.scores.about.items():
+    for model, info in result.scores.model_info.items():
         if (usage := info.usage) is not None:
             cost = "" if usage.cost is None else f", cost {money(usage.cost)}"
             cost += "" if usage.cost_per_item is None else f" ({money(usage.cost_per_item)} per item)"

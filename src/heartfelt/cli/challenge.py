@@ -10,7 +10,11 @@ import typer
 
 from heartfelt.cli.bench import show_scores
 from heartfelt.cli.command import AsJson, app, say
+from heartfelt.cli.flags import App
+from heartfelt.options import Without
+from heartfelt.scoring.options import ScoreOptions
 from heartfelt.serialization import dumps
+from heartfelt.web.challenge.options import ChallengeOptions, HostOptions
 from heartfelt.wording import plural
 
 if TYPE_CHECKING:
@@ -18,7 +22,6 @@ if TYPE_CHECKING:
 
 _SHOWN = 8
 """Differences that are listed one by one."""
-_scoring = partial(typer.Option, rich_help_panel="Scoring")
 
 
 @app.command()
@@ -27,15 +30,12 @@ def score(
     predictions: Annotated[
         Path, typer.Argument(metavar="PREDICTIONS", help="A CSV, JSON Lines or Parquet file.")
     ],
+    options: Annotated[ScoreOptions, Without("slices")],
     out: Annotated[
         Path | None,
         typer.Option(
             "--out", "-o", metavar="DIR", help="Write scores.json, scores.csv and manifest.json here."
         ),
-    ] = None,
-    part: Annotated[
-        str | None,
-        typer.Option("--part", "--split", metavar="NAME", help="Only this part of the split, such as test."),
     ] = None,
     name: Annotated[
         str | None, typer.Option(help="What the model is called; the file's name if left out.")
@@ -47,27 +47,11 @@ def score(
             help="Score again with the options of an earlier manifest.json and list what differs.",
         ),
     ] = None,
-    threshold: Annotated[float, _scoring(help="Scores above it mean yes, or present.")] = 0.0,
-    resamples: Annotated[
-        int, _scoring(help="Resamples of calibration intervals and of tests against chance.")
-    ] = 10_000,
-    seed: Annotated[int, _scoring(help="Seed of all resampling.")] = 0,
-    interval_confidence: Annotated[
-        float, _scoring(min=0.01, max=0.999, help="Confidence that the predicted intervals claim.")
-    ] = 0.9,
 ) -> None:
     """Score a file of predictions against a frozen benchmark, with the same numbers on every machine."""
-    from heartfelt.scoring import ScoreOptions
     from heartfelt.scoring.bench.pinned import read_manifest, score_pinned
     from heartfelt.scoring.bench.pinned import verify as compare
 
-    options = ScoreOptions(
-        threshold=threshold,
-        resamples=resamples,
-        seed=seed,
-        part=part,
-        interval_confidence=interval_confidence,
-    )
     if verify is not None:
         earlier = read_manifest(verify)
         options, name = earlier.options, name or earlier.scored.model
@@ -95,7 +79,6 @@ def _show_verification(result: ReproductionCheck) -> None:
         raise typer.Exit(1)
 
 
-_rules = partial(typer.Option, rich_help_panel="Rules")
 _people = partial(typer.Option, rich_help_panel="Teams")
 _Folder = Annotated[
     Path,
@@ -118,21 +101,8 @@ def _inner(folder: Path) -> Path:
 @app.command("serve-benchmark")
 def serve_benchmark(
     folder: _Folder,
-    part: Annotated[
-        str, _rules("--part", "--split", metavar="NAME", help="The part with hidden labels.")
-    ] = "test",
-    step: Annotated[
-        float | None, _rules(help="Step of published scores; about half a standard error if left out.")
-    ] = None,
-    public_share: Annotated[
-        float,
-        _rules(
-            help="Share of the hidden labels for the running board; the others are for the final ranking."
-        ),
-    ] = 0.5,
-    per_day: Annotated[int, _rules(min=1, help="Submissions in 24 hours for each team.")] = 5,
-    in_all: Annotated[int, _rules(min=1, help="Submissions in all for each team.")] = 100,
-    megabytes: Annotated[float, _rules(min=0.01, help="How large a submission may be.")] = 16.0,
+    options: ChallengeOptions,
+    where: HostOptions,
     add_submitter: Annotated[
         str | None, _people(metavar="NAME", help="Print a token for a team of one, and leave.")
     ] = None,
@@ -140,22 +110,11 @@ def serve_benchmark(
         str | None, _people(metavar="NAME", help="Make a team's tokens invalid, and leave.")
     ] = None,
     ledger: _Ledger = None,
-    host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=1, max=65535, help="The port to listen on.")] = 8200,
-    url: Annotated[str | None, typer.Option(help="The public address, behind a proxy.")] = None,
-    proxy: Annotated[
-        str | None, typer.Option(metavar="ADDRESSES", help="Proxies whose forwarded headers are trusted.")
-    ] = None,
 ) -> None:
     """Score submissions over HTTP against hidden labels, without giving the labels away."""
-    from heartfelt.publishing.submissions.ledger import SubmissionLimits
-    from heartfelt.web.challenge.challenge import Challenge, ChallengeOptions
-    from heartfelt.web.challenge.guard import HostOptions
+    from heartfelt.web.challenge.challenge import Challenge
     from heartfelt.web.challenge.server import serve_challenge
 
-    options = ChallengeOptions(
-        part, step, SubmissionLimits(per_day, in_all), megabytes, public_share=public_share
-    )
     challenge = Challenge(_inner(folder), options, ledger=ledger)
     if add_submitter is not None:
         token = challenge.ledger.add_member(add_submitter)
@@ -165,7 +124,6 @@ def serve_benchmark(
         challenge.ledger.revoke(revoke_submitter)
         say(f"The token of {revoke_submitter} is no longer valid.")
         return
-    where = HostOptions(host, port, url, proxy)
     say(f"Scoring {plural(challenge.items.height, 'item')} of {challenge.title} at {where.address}/")
     for rung in challenge.rungs:
         few = "" if rung.appears_from(1) is not None else "; too few for a score before the end"
@@ -180,7 +138,7 @@ def serve_benchmark(
     serve_challenge(challenge, where)
 
 
-challenge = typer.Typer(
+challenge = App(
     name="challenge", help="Teams and the end of a challenge; a team's own submissions.", no_args_is_help=True
 )
 app.add_typer(challenge)
@@ -286,6 +244,4 @@ def submissions(
     for entry in listed.submissions:
         scores = ", ".join(f"{task} {value:g}" for task, value in entry.published.items())
         final = "  (counts in the final ranking)" if entry.final else ""
-        say(
-            f"{entry.received}  {entry.status:8}  {entry.model}  {entry.problem or scores}{final}  {entry.id}"
-        )
+        say(f"{entry.received}  {entry.status:8}  {entry.name}  {entry.problem or scores}{final}  {entry.id}")

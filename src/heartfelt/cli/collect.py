@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from heartfelt.cli.command import AsJson, Database, StudyFolder, app, bar, progress_bar, say
+from heartfelt.cli.flags import App
+from heartfelt.collect.options import SimulationOptions
 
 if TYPE_CHECKING:
     import polars as pl
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
 
     from heartfelt.collect import Collection
 
-study = typer.Typer(
+study = App(
     name="study",
     help="Manage a study that collects ratings: participants, quota, tokens, erasure, senior raters.",
     no_args_is_help=True,
@@ -263,24 +265,16 @@ def quota(
 @app.command("simulate-collection")
 def simulate_collection(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="A study folder; its media are not needed.")],
-    raters: Annotated[
-        int | None, typer.Option(min=1, help="Raters who come; as many as the design needs if left out.")
-    ] = None,
-    trials: Annotated[
-        int | None, typer.Option(min=1, help="Trials per rater; as in the design if left out.")
-    ] = None,
-    dropout: Annotated[float, typer.Option(min=0, max=0.99, help="Share of raters who leave early.")] = 0.0,
-    seed: Annotated[int, typer.Option(help="Seed of every random draw.")] = 0,
+    options: SimulationOptions,
     as_json: AsJson = False,
 ) -> None:
     """Try a design before anybody is paid: simulated raters, the real assignment, and the resulting coverage."""
-    from heartfelt.collect.simulation import SimulationOptions
     from heartfelt.collect.simulation import simulate_collection as simulate
     from heartfelt.serialization import dumps
     from heartfelt.study import load_study
 
     with progress_bar("simulating raters") as report:
-        result = simulate(folder, SimulationOptions(raters, trials, dropout=dropout, seed=seed), report)
+        result = simulate(folder, options, report)
     if as_json:
         print(dumps(result))
         return

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import logging
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.columns import Columns
@@ -17,15 +18,14 @@ from rich.progress import TimeRemainingColumn as Remaining
 from rich.text import Text
 
 from heartfelt import __version__
+from heartfelt.cli.flags import App
 from heartfelt.cli.panels import CommandPanels
-from heartfelt.errors import InputError, on_command_line
-from heartfelt.extras import require_extra
+from heartfelt.errors import on_command_line
+from heartfelt.logs import be_verbose
 from heartfelt.progress import Progress
 
-if TYPE_CHECKING:
-    from heartfelt.snapshot import Snapshot
-
-app = typer.Typer(
+_log = logging.getLogger(__name__)
+app = App(
     name="heartfelt",
     cls=CommandPanels,
     no_args_is_help=True,
@@ -37,17 +37,6 @@ err = Console(stderr=True, highlight=False)
 
 Source = Annotated[Path, typer.Argument(metavar="SOURCE", help="A snapshot, published data or a table.")]
 Out = Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="The folder to make.")]
-Format = Annotated[
-    str | None, typer.Option("--format", "-f", help="The source's format; detected if left out.")
-]
-Map = Annotated[
-    list[str] | None,
-    typer.Option("--map", "-m", metavar="OPTION=VALUE", help="An option of the format. May be repeated."),
-]
-Policy = Annotated[str, typer.Option(help="How flagged raters are treated: see docs/screening.md.")]
-Layout = Annotated[
-    str | None, typer.Option("--as", metavar="LAYOUT", help="Also write the files of a published system.")
-]
 StudyFolder = Annotated[Path, typer.Argument(metavar="DIR", help="A study folder; it may be running.")]
 Database = Annotated[
     str | None,
@@ -65,57 +54,20 @@ Browser = Annotated[bool, typer.Option("--open", help="Open the first page in a 
 def root(
     context: typer.Context,
     version: bool = typer.Option(False, "--version", help="Print the version and leave."),
+    verbose: bool = typer.Option(  # noqa: ARG001 - its callback does it, before or after the command's name
+        False,
+        "--verbose",
+        help="Log every step to standard error, and print the traceback of a bug.",
+        is_eager=True,
+        expose_value=False,
+        callback=lambda wanted: be_verbose() if wanted else None,
+    ),
 ) -> None:
     """Find out what generated media makes people feel, and how well a machine can tell."""
     context.with_resource(on_command_line())
     if version:
         print(f"heartfelt {__version__}")
         raise typer.Exit()
-
-
-def parse_map(pairs: list[str] | None, example: str = "--map rater=user_id") -> dict[str, str]:
-    """``["rater=user", "value=valence,arousal"]`` as a mapping."""
-    options: dict[str, str] = {}
-    for pair in pairs or ():
-        name, _, value = (part.strip() for part in pair.partition("="))
-        if not name or not value:
-            raise InputError(f"'{pair}' is not of the form OPTION=VALUE.", f"Write for example {example}.")
-        if name in options:
-            raise InputError(
-                f"The option '{name}' is given twice.", "Give it once; several columns go with commas."
-            )
-        options[name] = value
-    return options
-
-
-def read_source(
-    source: Path,
-    format: str | None = None,
-    options: Mapping[str, Any] | None = None,
-    progress: Progress | None = None,
-) -> Snapshot:
-    """Read ``source``. A study folder that ratings were collected for is read with its ratings."""
-    from heartfelt.collect.stored import has_collected
-    from heartfelt.formats.format import candidates, read_with
-
-    if format is None and has_collected(source) and not candidates(source):
-        require_extra("serve")
-        from heartfelt.collect.collection import collected_snapshot
-
-        return collected_snapshot(source, progress)
-    return read_with(source, format, options or {}, progress)
-
-
-def read_parts(
-    source: Path, format: str | None, given: list[str] | None, layout: str | None, progress: Progress
-) -> list[Snapshot]:
-    """Read ``source`` once, or once in each of the formats that a published layout is made of."""
-    from heartfelt.formats.format import candidates
-    from heartfelt.scoring.layouts import LAYOUTS
-
-    formats = LAYOUTS[layout].formats_of(candidates(source)) if layout and format is None else ()
-    options = parse_map(given)
-    return [read_source(source, name, options, progress) for name in formats or (format,)]
 
 
 def say(*lines: str) -> None:
@@ -166,12 +118,14 @@ def progress_bar(first: str) -> Iterator[Progress]:
     """
     columns = (SpinnerColumn(), TextColumn("{task.description}"), _Amount(), _Rate(), Elapsed(), Remaining())
     with Bars(*columns, console=err, transient=True, disable=not err.is_terminal) as bars:
+        _log.info("%s", first)
         top = bars.add_task(_sentence(first), total=None)
         lines = {first: top}
 
         def report(doing: str, done: int, total: int) -> None:
             line = doing.partition(": ")[0]
             if line not in lines:
+                _log.info("%s", doing)
                 for task in bars.tasks:
                     if task.id != top and (task.finished or task.total is None):
                         bars.update(task.id, visible=False)

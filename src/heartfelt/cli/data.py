@@ -7,8 +7,10 @@ from typing import Annotated
 
 import typer
 
-from heartfelt.cli.command import Map, app, parse_map, progress_bar, read_source, say
+from heartfelt.api.sources import read_source
+from heartfelt.cli.command import app, progress_bar, say
 from heartfelt.files import must_be_free
+from heartfelt.options import SourceOptions, Without
 
 
 @app.command("import")
@@ -18,7 +20,7 @@ def import_(
     ],
     source: Annotated[Path, typer.Argument(metavar="SOURCE", help="The file or folder to read.")],
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="The snapshot folder to make.")],
-    map: Map = None,
+    reading: Annotated[SourceOptions, Without("format")],
 ) -> None:
     """Read somebody's data into a snapshot folder."""
     from heartfelt.cli.overview import print_overview
@@ -27,7 +29,7 @@ def import_(
     must_be_free(folder)
     with progress_bar(f"reading {source}") as report:
         try:
-            snapshot = read_source(source, None if format == "auto" else format, parse_map(map), report)
+            snapshot = read_source(source, None if format == "auto" else format, reading.map, report)
         except UnclearTableError as error:
             raise error.for_folder(folder) from None
         snapshot.write(folder)

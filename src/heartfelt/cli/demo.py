@@ -63,7 +63,8 @@ def plan(demo: Demo, progress: Progress) -> str:
     from heartfelt.planning import PlanOptions, plan_study
     from heartfelt.report import write_plan
     from heartfelt.report.pages.planning import plan_section
-    from heartfelt.stimuli.starter import StarterOptions, start_study
+    from heartfelt.stimuli.options import StarterOptions
+    from heartfelt.stimuli.starter import start_study
     from heartfelt.study.recipes import reference_recipe
 
     started = StarterOptions(per_cell=1, media=False, seed=demo.seed, design=DESIGN)
@@ -94,7 +95,7 @@ def make(demo: Demo, progress: Progress) -> str:
 def prepare(demo: Demo, progress: Progress) -> str:
     """Every clip cropped and brought to the same loudness; how systems differed before and after."""
     from heartfelt.report.pages.preparation import preparation_section, write_preparation
-    from heartfelt.stimuli.preparation.prepared import PrepareOptions
+    from heartfelt.stimuli.options import PrepareOptions
     from heartfelt.stimuli.preparation.preparing import prepare as run
 
     options = PrepareOptions(seconds=CROP_SECONDS, between=(0.0, 1.0), rate=None, format=".flac")
@@ -134,7 +135,8 @@ def compare(demo: Demo, progress: Progress) -> str:
     from heartfelt.analysis import AnalyzeOptions, analyze
     from heartfelt.report import write_analysis
     from heartfelt.simulate import RaterMix
-    from heartfelt.stimuli.starter import StarterOptions, start_study
+    from heartfelt.stimuli.options import StarterOptions
+    from heartfelt.stimuli.starter import start_study
     from heartfelt.web.rehearsal import RehearsalOptions, rehearse
 
     folder = demo.folder / "arena"
@@ -155,7 +157,8 @@ def verify(demo: Demo, progress: Progress) -> str:
     from heartfelt.predictors.drafts import draft_from_pixels
     from heartfelt.report import write_analysis
     from heartfelt.simulate import RaterMix, VerifierMix
-    from heartfelt.stimuli.starter import STARTERS, StarterOptions, start_study
+    from heartfelt.stimuli.options import StarterOptions
+    from heartfelt.stimuli.starter import STARTERS, start_study
     from heartfelt.study.recipes import drafted_recipe
     from heartfelt.web.rehearsal import RehearsalOptions, rehearse
 
@@ -236,7 +239,7 @@ def score(demo: Demo, progress: Progress) -> str:
     from heartfelt.scoring import ScoreOptions
     from heartfelt.scoring.bench import BenchOptions
 
-    options = BenchOptions(ScoreOptions(seed=demo.seed, resamples=2000))
+    options = BenchOptions(score=ScoreOptions(seed=demo.seed, resamples=2000))
     made = run_bench(demo.snapshot, demo.predictors, demo.folder / "bench", options, progress)
     task = made.scores.tasks[0].id
     best = made.scores.leader(task)

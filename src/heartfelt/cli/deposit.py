@@ -3,23 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeAlias
+from typing import Annotated
 
 import typer
 
 from heartfelt.cli.command import app, progress_bar, say
-
-if TYPE_CHECKING:
-    from heartfelt.publishing.deposits import DepositOptions
-
-DryRun: TypeAlias = Annotated[
-    bool, typer.Option("--dry-run", help="List what would be sent, and its size; send nothing.")
-]
-MakePublic: TypeAlias = Annotated[
-    bool,
-    typer.Option("--make-public", help="Show it to everybody; if left out, it stays private or a draft."),
-]
+from heartfelt.publishing.options import DepositOptions
 
 
 @app.command()
@@ -29,28 +20,22 @@ def deposit(
         list[str],
         typer.Argument(metavar="TARGET", help="Where to: hub:OWNER/NAME, zenodo or zenodo:sandbox."),
     ],
+    options: DepositOptions,
     details: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE", help="Title, authors and licence for Zenodo; those of CITATION.cff if left out."
         ),
     ] = None,
-    private: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="The private folder of the release; OUT-private if left out."),
-    ] = None,
-    dry_run: DryRun = False,
-    make_public: MakePublic = False,
 ) -> None:
     """Send a published folder to the Hugging Face hub or Zenodo; the same command continues an interrupted one.
 
     Tokens are taken from HF_TOKEN and ZENODO_TOKEN. Files that are there with the same content are not sent again.
     """
-    from heartfelt.publishing.deposits import DepositOptions
-    from heartfelt.publishing.papers.details import read_details
+    from heartfelt.publishing.details import read_details
 
     stated = None if details is None else read_details(details)
-    send_all(folder, target, DepositOptions(dry_run, make_public, stated, private))
+    send_all(folder, target, replace(options, details=stated))
 
 
 def send_all(folder: Path, targets: Sequence[str], options: DepositOptions) -> None:

@@ -6,21 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from heartfelt.cli.asking import (
-    Address,
-    AtOnce,
-    Batch,
-    BudgetOption,
-    Cpus,
-    EngineName,
-    Gpus,
-    SendMedia,
-    Timeout,
-    UseCache,
-    Workers,
-    engine_options,
-)
 from heartfelt.cli.command import AsJson, StudyFolder, app, err, out, progress_bar, say
+from heartfelt.cli.flags import Defaults
+from heartfelt.predictors.drafts.options import DraftOptions
 from heartfelt.serialization import dumps
 from heartfelt.wording import money, number, percent, plural, share
 
@@ -31,71 +19,21 @@ if TYPE_CHECKING:
 @app.command()
 def draft(
     folder: StudyFolder,
-    field: Annotated[
-        list[str] | None,
-        typer.Option("--field", metavar="QUESTION", help="Draft only this question. May be repeated."),
-    ] = None,
-    with_: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--with",
-            metavar="[QUESTION=]NAME[:ARG]",
-            help="The predictor that drafts; of one question, or of all that have none. May be repeated.",
-        ),
-    ] = None,
+    options: Annotated[DraftOptions, Defaults(cache=True)],
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what would be asked and what it may cost; ask nothing.")
     ] = False,
-    replace: Annotated[
-        bool, typer.Option("--replace", help="Draft again what has a draft; with --no-cache, ask anew.")
-    ] = False,
-    language: Annotated[
-        str | None, typer.Option(help="The language a model writes in; the study's first if left out.")
-    ] = None,
-    budget: BudgetOption = None,
-    duplicates: Annotated[bool, typer.Option(help="Look for near-duplicates among the images.")] = True,
-    engine: EngineName = "local",
-    address: Address = None,
-    workers: Workers = None,
-    cpus: Cpus = None,
-    gpus: Gpus = None,
-    send_media: SendMedia = False,
-    at_once: AtOnce = None,
-    batch: Batch = None,
-    timeout: Timeout = None,
-    cache: UseCache = True,
     as_json: AsJson = False,
 ) -> None:
     """Let machines fill in the questions that people verify: pixels, built-in models, a language model, or a file."""
-    from heartfelt.predictors import RunOptions, user_cache
-    from heartfelt.predictors.drafts import DraftOptions, plan_drafts
-    from heartfelt.predictors.drafts import draft as run
-    from heartfelt.predictors.drafts.drafting import GIVE_UP_AFTER
-    from heartfelt.predictors.execution.budgets import read_budget
+    from heartfelt.api import stimuli
+    from heartfelt.predictors.drafts import plan_drafts
 
-    options = DraftOptions(
-        tuple(field or ()),
-        tuple(with_ or ()),
-        replace=replace,
-        fresh=replace and not cache,
-        language=language,
-        budget=None if budget is None else read_budget(budget),
-        duplicates=duplicates,
-        asking=RunOptions(
-            at_once,
-            batch,
-            timeout=timeout,
-            cache=user_cache() if cache else None,
-            engine=engine,
-            engine_options=engine_options(engine, address, workers, cpus, gpus, send_media),
-            give_up_after=GIVE_UP_AFTER,
-        ),
-    )
     with progress_bar(f"reading {folder}") as report:
         if dry_run:
             plan = plan_drafts(folder, options, report)
         else:
-            result = run(folder, options, report)
+            result = stimuli.draft(folder, options, progress=report)
     if dry_run:
         print(dumps(plan)) if as_json else _show_plan(plan)
         return

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from heartfelt.cli.asking import Address, BudgetOption, Cpus, Gpus, Workers, engine_options
 from heartfelt.cli.command import AsJson, StudyFolder, app, err, out, progress_bar, say
 from heartfelt.errors import InputError
 from heartfelt.serialization import dumps
+from heartfelt.stimuli.generation.result import MakeOptions
 from heartfelt.wording import listed, money, number, plural
 
 if TYPE_CHECKING:
@@ -26,66 +27,29 @@ _SHOWN = 8
 @app.command()
 def make(
     folder: StudyFolder,
+    options: MakeOptions,
     dry_run: Annotated[
         bool,
         typer.Option("--dry-run", help="Say what would be made, how long and at what cost; make nothing."),
     ] = False,
-    system: Annotated[
-        list[str] | None, typer.Option("--system", metavar="NAME", help="Only this system. May be repeated.")
-    ] = None,
-    limit: Annotated[
-        int | None, typer.Option(min=1, help="At most so many stimuli of each system; 1 measures the time.")
-    ] = None,
-    replace: Annotated[
-        bool, typer.Option("--replace", help="Make again what was made with other settings or changed since.")
-    ] = False,
-    budget: BudgetOption = None,
-    device: Annotated[
-        str, typer.Option(help="auto, cpu, cuda, or several such as cuda:0,cuda:1 (one process each).")
-    ] = "auto",
-    on: Annotated[str, typer.Option("--on", help="Where models run: local or ray.")] = "local",
-    address: Address = None,
-    workers: Workers = None,
-    cpus: Cpus = None,
-    gpus: Gpus = None,
-    keep_failed: Annotated[
-        bool, typer.Option("--keep-failed", help="Put what failed a check into make-failed/.")
-    ] = False,
-    accept_licences: Annotated[
-        bool, typer.Option("--accept-licences", help="Accept the licences of the models without asking.")
-    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Make a study's stimuli with the generators that its make.yaml names; run again to continue."""
-    from heartfelt.collect.stored import has_collected
-    from heartfelt.stimuli import MakeOptions, forecast_make, make_study
+    from heartfelt.api import stimuli
+    from heartfelt.stimuli import forecast_make
     from heartfelt.stimuli.generation.devices import parse_devices
 
-    parse_devices(device)
-    options = MakeOptions(
-        systems=tuple(system or ()),
-        limit=limit,
-        replace=replace,
-        device=device,
-        engine=on,
-        engine_options=engine_options(on, address, workers, cpus, gpus, False),
-        budget=None if budget is None else _cost_limit(budget),
-        keep_failed=keep_failed,
-        accept_licences=True,
-    )
+    parse_devices(options.device)
     if dry_run:
         forecast = forecast_make(folder, options)
         print(dumps(forecast)) if as_json else _show_forecast(forecast)
         return
-    if has_collected(folder):
-        raise InputError(
-            f"{folder} has been opened to raters; making would change what its stimuli are.",
-            "Copy study.yaml and make.yaml into a new folder, and make that.",
-        )
-    forecast = forecast_make(folder, options)
-    _accept(forecast.licences, accept_licences)
+    stimuli.refuse_collected(
+        folder, "making", "Copy study.yaml and make.yaml into a new folder, and make that."
+    )
+    _accept(forecast_make(folder, options).licences, options.accept_licences)
     with progress_bar(f"making {folder}") as report:
-        result = make_study(folder, options, report)
+        result = stimuli.make(folder, replace(options, accept_licences=True), progress=report)
     print(dumps(result)) if as_json else _show(result)
     if result.failed:
         raise typer.Exit(1 if result.complete else 2)
@@ -120,18 +84,6 @@ def _grid(title: str, *numbers: str) -> Table:
     for name in numbers:
         grid.add_column(name, justify="right", overflow="fold")
     return grid
-
-
-def _cost_limit(text: str) -> float:
-    from heartfelt.predictors.execution.budgets import read_budget
-
-    budget = read_budget(text)
-    if budget.unit == "tokens":
-        raise InputError(
-            f"'{text}' counts tokens, and generators are paid by 'cost_each'.",
-            "Give a cost such as --budget 5.",
-        )
-    return budget.limit
 
 
 def _show_forecast(forecast: GenerationForecast) -> None:

@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeVar
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from heartfelt.cli.command import AsJson, app, out, progress_bar, say
 from heartfelt.errors import InputError
 from heartfelt.serialization import dumps
+from heartfelt.stimuli.options import IntentOptions, PrepareOptions, parse_range
 from heartfelt.wording import interval, listed, number, plural
 
 if TYPE_CHECKING:
-    from heartfelt.stimuli.preparation.prepared import PrepareOptions, VocalCheck
     from heartfelt.stimuli.prompts.prompt_sets import PromptCoverage, PromptSet
-
-N = TypeVar("N", int, float)
 
 
 @app.command()
 def intents(
+    options: IntentOptions,
     norms: Annotated[
         Path | None,
         typer.Option(
@@ -31,13 +30,9 @@ def intents(
     words: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Words to choose from, one per line; all if left out.")
     ] = None,
-    per_quadrant: Annotated[int, typer.Option(min=1, help="Words for each quadrant.")] = 3,
-    margin: Annotated[float, typer.Option(help="Words this near to the middle (5) are left out.")] = 1.0,
-    by: Annotated[str, typer.Option(help="How to choose: clear, spread or random.")] = "clear",
     limits: Annotated[
         str | None, typer.Option("--range", metavar="LOW..HIGH", help="Between which numbers the norms lie.")
     ] = None,
-    seed: int = 0,
     to: Annotated[
         Path | None, typer.Option("--to", metavar="FILE", help="Write the intents as YAML for study.yaml.")
     ] = None,
@@ -47,8 +42,12 @@ def intents(
     from heartfelt.files import write_text
     from heartfelt.stimuli.prompts.intents import choose_intents, intents_yaml, published_norms, read_norms
 
-    known = published_norms() if norms is None else read_norms(norms, _limits(limits))
-    chosen = choose_intents(known, _lines(words), per_quadrant=per_quadrant, margin=margin, by=by, seed=seed)
+    known = (
+        published_norms()
+        if norms is None
+        else read_norms(norms, None if limits is None else parse_range(limits))
+    )
+    chosen = choose_intents(known, _lines(words), options)
     if to is not None:
         write_text(to, intents_yaml(chosen.intents))
     if as_json:
@@ -71,21 +70,6 @@ def intents(
         say(f"Wrote {to}: put it in place of 'intents' in study.yaml.")
     else:
         out.print(intents_yaml(chosen.intents), markup=False, end="")
-
-
-def _limits(text: str | None) -> tuple[float, float] | None:
-    if text is None:
-        return None
-    low, dots, high = text.partition("..")
-    try:
-        ends = float(low), float(high)
-    except ValueError:
-        dots, ends = "", (0.0, 0.0)
-    if not dots or not ends[0] < ends[1]:
-        raise InputError(
-            f"'{text}' is no range.", "Write the lowest and the highest number, such as 1..9 or -1..1."
-        )
-    return ends
 
 
 def _lines(path: Path | None) -> list[str] | None:
@@ -180,30 +164,7 @@ def _show(read: PromptSet, covered: PromptCoverage) -> None:
 @app.command()
 def prepare(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="A study folder.")],
-    seconds: Annotated[
-        float | None, typer.Option(help="Length of the crop; the whole clip if left out.")
-    ] = None,
-    crop: Annotated[str, typer.Option(help="Where to crop: random, energy, start or centre.")] = "random",
-    between: Annotated[
-        str, typer.Option(metavar="LOW..HIGH", help="The marks a crop lies between, as shares.")
-    ] = "0.15..0.85",
-    fade: Annotated[float, typer.Option(help="Seconds over which a cut end fades.")] = 0.02,
-    channels: Annotated[str, typer.Option(help="keep, mono or stereo.")] = "keep",
-    rate: Annotated[str, typer.Option(help="Samples per second, or 'keep'.")] = "48000",
-    loudness: Annotated[
-        str, typer.Option(help="LUFS of every clip, or 'keep' to leave levels untouched.")
-    ] = "-23",
-    peak: Annotated[float, typer.Option(help="Highest true peak in dB.")] = -1.0,
-    suffix: Annotated[
-        str | None, typer.Option("--format", help="Suffix of the files, such as .opus or .webp.")
-    ] = None,
-    side: Annotated[int | None, typer.Option(help="Pictures: pixels of the longer side.")] = None,
-    content: Annotated[
-        str,
-        typer.Option(
-            help="What clips are meant to be: instrumental (checked for voices), speech (its rate) or any."
-        ),
-    ] = "any",
+    options: PrepareOptions,
     report_to: Annotated[
         Path | None,
         typer.Option("--out", "-o", metavar="DIR", help="Also write a report into this new folder."),
@@ -211,28 +172,11 @@ def prepare(
     as_json: AsJson = False,
 ) -> None:
     """Crop, level and convert every stimulus, check it, and test whether systems differ in loudness, length, brightness."""
-    from heartfelt.collect.stored import has_collected
-    from heartfelt.files import must_be_free
-    from heartfelt.report.pages.preparation import difference_words, write_preparation
-    from heartfelt.stimuli.preparation.prepared import PrepareOptions
-    from heartfelt.stimuli.preparation.preparing import prepare as run
+    from heartfelt.api import stimuli
+    from heartfelt.report.pages.preparation import difference_words
 
-    if report_to is not None:
-        must_be_free(report_to)
-    if has_collected(folder):
-        raise InputError(
-            f"{folder} has been opened to raters; preparing would change what its stimuli are.",
-            "Copy study.yaml, the manifest and the media into a new folder, and prepare that.",
-        )
-    options = PrepareOptions(
-        seconds, crop, _limits(between) or (0.15, 0.85), fade, channels,  # type: ignore[arg-type]  # checked where they are used
-        _number(rate, "rate", int), _number(loudness, "loudness", float), peak, suffix, side,
-        content,  # type: ignore[arg-type]  # checked where it is used
-    )  # fmt: skip
     with progress_bar(f"preparing {folder}") as report:
-        done = run(folder, options, report, vocals=_vocal_check(options))
-        if report_to is not None:
-            write_preparation(done, report_to)
+        done = stimuli.prepare(folder, options, out=report_to, progress=report)
     if as_json:
         print(dumps(done))
     else:
@@ -252,23 +196,3 @@ def prepare(
             say(f"Report: {report_to / 'report.html'}")
     if done.failed:
         raise typer.Exit(1 if len(done.failed) < len(done.stimuli) else 2)
-
-
-def _vocal_check(options: PrepareOptions) -> VocalCheck | None:
-    """What listens for voices, its weights fetched before the first clip is touched."""
-    if options.content != "instrumental":
-        return None
-    from heartfelt.stimuli.preparation.vocals import vocal_check
-
-    return vocal_check()
-
-
-def _number(text: str, name: str, kind: type[N]) -> N | None:
-    if text == "keep":
-        return None
-    try:
-        return kind(text)
-    except ValueError:
-        raise InputError(
-            f"'{text}' is no {name}.", "Give a number, or 'keep' to leave it as it is."
-        ) from None

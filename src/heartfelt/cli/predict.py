@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from heartfelt.cli.asking import AtOnce, Batch, BudgetOption, Repeats, Timeout
-from heartfelt.cli.command import Out, TrainedFolder, app, err, progress_bar, read_source, say
+from heartfelt.api.sources import read_source
+from heartfelt.cli.command import Out, TrainedFolder, app, err, progress_bar, say
 from heartfelt.files import must_be_free
+from heartfelt.predictors.options import FileOptions
 from heartfelt.serialization import dumps
 from heartfelt.wording import percent
 
@@ -30,26 +32,13 @@ def predict(
         list[str],
         typer.Argument(metavar="FILE…", help="Media files, or folders of them.", show_default=False),
     ],
+    options: FileOptions,
     model: Annotated[
         str,
         typer.Option("--model", "-p", metavar="NAME[:ARG]", help="A predictor, or a trained model's folder."),
     ] = "valence-arousal",
-    question: Annotated[list[str] | None, typer.Option(help="Only this question. May be repeated.")] = None,
-    study: Annotated[
-        str | None,
-        typer.Option(
-            metavar="STUDY", help="A study or recipe whose questions are asked; else the model's own."
-        ),
-    ] = None,
-    prompt: Annotated[
-        str | None, typer.Option(help="The text the files were made from, or are compared with.")
-    ] = None,
     prompts: Annotated[
         Path | None, typer.Option(metavar="CSV", help="A text for each file: columns file and prompt.")
-    ] = None,
-    reference: Annotated[
-        Path | None,
-        typer.Option(metavar="PATH", help="The undistorted original, or a folder of originals by name."),
     ] = None,
     out: Annotated[
         Path | None,
@@ -58,36 +47,18 @@ def predict(
     as_json: Annotated[
         bool, typer.Option("--json", help="Print a JSON list, one object per file and question.")
     ] = False,
-    at_once: AtOnce = None,
-    batch: Batch = None,
-    timeout: Timeout = None,
-    budget: BudgetOption = None,
-    repeats: Repeats = 1,
     earlier: Annotated[str | None, typer.Option(hidden=True)] = None,
     most: Annotated[int, typer.Option(hidden=True, min=1)] = 5,
 ) -> None:
     """Predict what people would answer about sound files or images: any built-in, trained or fine-tuned model."""
-    from heartfelt.predictors.execution.budgets import read_budget
-    from heartfelt.predictors.execution.running import RunOptions
-    from heartfelt.predictors.files.media_files import FileOptions, predict_files, read_prompts
+    from heartfelt.api.models import predict as run
+    from heartfelt.predictors.files.media_files import read_prompts
     from heartfelt.predictors.trained.valence_arousal.earlier import file_predictions
 
-    options = FileOptions(
-        questions=tuple(question or ()),
-        study=study,
-        prompt=prompt if prompts is None else read_prompts(prompts),
-        reference=reference,
-        folder=out,
-        run=RunOptions(
-            at_once,
-            batch,
-            timeout=timeout,
-            budget=None if budget is None else read_budget(budget),
-            repeats=repeats,
-        ),
-    )
+    if prompts is not None:
+        options = replace(options, prompt=read_prompts(prompts))
     with progress_bar("predicting") as report:
-        table = predict_files(files, model, options, report).table
+        table = run(files, model, options=options, folder=out, progress=report)
     by_file: dict[str, list[_Row]] = {}
     for row in _rows(table):
         by_file.setdefault(row["file"], []).append(row)
@@ -157,15 +128,6 @@ def _show_windows(rows: Sequence[_Row]) -> None:
         say(f"    around {middle:7.1f} s: {values}")
 
 
-def _problems(rows: Sequence[_Row]) -> dict[str, list[str]]:
-    """The questions without an answer, by the reason."""
-    problems: dict[str, list[str]] = {}
-    for row in rows:
-        if not row["ok"]:
-            problems.setdefault(row["problem"], []).append(row["question"])
-    return problems
-
-
 def _exit_by(answered: Sequence[bool]) -> None:
     """Leave with 0 if every file was answered, 1 if some were not, 2 if none was."""
     if not all(answered):
@@ -193,6 +155,15 @@ def _earlier_json(command: str, rows: Sequence[_Row]) -> dict[str, Any]:
     shares = rows[0].get("shares") or {row["question"]: row["value"] for row in rows if row["ok"]}
     values = {name: {"value": value} for name, value in shares.items()}
     return {"file": path, "seconds": seconds, "values": values, "warnings": warnings}
+
+
+def _problems(rows: Sequence[_Row]) -> dict[str, list[str]]:
+    """The questions without an answer, by the reason."""
+    problems: dict[str, list[str]] = {}
+    for row in rows:
+        if not row["ok"]:
+            problems.setdefault(row["problem"], []).append(row["question"])
+    return problems
 
 
 def _trained(folder: Path | None) -> TrainedModel | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 import webbrowser
 from contextlib import ExitStack
-from pathlib import Path
 from typing import Annotated
 from urllib.parse import urlencode
 
@@ -14,59 +13,20 @@ import typer
 from heartfelt.cli.collect import opened, study
 from heartfelt.cli.command import Browser, Database, StudyFolder, app, out, progress_bar, say
 from heartfelt.errors import Interrupted
+from heartfelt.predictors.options import ServerOptions
+from heartfelt.web.options import ServeOptions
 
 
 @app.command()
 def serve(
     folder: StudyFolder,
-    host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0 for all.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=1, max=65535, help="Port to listen on.")] = 8000,
-    workers: Annotated[int, typer.Option(min=1, max=64, help="Server processes.")] = 1,
-    prefix: Annotated[str, typer.Option(help="Path under which a proxy shows the study, such as /one.")] = "",
-    url: Annotated[
-        str | None,
-        typer.Option(help="Public address, such as https://example.org/one; https secures cookies."),
-    ] = None,
-    proxy: Annotated[
-        str | None,
-        typer.Option(
-            metavar="IPS", help="Trust forwarded headers from these addresses, separated by commas."
-        ),
-    ] = None,
-    database: Database = None,
-    address_limit: Annotated[
-        int, typer.Option(min=0, help="Requests per minute from one address; 0 for no limit.")
-    ] = 3000,
-    rater_limit: Annotated[
-        int, typer.Option(min=0, help="Requests per minute of one rater; 0 for no limit.")
-    ] = 240,
-    access_log: Annotated[bool, typer.Option(help="Log one line per request, without query strings.")] = True,
-    accept_media: Annotated[
-        bool,
-        typer.Option(
-            "--accept-media",
-            help="Accept files in the place of rated ones, as new versions that snapshots tell apart.",
-        ),
-    ] = False,
+    options: ServeOptions,
     browser: Browser = False,
 ) -> None:
     """Open a study to raters, with a dashboard for the researcher at /study."""
-    from heartfelt.web.serve import ServeOptions, prepare
+    from heartfelt.web.serve import prepare
     from heartfelt.web.serve import serve as run
 
-    options = ServeOptions(
-        host,
-        port,
-        workers,
-        prefix,
-        url,
-        proxy,
-        database,
-        address_limit,
-        rater_limit,
-        access_log,
-        accept_media,
-    )
     with progress_bar(f"opening {folder}") as report:
         prepared = prepare(folder, options, report)
     if missing := prepared.missing_media:
@@ -134,28 +94,14 @@ def token(
 @app.command("serve-predictor")
 def serve_predictor(
     name: Annotated[str, typer.Argument(metavar="NAME[:ARG]", help="The predictor, such as clap or sham.")],
-    host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0 for all.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on.")] = 8100,
-    batch: Annotated[
-        int | None,
-        typer.Option(min=1, help="Requests asked together; by default what the predictor prefers."),
-    ] = None,
-    wait: Annotated[
-        float, typer.Option(min=0, max=10_000, help="Milliseconds a request waits for others to join it.")
-    ] = 5.0,
-    max_mb: Annotated[float, typer.Option(min=0.001, help="How large a request may be, in MB.")] = 64.0,
-    media: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Media that requests name without sending them.")
-    ] = None,
+    options: ServerOptions,
 ) -> None:
     """Serve a predictor to clients of EmoLia's endpoint contract: POST a text and a media file, get a similarity."""
     from heartfelt.predictors import predictor_from
-    from heartfelt.web.predictor_server import ServerOptions
     from heartfelt.web.predictor_server import serve_predictor as run
 
     def ready(address: str) -> None:
         say(f"{name} answers at {address}  (Ctrl-C stops it)")
         say(f"Score it: heartfelt bench SOURCE --model endpoint:{address} --out DIR")
 
-    options = ServerOptions(host, port, batch, wait / 1000, megabytes=max_mb, media=media)
     run(predictor_from(name), options, ready)

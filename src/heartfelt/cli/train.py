@@ -2,28 +2,17 @@
 
 from __future__ import annotations
 
-import shutil
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from heartfelt.cli.command import (
-    Format,
-    Map,
-    Out,
-    Policy,
-    app,
-    parse_map,
-    progress_bar,
-    read_source,
-    say,
-)
+from heartfelt.cli.command import Out, app, progress_bar, say
 from heartfelt.errors import InputError
-from heartfelt.extras import require_extra
-
-if TYPE_CHECKING:
-    from heartfelt.training.finetuning import FineTuneOptions
+from heartfelt.options import SourceOptions
+from heartfelt.training.finetuning.options import FineTuneOptions
+from heartfelt.training.options import TrainOptions
 
 _Sources = Annotated[
     list[Path],
@@ -43,52 +32,9 @@ def train(
     context: typer.Context,
     sources: _Sources,
     out: Out,
-    recipe: Annotated[
-        str,
-        typer.Option(
-            help="A recipe of docs/training.md, such as va-audio or clap-mos, or my_package:recipe."
-        ),
-    ] = "va-audio",
-    format: Format = None,
-    map: Map = None,
-    policy: Policy = "default",
-    heads: Annotated[
-        str, typer.Option(metavar="KIND,…", help="Heads to choose from: ridge, kernel, mlp, ordinal.")
-    ] = "",
-    embedding: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME[:MODEL]",
-            help="An embedding in place of the recipe's: clap:MODEL, mert:MODEL, clip:MODEL, with a folder or a name on the hub.",
-        ),
-    ] = "",
-    group: Annotated[
-        str,
-        typer.Option(
-            metavar="COLUMN",
-            help="Stimuli with the same value stay together; auto looks for a theme, prompt or source, none splits by stimulus.",
-        ),
-    ] = "auto",
-    split: Annotated[
-        str,
-        typer.Option(
-            metavar="published", help="Fit to the published training part and evaluate on the other parts."
-        ),
-    ] = "",
-    folds: Annotated[
-        int,
-        typer.Option(
-            metavar="N",
-            help="Cross-validate a fine-tuning recipe: N further models, each scored on the groups it has not seen.",
-        ),
-    ] = 0,
-    seed: Annotated[int, typer.Option(help="Seed of folds and networks.")] = 0,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set", metavar="KEY=VALUE", help="A setting of a fine-tuning recipe. May be repeated."
-        ),
-    ] = None,
+    options: TrainOptions,
+    tuning: FineTuneOptions,
+    reading: SourceOptions,
     settings_file: Annotated[
         Path | None,
         typer.Option("--settings", metavar="YAML", help="A file of such settings; --set takes precedence."),
@@ -105,57 +51,48 @@ def train(
     ] = False,
 ) -> None:
     """Train a model, or only evaluate its recipe."""
+    from heartfelt.api import models
     from heartfelt.files import must_be_free
-    from heartfelt.training.finetuning import FineTuneOptions, is_fine_tuning
+    from heartfelt.training.finetuning import is_fine_tuning
+    from heartfelt.training.heads.card import evaluation_table
 
     must_be_free(out)
-    with_model = context.info_name == "train"
+    with_model, recipe = context.info_name == "train", options.recipe
+    only_tuning = (
+        (tuning.settings, "--set"),
+        (settings_file, "--settings"),
+        (resume, "--resume"),
+        (tuning.folds, "--folds"),
+        (export_only, "--export-only"),
+    )
     if is_fine_tuning(recipe):
-        _refuse(heads, "--heads", "chooses heads on frozen embeddings")
-        _refuse(embedding, "--embedding", "chooses what heads are trained on")
+        _refuse(options.heads, "--heads", "chooses heads on frozen embeddings")
+        _refuse(options.embedding, "--embedding", "chooses what heads are trained on")
         if not with_model:
             raise InputError(
                 f"'{recipe}' fine-tunes a model: evaluating it means training it.",
                 "Use 'heartfelt train'; the scores are written next to the model.",
             )
-        given = _settings(settings, settings_file)
-        options = FineTuneOptions(recipe, given, policy, group, split, seed, folds=folds)
+        if settings_file is not None:
+            tuning = replace(tuning, settings={**_settings(settings_file), **tuning.settings})
         if export_only:
-            _refuse(folds, "--folds", "trains models")
+            _refuse(tuning.folds, "--folds", "trains models")
             _refuse(resume, "--resume", "continues a training run")
-            _export(sources, options, out, format, parse_map(map))
+            _export(sources, tuning, reading, out)
             return
-        require_extra("finetune")
-        _fine_tune(sources, options, out, format, parse_map(map), resume=resume)
+        _fine_tune(sources, tuning, reading, out, resume=resume)
         return
-    given_options = (
-        (settings, "--set"),
-        (settings_file, "--settings"),
-        (resume, "--resume"),
-        (folds, "--folds"),
-        (export_only, "--export-only"),
-    )
-    for value, name in given_options:
+    for value, name in only_tuning:
         _refuse(value, name, "is for fine-tuning recipes")
     if len(sources) > 1:
         raise InputError(
             f"'{recipe}' trains on one source, and {len(sources)} were given.",
             "Give one, or use a fine-tuning recipe.",
         )
-    from heartfelt.files import whole_folder
-    from heartfelt.report.pages.training import write_evaluation
-    from heartfelt.training import TrainOptions
-    from heartfelt.training import train as run
-    from heartfelt.training.heads.card import evaluation_table
-
-    kinds = tuple(part.strip() for part in heads.split(",") if part.strip())
-    chosen = TrainOptions(recipe, policy, kinds, seed, group=group, split=split, embedding=embedding)
     with progress_bar(f"reading {sources[0]}") as report:
-        result = run(read_source(sources[0], format, parse_map(map), report), chosen, report)
-        with whole_folder(out) as made:
-            if with_model:
-                result.model.write(made, replace=True)
-            write_evaluation(result, made / "evaluation" if with_model else made)
+        result = models.train(
+            sources[0], options, reading, out=out, evaluate_only=not with_model, progress=report
+        )
     say(*evaluation_table(result.evaluation.rows), result.material.grouping.words)
     say(f"{len(result.material.stimuli):,} stimuli were used; {result.material.label_words}.")
     say(*result.material.notes)
@@ -170,42 +107,28 @@ def _refuse(value: object, option: str, what: str) -> None:
         raise InputError(f"{option} {what}.", f"Leave out {option}, or choose another --recipe.")
 
 
-def _settings(pairs: list[str] | None, file: Path | None) -> dict[str, object]:
-    """Settings of a YAML file, then those of ``--set``."""
-    given: dict[str, object] = {}
-    if file is not None:
-        import yaml
+def _settings(file: Path) -> dict[str, object]:
+    """The settings of a YAML file."""
+    import yaml
 
-        try:
-            stored = yaml.safe_load(file.read_text(encoding="utf-8"))
-        except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-            raise InputError(f"{file} cannot be read: {error}.", "Give a YAML file of KEY: VALUE.") from error
-        if not isinstance(stored, dict):
-            raise InputError(f"{file} has no settings.", "Write one KEY: VALUE per line.")
-        given |= {str(key): value for key, value in stored.items()}
-    for pair in pairs or ():
-        key, equals, value = (part.strip() for part in pair.partition("="))
-        if not key or not equals:
-            raise InputError(f"'{pair}' is not of the form KEY=VALUE.", "Write for example --set epochs=5.")
-        given[key] = value
-    return given
+    try:
+        stored = yaml.safe_load(file.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise InputError(f"{file} cannot be read: {error}.", "Give a YAML file of KEY: VALUE.") from error
+    if not isinstance(stored, dict):
+        raise InputError(f"{file} has no settings.", "Write one KEY: VALUE per line.")
+    return {str(key): value for key, value in stored.items()}
 
 
-def checkpoints_of(out: Path) -> Path:
-    """Where the checkpoints of an unfinished run are: next to the folder that it will make."""
-    return out.with_name(f"{out.name}.training")
-
-
-def _export(
-    sources: list[Path], options: FineTuneOptions, out: Path, format: str | None, mapped: dict[str, str]
-) -> None:
+def _export(sources: list[Path], options: FineTuneOptions, reading: SourceOptions, out: Path) -> None:
+    from heartfelt.api.sources import snapshot_of
     from heartfelt.files import whole_folder
     from heartfelt.training.finetuning.chat.export import export_chat_training
 
     with progress_bar(f"reading {sources[0]}") as report:
-        snapshots = [read_source(source, format, mapped, report) for source in sources]
-        with whole_folder(out) as made:
-            done = export_chat_training(snapshots, options, made, report)
+        snapshots = [snapshot_of(source, reading, report) for source in sources]
+        with whole_folder(out) as folder:
+            done = export_chat_training(snapshots, options, folder, report)
     say(*(f"{out / part.file}: {part.conversations:,} conversations" for part in done.parts.values()))
     say(done.split, done.grouping, *done.notes)
     if done.left_out:
@@ -213,33 +136,16 @@ def _export(
 
 
 def _fine_tune(
-    sources: list[Path],
-    options: FineTuneOptions,
-    out: Path,
-    format: str | None,
-    mapped: dict[str, str],
-    *,
-    resume: bool,
+    sources: list[Path], options: FineTuneOptions, reading: SourceOptions, out: Path, *, resume: bool
 ) -> None:
-    from heartfelt.files import whole_folder
-    from heartfelt.report.pages.finetuning import write_training_report
-    from heartfelt.training.finetuning import fine_tune
+    from heartfelt.api.models import fine_tune
     from heartfelt.training.finetuning.card import score_table
 
-    checkpoints = checkpoints_of(out)
-    if resume and not checkpoints.is_dir():
-        raise InputError(
-            f"There is no unfinished run to continue: {checkpoints} is missing.", "Leave out --resume."
-        )
     with progress_bar(f"reading {sources[0]}") as report:
-        snapshots = [read_source(source, format, mapped, report) for source in sources]
-        result = fine_tune(snapshots, options, checkpoints=checkpoints, resume=resume, progress=report)
-        if not result.is_main:
-            return
-        with whole_folder(out) as made:
-            facts = result.write(made)
-            write_training_report(result, made / "evaluation")
-    shutil.rmtree(checkpoints, ignore_errors=True)
+        result = fine_tune(sources, options, reading, out=out, resume=resume, progress=report)
+    if not result.is_main:
+        return
+    facts = result.facts
     say(*score_table(facts.scores), facts.split, facts.grouping)
     epochs = f"{len(facts.fitted.history)} epochs ({facts.fitted.stopped})"
     say(f"{sum(facts.stimuli.values()):,} stimuli were used; {facts.labels}. {epochs}.")

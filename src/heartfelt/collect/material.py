@@ -11,7 +11,7 @@ import hmac
 import mimetypes
 import os
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -19,10 +19,10 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from heartfelt.collect.arms import arm_layouts
 from heartfelt.collect.assign.model import AssignmentUnits
 from heartfelt.collect.commands import CollectOptions
 from heartfelt.errors import require
+from heartfelt.formats.arms import arm_stimuli
 from heartfelt.formats.drafts import DraftFacts, draft_facts
 from heartfelt.formats.machine_values import asked_with_drafts, machine_values
 from heartfelt.formats.manifest import OpenStudy
@@ -421,3 +421,35 @@ def stimulus_prompt(study: Study, row: Mapping[str, object]) -> str | None:
         if prompt.id == given:
             return fill(prompt.text, {"intent": str(row.get("intent") or "")})
     return None if given is None else str(given)
+
+
+def arm_layouts(
+    opened: OpenStudy, layout: AssignmentUnits, units: Mapping[int, Unit]
+) -> dict[str, AssignmentUnits]:
+    """The part of a layout that each arm shows; empty for a study without arms."""
+    return {
+        arm: _arm_part(
+            layout,
+            {
+                number
+                for number in layout.counted
+                if units[number].stimulus in shown
+                and questions_in(opened.study, arm, units[number].questions)
+            },
+        )
+        for arm, shown in arm_stimuli(opened).items()
+    }
+
+
+def _arm_part(layout: AssignmentUnits, shown: Collection[int]) -> AssignmentUnits:
+    """The layout of the units that an arm shows; blocks are numbered from 0, as a Latin square needs them."""
+    units = [unit for unit in layout.units if unit in shown]
+    block = {unit: layout.block[unit] for unit in units} if layout.block else {}
+    numbers = {code: number for number, code in enumerate(sorted(set(block.values())))}
+    return replace(
+        layout,
+        units=sorted(units),
+        common=[unit for unit in layout.common if unit in shown],
+        cell={unit: layout.cell[unit] for unit in units} if layout.cell else {},
+        block={unit: numbers[code] for unit, code in block.items()},
+    )

@@ -27,6 +27,7 @@ import polars as pl
 from heartfelt.collect import commands
 from heartfelt.collect.collection import Collection
 from heartfelt.collect.errors import StudyClosed
+from heartfelt.collect.options import SimulationOptions
 from heartfelt.collect.simulated_answers import (
     PageAnswers,
     attention_answer,
@@ -34,7 +35,6 @@ from heartfelt.collect.simulated_answers import (
     simulated_demographics,
     simulated_pages,
 )
-from heartfelt.errors import InputError
 from heartfelt.formats.manifest import open_study
 from heartfelt.media.probe import AT_HAND
 from heartfelt.progress import Progress
@@ -238,27 +238,6 @@ def run_visits(
 
 
 # --- trying out a design ----------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class SimulationOptions:
-    """How many raters come, for how long, and how many of them leave early."""
-
-    raters: int | None = None
-    """Raters who come; as many as the design needs if None."""
-    trials: int | None = None
-    """Trials per rater; as in the design if None."""
-    dropout: float = 0.0
-    """Share of the raters who leave early, equally likely at any trial."""
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.dropout < 1:
-            raise InputError(
-                f"dropout must be at least 0 and below 1, not {self.dropout:g}.", "Give a share such as 0.2."
-            )
-        if (self.raters is not None and self.raters < 1) or (self.trials is not None and self.trials < 1):
-            raise InputError("A simulation needs raters and trials.", "Give at least 1 of each.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -93,8 +93,8 @@ def changed_media(names: Sequence[str]) -> Edit:
     return Edit(
         "stimuli",
         f"the media files of {len(names)} stimuli with ratings were replaced ({examples})",
-        "Put the old files back and give the new ones ids of their own in the manifest. Or serve with --accept-media: the new"
-        " files are recorded as versions, and a snapshot tells their ratings from the earlier ones (column media_version).",
+        "Put the old files back and give the new ones ids of their own in the manifest. Or serve with --accept-media: the"
+        " new files are recorded as versions, and a snapshot tells their ratings from the earlier ones (column media_version).",
         place=("stimuli",),
     )
 

@@ -228,9 +228,10 @@ class Writer:
     def _disconnect(self) -> None:
         connection, self._connection = self._connection, None
         if connection is not None:
-            with suppress(Exception):
+            lost = (*self._store.database.failures, OSError)
+            with suppress(*lost):
                 connection.invalidate()
-            with suppress(Exception):
+            with suppress(*lost):
                 connection.close()
 
 

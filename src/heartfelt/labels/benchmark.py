@@ -161,8 +161,18 @@ class Benchmark(ShortRepr):
                 for name, value in sorted(self.table_hashes.items())
             }
             study = {"name": self.study.name, "hash": self.study.hash}
-            facts = (tables, self.counts, self.snapshot_hash, self.notes, self.salt)
-            write_json(scratch / MANIFEST, Manifest(SCHEMA_VERSION, self.hash, study, self.split, *facts))
+            manifest = Manifest(
+                heartfelt_benchmark=SCHEMA_VERSION,
+                hash=self.hash,
+                study=study,
+                split=self.split,
+                tables=tables,
+                counts=self.counts,
+                snapshot=self.snapshot_hash,
+                notes=self.notes,
+                salt=self.salt,
+            )
+            write_json(scratch / MANIFEST, manifest)
         return folder
 
 
@@ -178,7 +188,8 @@ class TableEntry:
 class Manifest:
     """What a benchmark's folder says about itself."""
 
-    layout: int = field(metadata={"key": "heartfelt_benchmark"})
+    heartfelt_benchmark: int
+    """The layout of the folder."""
     hash: str
     study: Mapping[str, str]
     split: SplitOptions

@@ -24,7 +24,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Annotated, Any, Literal, TypeAlias, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -35,6 +35,7 @@ from heartfelt.labels.adjudicated import Adjudicated, decision_notes, with_decis
 from heartfelt.labels.courses import COURSES, mean_traces
 from heartfelt.labels.none import mostly_none
 from heartfelt.labels.strengths import COMPARED, STRENGTHS, Contest, Of, contest, strengths_table
+from heartfelt.options import Option, check
 from heartfelt.representation import ShortRepr
 from heartfelt.snapshot import Snapshot
 from heartfelt.snapshot.comparisons import has_sets
@@ -86,29 +87,42 @@ _NUMBERS: dict[str, Callable[..., Aggregate]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LabelOptions:
     """How labels are made; what is None is taken from the scale and the study."""
 
-    method: str | None = None
-    minimum_ratings: int | None = None
-    ties: Literal["missing", "lowest", "highest"] = "missing"
-    confidence: float = 0.95
-    adjudicated: Adjudicated = "categories"
-    """Which labels are those that senior raters decided: of questions with categories, all, or none."""
+    method: Annotated[
+        Method | None,
+        Option("How labels are made; the mean of numbers and the mode of categories if left out."),
+    ] = None
+    minimum_ratings: Annotated[
+        int | None,
+        Option(
+            "Items with fewer ratings get no label but a row in the ledger; the study's own minimum if left out.",
+            low=1,
+        ),
+    ] = None
+    ties: Annotated[
+        Literal["missing", "lowest", "highest"],
+        Option("What to do where the most frequent categories are tied."),
+    ] = "missing"
+    confidence: Annotated[float, Option("Confidence of the intervals.")] = 0.95
+    adjudicated: Annotated[
+        Adjudicated,
+        Option(
+            "Which labels are those that senior raters decided: of questions with categories, all, or none."
+        ),
+    ] = "categories"
 
     def __post_init__(self) -> None:
         if self.method is not None and self.method not in METHODS:
             raise InputError(f"No label method is called '{self.method}'.", suggestion(self.method, METHODS))
-        if self.adjudicated not in (allowed := get_args(Adjudicated)):
-            raise InputError(
-                f"adjudicated = '{self.adjudicated}' is unknown.", suggestion(self.adjudicated, allowed)
-            )
         if not 0 < self.confidence < 1 or (self.minimum_ratings is not None and self.minimum_ratings < 1):
             raise InputError(
                 "Labels need a confidence between 0 and 1 and at least one rating.",
                 "Leave both out for the defaults.",
             )
+        check(self)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

@@ -1,4 +1,5 @@
-from .design import PlannedDesign, PlanOptions
+from .design import PlannedDesign
+from .options import PlanOptions
 from .pilot import Pilot, estimate_pilot
 from .plan import plan_study
 from .results import DesignForecast, QuestionForecast, StudyForecast, StudyPlan

@@ -15,9 +15,10 @@ import polars as pl
 from heartfelt import stats
 from heartfelt.errors import InputError
 from heartfelt.labels.strengths import contest
-from heartfelt.planning.design import PlannedDesign, PlanOptions, StimulusTable, StudyContents, layout_of
+from heartfelt.planning.design import PlannedDesign, StimulusTable, StudyContents, layout_of
 from heartfelt.planning.incidence import Incidence
 from heartfelt.planning.latent import Components, Floats, ScaleUse
+from heartfelt.planning.options import PlanOptions
 from heartfelt.planning.parameters import keeps_effects, system_effects
 from heartfelt.planning.pilot import LEAST_RATERS, Pilot, QuestionPilot
 from heartfelt.planning.power import expected_errors, power_draws

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Literal
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
@@ -15,100 +14,11 @@ from heartfelt.errors import InputError, require
 from heartfelt.formats.manifest import OpenStudy
 from heartfelt.planning.incidence import AssignedUnits
 from heartfelt.planning.latent import Floats
+from heartfelt.planning.options import PlanOptions
 from heartfelt.stats.triples import Ints
 from heartfelt.wording import plural
 
 MOST_RATINGS = 2_000_000
-
-
-@dataclass(frozen=True, slots=True)
-class PlanOptions:
-    """What is planned for. Lists make the grid; what is left out is the study's own design.
-
-    ``effect`` is the difference between two systems, in points of the scale (log odds for comparisons), that should be found;
-    ``effects`` name systems' own expected differences from the mean. Without either, effects are as large as in the pilot.
-    Prices are in any currency: ``pay_per_hour`` or ``pay_per_rating``, and ``fee`` as a share on top. ``tastes`` is the standard
-    deviation of raters' tastes for systems, in points, in place of the pilot's; within ``smallest_effect`` systems would count
-    as equivalent.
-    """
-
-    raters: tuple[int, ...] = ()
-    ratings: tuple[int, ...] = ()
-    clips: tuple[int, ...] = ()
-    per_rater: tuple[int, ...] = ()
-    effect: float | None = None
-    effects: Mapping[str, float] = field(default_factory=dict)
-    smallest_effect: float | None = None
-    tastes: float | None = None
-    careless: float | None = None
-    dropout: float | None = None
-    seconds: float | None = None
-    overhead_minutes: float = 3.0
-    """Minutes a rater spends on consent, instructions and questions about themselves."""
-    pay_per_hour: float | None = None
-    pay_per_rating: float | None = None
-    fee: float = 0.0
-    afford: float | None = None
-    power: float = 0.8
-    """The power a design must have to be recommended."""
-    policy: Literal["default", "flag-only", "strict"] = "default"
-    studies: int = 1000
-    """At most so many studies of a design are simulated: fewer where the power is known well enough, or a study is large."""
-    assignments: int = 2
-    seed: int = 0
-    workers: int | None = None
-
-    def __post_init__(self) -> None:
-        for name in ("raters", "ratings", "clips", "per_rater"):
-            numbers = tuple(getattr(self, name))
-            least = 2 if name == "raters" else 1
-            require(
-                all(number >= least for number in numbers),
-                f"--{name.replace('_', '-')} must be at least {least}, not {min(numbers, default=0)}.",
-                "Give whole numbers with commas, such as 20,40,80.",
-            )
-            object.__setattr__(self, name, numbers)
-        if self.effect is not None:
-            require(
-                math.isfinite(self.effect) and self.effect > 0,
-                f"An effect of {self.effect:g} cannot be planned for: no number of raters finds a difference that is not there.",
-                "Give --effect the smallest difference between two systems that would matter, in points of the scale.",
-            )
-        require(
-            (self.tastes is None or 0 <= self.tastes < math.inf)
-            and (self.smallest_effect is None or 0 < self.smallest_effect < math.inf),
-            "Tastes and the smallest effect are numbers of points, at least 0 and above 0.",
-            "Write for example --tastes 0.5 --smallest-effect 0.3.",
-        )
-        for name, value in (("careless", self.careless), ("dropout", self.dropout)):
-            require(
-                value is None or 0 <= value < 1,
-                f"{name} must be at least 0 and below 1, not {value}.",
-                "Give a share such as 0.1.",
-            )
-        prices = (self.pay_per_hour, self.pay_per_rating, self.afford, self.seconds)
-        require(
-            all(price is None or price > 0 for price in prices)
-            and self.fee >= 0
-            and self.overhead_minutes >= 0,
-            "Prices, times and budgets must be positive.",
-            "Leave out what is not known.",
-        )
-        require(
-            self.afford is None or self.priced,
-            "What a budget affords depends on what raters are paid.",
-            "Give --pay-per-hour or --pay-per-rating too.",
-        )
-        require(
-            0 < self.power < 1 and self.studies >= 20 and self.assignments >= 1,
-            "A plan needs at least 20 simulated studies and a target power between 0 and 1.",
-            "Use --studies 200 and --power 0.8.",
-        )
-
-    @property
-    def priced(self) -> bool:
-        """Whether costs can be worked out."""
-        return self.pay_per_hour is not None or self.pay_per_rating is not None
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from heartfelt.planning.design import PlannedDesign, PlanOptions
+from heartfelt.planning.design import PlannedDesign
 from heartfelt.planning.latent import Floats
+from heartfelt.planning.options import PlanOptions
 from heartfelt.planning.results import ContrastPower, QuestionForecast, StudyForecast
 from heartfelt.planning.simulation import Studies, mean_where, wanted_pairs
 from heartfelt.stats.estimate import Estimate

@@ -156,7 +156,16 @@ class Components:
     @classmethod
     def scaled(cls, components: Components, factor: float) -> Components:
         """The components in other units; gains have none."""
-        return cls(*(components.as_array * np.array([*[factor] * 6, 1.0, factor])).tolist())
+        return cls(
+            system=components.system * factor,
+            intent=components.intent * factor,
+            cell=components.cell * factor,
+            stimulus=components.stimulus * factor,
+            rater=components.rater * factor,
+            residual=components.residual * factor,
+            gain=components.gain,
+            taste=components.taste * factor,
+        )
 
 
 def latent_parts(use: ScaleUse, components: Floats) -> Floats:

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from heartfelt.planning.design import PlanOptions, StimulusTable, standardised
+from heartfelt.planning.design import StimulusTable, standardised
 from heartfelt.planning.incidence import Incidence
 from heartfelt.planning.latent import Floats, latent_parts, latent_total
+from heartfelt.planning.options import PlanOptions
 from heartfelt.planning.pilot import QuestionPilot
 from heartfelt.planning.power import Bools
 from heartfelt.planning.uncertainty import level_draws

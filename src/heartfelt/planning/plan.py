@@ -14,8 +14,9 @@ from heartfelt.errors import InputError, suggestion
 from heartfelt.formats.manifest import OpenStudy, open_study
 from heartfelt.planning.builtin import built_in_pilot
 from heartfelt.planning.comparison import comparison_pilot
-from heartfelt.planning.design import PlannedDesign, PlanOptions, StudyContents, grid, material_of
+from heartfelt.planning.design import PlannedDesign, StudyContents, grid, material_of
 from heartfelt.planning.forecasts import question_forecast, share_estimate
+from heartfelt.planning.options import PlanOptions
 from heartfelt.planning.pilot import Pilot, QuestionPilot, estimate_pilot
 from heartfelt.planning.results import (
     DesignForecast,

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from heartfelt.planning.design import PlanOptions, StimulusTable, StudyContents, standardised
+from heartfelt.planning.design import StimulusTable, StudyContents, standardised
 from heartfelt.planning.incidence import Incidence
 from heartfelt.planning.latent import Floats
+from heartfelt.planning.options import PlanOptions
 from heartfelt.planning.parameters import draw_answers, draw_parameters
 from heartfelt.planning.pilot import Pilot
 from heartfelt.planning.power import Bools

@@ -11,8 +11,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from heartfelt.planning.design import PlannedDesign, PlanOptions
+from heartfelt.planning.design import PlannedDesign
 from heartfelt.planning.latent import Components
+from heartfelt.planning.options import PlanOptions
 from heartfelt.stats.estimate import Estimate
 
 

@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from heartfelt.errors import InputError
-from heartfelt.planning.design import PlannedDesign, PlanOptions, StudyContents, design_of
+from heartfelt.planning.design import PlannedDesign, StudyContents, design_of
+from heartfelt.planning.options import PlanOptions
 from heartfelt.planning.results import DesignForecast
 
 FURTHEST = 8

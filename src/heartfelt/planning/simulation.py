@@ -15,16 +15,10 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from heartfelt.planning.design import (
-    PlannedDesign,
-    PlanOptions,
-    StimulusTable,
-    StudyContents,
-    layout_of,
-    standardised,
-)
+from heartfelt.planning.design import PlannedDesign, StimulusTable, StudyContents, layout_of, standardised
 from heartfelt.planning.incidence import AssignedUnits, Incidence, assign
 from heartfelt.planning.latent import Floats
+from heartfelt.planning.options import PlanOptions
 from heartfelt.planning.parameters import draw_answers, draw_parameters, keeps_effects
 from heartfelt.planning.pilot import Pilot, QuestionPilot
 from heartfelt.planning.power import Bools, difference_weights, expected_errors, power_draws

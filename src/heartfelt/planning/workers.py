@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from heartfelt.planning.comparison import simulate_comparisons
-from heartfelt.planning.design import PlannedDesign, PlanOptions, StudyContents
+from heartfelt.planning.design import PlannedDesign, StudyContents
+from heartfelt.planning.options import PlanOptions
 from heartfelt.planning.pilot import Pilot
 from heartfelt.planning.simulation import SimulatedDesign, simulate_design
 

@@ -1,9 +1,10 @@
 from .answers.texts import answer_names, answer_texts
 from .execution.engines import ENGINES, Engine
-from .execution.running import Run, RunOptions, run
+from .execution.running import Run, run
 from .execution.store import user_cache
 from .execution.work import Retry
-from .files.media_files import FILE_PREDICTIONS, FileOptions, FileRun, predict_files
+from .files.media_files import FILE_PREDICTIONS, FileRun, predict_files
+from .options import FileOptions, RunOptions
 from .predictor import (
     PREDICTIONS,
     PREDICTORS,

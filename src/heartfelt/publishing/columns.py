@@ -8,7 +8,7 @@ from __future__ import annotations
 from heartfelt.labels.benchmark import BENCHMARK_COURSES, BENCHMARK_ITEMS, CHOICES
 from heartfelt.labels.labelling import LABELS
 from heartfelt.labels.strengths import STRENGTHS
-from heartfelt.publishing.papers.details import Details
+from heartfelt.publishing.details import Details
 from heartfelt.study import Study
 from heartfelt.study.instrument import score_column
 from heartfelt.study.model import say

@@ -4,100 +4,145 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias, get_args
 
-from heartfelt.errors import InputError, require
+from heartfelt.errors import require
+from heartfelt.options import Option, check, written
+
+if TYPE_CHECKING:
+    from heartfelt.publishing.details import Details
 
 Times: TypeAlias = Literal["day", "week", "month", "none"]
 Texts: TypeAlias = Literal["search", "review", "drop"]
 People: TypeAlias = Literal["all", "earlier", "new"]
-TIMES: tuple[Times, ...] = ("day", "week", "month", "none")
-N = TypeVar("N", bound=str)
-TEXTS: tuple[Texts, ...] = ("search", "review", "drop")
-PEOPLE: tuple[People, ...] = ("all", "earlier", "new")
+TIMES: tuple[Times, ...] = get_args(Times)
+_columns = partial(Option, metavar="COLUMN")
 
 
-def period(text: str) -> Times:
-    """The period of that name."""
-    return _chosen(text, TIMES, "period")
-
-
-def text_treatment(text: str) -> Texts:
-    """The way to treat texts of that name."""
-    return _chosen(text, TEXTS, "way to treat texts")
-
-
-def people_chosen(text: str) -> People:
-    """The choice of people of that name."""
-    return _chosen(text, PEOPLE, "choice of people")
-
-
-def _chosen(text: str, names: tuple[N, ...], noun: str) -> N:
-    for name in names:
-        if name == text:
-            return name
-    raise InputError(f"Unknown {noun} '{text}'.", f"Use one of {', '.join(names)}.")
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PublishOptions:
     """How a study is made anonymous and what is written."""
 
-    k: int = 5
-    """How many raters share every published combination of facts about a rater, at least."""
-    l: int = 2  # noqa: E741  # the letter the literature uses for diversity
-    """How many values of every sensitive column there are among them, at least."""
-    sensitive: tuple[str, ...] = ()
-    """Columns of the raters that nobody should learn about a person who is known to have taken part."""
-    open: tuple[str, ...] = ()
-    """Columns that are published as they are: of the raters, that nobody could know a rater by; or of the ratings."""
-    drop: tuple[str, ...] = ()
-    """Columns, of any table, that are not published."""
-    weights: Mapping[str, float] = field(default_factory=dict)
-    """How much columns of the raters matter where some detail has to go, 1 if left out; ``at`` is when they took part."""
-    earlier: tuple[Path, ...] = ()
-    """Earlier releases of some of the same people: what both say together is k-anonymous too."""
-    people: People = "all"
-    """Who is published: all, or only those who are in an ``earlier`` release, or are ``new`` since."""
-    without_demographics: bool = False
-    """Publish nothing that is known of raters."""
-    times: Times = "day"
-    """The finest period in which a rating may be dated; coarser where k needs it."""
-    seconds: float = 0.0
-    """What answer times are rounded to; 0 publishes nothing that says how long a person took, for their sum tells people apart."""
-    texts: Texts | None = None
-    """``search``: texts with personal data wait for a decision; ``review``: all texts do; ``drop``: none is published. If left out,
-    ``review`` for up to 200 different texts and ``search`` for more."""
-    ner: Mapping[str, str] = field(default_factory=dict)
-    """spaCy models that look for names besides, by language, such as ``{"en": "en_core_web_lg"}``; needs the extra ``ner``."""
-    decisions: Path | None = None
-    """The quarantine file with its column ``decision`` filled in; the one of the private folder if left out."""
-    private: Path | None = None
-    """Where key, quarantine and pseudonyms are stored; OUT-private if left out."""
-    key: Path | None = None
-    """The key of the pseudonyms; the file ``key`` in the private folder if left out."""
+    k: Annotated[int, Option("Raters who share every published combination of facts, at least.")] = 5
+    l: Annotated[  # noqa: E741  # the letter the literature uses for diversity
+        int, Option("Values of every sensitive column among them, at least.")
+    ] = 2
+    sensitive: Annotated[
+        tuple[str, ...],
+        _columns(
+            "A column of the raters that nobody should learn about a person who is known to have taken part."
+        ),
+    ] = ()
+    open: Annotated[
+        tuple[str, ...],
+        _columns("A column to publish as it is: nobody could know a rater by it (before_* names several)."),
+    ] = ()
+    drop: Annotated[tuple[str, ...], _columns("A column of any table to leave out.")] = ()
+    weights: Annotated[
+        Mapping[str, float],
+        Option(
+            "How much a column of the raters matters where detail has to go, 1 if left out; at is when they took part.",
+            flags=("--weight",),
+            metavar="COLUMN=NUMBER",
+            example="about_age=3",
+        ),
+    ] = field(default_factory=dict)
+    earlier: Annotated[
+        tuple[Path, ...],
+        Option(
+            "An earlier release of some of the same people, to be checked together with this one.",
+            metavar="RELEASE",
+        ),
+    ] = ()
+    people: Annotated[
+        People,
+        Option("Who is published: all, only people of an earlier release (earlier), or only new ones (new)."),
+    ] = "all"
+    without_demographics: Annotated[bool, Option("Publish nothing that is known of raters.")] = False
+    times: Annotated[
+        Times,
+        Option("The finest period to date ratings by: day, week, month or none; coarser where k needs it."),
+    ] = "day"
+    seconds: Annotated[
+        float,
+        Option(
+            "Publish answer times, rounded to this. Their sum is the length of a session, which recruiters show beside the"
+            " id; 0 publishes none."
+        ),
+    ] = 0.0
+    texts: Annotated[
+        Texts | None,
+        Option(
+            "search: texts with personal data wait for a decision; review: all texts do; drop: no text is published. If left"
+            " out, review for up to 200 different texts and search for more."
+        ),
+    ] = None
+    ner: Annotated[
+        Mapping[str, str],
+        Option(
+            "A spaCy model that looks for names besides, such as en=en_core_web_lg; needs heartfelt[ner].",
+            metavar="LANGUAGE=MODEL",
+            example="en=en_core_web_lg",
+        ),
+    ] = field(default_factory=dict)
+    decisions: Annotated[
+        Path | None,
+        Option("quarantine.csv with decisions; the one in the private folder if left out.", metavar="FILE"),
+    ] = None
+    private: Annotated[
+        Path | None,
+        Option("Where key, quarantine and pseudonyms are stored; OUT-private if left out.", metavar="DIR"),
+    ] = None
+    key: Annotated[
+        Path | None,
+        Option("The key of the pseudonyms; made in the private folder if left out.", metavar="FILE"),
+    ] = None
     private_texts: tuple[str, ...] = ()
     """Further texts that must not be published, such as the recruiter's ids of raters."""
-    allow: tuple[str, ...] = ()
-    """Texts that the final check would take for private and that may be published."""
-    share_media: bool | None = None
-    """Whether media files are published; if left out, unless the details or a licence forbid it."""
-    split: Mapping[str, str] = field(default_factory=dict)
-    """How stimuli are divided: ``by`` (a column, or ``published``), ``seed``, ``folds``, or a share per part. What is left open
-    is decided by the stimuli: the split they were published with, or parts that share no prompt or intent."""
-    hold_out: str | None = None
-    """The part whose labels and ratings are not published."""
-    hold_out_columns: tuple[str, ...] = ()
-    """Columns of stimuli, items or fields to publish about held-out stimuli too; refused where they predict the labels."""
-    hold_out_anyway: tuple[str, ...] = ()
-    """Columns to publish about held-out stimuli although they predict the labels, or cannot be tested."""
-    layouts: tuple[str, ...] | None = None
-    """Which layouts are written besides the snapshot; ``huggingface`` and ``csv`` if left out."""
-    analysis: bool = True
-    """Whether the published ratings are analysed, for the card and its tables."""
-    figures: bool = True
-    """Whether the figures of the analysis are drawn."""
+    allow: Annotated[
+        tuple[str, ...], Option("A text the final check would take for private.", metavar="TEXT")
+    ] = ()
+    share_media: Annotated[
+        bool | None,
+        Option(
+            "Publish media files, or links and hashes; by their licence if left out.",
+            flags=("--media/--no-media",),
+        ),
+    ] = None
+    split: Annotated[
+        Mapping[str, str],
+        Option(
+            "How stimuli are divided: by=COLUMN (or by=published), seed=N, folds=N, or shares such as train=0.8. What is left"
+            " open is decided by the stimuli: the split they were published with, or parts that share no prompt or intent.",
+            metavar="KEY=VALUE",
+            example="by=prompt",
+        ),
+    ] = field(default_factory=dict)
+    hold_out: Annotated[
+        str | None, Option("A part of the split whose ratings and labels stay private.", metavar="PART")
+    ] = None
+    hold_out_columns: Annotated[
+        tuple[str, ...],
+        _columns("A column to publish about held-out stimuli too, unless it predicts their labels."),
+    ] = ()
+    hold_out_anyway: Annotated[
+        tuple[str, ...],
+        _columns("A column to publish about held-out stimuli even if it predicts their labels."),
+    ] = ()
+    analysis: Annotated[
+        bool, Option("Analyse the published ratings, for the card, the tables and the figures.")
+    ] = True
+    figures: Annotated[bool, Option("Draw the figures of the analysis.")] = True
+    layouts: Annotated[
+        tuple[str, ...] | None,
+        Option(
+            "A layout to write, such as huggingface, webdataset, csv, published; huggingface and csv if left out.",
+            flags=("--layout",),
+            metavar="NAME",
+        ),
+    ] = None
     resamples: int = 1000
     seed: int = 0
 
@@ -116,7 +161,7 @@ class PublishOptions:
         require(
             self.hold_out is not None or not (self.hold_out_columns or self.hold_out_anyway),
             "Columns about held-out stimuli are named, and no part is held out.",
-            "Name the part with hold_out (--hold-out test).",
+            f"Name the part with {written(self, 'hold_out')}.",
         )
         for name, weight in self.weights.items():
             require(
@@ -124,13 +169,28 @@ class PublishOptions:
                 f"The weight of '{name}' is {weight:g}.",
                 "Use 0 or more; 1 is usual, 3 keeps a column three times as dearly.",
             )
-        people_chosen(self.people)
+        check(self)
         require(
             self.people == "all" or bool(self.earlier),
             f"people: {self.people} needs an earlier release.",
-            "Name it with --earlier.",
+            f"Name it with {written(self, 'earlier')}.",
         )
-        period(self.times)
-        if self.texts is not None:
-            text_treatment(self.texts)
         require(self.seconds >= 0, "seconds cannot be negative.", "Use 0 to publish no answer times.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DepositOptions:
+    """How a release is sent."""
+
+    dry_run: Annotated[
+        bool,
+        Option("List what would be sent, and its size; send nothing, for which no token is needed."),
+    ] = False
+    make_public: Annotated[
+        bool, Option("Show it to everybody; if left out, it stays private (hub) or a draft (Zenodo).")
+    ] = False
+    private: Annotated[
+        Path | None, Option("The private folder of the release; OUT-private if left out.", metavar="DIR")
+    ] = None
+    details: Details | None = None
+    """Title, authors and licence, for services that ask for them; those of ``CITATION.cff`` if left out."""

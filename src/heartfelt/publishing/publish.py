@@ -36,14 +36,15 @@ from heartfelt.publishing.anonymity.quarantine import QUARANTINE, QuarantinedTex
 from heartfelt.publishing.anonymity.roles import check_named_columns
 from heartfelt.publishing.anonymity.texts import quarantine_texts
 from heartfelt.publishing.anonymity.wishes import PSEUDONYMS, gone_since, honour_wishes
+from heartfelt.publishing.details import Details
 from heartfelt.publishing.digests import SOURCE, with_keyed_hashes, write_digests
 from heartfelt.publishing.hold_out import hold_out
 from heartfelt.publishing.layouts import LAYOUTS
 from heartfelt.publishing.layouts.layout import USUAL_LAYOUTS
 from heartfelt.publishing.options import PublishOptions
 from heartfelt.publishing.papers.checksums import write_checksums
-from heartfelt.publishing.papers.details import Details
 from heartfelt.publishing.papers.write import Papers, write_papers
+from heartfelt.publishing.read_back import ReadBack
 from heartfelt.publishing.record import record, write_record
 from heartfelt.publishing.release import Release, ReleaseLayout, ReleaseRecord
 from heartfelt.publishing.splits import check_split, freeze_release, release_split, split_options
@@ -64,6 +65,8 @@ class PublishedStudy:
     papers: Papers
     """What the papers could not say: keys that the authors left out, columns that nobody described."""
     quarantined: tuple[QuarantinedText, ...] = ()
+    comparison: ReadBack | None = None
+    """How the published tables differ from the source, where they were read back."""
 
     @property
     def record(self) -> ReleaseRecord:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from heartfelt.analysis import Analysis
     from heartfelt.labels import Benchmark
     from heartfelt.labels.splits import SplitOptions
-    from heartfelt.publishing.papers.details import Details
+    from heartfelt.publishing.details import Details
     from heartfelt.screening import Panel
     from heartfelt.snapshot import Snapshot
 

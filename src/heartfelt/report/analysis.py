@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 
 import polars as pl
 from markupsafe import Markup
 
 from heartfelt.analysis import Analysis
-from heartfelt.analysis.failures import Failed, attempt
 from heartfelt.analysis.verdict_comparisons import noun
+from heartfelt.failures import Failed, attempt
 from heartfelt.files import whole_folder, write_text
 from heartfelt.formats.delimited import csv_text
 from heartfelt.progress import Progress
-from heartfelt.report.charts import Absent, Chart, Charts
+from heartfelt.report.charts import Absent, Chart, Charts, chart_or_reason
 from heartfelt.report.drawing.processes import Helper, drawing
 from heartfelt.report.figures import FIGURES
 from heartfelt.report.media import media_sources
-from heartfelt.report.page import ReportPage, Section, absent, render
+from heartfelt.report.page import ReportPage, Section, absent, render, section_or_reason
 from heartfelt.report.sections import (
     adjudication,
     categories,
@@ -91,10 +90,10 @@ def charts_of(analysis: Analysis, *, pictures: bool = True) -> dict[str, Chart |
     """Every figure of an analysis, or why there is none; a failure of one leaves the others."""
     out: dict[str, Chart | Absent] = {}
     for name in FIGURES:
-        chart = attempt(partial(FIGURES[name].chart, analysis))
-        out[name] = Absent(chart.why) if isinstance(chart, Failed) else chart
-        if isinstance(chart, Chart) and not pictures:
-            out[name] = dataclasses.replace(chart, pictures=False)
+        chart = chart_or_reason(name, FIGURES[name].chart, analysis)
+        out[name] = (
+            dataclasses.replace(chart, pictures=False) if isinstance(chart, Chart) and not pictures else chart
+        )
     return out
 
 
@@ -133,7 +132,8 @@ def analysis_page(
     everything = dict(charts)
     for name, related_analysis in related.items():
         related_charts = {
-            f"{name}-{figure}": FIGURES[figure].chart(related_analysis) for figure in RELATED_FIGURES
+            f"{name}-{figure}": chart_or_reason(figure, FIGURES[figure].chart, related_analysis)
+            for figure in RELATED_FIGURES
         }
         everything |= related_charts
         sections.insert(-2, outcome.related(related_analysis, name, related_charts))
@@ -151,8 +151,8 @@ def analysis_page(
 
 
 def _opening(analysis: Analysis, charts: Charts, sections: set[str]) -> Markup:
-    result = attempt(partial(opening.opening, analysis, charts, sections))
-    return absent(f"The summary is missing: {result.why}.") if isinstance(result, Failed) else result
+    result = attempt(opening.opening, analysis, charts, sections)
+    return absent(f"The summary is missing: {result.reason}.") if isinstance(result, Failed) else result
 
 
 def _sections(analysis: Analysis, charts: Charts) -> list[Section]:
@@ -180,11 +180,7 @@ def _sections(analysis: Analysis, charts: Charts) -> list[Section]:
         outcome.paper,
         outcome.files,
     ):
-        section = attempt(partial(build, analysis, charts))
-        if isinstance(section, Failed):
-            name = build.__name__.replace("_", "-")
-            title = name.replace("-", " ").capitalize()
-            section = Section(name, title, html=absent(f"This section is missing: {section.why}."))
+        section = section_or_reason(build, analysis, charts)
         if section is not None:
             sections.append(with_fact(section, analysis))
     return sections

@@ -8,14 +8,16 @@ where there is no interval.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, TypeAlias
+from typing import ClassVar, ParamSpec, TypeAlias
 
+from heartfelt.failures import Failed, attempt_part
 from heartfelt.serialization import Json, to_json
 from heartfelt.stats.estimate import Estimate
 from heartfelt.wording import number
 
+P = ParamSpec("P")
 OMIT = {"omit": True}
 Cell: TypeAlias = str | float | None
 TableRow: TypeAlias = Mapping[str, Cell]
@@ -370,6 +372,14 @@ class Absent:
 
 
 Charts: TypeAlias = Mapping[str, Chart | Absent]
+
+
+def chart_or_reason(
+    name: str, build: Callable[P, Chart | Absent], *args: P.args, **options: P.kwargs
+) -> Chart | Absent:
+    """The chart, or why it is missing (:mod:`heartfelt.failures`): one failed figure does not stop the others."""
+    chart = attempt_part(f"the figure '{name}'", build, *args, **options)
+    return Absent(chart.reason) if isinstance(chart, Failed) else chart
 
 
 def axis(

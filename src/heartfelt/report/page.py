@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
+from typing import ParamSpec, TypeVar
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from heartfelt import __version__
+from heartfelt.failures import Failed, attempt_part
 from heartfelt.report.charts import Absent, Chart, Charts
 from heartfelt.report.tables import pairs_table
 from heartfelt.serialization import to_json
 
+P = ParamSpec("P")
+S = TypeVar("S", bound="Section | None")
 SCRIPTS = ("report.js", "charts.js", "tables.js", "list.js", "boot.js")
 KINDS = ("pdf", "svg", "png", "csv")
 NUMBERS_SHOWN = 20
@@ -169,6 +173,16 @@ def file_links(name: str, chart: Chart) -> list[Markup]:
     """A link to every file of a figure."""
     link = Markup('<a href="figures/{0}.{1}" download>{2}</a>')
     return [link.format(name, kind, kind.upper()) for kind in (KINDS if chart.pictures else KINDS[-1:])]
+
+
+def section_or_reason(build: Callable[P, S], *args: P.args, **options: P.kwargs) -> S | Section:
+    """The section, or one that says why it is missing (:mod:`heartfelt.failures`)."""
+    name = build.__name__.strip("_").replace("_", "-")
+    section = attempt_part(f"the section '{name}'", build, *args, **options)
+    if not isinstance(section, Failed):
+        return section
+    words = f"This section is missing: {section.reason}."
+    return Section(name, name.replace("-", " ").capitalize(), html=absent(words))
 
 
 def absent(words: str) -> Markup:

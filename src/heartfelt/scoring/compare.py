@@ -96,19 +96,23 @@ def compare(
     out = []
     for place, (first, second) in enumerate(pairs):
         ((difference, _, _), answered), corrected = differences[place], plain[place]
-        head = (task.id, task.headline, first.model, second.model, corrected.difference, corrected.p)
         out.append(
             ModelComparison(
-                *head,
-                corrected.p_adjusted,
-                by,
-                len(pairs),
-                _adjusted(difference, corrected.p_adjusted, len(pairs), confidence),
-                corrected.apart,
-                _more(difference, len(pairs), corrected.apart, 1 - confidence),
-                answered,
-                systems[place],
-                means[place],
+                task=task.id,
+                metric=task.headline,
+                first=first.model,
+                second=second.model,
+                difference=corrected.difference,
+                p=corrected.p,
+                p_adjusted=corrected.p_adjusted,
+                p_adjusted_by=by,
+                pairs=len(pairs),
+                difference_adjusted=_adjusted(difference, corrected.p_adjusted, len(pairs), confidence),
+                apart=corrected.apart,
+                more_stimuli=_more(difference, len(pairs), corrected.apart, 1 - confidence),
+                answered=answered,
+                over_systems=systems[place],
+                system_means=means[place],
             )
         )
     return out
@@ -225,19 +229,39 @@ def ranks(
 
     def for_other_systems(entrant: Entrant) -> SystemRank:
         model = entrant.model
-        tested = in_others.get(model), chance_in_others.get(model)
-        if why is None and model in wide:
-            return SystemRank(*wide[model], None, OTHER_SYSTEMS, *tested)
-        reason = (
-            NO_CHANCE_BEATEN_IN_OTHERS if tested[0] is False else entrant.p_chance_over_systems.why_missing
+        beats_chance = in_others.get(model)
+        best, worst = (None, None) if why is not None else wide.get(model, (None, None))
+        reason = why
+        if best is None and not why:
+            untested = entrant.p_chance_over_systems.why_missing
+            reason = NO_CHANCE_BEATEN_IN_OTHERS if beats_chance is False else untested
+        return SystemRank(
+            best=best,
+            worst=worst,
+            why_none=reason,
+            generalises_to=OTHER_SYSTEMS,
+            beats_chance=beats_chance,
+            p_chance_adjusted=chance_in_others.get(model),
         )
-        return SystemRank(None, None, why or reason, OTHER_SYSTEMS, *tested)
 
     result = []
     by_name = {entrant.model: entrant for entrant in able}
     for place, model in enumerate(order, start=1):
-        head = (task.id, model, place, *plain[model], None, beats[model], chance[model], reach)
-        result.append(ModelRank(*head, for_other_systems(by_name[model])))
+        best, worst = plain[model]
+        result.append(
+            ModelRank(
+                task=task.id,
+                model=model,
+                place=place,
+                best=best,
+                worst=worst,
+                why_none=None,
+                beats_chance=beats[model],
+                p_chance_adjusted=chance[model],
+                generalises_to=reach,
+                over_systems=for_other_systems(by_name[model]),
+            )
+        )
     for entrant in [*ordered, *(entrant for entrant in entrants if entrant not in able)]:
         model = entrant.model
         if model not in plain:
@@ -245,8 +269,20 @@ def ranks(
             if model in beats and beats[model] is None:
                 no_score = f"{UNTESTED}: {entrant.why_untested or 'no p-value is known'}"
             reason = entrant.why_unranked or no_score
-            unranked = (task.id, model, None, None, None, reason, beats.get(model), chance.get(model))
-            result.append(ModelRank(*unranked, reach, SystemRank(why_none=reason)))
+            result.append(
+                ModelRank(
+                    task=task.id,
+                    model=model,
+                    place=None,
+                    best=None,
+                    worst=None,
+                    why_none=reason,
+                    beats_chance=beats.get(model),
+                    p_chance_adjusted=chance.get(model),
+                    generalises_to=reach,
+                    over_systems=SystemRank(why_none=reason),
+                )
+            )
     return result
 
 

@@ -25,6 +25,7 @@ import polars as pl
 
 from heartfelt.errors import HeartfeltError, InputError, suggestion
 from heartfelt.media.duplicates import Bits, duplicate_groups, image_hash
+from heartfelt.predictors.trained.facts import GroupingFacts
 from heartfelt.snapshot.stimulus_groups import ALONE, detected_groups, group_names
 from heartfelt.stats.triples import Ints
 from heartfelt.wording import plural
@@ -78,14 +79,10 @@ class StimulusGrouping:
         """The groups of some stimuli."""
         return self.groups[places]
 
-    def to_json(self) -> dict[str, str | int | None]:
-        """Plain data."""
-        return {
-            "by": self.by or None,
-            "groups": self.count,
-            "near_duplicates": self.duplicates,
-            "words": self.words,
-        }
+    @property
+    def facts(self) -> GroupingFacts:
+        """What a model's folder says of it."""
+        return GroupingFacts(self.by or None, self.count, self.duplicates, self.words)
 
 
 def grouping_of(

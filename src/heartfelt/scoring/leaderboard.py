@@ -87,8 +87,8 @@ def _board(runs: Sequence[ScoredRun]) -> Leaderboard:
             scores.append(replace(score, model=name))
             origin[name] = (run.name, model)
             ceilings.add(score.ceiling.value)
-            if model in run.scores.about:
-                about[name] = run.scores.about[model]
+            if model in run.scores.model_info:
+                about[name] = run.scores.model_info[model]
             covered = run.scores.coverage[model].get(task.id)
             coverage.setdefault(name, {}).update({} if covered is None else {task.id: covered})
             rows = run.items.filter((pl.col("task") == task.id) & (pl.col("model") == model))
@@ -96,9 +96,19 @@ def _board(runs: Sequence[ScoredRun]) -> Leaderboard:
             untested = (rank.why_none or "").startswith(UNTESTED)
             why = None if rank.beats_chance is False or untested else rank.why_none
             why = why or (run.why_no_items if not rows.height else None)
-            value, beyond, p = score.with_failures.value, score.beyond_chance.value, score.p_chance.value
-            tested = score.p_chance_over_systems, score.p_chance.why_missing
-            entrants.append(Entrant(name, rows, value, why, beyond, p, None, *tested))
+            entrants.append(
+                Entrant(
+                    model=name,
+                    rows=rows,
+                    value=score.with_failures.value,
+                    why_unranked=why,
+                    beyond=score.beyond_chance.value,
+                    p_chance=score.p_chance.value,
+                    answers=None,
+                    p_chance_over_systems=score.p_chance_over_systems,
+                    why_untested=score.p_chance.why_missing,
+                )
+            )
         own_details = having[0].scores.details.get(task.id)
         if own_details is not None:
             details[task.id] = replace(own_details, models={})
@@ -115,9 +125,9 @@ def _board(runs: Sequence[ScoredRun]) -> Leaderboard:
             )
     joined = replace(
         first,
-        version=__version__,
+        heartfelt_version=__version__,
         models=tuple(coverage),
-        about=about,
+        model_info=about,
         tasks=tuple(tasks.values()),
         metrics={name: metric for run in runs for name, metric in run.scores.metrics.items()},
         coverage=coverage,

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 
 import numpy as np
@@ -21,7 +21,7 @@ from heartfelt import __version__
 from heartfelt.scoring.options import ScoreOptions
 from heartfelt.serialization import Json, to_json
 
-LAYOUT = 1
+LAYOUT = 2
 DIGITS = 9
 """Significant digits of every number in ``scores.json``."""
 LIBRARIES = ("numpy", "scipy", "polars", "numba", "llvmlite")
@@ -51,7 +51,8 @@ class Scored:
 class ScoringManifest:
     """Everything that decides the numbers of a ``scores.json``."""
 
-    layout: int = field(default=LAYOUT, metadata={"key": "heartfelt_score"})
+    heartfelt_score: int = LAYOUT
+    """The layout of the file."""
     scores_sha256: str
     """Of ``scores.json``."""
     scored: Scored

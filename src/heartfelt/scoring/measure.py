@@ -160,12 +160,22 @@ class MetricMeasurer:
         if forms is None:
             forms, group = self._forms(sheet, pairing), sheet.stimulus
         top = self.ceiling(sheet.task, pairing.metric, pairing.aggregation)
-        chance, beyond, tests = self._above_chance(sheet, pairing, forms, group)
+        chance, beyond, (p_chance, p_over_systems) = self._above_chance(sheet, pairing, forms, group)
         return ModelScore(
-            *(sheet.model, sheet.task.id, pairing.aggregation, pairing.metric, pairing.at),
-            *(forms.answered, forms.with_failures, forms.over_systems, top),
-            of_ceiling(pairing.metric, forms.with_failures, top, chance, beyond),
-            *(chance, beyond, *tests),
+            model=sheet.model,
+            task=sheet.task.id,
+            aggregation=pairing.aggregation,
+            metric=pairing.metric,
+            at=pairing.at,
+            estimate=forms.answered,
+            with_failures=forms.with_failures,
+            over_systems=forms.over_systems,
+            ceiling=top,
+            of_ceiling=of_ceiling(pairing.metric, forms.with_failures, top, chance, beyond),
+            chance=chance,
+            beyond_chance=beyond,
+            p_chance=p_chance,
+            p_chance_over_systems=p_over_systems,
         )
 
     def _forms(self, sheet: PredictionSheet, pairing: LabelsAndPredictions) -> Forms:

@@ -33,7 +33,7 @@ class MetricInfo:
 
     title: str
     higher_is_better: bool = True
-    chance_rule: str = field(default="no chance level is defined", metadata={"key": "chance"})
+    chance_rule: str = field(default="no chance level is defined", metadata={"formerly": "chance"})
     chance: float | None = field(default=None, metadata={"skip": True})
     base: str | None = field(default=None, metadata={"skip": True})
     from_base: Callable[[float], float] | None = field(default=None, metadata={"skip": True})

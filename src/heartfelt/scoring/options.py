@@ -4,29 +4,50 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
 
-import polars as pl
+from heartfelt.errors import InputError, require, suggestion
+from heartfelt.options import Option, check
 
-from heartfelt.errors import InputError
-from heartfelt.predictors.task import balanced_sample
-from heartfelt.tables import LEDGER
+if TYPE_CHECKING:
+    import polars as pl
+
+LEAVE_ONE_OUT = "leave-one-out"
+SET_METRICS: Mapping[str, str] = {
+    "fad": "Fréchet audio distance",
+    "kad": "kernel audio distance",
+    "fid": "Fréchet inception distance",
+    "kid": "kernel inception distance",
+}
 
 
-@dataclass(frozen=True, slots=True)
+def _reference(reference: str | Path) -> str:
+    return str(reference)
+
+
+_items = partial(Option, panel="Which items")
+_scoring = partial(Option, panel="Scoring")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ItemSelection:
-    """Which items are scored; by default all that have a label.
+    """Which items are scored; by default all that have a label. ``limit`` draws from ``seed``, among those of ``questions``."""
 
-    ``full_coverage`` requires at least that many raters per item, ``unanimous`` raters who all agree. ``limit`` draws that
-    many items from ``seed``, balanced over questions, systems and intents, among those of ``questions``.
-    """
-
-    full_coverage: int | None = None
-    unanimous: bool = False
-    exclude_flagged: bool = False
-    limit: int | None = None
-    seed: int = 0
-    questions: tuple[str, ...] | None = None
+    full_coverage: Annotated[int | None, _items("Only items with N raters or more.", low=1, metavar="N")] = (
+        None
+    )
+    unanimous: Annotated[bool, _items("Only items whose raters all agree.")] = False
+    exclude_flagged: Annotated[bool, _items("Leave out flagged items.")] = False
+    limit: Annotated[
+        int | None,
+        _items("Sample this many items, balanced over questions, systems and intents (see seed).", low=1),
+    ] = None
+    seed: Annotated[int, Option("Seed of all resampling.", panel="Scoring")] = 0
+    questions: Annotated[tuple[str, ...] | None, _items("Ask only this question.", flags=("--question",))] = (
+        None
+    )
 
     def __post_init__(self) -> None:
         for name in ("full_coverage", "limit"):
@@ -35,6 +56,10 @@ class ItemSelection:
 
     def apply(self, items: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
         """The items that count, and a ledger of those that do not."""
+        import polars as pl
+
+        from heartfelt.tables import LEDGER
+
         why = pl.lit(None, dtype=pl.String)
         if self.exclude_flagged:
             _require(items, "flagged", "flags on its items")
@@ -63,6 +88,10 @@ class ItemSelection:
 
     def _sampled(self, marked: pl.DataFrame) -> pl.DataFrame:
         """Mark what is not among ``limit`` items drawn from those still in."""
+        import polars as pl
+
+        from heartfelt.predictors.task import balanced_sample
+
         assert self.limit is not None
         among = pl.col("_why").is_null()
         if self.questions is not None:
@@ -81,31 +110,53 @@ def _require(items: pl.DataFrame, column: str, what: str) -> None:
         raise InputError(f"The source has no {what}.", f"Do not select by '{column}'.")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ScoreOptions:
-    """How predictions are scored.
+    """How predictions are scored."""
 
-    Scores above ``threshold`` mean yes. ``folds`` are for the threshold that is chosen on other stimuli. ``slices`` names the
-    columns to slice by; by default all that the data have. ``systems`` gives each question's truth by system, where it is not
-    the mean of the scored clips; ``systems_from`` names its origin. ``ties="lowest"`` gives tied items the smaller label, as
-    emolia-bench does. ``part`` is a part of a benchmark, or of the published split in the stimuli's column ``split``.
-    ``interval_confidence`` is what predictors' own intervals claim, unless ``claimed`` says otherwise for a model.
-    """
-
-    threshold: float = 0.0
+    threshold: Annotated[float, _scoring("Scores above it mean yes, or present.")] = 0.0
     folds: int = 5
-    seed: int = 0
-    resamples: int = 10_000
-    confidence: float = field(default=0.95, metadata={"key": "level"})
-    slices: tuple[str, ...] | None = field(default=None, metadata={"skip": True})
+    """Of the threshold that is chosen on other stimuli."""
+    seed: Annotated[int, _scoring("Seed of all resampling.")] = 0
+    resamples: Annotated[
+        int, _scoring("Resamples of BLEU and calibration intervals, and of tests against chance.")
+    ] = 10_000
+    confidence: float = field(default=0.95, metadata={"formerly": "level"})
+    slices: Annotated[
+        tuple[str, ...] | None,
+        _scoring(
+            "Slice by this column, by all that the data have if left out; numbers are cut into thirds.",
+            flags=("--slice",),
+        ),
+    ] = field(default=None, metadata={"skip": True})
     selection: ItemSelection = ItemSelection()
-    ties: Literal["missing", "lowest"] = "missing"
-    part: str | None = None
+    ties: Annotated[
+        Literal["missing", "lowest"],
+        _items("Tied votes: missing (no label) or lowest (the smaller label, as emolia-bench does)."),
+    ] = "missing"
+    part: Annotated[
+        str | None,
+        _items(
+            "Only this part of a benchmark or of the published split, such as test.",
+            flags=("--part", "--split"),
+            metavar="NAME",
+        ),
+    ] = None
     systems: Mapping[str, Mapping[str, float]] | None = field(default=None, metadata={"skip": True})
-    systems_from: str = field(default="the scored clips", metadata={"key": "system_truth"})
+    """Each question's truth by system, where it is not the mean of the scored clips."""
+    systems_from: str = field(default="the scored clips", metadata={"formerly": "system_truth"})
+    """The origin of ``systems``."""
     ceilings: bool = field(default=True, metadata={"skip": True})
-    interval_confidence: float = 0.9
+    interval_confidence: Annotated[
+        float,
+        _scoring(
+            "Confidence that predictors' own intervals claim, where a model does not say.",
+            low=0.01,
+            high=0.999,
+        ),
+    ] = 0.9
     claimed: Mapping[str, float] = field(default_factory=dict, metadata={"skip": True})
+    """That confidence by model."""
 
     def __post_init__(self) -> None:
         if self.folds < 2:
@@ -120,5 +171,88 @@ class ScoreOptions:
                 raise InputError(
                     f"The confidence of predicted intervals{of_model} must lie between 0 and 1.", "Use 0.9."
                 )
-        if self.ties not in ("missing", "lowest"):
-            raise InputError(f"Unknown way to treat ties: '{self.ties}'.", "Use 'missing' or 'lowest'.")
+        check(self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DistanceOptions:
+    """How distances of systems from a reference set are computed."""
+
+    embedding: Annotated[
+        str, Option("The embedding, such as music or picture.", metavar="NAME", positional=True)
+    ]
+    reference: Annotated[
+        str,
+        Option(
+            "leave-one-out (the stimuli of the other systems), system=NAME, or a folder or data.",
+            metavar="REFERENCE",
+            parse=_reference,
+        ),
+    ] = LEAVE_ONE_OUT
+    metrics: Annotated[
+        tuple[str, ...],
+        Option(
+            "fad, kad, fid or kid; separate several by commas. By default both of the medium.",
+            flags=("--metric",),
+            metavar="NAME",
+            separator=",",
+        ),
+    ] = ()
+    group: Annotated[
+        str,
+        Option(
+            "The column whose stimuli belong together: auto (the prompt, if there are ten or more), none, or its name.",
+            metavar="COLUMN",
+        ),
+    ] = "auto"
+    components: Annotated[
+        int | None, Option("Compare in this many leading principal components.", low=1, metavar="N")
+    ] = None
+    correction: Annotated[
+        Literal["jackknife", "extrapolation", "none"],
+        Option("How Fréchet distances are corrected for the number of stimuli."),
+    ] = "jackknife"
+    questions: Annotated[
+        tuple[str, ...] | None, Option("Correlate with this question only.", flags=("--question",))
+    ] = None
+    confidence: float = 0.95
+    seed: Annotated[int, Option("Seed of all resampling.")] = 0
+
+    def __post_init__(self) -> None:
+        for name in self.metrics:
+            if name not in SET_METRICS:
+                raise InputError(
+                    f"There is no distance '{name}'.", suggestion(name, SET_METRICS, "Distances")
+                )
+        check(self)
+        require(
+            0 < self.confidence < 1, f"confidence = {self.confidence} is not between 0 and 1.", "Use 0.95."
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WordOptions:
+    """Which texts are counted, and how they are compared with references."""
+
+    fields: Annotated[
+        tuple[str, ...],
+        Option("A text question, a field, a text column of the stimuli or of the table.", flags=("--field",)),
+    ] = ()
+    against: Annotated[
+        tuple[str, ...], Option("A field with reference texts for the same stimuli or rows.")
+    ] = ()
+    bert: Annotated[
+        str | None,
+        Option("A text encoder of Transformers for BERTScore: a folder or a hub name.", metavar="MODEL"),
+    ] = None
+    layer: Annotated[int | None, Option("The layer BERTScore reads; the last if left out.")] = None
+    tools: Annotated[
+        Path | None,
+        Option("A folder with meteor-1.5.jar and spice-1.0.jar and their files.", metavar="DIR"),
+    ] = None
+    window: Annotated[int, Option("Words in a window of MATTR.")] = 100
+    draws: Annotated[int, Option("Words that HD-D draws.")] = 42
+
+    def __post_init__(self) -> None:
+        if self.against and len(self.fields) != 1:
+            raise InputError("References belong to one field.", "Name one field next to its references.")

@@ -148,7 +148,7 @@ def score(
         title=say(study.title) or study.name,
         hash=truth.hash,
         models=tuple(models),
-        about={name: about.get(name, ModelInfo(name, name)) for name in models},
+        model_info={name: about.get(name, ModelInfo(name, name)) for name in models},
         options=options,
         tasks=tuple(tasks),
         metrics={name: info for name, info in METRICS.items() if name in metrics},
@@ -247,13 +247,21 @@ def _entrant(sheet: PredictionSheet, rows: pl.DataFrame, marked: Marked, measure
     headline = next(each for each in marked.scores if each.metric == sheet.task.headline)
     ranked = headline.with_failures
     why = OTHER_LABELS if sheet.against_other_labels else ranked.why_missing
-    beyond, p = headline.beyond_chance.value, headline.p_chance.value
     answers = None
     if marked.right is not None:
         answers = answers_to(sheet, measure).table.with_row_index("place")
         answers = answers.select("rater", "first", "second", "place", pl.Series("right", marked.right))
-    tested = headline.p_chance_over_systems, headline.p_chance.why_missing
-    return Entrant(sheet.model, rows, ranked.value, why, beyond, p, answers, *tested)
+    return Entrant(
+        model=sheet.model,
+        rows=rows,
+        value=ranked.value,
+        why_unranked=why,
+        beyond=headline.beyond_chance.value,
+        p_chance=headline.p_chance.value,
+        answers=answers,
+        p_chance_over_systems=headline.p_chance_over_systems,
+        why_untested=headline.p_chance.why_missing,
+    )
 
 
 def columns_of(truth: Truth, task: ScoringTask, wanted: Sequence[str] | None) -> list[str]:
@@ -285,14 +293,28 @@ def _slices(
         for value in cells.drop_nulls().unique().sort().to_list():
             inside = (cells == value).fill_null(False).to_numpy()
             if marked.slice_of is not None:
-                counts = int(inside.sum()), int((inside & sheet.answered).sum())
-                estimate, head = marked.slice_of(inside), (sheet.model, sheet.task.id, column, value)
-                yield Slice(*head, sheet.task.headline, *counts, estimate)
+                yield Slice(
+                    model=sheet.model,
+                    task=sheet.task.id,
+                    column=column,
+                    value=value,
+                    metric=sheet.task.headline,
+                    items=int(inside.sum()),
+                    answered=int((inside & sheet.answered).sum()),
+                    estimate=marked.slice_of(inside),
+                )
             for metric, y in marked.sliced.items():
                 rows = inside & sheet.answered & np.isfinite(y)
                 group = None if sheet.stimulus is None else sheet.stimulus[rows]
                 if group is not None and np.unique(group).size == group.size:
                     group = None
-                estimate = measure.numbers(metric, sheet.truth[rows], y[rows], [group])[0][0]
-                counts = int(inside.sum()), int(rows.sum())
-                yield Slice(sheet.model, sheet.task.id, column, value, metric, *counts, estimate)
+                yield Slice(
+                    model=sheet.model,
+                    task=sheet.task.id,
+                    column=column,
+                    value=value,
+                    metric=metric,
+                    items=int(inside.sum()),
+                    answered=int(rows.sum()),
+                    estimate=measure.numbers(metric, sheet.truth[rows], y[rows], [group])[0][0],
+                )

@@ -23,7 +23,7 @@ from heartfelt.scoring.options import ScoreOptions
 from heartfelt.stats.estimate import Estimate
 from heartfelt.wording import spaced
 
-LAYOUT = 1
+LAYOUT = 2
 NO_CHANCE_BEATEN = "it does not beat chance"
 NO_CHANCE_BEATEN_IN_OTHERS = "it does not beat chance with systems taken as a sample"
 UNTESTED = "chance cannot be tested"
@@ -47,7 +47,7 @@ class ScoringTask:
     ``failures`` says what a failed prediction counts as.
     """
 
-    id: str = field(metadata={"key": "task"})
+    id: str = field(metadata={"formerly": "task"})
     kind: Kind
     questions: tuple[str, ...]
     headline: str
@@ -74,7 +74,7 @@ class ModelScore:
 
     model: str
     task: str
-    aggregation: str = field(metadata={"key": "level"})
+    aggregation: str = field(metadata={"formerly": "level"})
     metric: str
     at: str
     estimate: Estimate
@@ -100,8 +100,8 @@ class Slice:
     column: str
     value: str
     metric: str
-    items: int = field(metadata={"key": "n_items"})
-    answered: int = field(metadata={"key": "n_answered"})
+    items: int = field(metadata={"formerly": "n_items"})
+    answered: int = field(metadata={"formerly": "n_answered"})
     estimate: Estimate
 
 
@@ -135,7 +135,7 @@ class ModelComparison:
     p: Estimate
     p_adjusted: float | None
     p_adjusted_by: str = "Holm"
-    pairs: int = field(default=1, metadata={"key": "n_pairs_compared"})
+    pairs: int = field(default=1, metadata={"formerly": "n_pairs_compared"})
     difference_adjusted: Estimate = _NOT_COMPARED
     apart: bool = False
     """Whether the data show a difference, after Holm's correction, between clips of these systems."""
@@ -228,13 +228,14 @@ class ModelCoverage:
 class Scores(ShortRepr):
     """Everything that scoring returns. ``rows`` holds each item with its label and each model's prediction."""
 
-    layout: int = field(default=LAYOUT, metadata={"key": "heartfelt_scores"})
-    version: str = field(default=__version__, metadata={"key": "heartfelt_version"})
+    heartfelt_scores: int = LAYOUT
+    """The layout of the file."""
+    heartfelt_version: str = __version__
     study: str
     title: str
-    hash: str = field(metadata={"key": "source"})
+    hash: str = field(metadata={"formerly": "source"})
     models: tuple[str, ...]
-    about: Mapping[str, ModelInfo] = field(default_factory=dict, metadata={"key": "model_info"})
+    model_info: Mapping[str, ModelInfo] = field(default_factory=dict)
     ranked_by: str = RANKED_BY
     options: ScoreOptions
     tasks: tuple[ScoringTask, ...]
@@ -374,7 +375,7 @@ def _flat(score: ModelScore) -> dict[str, str | float | None]:
     out: dict[str, str | float | None] = {
         "model": score.model,
         "task": score.task,
-        "level": score.aggregation,
+        "aggregation": score.aggregation,
         "metric": score.metric,
         "at": score.at,
     }

@@ -228,9 +228,20 @@ def _of_snapshot(
     table, of_sound = with_sound(table, snapshot, measure=loudness, wanted=options.slices or ())
     pairs = pair_truth(snapshot, known.strengths, part)
     table = pl.concat([table, pairs.items], how="diagonal") if pairs.items.height else table
-    facts, more = (*facts, *of_sound, *pairs.facts), (pairs, known.courses, snapshot)
-    head = (study, table, votes, answers, texts, facts, content)
-    return Truth(*head, known.ledger, known.notes, *more)
+    return Truth(
+        study=study,
+        items=table,
+        votes=votes,
+        answers=answers,
+        texts=texts,
+        facts=(*facts, *of_sound, *pairs.facts),
+        hash=content,
+        ledger=known.ledger,
+        notes=known.notes,
+        pairs=pairs,
+        courses=known.courses,
+        snapshot=snapshot,
+    )
 
 
 def _with_columns(table: pl.DataFrame) -> pl.DataFrame:
@@ -267,15 +278,22 @@ def _of_benchmark(benchmark: Benchmark, options: ScoreOptions) -> Truth:
     floor = pl.col("question").replace_strict(lowest, default=None, return_dtype=pl.Float64)
     table = table.with_columns((pl.col("label") > floor).alias("present"))
     table, facts = _with_facts(table, benchmark.stimuli, table.select(*ITEM, "split"), study)
-    votes, answers = pl.DataFrame(schema=_VOTES), pl.DataFrame(schema=_ANSWERS)
-    notes = (*benchmark.notes, BENCHMARK_CEILINGS)
     pairs, courses = pair_truth(benchmark, benchmark.strengths, options.part), benchmark.courses
     table = pl.concat([table, pairs.items], how="diagonal") if pairs.items.height else table
     if options.part is not None and courses.height:
         courses = courses.filter(pl.col("split") == options.part)
-    more = (notes, pairs, courses)
     return Truth(
-        study, table, votes, answers, {}, (*facts, *pairs.facts), benchmark.hash, benchmark.ledger, *more
+        study=study,
+        items=table,
+        votes=pl.DataFrame(schema=_VOTES),
+        answers=pl.DataFrame(schema=_ANSWERS),
+        texts={},
+        facts=(*facts, *pairs.facts),
+        hash=benchmark.hash,
+        ledger=benchmark.ledger,
+        notes=(*benchmark.notes, BENCHMARK_CEILINGS),
+        pairs=pairs,
+        courses=courses,
     )
 
 

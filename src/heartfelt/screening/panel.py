@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
@@ -20,18 +21,20 @@ from heartfelt.serialization import to_json
 from heartfelt.snapshot import Snapshot
 from heartfelt.tables import TRACES, answered, row_sum
 
+_log = logging.getLogger(__name__)
+
 
 @dataclass(frozen=True, slots=True)
 class PanelCounts:
     """What screening did, in numbers."""
 
     raters: int
-    retained: int = field(metadata={"key": "kept"})
+    retained: int = field(metadata={"formerly": "kept"})
     dropped: int
     flagged: int
     flagged_by_standards: int
     ratings: int
-    ratings_retained: int = field(metadata={"key": "ratings_kept"})
+    ratings_retained: int = field(metadata={"formerly": "ratings_kept"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,7 +304,9 @@ def screen(
                 )
     ranked, nothing = ranking(flags, view.raters), pl.DataFrame()
     everybody = Panel(source, policy, seed, flags, pairs, groups, (), (), ranked, nothing, tuple(notes), view)
-    return _decided(everybody, policy, exclude, restore)
+    panel = _decided(everybody, policy, exclude, restore)
+    _log.info("the policy '%s' excludes %d of %d raters", policy.name, len(panel.dropped), len(view.raters))
+    return panel
 
 
 def _notes(view: RatingsView) -> list[str]:

@@ -23,15 +23,17 @@ Action: TypeAlias = Literal["drop", "flag", "off"]
 
 _KEYS = (
     *("name", "about", "base", *get_args(Action)),
-    *("level", "at_most_dropped", "least_raters", "keep_source", "settings"),
+    *("alpha", "at_most_dropped", "least_raters", "keep_source", "settings"),
 )
+_FORMER = "level"
+"""What ``alpha`` was called in files of earlier versions."""
 
 
 @dataclass(frozen=True, slots=True)
 class Policy:
     """What to do with flagged raters.
 
-    ``alpha`` (the key ``level`` in files) is the family-wise error rate of every rule. If more than the share
+    ``alpha`` is the family-wise error rate of every rule. If more than the share
     ``at_most_dropped`` of the raters would be dropped, or fewer than ``least_raters`` would remain, nobody is: a person has
     to look at such a panel. Raters who give one answer throughout do not count towards that share. Of a group whose answers
     run in parallel, ``keep_source`` keeps the rater whose own answers clearly follow what was played, if there is one.
@@ -88,7 +90,7 @@ class Policy:
             "about": self.about,
             "drop": [rule for rule, action in self.actions.items() if action == "drop"],
             "flag": [rule for rule, action in self.actions.items() if action == "flag"],
-            "level": self.alpha,
+            "alpha": self.alpha,
             "at_most_dropped": self.at_most_dropped,
             "least_raters": self.least_raters,
             "keep_source": self.keep_source,
@@ -184,7 +186,7 @@ def _from_data(data: Any, where: str) -> Policy:
     if not isinstance(data, Mapping):
         raise InputError(f"{where} is not a policy.", f"Give a mapping with the keys {', '.join(_KEYS)}.")
     for key in data:
-        if key not in _KEYS:
+        if key not in (*_KEYS, _FORMER):
             raise InputError(f"{where} has the unknown key '{key}'.", suggestion(str(key), _KEYS, "Keys"))
     base = POLICIES[str(data.get("base", "none"))]
     actions = dict(base.actions)
@@ -202,7 +204,7 @@ def _from_data(data: Any, where: str) -> Policy:
             about=str(data.get("about", base.about)),
             actions=actions,
             settings={**base.settings, **{str(rule): dict(part) for rule, part in own.items()}},
-            alpha=float(data.get("level", base.alpha)),
+            alpha=float(data.get("alpha", data.get(_FORMER, base.alpha))),
             at_most_dropped=float(data.get("at_most_dropped", base.at_most_dropped)),
             least_raters=int(data.get("least_raters", base.least_raters)),
             keep_source=str(data.get("keep_source", base.keep_source)).strip().casefold()
@@ -211,5 +213,5 @@ def _from_data(data: Any, where: str) -> Policy:
     except (TypeError, ValueError) as error:
         raise InputError(
             f"{where} has a setting that is not a number: {error}.",
-            "Give level and at_most_dropped as numbers.",
+            "Give alpha and at_most_dropped as numbers.",
         ) from error

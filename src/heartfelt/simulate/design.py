@@ -202,4 +202,10 @@ def schedule(cell: Ints, hazard: npt.NDArray[np.float64], design: DesignOptions,
         repeat += [0] * len(mine) + [1] * len(again)
         first += [*range(at, at + len(mine)), *(at + k for k in again)]
         at += size
-    return Trials(*(np.array(column, np.int64) for column in (rater, stimulus, position, repeat, first)))
+    return Trials(
+        rater=np.array(rater, np.int64),
+        stimulus=np.array(stimulus, np.int64),
+        position=np.array(position, np.int64),
+        repeat=np.array(repeat, np.int64),
+        first=np.array(first, np.int64),
+    )

@@ -253,7 +253,7 @@ class Confusion:
     categories: tuple[Any, ...]
     matrix: tuple[tuple[int, ...], ...]
     accuracy: Estimate
-    left_out: int = field(default=0, metadata={"key": "n_left_out"})
+    left_out: int = field(default=0, metadata={"formerly": "n_left_out"})
 
     @property
     def counts(self) -> Ints:

@@ -3,9 +3,10 @@
 Each statistic is a sum of contributions of single answers. With V(stimuli), V(raters) and V(cells) the sums of the squared
 contributions of each stimulus, each rater and each rater's answers about one stimulus, times n / (n - 1),
 
-    V = V(stimuli) + max(V(raters) - V(cells), 0),
+    V = V(stimuli) + (1 + 4 / R) max(V(raters) - V(cells), 0)
 
-with Student's t and Satterthwaite's degrees of freedom (Cameron, Gelbach & Miller 2011). Where there is a single rater only
+for R raters, with Student's t and Satterthwaite's degrees of freedom (:func:`heartfelt.stats.two_way_jackknife.two_way_variance`;
+Cameron, Gelbach & Miller 2011). Where there is a single rater only
 stimuli count, where there is a single stimulus only raters; the interval's name says so.
 
 The interval of a share is that of Korn & Graubard (1998): Clopper and Pearson's at the effective sample size
@@ -27,6 +28,7 @@ import numpy.typing as npt
 
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.triples import Floats, Ints
+from heartfelt.stats.two_way_jackknife import two_way_variance
 
 LEAST_EACH = 5
 """Answers that each side of a difference needs."""
@@ -78,14 +80,14 @@ class Crossed:
         elif stimuli < 2:
             spread = ClusteredSpread(by_rater, raters - 1.0, "raters, one stimulus")
         else:
-            extra = max(by_rater - by_cell, 0.0)
-            total = by_stimulus + extra
-            # Where single answers swamp the raters' part, that part is known no better than their noise allows.
-            doubt = max(extra, min(by_rater, by_stimulus))
-            below = by_stimulus**2 / (stimuli - 1) + doubt**2 / (raters - 1)
-            spread = ClusteredSpread(
-                total, max(total**2 / below, 1.0) if below > 0 else 1.0, "raters and stimuli"
+            variance, df = two_way_variance(
+                items=by_stimulus,
+                raters=by_rater,
+                ratings=by_cell,
+                item_df=stimuli - 1.0,
+                rater_count=raters,
             )
+            spread = ClusteredSpread(variance, df, "raters and stimuli")
         return spread if spread.variance > 1e-24 else NO_WIDTH
 
 

@@ -125,7 +125,7 @@ class Estimate:
         if self.value is None:
             out["why_missing"] = self.why_missing
         else:
-            out |= {"low": self.low, "high": self.high, "level": self.confidence}
+            out |= {"low": self.low, "high": self.high, "confidence": self.confidence}
             if self.interval:
                 out["interval"] = self.interval
             if self.bound_if_careless is not None:
@@ -138,14 +138,14 @@ class Estimate:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Estimate:
-        """Restore what ``to_json`` wrote."""
+        """Restore what ``to_json`` wrote; earlier versions called the confidence ``level``."""
         return cls(
             data["value"],
             data.get("low"),
             data.get("high"),
             data.get("method", ""),
             data.get("interval", ""),
-            data.get("level", 0.95),
+            data.get("confidence", data.get("level", 0.95)),
             {name.removeprefix("n_"): count for name, count in data.items() if name.startswith("n_")},
             data.get("why_missing"),
             data.get("why_no_interval"),

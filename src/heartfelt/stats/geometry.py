@@ -64,7 +64,7 @@ class Ellipse:
             "semi_axes": None if self.is_missing else list(self.semi_axes),
             "angle": None if self.is_missing else self.angle,
             "area": self.area,
-            "level": self.confidence,
+            "confidence": self.confidence,
             "n_points": self.points,
             "n_left_out": self.left_out,
             **({"why_missing": self.why_missing} if self.why_missing else {}),

@@ -40,7 +40,7 @@ class CalibrationBin:
 
     low_edge: float
     high_edge: float
-    count: int = field(metadata={"key": "n"})
+    count: int = field(metadata={"formerly": "n"})
     mean_probability: float | None
     share_true: Estimate
 

@@ -93,13 +93,19 @@ def raters_worth(
     raters = _covariance(_quantities(model.raters(), sums.raters))
     ratings = _covariance_of_ratings(model, sums)
     item_count = effective(d.per_item if group is None else np.bincount(group, d.per_item))
-    counts = item_count, effective(d.per_rater)
+    rater_count = effective(d.per_rater)
 
     def spread(gradient: Floats) -> TwoWaySpread:
         of_items, of_raters, of_ratings = (
             float(gradient @ matrix @ gradient) for matrix in (items, raters, ratings)
         )
-        return TwoWaySpread(of_items, of_raters, of_ratings, *counts)
+        return TwoWaySpread(
+            items=of_items,
+            raters=of_raters,
+            ratings=of_ratings,
+            item_count=item_count,
+            rater_count=rater_count,
+        )
 
     return _Inversion(whole[0], confidence, d.counts, INTERVAL).worth(spread)
 

@@ -74,8 +74,13 @@ class Ratings:
         """The ratings where ``keep`` is true, with ids coded afresh."""
         raters, rater = np.unique(self.rater[keep], return_inverse=True)
         items, item = np.unique(self.item[keep], return_inverse=True)
-        names = [self.raters[i] for i in raters], [self.items[i] for i in items]
-        return Ratings(rater.astype(np.int64), item.astype(np.int64), self.value[keep], *names)
+        return Ratings(
+            rater=rater.astype(np.int64),
+            item=item.astype(np.int64),
+            value=self.value[keep],
+            raters=[self.raters[i] for i in raters],
+            items=[self.items[i] for i in items],
+        )
 
 
 def triples(rater: Ids, item: Ids, value: Values) -> Ratings:

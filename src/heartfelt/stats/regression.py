@@ -78,7 +78,16 @@ def shrinkage_slope(
         why = "the intended coordinate does not vary"
     if why:
         nothing = Estimate.missing(why, name, counts)
-        return ShrinkageSlope(nothing, Estimate.missing(why, "intercept", counts), *([None] * 6))
+        return ShrinkageSlope(
+            slope=nothing,
+            intercept=Estimate.missing(why, "intercept", counts),
+            neutral=None,
+            r_squared=None,
+            standard_error=None,
+            df=None,
+            p_no_relation=None,
+            p_no_shrinkage=None,
+        )
     line = _fit(data)
     total = float(np.sum((data.y - data.y.mean()) ** 2))
     r_squared = 1 - float(line.residual @ line.residual) / total if total > 0 else None

@@ -6,7 +6,8 @@ V_raters and V_ratings the variances found so, and R the (effective) number of r
     V = V_items + (1 + 4 / R) max(V_raters - V_ratings, 0).
 
 Leaving out items shows the sampling of items and of their ratings; the difference is what raters add beyond
-the noise of their single ratings. Few raters show too little of it, which the factor makes up for. Bounds
+the noise of their single ratings. Few raters show too little of it, which the factor makes up for
+(:func:`two_way_variance`, the one place for it; ``docs/stats/coverage.md`` compares it with nine others). Bounds
 take Student's t with Satterthwaite's degrees of freedom. Neither normal ratings nor raters of equal quality
 are assumed, which intervals from a likelihood do.
 
@@ -90,6 +91,23 @@ def careless_share(raters: float) -> float:
     return _UNSEEN / (raters + _UNSEEN)
 
 
+def rater_factor(rater_count: float) -> float:
+    """What the raters' part is multiplied by, since few raters show too little of it."""
+    return 1.0 + _FEW_RATERS / max(rater_count, 1.0)
+
+
+def two_way_variance(
+    *, items: float, raters: float, ratings: float, item_df: float, rater_count: float
+) -> tuple[float, float]:
+    """The variance of a statistic whose items and raters are both samples, and Satterthwaite's degrees of freedom."""
+    part = rater_factor(rater_count) * max(raters - ratings, 0.0)
+    variance = items + part
+    # Where rating noise swamps the raters' part, that part is known no better than its noise allows.
+    doubt = max(part, min(raters, items))
+    below = items**2 / item_df + doubt**2 / max(rater_count - 1.0, 1.0)
+    return variance, max(variance**2 / below, 1.0) if below > 0 else item_df
+
+
 @dataclass(frozen=True, slots=True)
 class RaterVariance:
     """Jackknife variances of a statistic over ``count`` raters and over their single ratings."""
@@ -99,13 +117,10 @@ class RaterVariance:
     count: int
 
     def added_to(self, items: float, df: float) -> tuple[float, float]:
-        """The variance with that over items, which has ``df`` degrees of freedom, and those of the sum (Satterthwaite's)."""
-        extra = max(self.raters - self.ratings, 0.0)
-        total = items + extra
-        # Where rating noise swamps the raters' part, that part is known no better than its noise allows.
-        doubt = max(extra, min(self.raters, items))
-        below = items**2 / df + doubt**2 / (self.count - 1)
-        return total, (max(total**2 / below, 1.0) if below > 0 else df)
+        """The variance with that over items, which has ``df`` degrees of freedom, and those of the sum."""
+        return two_way_variance(
+            items=items, raters=self.raters, ratings=self.ratings, item_df=df, rater_count=self.count
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,24 +138,24 @@ class TwoWaySpread:
         """The variance of the statistic, nothing made up for few raters."""
         return self.items + max(self.raters - self.ratings, 0.0)
 
-    @property
-    def rater_part(self) -> float:
-        """What raters add to the variance over items."""
-        return (1.0 + _FEW_RATERS / max(self.rater_count, 1.0)) * max(self.raters - self.ratings, 0.0)
+    def _combined(self) -> tuple[float, float]:
+        return two_way_variance(
+            items=self.items,
+            raters=self.raters,
+            ratings=self.ratings,
+            item_df=max(self.item_count - 1.0, 1.0),
+            rater_count=self.rater_count,
+        )
 
     @property
     def variance(self) -> float:
         """The variance of the statistic."""
-        return self.items + self.rater_part
+        return self._combined()[0]
 
     @property
     def df(self) -> float:
         """Satterthwaite's degrees of freedom, at least 1."""
-        # Where rating noise swamps the raters' part, that part is known no better than its noise allows.
-        doubt = max(self.rater_part, min(self.raters, self.items))
-        parts = self.items**2 / max(self.item_count - 1.0, 1.0)
-        parts += doubt**2 / max(self.rater_count - 1.0, 1.0)
-        return max(self.variance**2 / parts, 1.0) if parts > 0 else max(self.item_count - 1.0, 1.0)
+        return self._combined()[1]
 
     def bounds(self, centre: float, confidence: float) -> tuple[float, float]:
         """Bounds about ``centre`` on the scale of the variances."""
@@ -238,10 +253,15 @@ class MomentJackknife:
         """Variances over items, raters and ratings of each of the statistics that a function of the sums
         gives; of two raters, over items alone.
         """
-        counts = effective(self._d.per_item), effective(self._d.per_rater)
+        item_count, rater_count = effective(self._d.per_item), effective(self._d.per_rater)
         of_items = [jackknife_variance(values) for values in statistics(self.items)]
         if len(self._d.raters) < 3:
-            return [TwoWaySpread(variance, 0.0, 0.0, *counts) for variance in of_items]
+            return [
+                TwoWaySpread(
+                    items=variance, raters=0.0, ratings=0.0, item_count=item_count, rater_count=rater_count
+                )
+                for variance in of_items
+            ]
         moments: list[list[float]] = []
         for start in range(0, self._d.size, BLOCK):
             block = statistics(self.ratings(start, min(start + BLOCK, self._d.size)))
@@ -252,7 +272,12 @@ class MomentJackknife:
                 row[:3] = row[0] + values.size, row[1] + float(about.sum()), row[2] + float(about @ about)
         of_ratings = [max((n - 1) / n * (squares - total**2 / n), 0.0) for n, total, squares, _ in moments]
         of_raters = [jackknife_variance(values) for values in statistics(self.raters)]
-        return [TwoWaySpread(*v, *counts) for v in zip(of_items, of_raters, of_ratings, strict=True)]
+        return [
+            TwoWaySpread(
+                items=items, raters=raters, ratings=ratings, item_count=item_count, rater_count=rater_count
+            )
+            for items, raters, ratings in zip(of_items, of_raters, of_ratings, strict=True)
+        ]
 
     def why_unsteady(self, fewest_raters: int = 3) -> str | None:
         """Why nothing is left to compute from without some item or rater, or None; two raters are not left out."""

@@ -20,7 +20,6 @@ from typing import ClassVar, Protocol, TypeAlias
 import polars as pl
 
 from heartfelt import __version__
-from heartfelt.errors import InputError
 from heartfelt.files import whole_folder, write_bytes, write_text
 from heartfelt.formats.delimited import csv_text
 from heartfelt.formats.drafts import write_drafts
@@ -28,6 +27,7 @@ from heartfelt.formats.manifest import open_study
 from heartfelt.media.audio import Audio
 from heartfelt.progress import Progress
 from heartfelt.registry import Registry
+from heartfelt.stimuli.options import StarterOptions
 from heartfelt.stimuli.prompts.prompt import Generator, StimulusPrompt
 from heartfelt.study import Study, parse_study
 from heartfelt.study.load import STUDY_FILE
@@ -41,23 +41,6 @@ MUSIC_STYLES: Mapping[str, str] = {
     "Chipling": "chip pulse waves",
 }
 """What the systems of the built-in music synthesiser sound like."""
-
-
-@dataclass(frozen=True, slots=True)
-class StarterOptions:
-    """How a study is started: stimuli per cell, whether to render them, and the study's seed if not the recipe's."""
-
-    per_cell: int = 1
-    media: bool = True
-    seed: int | None = None
-    design: Mapping[str, int] = field(default_factory=dict)
-    """Numbers of the recipe's design to change, such as ``ratings_per_item``."""
-
-    def __post_init__(self) -> None:
-        if self.per_cell < 1:
-            raise InputError(
-                f"A cell of {self.per_cell} stimuli is empty.", "Ask for at least one stimulus per cell."
-            )
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,21 +1,8 @@
 """Training: heads on frozen embeddings, chosen on inner folds only, with an honest evaluation."""
 
+from lazy_loader import attach_stub
+
 from heartfelt.moved import with_former_names
-from heartfelt.training.heads.evaluating import Evaluation, ProtocolScore, evaluate
-from heartfelt.training.heads.material import RECIPES, TrainingRecipe, TrainingStimuli, gather
-from heartfelt.training.heads.training import Trained, TrainOptions, train
 
-__all__ = [
-    "RECIPES",
-    "Evaluation",
-    "ProtocolScore",
-    "TrainOptions",
-    "Trained",
-    "TrainingRecipe",
-    "TrainingStimuli",
-    "evaluate",
-    "gather",
-    "train",
-]
-
-__getattr__ = with_former_names(__name__)
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)
+__getattr__ = with_former_names(__name__, __getattr__)

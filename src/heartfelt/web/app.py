@@ -4,18 +4,46 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Protocol, cast
 
 from heartfelt import __version__
 from heartfelt.collect import Collection
 from heartfelt.web.options import WebOptions
+from heartfelt.web.state import SharedState
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
 
+    from heartfelt.web.adjudication.desk import AdjudicationQueue
+    from heartfelt.web.rater.pages import Pages
+    from heartfelt.web.rater.presentation import Blinding
+    from heartfelt.web.security.access import EndedLogins
+    from heartfelt.web.security.guard import RateLimit
+    from heartfelt.web.security.signing import Signer
     from heartfelt.web.study.background import Reader
+    from heartfelt.web.study.coverage import CoverageView
+    from heartfelt.web.study.figures import DashboardCache
+    from heartfelt.web.study.preview import Preview
+    from heartfelt.web.study.routes import ChangeCounter
 
 __all__ = ["WebOptions", "create_app"]
+
+
+class AppState(SharedState, Protocol):
+    """What the parts of the application share."""
+
+    signer: Signer
+    login_limit: RateLimit
+    token_limit: RateLimit
+    ended_logins: EndedLogins
+    change_counter: ChangeCounter
+    reader: Reader
+    figures: DashboardCache
+    coverage: CoverageView
+    preview: Preview
+    blinding: Blinding
+    rater_pages: Pages
+    desk: AdjudicationQueue
 
 
 def create_app(
@@ -24,16 +52,16 @@ def create_app(
     """The rating pages, the dashboard and the API of one study; ``closes`` the collection when it stops.
 
     ``reader`` computes figures and exports; in the server's own threads if left out. The parts share what is in
-    :class:`heartfelt.web.state.AppState`.
+    :class:`AppState`.
     """
     from heartfelt.web import adjudication, api, errors, health, media, rater
     from heartfelt.web.direct import StudyApp
     from heartfelt.web.security.access import EndedLogins
     from heartfelt.web.security.guard import RateLimit
     from heartfelt.web.security.signing import Signer
-    from heartfelt.web.state import AppState
     from heartfelt.web.study import background, preview, routes
-    from heartfelt.web.study.figures import CoverageView, DashboardCache
+    from heartfelt.web.study.coverage import CoverageView
+    from heartfelt.web.study.figures import DashboardCache
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:

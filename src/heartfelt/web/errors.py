@@ -5,9 +5,9 @@ from __future__ import annotations
 import logging
 import re
 import secrets
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from html import escape
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from fastapi import FastAPI
 
 RETRY_SECONDS = 2
-_log = logging.getLogger("heartfelt.web")
+_log = logging.getLogger(__name__)
 
 _WORDS: Mapping[int, tuple[str, str]] = {
     400: ("The request is malformed.", "Send it as the API's description says."),
@@ -59,6 +59,18 @@ _STATUSES: tuple[tuple[type[HeartfeltError], int], ...] = (
 )
 
 
+class LocalizedRefusal(NamedTuple):
+    """A refusal in the rater's language."""
+
+    language: str
+    direction: Literal["ltr", "rtl"]
+    text: str
+
+
+Localize: TypeAlias = Callable[[Request, int, tuple[str, ...]], LocalizedRefusal | None]
+"""What the rating pages say of a refused request, by its status and the questions with a wrong answer; None: the usual words."""
+
+
 class RequestRefused(HTTPException):
     """A request that is refused, with a problem and a fix."""
 
@@ -91,10 +103,11 @@ def problem_response(
 
     ``questions`` are the texts of questions with a missing or wrong answer.
     """
-    from heartfelt.web.rater.refusals import rater_refusal
-
     language, way = "en", "ltr"
-    refusal = rater_refusal(request, status, questions)
+    localize: Localize | None = getattr(
+        getattr(request.scope.get("app"), "state", None), "localize_refusal", None
+    )
+    refusal = None if localize is None else localize(request, status, questions)
     if refusal is not None:
         language, way, problem, fix = refusal.language, refusal.direction, refusal.text, ""
     extra = dict(headers or {})

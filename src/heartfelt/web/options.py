@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Annotated
 from urllib.parse import urlsplit
 
 from heartfelt.errors import InputError
+from heartfelt.options import Option
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,3 +66,48 @@ class WebOptions:
             return None
         parts = urlsplit(self.public_url)
         return f"{parts.scheme}://{parts.netloc}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServeOptions:
+    """Where and how to serve; passed to the server's processes in the environment, so nothing secret is here."""
+
+    host: Annotated[str, Option("Address to listen on; 0.0.0.0 for all.")] = "127.0.0.1"
+    port: Annotated[int, Option("Port to listen on.", low=1, high=65535)] = 8000
+    workers: Annotated[int, Option("Server processes.", low=1, high=64)] = 1
+    prefix: Annotated[str, Option("Path under which a proxy shows the study, such as /one.")] = ""
+    url: Annotated[
+        str | None, Option("Public address, such as https://example.org/one; https secures cookies.")
+    ] = None
+    proxy: Annotated[
+        str | None,
+        Option("Trust forwarded headers from these addresses, separated by commas.", metavar="IPS"),
+    ] = None
+    database: Annotated[
+        str | None,
+        Option("URL of a PostgreSQL database; SQLite in the study folder if left out.", metavar="URL"),
+    ] = None
+    address_per_minute: Annotated[
+        int,
+        Option("Requests per minute from one address; 0 for no limit.", flags=("--address-limit",), low=0),
+    ] = 3000
+    rater_per_minute: Annotated[
+        int, Option("Requests per minute of one rater; 0 for no limit.", flags=("--rater-limit",), low=0)
+    ] = 240
+    access_log: Annotated[bool, Option("Log one line per request, without query strings.")] = True
+    accept_media: Annotated[
+        bool,
+        Option("Accept files in the place of rated ones, as new versions that snapshots tell apart."),
+    ] = False
+
+    @property
+    def path(self) -> str:
+        """The prefix, from the public address if it is not given."""
+        return self.prefix or (urlsplit(self.url).path.rstrip("/") if self.url else "")
+
+    @property
+    def address(self) -> str:
+        """Where the server is reached, without a slash at the end."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        shown = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]"}.get(host, host)
+        return (self.url or f"http://{shown}:{self.port}{self.path}").rstrip("/")

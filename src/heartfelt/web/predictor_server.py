@@ -31,6 +31,7 @@ from heartfelt.media.probe import AUDIO, IMAGES
 from heartfelt.predictors.answers.sets import COMPARED, set_name
 from heartfelt.predictors.answers.texts import StimulusNames
 from heartfelt.predictors.execution.work import CaseOutcome, PredictorWork, Retry
+from heartfelt.predictors.options import ServerOptions
 from heartfelt.predictors.predictor import Ask, Case, Media, Predictor
 from heartfelt.study.answer import Scale
 from heartfelt.study.scale import AnyScale, YesNo
@@ -49,24 +50,6 @@ _READ_AT_MOST = 16
 _EXAMPLE = 'Post {"text", "audio_filename", "audio_base64"}.'
 
 
-@dataclass(frozen=True, slots=True)
-class ServerOptions:
-    """Where and how to serve a predictor."""
-
-    host: str = "127.0.0.1"
-    port: int = 8100
-    batch: int | None = None
-    """How many requests are put to the predictor at once; by default what it prefers."""
-    wait: float = 0.005
-    """Seconds a request may wait for others to join it."""
-    waiting: int = 512
-    """This many requests may wait; more are asked to come back."""
-    megabytes: float = 64.0
-    """How large a request may be."""
-    media: Path | None = None
-    """The folder of the media that requests name without sending."""
-
-
 class RefusedRequest(HeartfeltError):
     """A request that cannot be answered, with the HTTP status."""
 
@@ -81,7 +64,7 @@ class Batcher:
     def __init__(self, predictor: Predictor, options: ServerOptions) -> None:
         self._work = PredictorWork(predictor, Retry(retries=0))
         self._size = options.batch or predictor.batch
-        self._wait = options.wait
+        self._wait = options.wait / 1000
         self._lanes = max(1, predictor.at_once)
         self._queue: asyncio.Queue[tuple[Case, asyncio.Future[CaseOutcome]]] = asyncio.Queue(options.waiting)
         self._pool = ThreadPoolExecutor(self._lanes, thread_name_prefix="predict")
@@ -243,7 +226,8 @@ def read_request(body: bytes) -> Query:
         raise RefusedRequest("A text is missing, empty or not a text.", "Send 'text', or a list 'texts'.")
     scale = _scale(content.get("scale"))
     if "members" not in content:
-        return Query(*_file(content), tuple(texts), together, scale)
+        name, stimulus = _file(content)
+        return Query(name=name, content=stimulus, texts=tuple(texts), together=together, scale=scale)
     member_files = content["members"]
     if not isinstance(member_files, list) or not 2 <= len(member_files) <= _MOST_MEMBERS:
         raise RefusedRequest("'members' is not a list of stimuli.", f"Send 2 to {_MOST_MEMBERS} of them.")

@@ -22,8 +22,9 @@ from urllib.parse import urlsplit
 from heartfelt.collect import Collection
 from heartfelt.errors import HeartfeltError, InputError
 from heartfelt.formats.manifest import open_study, require_media
+from heartfelt.logs import LOG_VARIABLE, configure_logging
 from heartfelt.progress import Progress
-from heartfelt.web.options import WebOptions
+from heartfelt.web.options import ServeOptions, WebOptions
 
 if TYPE_CHECKING:
     import uvicorn
@@ -34,38 +35,6 @@ if TYPE_CHECKING:
 _OPTIONS = "HEARTFELT_SERVE"
 _PATIENCE = 30.0
 _BACKLOG = 4096
-
-
-@dataclass(frozen=True, slots=True)
-class ServeOptions:
-    """Where and how to serve; passed to the server's processes in the environment, so nothing secret is here."""
-
-    host: str = "127.0.0.1"
-    port: int = 8000
-    workers: int = 1
-    prefix: str = ""
-    url: str | None = None
-    """The public address; gives the prefix and https."""
-    proxy: str | None = None
-    """Addresses of proxies whose forwarded headers are trusted; none if left out."""
-    database: str | None = None
-    address_per_minute: int = 3000
-    rater_per_minute: int = 240
-    access_log: bool = True
-    accept_media: bool = False
-    """Whether files in the place of rated ones are recorded as new versions, rather than refused."""
-
-    @property
-    def path(self) -> str:
-        """The prefix, from the public address if it is not given."""
-        return self.prefix or (urlsplit(self.url).path.rstrip("/") if self.url else "")
-
-    @property
-    def address(self) -> str:
-        """Where the server is reached, without a slash at the end."""
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        shown = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]"}.get(host, host)
-        return (self.url or f"http://{shown}:{self.port}{self.path}").rstrip("/")
 
 
 def web_options(options: ServeOptions, keys: SigningKeys) -> WebOptions:
@@ -242,6 +211,7 @@ def app() -> FastAPI:
     """The application of one of several server processes, from the options that ``serve`` passed."""
     from heartfelt.web.security.signing import load_keys
 
+    configure_logging()
     passed = json.loads(os.environ[_OPTIONS])
     folder = Path(passed.pop("folder"))
     options = ServeOptions(**passed)
@@ -296,8 +266,12 @@ def port_taken(host: str, port: int, error: OSError) -> InputError:
 
 
 def _logging() -> dict[str, object]:
-    """Plain lines on standard error. The access log has no query strings: recruiters put people's ids there."""
-    loggers = {name: {"handlers": ["err"], "level": "INFO"} for name in ("uvicorn", "heartfelt")}
+    """Plain lines on standard error, where HEARTFELT_LOG says nothing else.
+
+    The access log has no query strings: recruiters put people's ids there.
+    """
+    ours = () if os.environ.get(LOG_VARIABLE) else ("heartfelt",)
+    loggers = {name: {"handlers": ["err"], "level": "INFO"} for name in ("uvicorn", *ours)}
     return {
         "version": 1,
         "disable_existing_loggers": False,

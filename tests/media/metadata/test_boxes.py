@@ -6,6 +6,7 @@ import struct
 from pathlib import Path
 
 import pytest
+from tests.cases import check_all
 from tests.media.metadata.planted_pictures import TEXT, box
 from tests.media.metadata.planted_sounds import OFFSET, movie, ogg_page, ogg_pages, sound_entry, track
 from tests.media.metadata.test_planted_pictures import cleaned, holds
@@ -22,7 +23,7 @@ def written(data: bytes, pieces: list[Piece]) -> bytes:
     return read_pieces(data, pieces)
 
 
-@pytest.mark.parametrize(
+@check_all(
     ("kind", "size"),
     [(b"pasp", 8), (b"clap", 32), (b"fiel", 2), (b"gama", 4), (b"clli", 4), (b"mdcv", 24), (b"btrt", 12), (b"frma", 4),
      (b"enda", 2), (b"ispe", 12), (b"irot", 1), (b"imir", 1), (b"a1op", 1), (b"lsel", 2), (b"rloc", 12), (b"vmhd", 12),
@@ -151,7 +152,7 @@ def test_samples_of_one_size(tmp_path: Path) -> None:
     no_runs = media("soun", sizes, b"", sound_entry(), at(5), PAYLOAD)
     no_offsets = media("soun", sizes, runs, sound_entry(), b"", PAYLOAD)
     for missing in (no_runs, no_offsets):
-        with pytest.raises(UnknownMetadataError, match="does not say where its samples are"):
+        with pytest.raises(UnknownMetadataError, match="samples"):
             cleaned(tmp_path / "b.m4a", missing)
 
 
@@ -276,7 +277,7 @@ def test_speex_and_theora(tmp_path: Path) -> None:
 # --- the first bytes ---------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@check_all(
     ("start", "name"),
     [
         (b"\x89PNG\r\n\x1a\n", "a PNG"), (b"\xff\xd8\xff\xe0", "a JPEG picture"), (b"GIF89a", "a GIF"), (b"RIFF....WEBP", "a WebP"),

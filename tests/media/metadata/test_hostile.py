@@ -8,6 +8,7 @@ import struct
 from pathlib import Path
 
 import pytest
+from tests.cases import check_all
 from tests.media.metadata.planted_pictures import (
     PICTURES,
     SECRET,
@@ -56,7 +57,7 @@ def survives(path: Path, content: bytes) -> bytes | None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", FILES)
+@check_all("name", FILES)
 def test_files_cut_off_anywhere(tmp_path: Path, name: str) -> None:
     content, draw = FILES[name](), random.Random(name)
     for stop in {0, 1, 9, 17, *(draw.randrange(len(content)) for _ in range(6))}:
@@ -71,7 +72,7 @@ def test_files_cut_off_anywhere(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", FILES)
+@check_all("name", FILES)
 def test_files_with_sizes_that_are_not_true(tmp_path: Path, name: str) -> None:
     content, draw = FILES[name](), random.Random(name)
     for _ in range(12):
@@ -124,7 +125,7 @@ NAMES = {
 }
 
 
-@pytest.mark.parametrize("name", LIES)
+@check_all("name", LIES)
 def test_what_cannot_be_cleaned_is_refused_by_name(tmp_path: Path, name: str) -> None:
     path = tmp_path / name
     path.write_bytes(LIES[name])

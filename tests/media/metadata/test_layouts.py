@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import soundfile
 from PIL import Image, ImageCms
+from tests.cases import check_all
 from tests.media.metadata.planted_pictures import TEXT, picture, png_chunk, profile, saved
 from tests.media.metadata.planted_sounds import mp3, mp3_frames
 from tests.media.metadata.test_planted_pictures import cleaned, holds
@@ -198,7 +199,7 @@ def test_palettes_of_every_size(tmp_path: Path, bits: int) -> None:
     runs = b"\x08\x01\0\0\0\x01"
     sent = cleaned(tmp_path / "runs.bmp", bitmap(coded, b"", quads[:8], runs))
     assert sent[62:] == runs
-    with pytest.raises(UnknownMetadataError, match="the size of its pixels is wrong"):
+    with pytest.raises(UnknownMetadataError, match=r"pixels.*wrong"):
         cleaned(
             tmp_path / "runs.bmp", bitmap(coded.replace(b"\x06\0\0\0", b"\xff\0\0\0"), b"", quads[:8], runs)
         )
@@ -337,7 +338,7 @@ def table_profile(kind: bytes, content: bytes, *, signature: bytes = b"A2B0") ->
     return struct.pack(">I", 144 + len(element)) + clean[4:128] + table + element
 
 
-@pytest.mark.parametrize(
+@check_all(
     ("kind", "size", "content"),
     [
         (b"mft1", 48 + 256 * 3 + 8 * 3 + 256 * 3, bytes([3, 3, 2])),
@@ -366,7 +367,7 @@ def test_elements_have_exactly_their_size(kind: bytes, size: int, content: bytes
     assert struct.unpack_from(">4sII", clean, 132) == (b"A2B0", 144, size)
     assert clean[144 : 144 + size] == kind + bytes(4) + numbers
     assert clean[144 + size :] == bytes(-size % 4)
-    with pytest.raises(ValueError, match="its colour profile has an element of type"):
+    with pytest.raises(ValueError, match=r"profile.*element"):
         cleaned_profile(table_profile(kind, numbers[:-1]))
 
 
@@ -377,7 +378,7 @@ def test_what_is_no_profile() -> None:
     assert cleaned_profile(whole[:-200]) is None
     assert cleaned_profile(whole[:128] + struct.pack(">I", 101) + bytes(2000)) is None
     for kind in (b"mAB ", b"text", b"para\0\0\0\0\0\x05"):
-        with pytest.raises(ValueError, match="its colour profile has an element of type"):
+        with pytest.raises(ValueError, match=r"profile.*element"):
             cleaned_profile(table_profile(kind[:4], kind[8:] + bytes(60) if len(kind) > 4 else bytes(60)))
     grown = cleaned_profile(whole, 2000)
     assert grown is not None

@@ -12,6 +12,7 @@ import soundfile
 from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image, ImageOps, ImageSequence
+from tests.cases import check_all
 from tests.media.metadata.tagged import MARK, PICTURES, SOUNDS, m4a
 
 from heartfelt.media.metadata import read_range, stripped
@@ -90,8 +91,8 @@ def test_ogg_pages_have_right_checksums(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", [*SOUNDS, *PICTURES])
-@pytest.mark.parametrize("cut", [1, 9, 30, 70, 200])
+@check_all("kind", [*SOUNDS, *PICTURES])
+@check_all("cut", [1, 9, 30, 70, 200])
 def test_a_damaged_file_is_sent_somehow(
     tmp_path: Path, kind: str, cut: int, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-import pytest
 from PIL import Image, ImageCms, ImageSequence
+from tests.cases import check_all
 from tests.media.metadata.planted_pictures import PICTURES, SECRET
 
 from heartfelt.media.metadata import has_metadata, read_range, without_metadata
@@ -56,7 +56,7 @@ def in_lab(content: bytes) -> np.ndarray | None:
         return np.asarray(ImageCms.profileToProfile(image.convert("RGB"), shown, lab, outputMode="LAB"))
 
 
-@pytest.mark.parametrize("name", PICTURES)
+@check_all("name", PICTURES)
 def test_a_secret_is_gone_and_every_pixel_is_there(tmp_path: Path, name: str) -> None:
     content = PICTURES[name]()
     sent = cleaned(tmp_path / name, content)

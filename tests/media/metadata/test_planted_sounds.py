@@ -9,13 +9,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 import soundfile
+from tests.cases import check_all
 from tests.media.metadata.planted_sounds import DATES, FILMS, PLAIN, SAMPLES, SOUNDS, UNPLAYABLE, ogg_pages
 from tests.media.metadata.test_planted_pictures import cleaned, holds
 
 from heartfelt.media.metadata import has_metadata
 
 
-@pytest.mark.parametrize("name", SOUNDS)
+@check_all("name", SOUNDS)
 def test_a_secret_is_gone_and_every_sample_is_there(tmp_path: Path, name: str) -> None:
     content = SOUNDS[name]()
     sent = cleaned(tmp_path / name, content)
@@ -41,7 +42,7 @@ def test_pages_of_other_streams_stay(tmp_path: Path, name: str) -> None:
     assert sent[:40] in content or sent[27:40] in content
 
 
-@pytest.mark.parametrize("name", FILMS)
+@check_all("name", FILMS)
 def test_a_secret_is_gone_and_every_offset_is_right(tmp_path: Path, name: str) -> None:
     content = FILMS[name]()
     sent = cleaned(tmp_path / name, content)

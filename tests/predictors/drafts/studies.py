@@ -154,4 +154,6 @@ def chat_spec(served: Served, options: str = "") -> str:
 
 def options(*drafters: str, fields: Sequence[str] = (), **more: Any) -> DraftOptions:
     """Options for a quick run."""
-    return DraftOptions(tuple(fields), drafters, **{"asking": QUICK, "duplicates": False, **more})
+    return DraftOptions(
+        fields=tuple(fields), drafters=drafters, **{"asking": QUICK, "duplicates": False, **more}
+    )

@@ -22,6 +22,7 @@ from heartfelt.predictors.execution.calls import Budget
 from heartfelt.predictors.execution.store import lock
 from heartfelt.study import load_study, parse_study
 from heartfelt.study.answer import NONE
+from tests.facts import mentions
 from tests.predictors.drafts.studies import (
     FIELDS,
     STUDY,
@@ -86,7 +87,7 @@ def test_choices_that_cannot_be(
 
 
 def test_a_study_without_fields_and_a_draft_key_on_a_judgement() -> None:
-    with pytest.raises(InputError, match="no question that a machine fills in first"):
+    with pytest.raises(InputError, match=r"question.*machine"):
         assign(parse_study(STUDY.replace(", machine_first: true", ""), "study"))
     with pytest.raises(Exception, match="machine_first: true"):
         parse_study(STUDY.replace("scale: mood}\n", "scale: mood, draft: clip}\n", 1), "study")
@@ -107,7 +108,7 @@ def test_a_study_of_somebody_else_runs_nothing_and_gets_no_key(
         return write_study(tmp_path / name, 2, own)
 
     for place, spec in enumerate(("os:system", "endpoint:http://h/v1", "chat[key_from=HOME]:m@http://h/v1")):
-        with pytest.raises(InputError, match="which may not run functions or use keys of yours"):
+        with pytest.raises(InputError, match=r"functions.*keys"):
             draft(named(str(place), spec), options(fields=["light"]))
     plain = write_study(tmp_path / "plain", 2)
     with chat_server(plain) as served:
@@ -146,10 +147,10 @@ def test_drafts_from_a_wide_and_a_long_file(folder: Path, tmp_path: Path) -> Non
         ("p0", "things"): (NONE, None),
     }
     why = {(s, q): r for s, q, r in done.ledger.select("stimulus", "question", "reason").iter_rows()}
-    assert why["p2", "light"] == "'1.5' is not on the scale. Allowed: 0 to 1."
-    assert why["p1", "caption"] == "'grey' is not on the scale. Allowed: 2 to 20 words."
-    assert "which is not a category (the nearest is 'calm')" in why["p0", "atmosphere"]
-    assert why["p3", "light"] == "the file holds no prediction for this item"
+    assert mentions(why["p2", "light"], "'1.5'", "0", "1")
+    assert mentions(why["p1", "caption"], "'grey'", "2", "20 words")
+    assert mentions(why["p0", "atmosphere"], "category", "'calm'")
+    assert mentions(why["p3", "light"], "file", "prediction", "item")
     assert why["p0", "caption"] == "markup was removed"
     assert set(done.drafts["source"]) == {"wide", "long"}
     assert done.drafts["version"].str.len_chars().unique().to_list() == [12]

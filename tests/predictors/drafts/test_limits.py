@@ -363,7 +363,7 @@ def test_languages_versions_and_keys(folder: Path) -> None:
         "endpoint:http://h",
         "chat[key_from=HOME]:m@http://h",
     ):
-        with pytest.raises(InputError, match="may not run functions or use keys of yours"):
+        with pytest.raises(InputError, match=r"functions.*keys"):
             drafter_of(Assignment(spec, (field,), named=True), "en")
 
 
@@ -418,7 +418,7 @@ def test_three_reasons_are_told_and_a_ledger_is_emptied(folder: Path) -> None:
 
 def test_a_budget_in_tokens_needs_no_prices(folder: Path) -> None:
     chat = "chat:seer@http://127.0.0.1:9/v1"
-    with pytest.raises(InputError, match="are not known, so a budget cannot be checked"):
+    with pytest.raises(InputError, match=r"budget.*checked"):
         draft(folder, options(chat, fields=["light"], budget=Budget(5)))
     done = draft(folder, options(chat, fields=["light"], budget=Budget(5_000, "tokens")))
     assert done.failed == 4
@@ -463,7 +463,7 @@ def test_who_names_a_drafter_and_fields_without_one() -> None:
         "the command names it too"
     )
     assert [each.named for each in assign(theirs, ("light",), ("light=file:x.csv",))[0]] == [False]
-    with pytest.raises(InputError, match="No machine is named for 'caption'"):
+    with pytest.raises(InputError, match=r"machine.*'caption'"):
         assign(theirs, ("light", "caption"))
 
 

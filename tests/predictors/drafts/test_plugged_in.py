@@ -186,6 +186,6 @@ def test_a_study_of_somebody_elses_runs_no_tagger(here: Path) -> None:
         "text: Things in it, scale: tags, draft: 'tagger:my_detector:see',",
     )
     (here / "study.yaml").write_text(text, encoding="utf-8")
-    with pytest.raises(InputError, match=r"may not run functions or use keys of yours"):
+    with pytest.raises(InputError, match=r"functions.*keys"):
         draft(here, options(fields=["things"]))
     assert not (here / "drafts.parquet").exists() or drafts_of(here).is_empty()

@@ -41,10 +41,10 @@ def test_it_reaches_what_was_aimed_for() -> None:
 
 
 @pytest.mark.slow
-def test_the_reference_holds_its_table_and_the_page_its_credit(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_reference_holds_its_table_and_the_page_its_credit() -> None:
     text = PAGE.read_text(encoding="utf-8")
     lines = evaluation_table([from_json(ProtocolScore, row) for row in shipped().facts.evaluation])
-    assert "\n".join(lines) in settings_pages(monkeypatch)["predictors.md"]
+    assert "\n".join(lines) in settings_pages()["predictors.md"]
     for row in (row for row in lines if "| screened raters |" in row):
         question, _, reading, _, correlation, *rest = (each.strip() for each in row.strip("|").split("|"))
         assert f"| {reading} | {correlation} | {' | '.join(rest)} |" in text, f"{question}, {reading}"
@@ -61,7 +61,7 @@ def test_the_kept_predictions_go_with_the_labels(shared_data: Path) -> None:
     retained = [each for each in shipped().out_of_fold.values() if each.stimulus in means]
     assert len(retained) > 700
     for question, least in (("valence", 0.76), ("arousal", 0.81)):
-        answers = [each.values[question] for each in retained]
+        answers = [each.predicted[question] for each in retained]
         truth = [float(means[each.stimulus][question]) for each in retained]
         assert np.corrcoef(answers, truth)[0, 1] > least
 
@@ -99,7 +99,7 @@ def test_a_few_real_ratings_and_the_head_beat_the_ratings_alone(shared_data: Pat
         [
             {"stimulus": each.stimulus, "question": q, "value": v}
             for each in retained
-            for q, v in each.values.items()
+            for q, v in each.predicted.items()
         ]
     )
     references = {name: dict(snapshot.study.reference(name)) for name in ("valence", "arousal")}

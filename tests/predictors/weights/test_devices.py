@@ -34,7 +34,7 @@ def test_auto_is_the_cpu_where_there_is_no_gpu() -> None:
 def test_an_unknown_device_is_told() -> None:
     from heartfelt.predictors.weights.devices import checked_device
 
-    with pytest.raises(InputError, match="No device here is called 'abacus'"):
+    with pytest.raises(InputError, match=r"device.*'abacus'"):
         checked_device("abacus")
 
 
@@ -44,7 +44,7 @@ def test_a_predictor_says_it_before_it_looks_for_weights(predictor: str, tmp_pat
     from heartfelt.predictors import predictor_from
 
     pytest.importorskip("transformers")
-    with pytest.raises(InputError, match="needs a GPU, and there is none"):
+    with pytest.raises(InputError, match=r"needs.*GPU"):
         predictor_from(f"{predictor}[device=cuda]:{tmp_path}")
 
 
@@ -54,7 +54,7 @@ def test_fine_tuning_says_it() -> None:
     from heartfelt.training.finetuning.recipe import FineTuneSettings
 
     pytest.importorskip("accelerate")
-    with pytest.raises(InputError, match="needs a GPU, and there is none"):
+    with pytest.raises(InputError, match=r"needs.*GPU"):
         accelerator_of(FineTuneSettings.model_validate({"device": "cuda"}))
 
 
@@ -67,5 +67,5 @@ def test_generation_says_it(where: str) -> None:
     kinds = [kind for _, kind in GENERATORS.items() if kind.where == where]
     assert kinds
     for kind in kinds:
-        with pytest.raises(InputError, match="needs a GPU, and there is none"):
+        with pytest.raises(InputError, match=r"needs.*GPU"):
             resolved_device(kind, "cuda:0")

@@ -7,17 +7,18 @@ from pathlib import Path
 import pytest
 
 from heartfelt.predictors.weights import MODELS
+from tests.cases import check_all
 from tests.docs.reference import sections, settings_pages
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "models.md"
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", MODELS.names())
-def test_every_model_has_its_section(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@check_all("name", MODELS.names())
+def test_every_model_has_its_section(name: str) -> None:
     """With its licence and authors in the generated reference; the page says how it is used."""
     assert f"`{name}`" in PAGE.read_text(encoding="utf-8")
-    text = sections(settings_pages(monkeypatch)["models.md"])[name]
+    text = sections(settings_pages()["models.md"])[name]
     model = MODELS[name]
     for fact in (model.about[1:], model.requirement, model.licence, model.source, model.credit):
         assert fact in text, fact

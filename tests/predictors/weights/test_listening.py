@@ -178,5 +178,5 @@ def test_a_cut_mp3_is_refused(pulled: Pulled, tmp_path: Path) -> None:
     path = written(tmp_path, "song.mp3")
     path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
     for hear in (tags, speech_quality):
-        with pytest.raises(InputError, match=r"song\.mp3 is cut off"):
+        with pytest.raises(InputError, match=r"song\.mp3.*cut"):
             hear(path)

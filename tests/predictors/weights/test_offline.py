@@ -189,7 +189,7 @@ def test_what_the_hub_cache_holds_is_used_offline(
     with predictor_from(f"clap:{NAME}") as predictor:
         assert f"{NAME}@{commit}" in predictor.identity
     (snapshot / "model.safetensors").unlink()
-    with pytest.raises(PullError, match="does not load, and HEARTFELT_OFFLINE is set") as caught:
+    with pytest.raises(PullError, match=r"HEARTFELT_OFFLINE.*set") as caught:
         predictor_from(f"clap:{NAME}")
     assert "models--owner--some-model" in caught.value.fix
 

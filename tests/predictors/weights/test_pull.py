@@ -18,6 +18,7 @@ from heartfelt.predictors.networks import musicnn
 from heartfelt.predictors.weights import MODELS, load_model, pull_model, resolve, verify_model
 from heartfelt.predictors.weights.conversion import sound
 from heartfelt.predictors.weights.store import MANIFEST, PullError, cache_folder, folder_of, is_stored
+from tests.facts import mentions
 from tests.predictors.weights.conftest import Pulled
 
 pytestmark = pytest.mark.slow  # what they look at takes seconds to make
@@ -251,7 +252,7 @@ def test_a_full_disk_leaves_nothing(fresh: Path, archives: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True
     )
-    assert "No space is left for 'musicnn-msd'" in done.stdout
+    assert mentions(done.stdout, "space", "'musicnn-msd'")
     assert "HEARTFELT_CACHE" in done.stdout
     assert left(fresh) == []
 
@@ -296,7 +297,7 @@ def test_names_paths_and_hub_ids(tmp_path: Path, pulled: Pulled, monkeypatch: py
     with pytest.raises(InputError, match="No model is at"):
         load_model("./nowhere.onnx")
     for wrong in ("laion/clap-htsat-unfused", str(tmp_path)):
-        with pytest.raises(InputError, match="an ONNX model is needed"):
+        with pytest.raises(InputError, match=r"ONNX.*model"):
             load_model(wrong)
     (tmp_path / "text.onnx").write_text("not a graph")
     with pytest.raises(DamagedError, match="does not load"):

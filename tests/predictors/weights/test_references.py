@@ -13,6 +13,7 @@ from heartfelt.predictors.weights import MODELS, Model
 from heartfelt.predictors.weights.conversion import musicnn as converted
 from heartfelt.predictors.weights.store import difference_from_reference, reference
 from heartfelt.streams import stream
+from tests.cases import check_all
 from tests.predictors.weights.conftest import Pulled
 from tests.predictors.weights.musicnn_forward import forward
 
@@ -23,7 +24,7 @@ def test_the_reference_outputs_are_met(name: str, pulled: Pulled) -> None:
     assert difference_from_reference(MODELS[name], pulled(name)) < reference(name)["tolerance"] / 5
 
 
-@pytest.mark.parametrize("name", MODELS.names())
+@check_all("name", MODELS.names())
 def test_a_reference_says_where_it_comes_from_and_holds_enough(name: str) -> None:
     stored = reference(name)
     assert len(stored["source"]) > 20

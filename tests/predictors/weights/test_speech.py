@@ -10,6 +10,7 @@ from heartfelt.errors import InputError
 from heartfelt.predictors.networks.speech import MOST_WINDOWS, Judge, distillmos, dnsmos, pdnsmos, plcmos
 from heartfelt.stimuli.synthesis.speech import VOICE_SYSTEMS, render_voice
 from heartfelt.streams import stream
+from tests.cases import check_all
 from tests.predictors.weights.conftest import Pulled
 
 pytestmark = pytest.mark.slow  # they load libraries that take seconds
@@ -85,8 +86,8 @@ def test_what_is_in_no_window_is_said() -> None:
     )
 
 
-@pytest.mark.parametrize("judge", [distillmos, plcmos])
-@pytest.mark.parametrize("seconds", [8.0, 20.5, 29.9, 39.0, 119.9, 120.1, 180.0, 250.3])
+@check_all("judge", [distillmos, plcmos])
+@check_all("seconds", [8.0, 20.5, 29.9, 39.0, 119.9, 120.1, 180.0, 250.3])
 def test_windows_reach_from_the_beginning_to_the_end(judge: Judge, seconds: float) -> None:
     frames = round(seconds * 16_000)
     windows = judge.windows(frames)

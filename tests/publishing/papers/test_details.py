@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from heartfelt.errors import InputError, StudyError
-from heartfelt.publishing.papers.details import (
+from heartfelt.publishing.details import (
     DETAILS_FILE,
     QUESTIONS,
     Author,
@@ -19,7 +19,8 @@ from heartfelt.publishing.papers.details import (
     read_details,
     write_details_template,
 )
-from heartfelt.publishing.papers.licences import LICENCES, licence, licence_file
+from heartfelt.publishing.licences import LICENCES, licence, licence_file
+from tests.cases import check_all
 from tests.publishing.papers.markup_checks import HOSTILE
 
 ROOT = Path(__file__).parents[3]
@@ -32,7 +33,7 @@ def test_every_statement_has_a_key_with_an_explanation() -> None:
     assert not any(line.startswith("licence:") for line in not_stated(Details(licence="MIT")))
 
 
-@pytest.mark.parametrize("title", HOSTILE[:-1])
+@check_all("title", HOSTILE[:-1])
 def test_a_template_may_be_given_any_title(title: str) -> None:
     cleaned = " ".join(title.replace("\x00", "").split())
     made = parse_details(details_template(Details(title=cleaned)))
@@ -72,7 +73,7 @@ columns: {stimuli.theme: the theme}
     assert read_details(write_details_template(other)) == Details()
 
 
-@pytest.mark.parametrize(
+@check_all(
     ("text", "problem", "fix"),
     [
         ("title: x\nlicense: MIT", "line 2: there is no key 'license'", "Did you mean 'licence'"),
@@ -110,7 +111,7 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
         read_details(tmp_path / "odd.yaml")
 
 
-@pytest.mark.parametrize("spdx", LICENCES)
+@check_all("spdx", LICENCES)
 def test_licences(spdx: str) -> None:
     own = licence(spdx.lower())
     text = licence_file(spdx, "the media", "The tone group", "tones@example.org")

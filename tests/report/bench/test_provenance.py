@@ -38,11 +38,11 @@ def answers(snapshot: Snapshot, tmp_path_factory: pytest.TempPathFactory) -> Pat
 @pytest.mark.slow
 def test_versions_models_and_options_are_named(snapshot: Snapshot, answers: Path, tmp_path: Path) -> None:
     spec = f"file:{answers}"
-    options = BenchOptions(ScoreOptions(seed=7, ceilings=False, interval_confidence=0.8))
+    options = BenchOptions(score=ScoreOptions(seed=7, ceilings=False, interval_confidence=0.8))
     run_bench(snapshot, [spec, "sham"], tmp_path / "out", options)
     answer = json.loads((tmp_path / "out" / "scores.json").read_text())
     assert answer["heartfelt_version"] == __version__
-    assert answer["source"] == snapshot.hash
+    assert answer["hash"] == snapshot.hash
     assert answer["options"]["seed"] == 7
     info = answer["model_info"][spec]
     assert (info["spec"], info["predictor"]) == (spec, "file")
@@ -51,7 +51,9 @@ def test_versions_models_and_options_are_named(snapshot: Snapshot, answers: Path
     page = (tmp_path / "out" / "report.html").read_text()
     assert f"Scored by heartfelt {__version__}" in page
     scores = {
-        each["metric"]: each for each in answer["scores"] if each["model"] == spec and each["level"] == "item"
+        each["metric"]: each
+        for each in answer["scores"]
+        if each["model"] == spec and each["aggregation"] == "item"
     }
     assert scores["interval_coverage"]["estimate"]["value"] == 1.0
     assert scores["interval_coverage"]["estimate"]["low"] < 1

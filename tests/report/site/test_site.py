@@ -155,7 +155,7 @@ def test_what_is_held_out_appears_nowhere(study: Made) -> None:
 
 def test_bad_input_is_answered(study: Made, tmp_path: Path) -> None:
     benches = study.folder / "benches"
-    with pytest.raises(InputError, match="Give --release too"):
+    with pytest.raises(InputError, match="Give release too"):
         SiteOptions(hold_out="test")
     with pytest.raises(InputError, match="not an address"):
         SiteOptions(submit_to="javascript:alert(1)")

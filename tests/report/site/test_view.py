@@ -15,7 +15,8 @@ from heartfelt.errors import InputError
 from heartfelt.predictors import Retry, RunOptions
 from heartfelt.predictors.execution.store import Journal
 from heartfelt.report.bench.write import run_bench
-from heartfelt.report.site.viewer import RunView, ViewOptions, read_run_folder, write_view
+from heartfelt.report.site.options import ViewOptions
+from heartfelt.report.site.viewer import RunView, read_run_folder, write_view
 from heartfelt.scoring import ScoreOptions
 from heartfelt.scoring.bench import BenchOptions
 from tests.predictors.servers import Reply, good, serving
@@ -50,7 +51,8 @@ def run(study: Made) -> Path:
     """A bench of a chat model and of a server of similarities."""
     folder = study.folder / "asked"
     options = BenchOptions(
-        ScoreOptions(resamples=100, ceilings=False), RunOptions(at_once=1, retry=Retry(first_wait=0.0))
+        score=ScoreOptions(resamples=100, ceilings=False),
+        run=RunOptions(at_once=1, retry=Retry(first_wait=0.0)),
     )
     with pytest.MonkeyPatch.context() as patch, serving(chatting) as chat, serving(good) as endpoint:
         patch.setenv("HEARTFELT_CHAT_KEY", SECRET)
@@ -66,7 +68,7 @@ def view(run: Path) -> RunView:
 
 @pytest.fixture(scope="module")
 def folder(run: Path, study: Made) -> Path:
-    return write_view(run, options=ViewOptions(study.folder / "snapshot"))
+    return write_view(run, options=ViewOptions(release=study.folder / "snapshot"))
 
 
 def test_everything_that_was_sent_and_answered_is_there(run: Path, view: RunView, study: Made) -> None:
@@ -208,7 +210,9 @@ def repeated(tmp_path_factory: pytest.TempPathFactory) -> Path:
         return Reply(body=json.dumps(whole).encode())
 
     options = BenchOptions(
-        ScoreOptions(resamples=100, ceilings=False), RunOptions(repeats=3), questions=("valence", "mood")
+        score=ScoreOptions(resamples=100, ceilings=False),
+        run=RunOptions(repeats=3),
+        questions=("valence", "mood"),
     )
     with serving(answer) as chat:
         settings = "temperature=1,seed=0,input_price=1000,output_price=1000,key_from=none"

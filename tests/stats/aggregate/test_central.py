@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 from heartfelt.errors import InputError
 from heartfelt.stats import aggregate
 from heartfelt.stats.aggregate.central import Ties
+from tests.cases import check_all
+from tests.facts import mentions
 
 SOURCE = (
     "NumPy mean, std and median; the bootstrap distribution of the median by enumerating all n^n resamples"
@@ -33,9 +35,9 @@ def test_mean_with_sample_standard_error_and_t_interval() -> None:
     assert x.high - 3.0 == pytest.approx(3.182446 * result.standard_errors[0], rel=1e-6)
     y = result.estimate("y")
     assert y.low is None
-    assert y.why_no_interval == "one rating has no spread"
+    assert mentions(y.why_no_interval, "rating", "spread")
     assert result.to_json()["items"][1]["standard_error"] is None
-    with pytest.raises(InputError, match="No item among these ratings is called 'z'"):
+    with pytest.raises(InputError, match=r"item.*ratings.*'z'"):
         result.estimate("z")
 
 
@@ -107,9 +109,9 @@ def test_median_intervals_cover_on_steps() -> None:
         assert np.mean((low <= 3) & (high >= 3)) > 0.95
 
 
-@pytest.mark.parametrize("categories", [2, 3, 6, 9])
-@pytest.mark.parametrize("votes", [3, 5, 15])
-@pytest.mark.parametrize("truth", ["even", "half"])
+@check_all("categories", [2, 3, 6, 9])
+@check_all("votes", [3, 5, 15])
+@check_all("truth", ["even", "half"])
 def test_bounds_of_a_winning_share_cover(categories: int, votes: int, truth: str) -> None:
     rng = np.random.default_rng(categories * votes)
     p = np.full(categories, 1.0 / categories)
@@ -153,7 +155,7 @@ def test_mode_and_ties(ties: Ties, expected: list[str | None]) -> None:
         assert result.support[1] == pytest.approx([1 / 3, 1 / 3, 1 / 3])
         assert result.support[2] == pytest.approx([0, 1 / 2, 1 / 2])
     if ties == "missing":
-        assert result.to_json()["items"][1]["why_missing"] == "the most frequent categories are tied"
+        assert mentions(result.to_json()["items"][1]["why_missing"], "categories", "tied")
 
 
 def test_mode_takes_an_order_of_categories() -> None:
@@ -184,9 +186,7 @@ def test_mode_of_answers_that_never_repeat_keeps_no_table() -> None:
 @pytest.mark.parametrize("name", ["mean", "median", "mode"])
 def test_repeats_are_refused_and_nothing_is_nothing(name: str) -> None:
     method = getattr(aggregate, name)
-    with pytest.raises(
-        InputError, match=r"Rater 'a' rated item 'x' more than once \(1 repeated rating in all\)"
-    ):
+    with pytest.raises(InputError, match=r"'a'.*'x'.*1 repeated"):
         method(["a", "b", "a"], ["x", "x", "x"], [1, 2, 3])
     empty = method([], [], [])
     assert len(empty.items) == 0

@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 from heartfelt.errors import InputError
 from heartfelt.stats.agreement import Interval, alpha
 from heartfelt.stats.agreement.distance import LEVELS, ratio_axes
+from tests.cases import check_all
+from tests.facts import mentions
 from tests.stats.agreement.designs import Design, columns, matrix
 from tests.stats.reliability.ratings import (
     LeftOut,
@@ -72,8 +74,8 @@ def test_published_example(level: str, published: float) -> None:
 
 
 @pytest.mark.peer
-@pytest.mark.parametrize("level", LEVELS)
-@pytest.mark.parametrize("kind", ["nine points", "slider", "continuous"])
+@check_all("level", LEVELS)
+@check_all("kind", ["nine points", "slider", "continuous"])
 def test_equals_krippendorff(level: str, kind: str) -> None:
     peer = pytest.importorskip("krippendorff")
     rng = np.random.default_rng(3)
@@ -243,12 +245,12 @@ def _lost(rater: npt.NDArray[Any], item: npt.NDArray[Any], r: int) -> int:
 def test_resampling_items_alone_takes_the_raters_as_given() -> None:
     rater, item, value = Design(6, 80, 6, by_rater=1.0).draw(np.random.default_rng(7))
     both, items = alpha(rater, item, value), alpha(rater, item, value, resample="items")
-    assert both.interval == "two-way jackknife over items and raters, Student's t, for raters like these"
+    assert mentions(both.interval, "jackknife", "items", "raters")
     assert items.interval == "jackknife over items, Student's t"
     assert both.low < items.low < items.high < both.high  # type: ignore[operator]  # none of them is missing
     unknown = alpha(None, item, value)
     assert (unknown.low, unknown.high) == pytest.approx((items.low, items.high), abs=1e-12)
-    assert unknown.interval == "jackknife over items (raters unknown), Student's t"
+    assert mentions(unknown.interval, "jackknife", "items", "raters")
     two = rater < 2
     assert "only 2 raters" in alpha(rater[two], item[two], value[two]).interval
 
@@ -262,7 +264,7 @@ def test_bootstrap(level: str) -> None:
     other = alpha(rater, item, value, level, interval="bootstrap", seed=6)
     assert (once.low, once.high) == (again.low, again.high)
     assert (once.low, once.high) != (other.low, other.high)
-    assert once.interval == "bootstrap of items and raters (pigeonhole), percentile"
+    assert mentions(once.interval, "bootstrap", "items", "raters")
     assert once.counts["resamples"] == 1000
     items = alpha(rater, item, value, level, interval=Interval("bootstrap", "items", 2000))
     jackknife = alpha(rater, item, value, level, resample="items")
@@ -322,8 +324,8 @@ def test_a_prior_is_one_more_rater() -> None:
 
 def test_degenerate_data_has_a_reason() -> None:
     lonely = alpha(["a", "b"], [1, 2], [3, 4])
-    assert lonely.why_missing == "no item has two or more ratings"
-    assert alpha([], [], []).why_missing == "no item has two or more ratings"
+    assert mentions(lonely.why_missing, "item", "ratings")
+    assert mentions(alpha([], [], []).why_missing, "item", "ratings")
     for level in LEVELS:
         for road in (None, "jackknife", "bootstrap"):
             same = alpha(np.arange(4), np.array([0, 0, 1, 1]), np.full(4, 5), level, interval=road)
@@ -331,7 +333,7 @@ def test_degenerate_data_has_a_reason() -> None:
             assert "same" in str(same.why_missing)
     for road in (None, "jackknife", "bootstrap"):
         single = alpha(["a", "b", "c"], ["x"] * 3, [1, 2, 3], interval=road)
-        assert single.why_missing == "only one item has two or more ratings, so chance agreement is not known"
+        assert mentions(single.why_missing, "item", "ratings", "chance")
     perfect = alpha(np.tile(np.arange(3), 5), np.repeat(np.arange(5), 3), np.repeat(np.arange(5), 3))
     assert perfect.value == 1
     assert perfect.low is None

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from heartfelt.stats import agreement
+from tests.cases import check_all
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "stats" / "agreement.md"
 
@@ -15,7 +16,7 @@ def text() -> str:
     return PAGE.read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("name", agreement.__all__)
+@check_all("name", agreement.__all__)
 def test_every_public_name_is_documented(name: str, text: str) -> None:
     assert re.search(rf"`{name}[`(]", text)
 

@@ -5,6 +5,7 @@ import pytest
 
 from heartfelt.errors import InputError
 from heartfelt.stats.agreement import Interval, fleiss_kappa, fleiss_kappa_counts
+from tests.facts import mentions
 from tests.stats.agreement.designs import columns
 from tests.stats.agreement.test_gwet import FOUR_RATERS, UNEVEN, recovered_error
 
@@ -30,7 +31,7 @@ def test_textbook_table() -> None:
     item, category = (part.ravel() for part in np.indices((10, 5)))
     result = fleiss_kappa_counts(item, category, np.array(TABLE).ravel())
     assert result.value == pytest.approx(0.2099, abs=5e-5), SOURCE_FLEISS
-    assert result.interval == "jackknife over items (raters unknown), Student's t"
+    assert mentions(result.interval, "jackknife", "items", "raters")
     assert result.low < 0.2099 < result.high  # type: ignore[operator] # neither is missing
     assert result.counts["ratings"] == 140
 
@@ -80,7 +81,7 @@ def test_a_table_of_votes_must_hold_counts() -> None:
 
 def test_one_category_has_no_kappa() -> None:
     result = fleiss_kappa([1, 2, 1, 2], [1, 1, 2, 2], ["a"] * 4)
-    assert result.why_missing == "every vote is for one category, so chance agreement is certain"
+    assert mentions(result.why_missing, "category", "chance")
 
 
 def test_there_is_no_bootstrap_here() -> None:

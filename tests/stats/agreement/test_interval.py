@@ -26,6 +26,7 @@ from heartfelt.stats.agreement import (
 from heartfelt.stats.agreement.interval import leave_out, with_bounds
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.two_way_jackknife import TwoWaySpread, effective, jackknife_variance
+from tests.facts import mentions
 from tests.stats.agreement.designs import Design, headline
 
 RUNS = 300
@@ -209,7 +210,7 @@ def test_bounds_by_hand() -> None:
     assert (share.low, share.high) == pytest.approx(tuple(ends))
     assert share.confidence == 0.9
     noisy = with_bounds(estimate, (TwoWaySpread(0.01, 0.02, 0.05, 21.0, 6.0), ""), Interval())
-    assert noisy.interval == "two-way jackknife over items and raters, Student's t, for raters like these"
+    assert mentions(noisy.interval, "jackknife", "items", "raters")
     assert noisy.high - noisy.low > result.high - result.low  # type: ignore[operator] # fewer degrees of freedom
 
 
@@ -219,9 +220,9 @@ def test_no_bounds_where_nothing_moves() -> None:
     assert still.low is None
     assert "without width" in str(still.why_no_interval)
     edge = with_bounds(Estimate(1.0, method="m"), (TwoWaySpread(0.1, 0.0, 0.0, 5.0, 1.0), ""), Interval())
-    assert edge.why_no_interval == "the value lies on the edge of its range, 1"
+    assert mentions(edge.why_no_interval, "value", "edge", "1")
     gone = leave_out(np.array([0.1, math.nan]), None, (0, 0.0, 0.0), np.ones(2), None)
-    assert gone == "without one of the items nothing is left to compute from"
+    assert mentions(str(gone), "without", "items")
 
 
 def test_a_plan_must_make_sense() -> None:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from heartfelt.errors import InputError
 from heartfelt.serialization import dumps
 from heartfelt.stats.agreement import exact_agreement, leave_one_out, prior_against_majority
+from tests.facts import mentions
 
 SOURCE = "hand calculation"
 
@@ -75,7 +76,7 @@ def test_prior_against_majority_by_hand() -> None:
     with pytest.raises(InputError, match="no prior"):
         prior_against_majority(*rows(VOTES), None)  # type: ignore[arg-type] # the mistake under test
     nothing = prior_against_majority(*rows(VOTES), {})
-    assert nothing.accuracy.why_missing == "no item has both a prior and a majority of votes"
+    assert mentions(nothing.accuracy.why_missing, "item", "majority")
     unknown = prior_against_majority(None, *rows(VOTES)[1:], prior)
     assert unknown.accuracy.value == result.accuracy.value
     assert "raters unknown" in unknown.accuracy.interval
@@ -129,7 +130,4 @@ def test_three_raters_leave_nothing_when_one_goes() -> None:
     rng = np.random.default_rng(0)
     item = np.repeat(np.arange(30), 3)
     result = leave_one_out(np.tile(np.arange(3), 30), item, rng.integers(0, 2, 90))
-    assert (
-        result.accuracy.interval
-        == "jackknife over items (without one of the raters nothing is left), Student's t"
-    )
+    assert mentions(result.accuracy.interval, "jackknife", "items", "raters")

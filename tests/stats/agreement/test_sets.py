@@ -13,6 +13,7 @@ from heartfelt.errors import InputError
 from heartfelt.stats.agreement import alpha
 from heartfelt.stats.agreement import sets as sets_module
 from heartfelt.stats.agreement.sets import SET_DISTANCES
+from tests.facts import mentions
 
 SOURCE = (
     "NLTK 3.10.4: AnnotationTask(data, distance).alpha() with jaccard_distance and masi_distance, on the ratings below"
@@ -169,12 +170,12 @@ def test_missing_answers_and_bad_input() -> None:
     rater, item, value = columns()
     gaps: list[Any] = [None, *value[1:]]
     assert alpha(rater, item, gaps, "masi").counts["left_out"] == 1
-    with pytest.raises(InputError, match="list or set of its members; got 'tree; dog'"):
+    with pytest.raises(InputError, match=r"list.*set.*'tree; dog'"):
         alpha([1, 2], [1, 1], ["tree; dog", "tree"], "masi")
     with pytest.raises(InputError, match="no bootstrap interval"):
         alpha(rater, item, value, "masi", interval="bootstrap")
     same = alpha([1, 2, 1, 2], [1, 1, 2, 2], [[], [], [], []], "jaccard")
-    assert same.why_missing == "all pairable ratings are the same, so no disagreement could be expected"
+    assert mentions(same.why_missing, "ratings", "disagreement")
 
 
 CODED = """

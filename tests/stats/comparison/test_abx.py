@@ -8,6 +8,7 @@ from scipy.stats import ttest_1samp
 
 from heartfelt.errors import InputError
 from heartfelt.stats.comparison.abx import abx, d_prime_of_share, exact_bounds, share_of_d_prime
+from tests.facts import mentions
 
 SOURCE = "R 4.2: binom.test(14, 20, .5, 'greater') and its two-sided interval; pbinom(14, 20, .6)"
 
@@ -39,7 +40,7 @@ def test_d_prime_is_found_again(d_prime: float) -> None:
 def test_worse_than_guessing_is_a_d_prime_of_zero_and_all_correct_has_none() -> None:
     assert d_prime_of_share(0.4) == 0.0
     result = abx(None, [1, 1, 1])
-    assert result.d_prime.why_missing == "every answer was correct; d' is not finite"
+    assert mentions(result.d_prime.why_missing, "answer", "finite")
 
 
 def test_equivalence_needs_data() -> None:
@@ -84,7 +85,7 @@ def test_each_rater_has_an_exact_interval() -> None:
 def test_bad_input_is_named() -> None:
     with pytest.raises(InputError, match="2 is not an answer"):
         abx(None, [2])
-    with pytest.raises(InputError, match="margin must lie between 0 and"):
+    with pytest.raises(InputError, match=r"between.*0"):
         abx(None, [1], margin=0.5)
     assert abx(None, []).share.why_missing == "there are no answers"
 

@@ -9,6 +9,7 @@ import pytest
 
 from heartfelt.stats.comparison.bootstrap import bootstrap_strengths
 from heartfelt.stats.comparison.strengths import bradley_terry, davidson
+from tests.facts import mentions
 
 pytestmark = pytest.mark.slow  # hundreds of fits each
 
@@ -66,4 +67,4 @@ def test_all_ties_have_no_interval() -> None:
         ["x", "y"] * 6, ["a", "b", "c"] * 4, ["b", "c", "a"] * 4, [0.5] * 12, resamples=50
     )
     assert [each.value for each in result.strengths] == [0.0, 0.0, 0.0]
-    assert result.strengths[0].why_no_interval == "every resample gives the same strengths"
+    assert mentions(result.strengths[0].why_no_interval, "resample", "strengths")

@@ -25,6 +25,7 @@ from heartfelt.stats.comparison.strengths import bradley_terry, cmos, davidson
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.jackknife import JackknifeError
 from heartfelt.stats.two_way_jackknife import TwoWaySpread
+from tests.facts import mentions
 
 # --- predicted choices ------------------------------------------------------------------------------------------------
 
@@ -211,7 +212,7 @@ def test_the_difference_of_two_predictions_is_tested_by_leaving_out() -> None:
         assert result.p.why_no_interval == "a p-value"
         assert result.estimate.interval.startswith("jackknife over pairs" + (" and raters" if raters else ""))
     constant = mean_hits(None, list("abcd"), list("efgh"), np.ones(4), np.zeros(4))
-    assert constant.p.why_missing == "the difference does not vary"
+    assert mentions(constant.p.why_missing, "difference", "vary")
     three = mean_hits(None, list("abc"), list("def"), np.array([1.0, 0.0, 1.0]), np.zeros(3))
     assert three.p.value is not None
 
@@ -367,7 +368,7 @@ def test_best_worst_counts_have_jackknife_intervals() -> None:
 def test_strengths_of_a_penalised_fit_have_mean_zero() -> None:
     result = bradley_terry(None, list("aaabbc"), list("bcdcdd"), [1.0, 1, 1, 1, 0, 1], penalty=0.5)
     assert sum(float(each) for each in result.strengths) == pytest.approx(0, abs=1e-9)
-    with pytest.raises(InputError, match="penalty must be at least 0"):
+    with pytest.raises(InputError, match=r"penalty.*0"):
         bradley_terry(None, ["a"], ["b"], [1], penalty=-0.1)
 
 
@@ -427,8 +428,8 @@ def test_a_mean_grade_by_leaving_out() -> None:
     assert mean.counts == {"ratings": 11, "raters": 3, "items": 4}
     cut = crossed_mean(rater, item, grade, scale=(49.0, 51.0))
     assert (cut.low, cut.high) == (49.0, 51.0)
-    assert crossed_mean([0, 0], [0, 1], [1.0, 2.0]).why_no_interval == "fewer than two raters or items"
-    assert crossed_mean([0, 1], [0, 0], [1.0, 2.0]).why_no_interval == "fewer than two raters or items"
+    assert mentions(crossed_mean([0, 0], [0, 1], [1.0, 2.0]).why_no_interval, "raters", "items")
+    assert mentions(crossed_mean([0, 1], [0, 0], [1.0, 2.0]).why_no_interval, "raters", "items")
     assert crossed_mean([0, 0, 1, 1], [0, 1, 0, 1], [3.0] * 4).why_no_interval == "nothing varies"
     assert crossed_mean([], [], []).why_missing == "there are no ratings"
 
@@ -447,7 +448,7 @@ def test_the_ends_of_the_scale_are_grades() -> None:
     assert bare.conditions[1].below_reference.counts["ratings"] == 4
     none = mushra(["a", "b"], [1, 2], ["ref", "x"], [100, 50], reference="ref")
     missing = none.conditions[1].below_reference.why_missing
-    assert missing == "no listener graded the reference of the same item"
+    assert mentions(missing, "graded", "reference", "item")
     with pytest.raises(InputError, match="differ in length"):
         mushra(["a"], [1, 2], ["ref"], [100], reference="ref")
 

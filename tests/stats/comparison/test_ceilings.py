@@ -12,6 +12,7 @@ from heartfelt.errors import InputError
 from heartfelt.stats.comparison.ceilings import choice_ceilings, strength_ceiling
 from heartfelt.stats.comparison.prediction import ChoiceScores, choice_scores
 from heartfelt.stats.comparison.strengths import Strengths, bradley_terry
+from tests.facts import mentions
 
 Floats = npt.NDArray[np.float64]
 Columns = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64], Floats]
@@ -121,9 +122,9 @@ def test_all_ties_leave_nothing_to_decide() -> None:
 
 def test_pairs_judged_once_say_nothing_about_agreement() -> None:
     ceilings = choice_ceilings(["r", "s"], ["a", "c"], ["b", "d"], [1, 0])
-    assert ceilings.accuracy.why_missing == "no pair was judged twice"
+    assert mentions(ceilings.accuracy.why_missing, "judged", "twice")
     assert choice_ceilings([], [], [], []).accuracy.why_missing == "there are no comparisons"
-    with pytest.raises(InputError, match="answers must be at least 1"):
+    with pytest.raises(InputError, match=r"answers.*1"):
         choice_ceilings(["r", "s"], ["a", "a"], ["b", "b"], [1, 0], answers=0)
 
 
@@ -210,8 +211,8 @@ def test_equal_strengths_have_a_ceiling_near_zero() -> None:
 
 def test_where_strengths_have_no_ceiling() -> None:
     few = bradley_terry(None, ["a", "b", "a"], ["b", "a", "b"], [1, 1, 0])
-    assert strength_ceiling(few).why_missing == "fewer than three contestants have a strength"
-    with pytest.raises(InputError, match="no ceiling of strengths for 'rmse'"):
+    assert mentions(strength_ceiling(few).why_missing, "contestants", "strength")
+    with pytest.raises(InputError, match=r"ceiling.*'rmse'"):
         strength_ceiling(few, "rmse")  # type: ignore[arg-type]  # refused at run time
 
 

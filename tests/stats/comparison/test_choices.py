@@ -108,7 +108,7 @@ def test_a_set_of_one_is_left_out() -> None:
 
 
 def test_an_item_twice_in_a_set_is_refused() -> None:
-    with pytest.raises(InputError, match="'a' appears twice in trial 7 of rater 'r'"):
+    with pytest.raises(InputError, match=r"'a'.*trial 7.*'r'"):
         plackett_luce(["r", "r"], [7, 7], ["a", "a"], [1, 2])
 
 

@@ -11,6 +11,7 @@ from scipy.stats import chi2, friedmanchisquare, spearmanr
 
 from heartfelt.errors import InputError
 from heartfelt.stats.comparison.concordance import rank_concordance
+from tests.facts import mentions
 
 SIEGEL = ([1, 6, 3, 2, 5, 4], [1, 5, 6, 4, 2, 3], [6, 3, 2, 5, 4, 1])
 """Three interviewers' rankings of six applicants: Siegel (1956), Nonparametric Statistics, table 9.4: s = 25.5, W = .16."""
@@ -75,7 +76,7 @@ def test_what_cannot_be_compared_is_left_out() -> None:
     assert made.w.counts["left_out"] == 1
     assert float(made.w) == pytest.approx(float(rank_concordance(*long(SIEGEL)).w))
     nothing = rank_concordance(*long([[1, 2, 3]]))
-    assert nothing.w.why_missing == "no set was ranked by two raters"
+    assert mentions(nothing.w.why_missing, "set", "raters")
     assert nothing.p_value is None
     assert rank_concordance(*long([[1, 1, 1]] * 3)).w.why_missing == "all ranks are shared"
     assert rank_concordance([], [], [], []).w.is_missing

@@ -35,6 +35,7 @@ from heartfelt.stats.comparison.spread import (
 from heartfelt.stats.comparison.strengths import Strengths, bradley_terry, cmos, davidson, rao_kupper
 from heartfelt.stats.estimate import Estimate
 from heartfelt.streams import stream
+from tests.facts import mentions
 
 # --- models -----------------------------------------------------------------------------------------------------------
 
@@ -242,7 +243,7 @@ def test_the_deviance_of_a_circle_by_hand() -> None:
     tie = transitivity(list("abc") * 4, list("bca") * 4, [1.0] * 6 + [0.5] * 6, draws=9)
     assert tie.deviance == pytest.approx(result.deviance)
     ended = transitivity(list("abc"), list("bcd"), [1, 1, 1])
-    assert ended.why_missing == "there are no more pairs than a line of strengths fits exactly"
+    assert mentions(ended.why_missing, "strengths", "exactly")
     never = transitivity(list("abcaa"), list("bcadd"), [1, 1, 0, 1, 1])
     assert (never.pairs, never.df, never.why_missing) == (4, 1, "some strengths have no finite estimate")
 
@@ -373,8 +374,9 @@ def test_degrees_of_freedom_are_those_of_the_smaller_sample() -> None:
 
 
 def test_comparisons_count_what_they_have() -> None:
-    ids = np.array([0]), np.array([1])
-    bare = pairs.Comparisons(*ids, np.array([1.0]), ["a", "b"])
+    bare = pairs.Comparisons(
+        first=np.array([0]), second=np.array([1]), value=np.array([1.0]), names=["a", "b"]
+    )
     assert (bare.counts, bare.stimuli, bare.raters) == ({"comparisons": 1, "contestants": 2}, 0, 0)
 
 
@@ -452,7 +454,7 @@ def test_d_prime_carries_the_bounds_of_the_share() -> None:
 
 def test_one_rater_is_no_sample_and_guesses_are_counted() -> None:
     one = abx(["r"] * 4, [1, 1, 0, 1])
-    assert one.share.why_no_interval == "one rater: the answers of one person are not a sample of people"
+    assert mentions(one.share.why_no_interval, "rater", "answers", "sample")
     assert one.d_prime.why_no_interval == one.share.why_no_interval
     assert one.p_value == pytest.approx(5 / 16)
     assert one.equivalence_p_value == pytest.approx(1 - 0.6**4)
@@ -464,7 +466,7 @@ def test_one_rater_is_no_sample_and_guesses_are_counted() -> None:
     for margin in (0.0, 0.5):
         with pytest.raises(InputError, match="margin"):
             abx(None, [1], margin=margin)
-    with pytest.raises(InputError, match="differ in length: rater 1, correct 2"):
+    with pytest.raises(InputError, match=r"rater 1.*2"):
         abx(["r"], [1, 0])
 
 
@@ -497,7 +499,8 @@ def test_expected_scores_by_enumeration() -> None:
     ]
     bottoms = [np.ones(4)] * 8
     bottoms[1], bottoms[3] = 1 - q[:, 1], ahead + behind
-    for (top, bottom), expected, under in zip(ceilings._expected(q, sizes), tops, bottoms, strict=True):
+    found_sums = ceilings._expected(q, sizes).values()
+    for (top, bottom), expected, under in zip(found_sums, tops, bottoms, strict=True):
         assert top == pytest.approx(np.array(expected))
         assert bottom == pytest.approx(under)
 

@@ -13,6 +13,7 @@ from heartfelt.errors import InputError
 from heartfelt.stats.comparison.position import position_bias
 from heartfelt.stats.comparison.prediction import ChoiceScores, choice_scores
 from heartfelt.stats.comparison.recalibration import choice_calibration
+from tests.facts import mentions
 
 SOURCE = "statsmodels 0.15.0: GLM(y, add_constant(z), family=Binomial()).fit().params"
 ODDS = """
@@ -65,7 +66,7 @@ def test_scores_by_hand() -> None:
 def test_a_difference_is_scored_by_its_sign() -> None:
     scores = choice_scores(*_four(), difference=[0.1, 3.0, 0.0, 9.0])
     assert float(scores.accuracy) == pytest.approx((1 + 1 + 0.5 + 0) / 4)
-    assert scores.log_loss.why_missing == "the prediction gives no probabilities"
+    assert mentions(scores.log_loss.why_missing, "prediction", "probabilities")
     assert scores.outcome_accuracy.is_missing
     assert scores.brier.is_missing
 
@@ -73,7 +74,7 @@ def test_a_difference_is_scored_by_its_sign() -> None:
 def test_ties_are_an_outcome_only_with_their_probability() -> None:
     scores = choice_scores(*_four(), probability=[0.7, 0.2, 0.5, 0.3])
     assert not scores.log_loss.is_missing
-    assert scores.outcome_log_loss.why_missing == "the prediction gives no probability of a tie"
+    assert mentions(scores.outcome_log_loss.why_missing, "prediction", "probability", "tie")
 
 
 def _simulated(seed: int, raters: int = 20, pairs: int = 60, each: int = 30) -> tuple[npt.NDArray[Any], ...]:
@@ -169,7 +170,7 @@ def test_certain_constant_and_separating_predictions_say_why_they_have_no_slope(
     certain = choice_calibration(rater, first, second, value, (lead > 0) * 1.0)
     assert "certain" in (certain.slope.why_missing or "")
     constant = choice_calibration(rater, first, second, value, np.full(value.size, 0.4))
-    assert constant.slope.why_missing == "all predictions are the same"
+    assert mentions(constant.slope.why_missing, "predictions", "same")
     knows = choice_calibration(rater, first, second, value, 0.2 + 0.6 * value)
     assert "separates" in (knows.slope.why_missing or "")
     ties = choice_calibration(rater, first, second, np.full(value.size, 0.5), _expit(lead))
@@ -179,7 +180,7 @@ def test_certain_constant_and_separating_predictions_say_why_they_have_no_slope(
 
 def test_what_was_ruled_out_and_happened_is_explained() -> None:
     scores = choice_scores(*_four(), probability=[0.0, 0.5, 0.5, 0.5])
-    assert "1 comparisons turned out as the prediction had ruled out" in (scores.log_loss.why_missing or "")
+    assert mentions(scores.log_loss.why_missing or "", "1 comparisons", "prediction")
     assert float(scores.brier) == pytest.approx((1 + 0.25 + 0 + 0.25) / 4)
 
 
@@ -276,7 +277,7 @@ def test_a_judge_that_always_says_first_is_biased() -> None:
     assert bias.p_value == pytest.approx(2 * 0.5**12)
     consistent = position_bias(a + b, b + a, [1.0] * 12 + [0.0] * 12)
     assert float(consistent.inconsistent) == 0.0
-    assert consistent.favours_first.why_missing == "no answer changed with the order"
+    assert mentions(consistent.favours_first.why_missing, "answer", "changed", "order")
     assert consistent.p_value is None
 
 
@@ -285,4 +286,4 @@ def test_the_same_systems_on_different_prompts_are_different_pairs() -> None:
     assert bias.inconsistent.counts["pairs"] == 1
     assert bias.single_order == 1
     none = position_bias(["a"], ["b"], [1])
-    assert none.inconsistent.why_missing == "no pair was judged in both orders"
+    assert mentions(none.inconsistent.why_missing, "judged", "orders")

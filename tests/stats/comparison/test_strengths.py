@@ -18,6 +18,7 @@ from heartfelt.stats.comparison.strengths import (
     rao_kupper,
     thurstone,
 )
+from tests.facts import mentions
 
 SOURCE = (
     "R 4.2, BradleyTerry2 1.1-2: BTm(cbind(home.wins, away.wins), home.team, away.team) on `baseball` (Agresti 2002, p. 438),"
@@ -251,10 +252,7 @@ def test_a_contestant_that_always_wins_has_no_finite_strength() -> None:
     result = bradley_terry(None, list("abcd"), list("bcaa"), [1, 1, 1, 1])
     winner = result.strength("d")
     assert winner.value is None
-    assert (
-        winner.why_missing
-        == "it won every comparison that links it with a, b, c; the strength has no finite estimate"
-    )
+    assert mentions(winner.why_missing, "comparison", "links", "a, b, c")
     assert not result.strength("a").is_missing
 
 
@@ -266,13 +264,13 @@ def test_a_loser_is_called_one() -> None:
 def test_a_penalty_gives_a_finite_strength_and_says_so() -> None:
     result = bradley_terry(None, list("abcd"), list("bcaa"), [1, 1, 1, 1], penalty=1.0)
     assert all(not each.is_missing for each in result.strengths)
-    assert "1 ties with an average contestant added to each" in result.strengths[0].method
+    assert mentions(result.strengths[0].method, "1 ties", "contestant")
     assert max(result.names, key=lambda name: float(result.strength(name))) == "d"
 
 
 def test_unconnected_groups_are_explained() -> None:
     result = bradley_terry(None, list("abcx"), list("bcay"), [1, 1, 1, 0])
-    assert result.strength("x").why_missing == "no chain of comparisons links it with a, b, c"
+    assert mentions(result.strength("x").why_missing, "comparisons", "links", "a, b, c")
     assert result.strength("a").value == pytest.approx(0)
 
 
@@ -356,7 +354,7 @@ def test_no_comparisons() -> None:
 
 def test_an_unknown_name_gets_a_suggestion() -> None:
     result = bradley_terry(None, ["musicgen"], ["suno"], [0.5])
-    with pytest.raises(InputError, match="No contestant is called 'musicgem'"):
+    with pytest.raises(InputError, match=r"contestant.*'musicgem'"):
         result.strength("musicgem")
 
 

@@ -12,6 +12,7 @@ from heartfelt.errors import InputError
 from heartfelt.serialization import dumps
 from heartfelt.stats.inference import AnovaResult, anova
 from heartfelt.stats.inference.variance_tables import share_bounds
+from tests.facts import mentions
 
 SOURCE = "R 4 `summary(aov(yield ~ block + N*P*K, npk))` as printed in its manual; statsmodels 0.15 anova_lm"
 
@@ -61,7 +62,7 @@ def test_npk_equals_r(type: Any) -> None:
         assert row.p == pytest.approx(p, abs=6e-6)
     assert result.residual_df == 12
     assert result.residual_sum_sq == pytest.approx(185.29, abs=0.005)
-    assert result["N:P:K"].why_missing == "the other effects already span it"
+    assert mentions(result["N:P:K"].why_missing, "effects", "already")
     assert result["N:P:K"].partial_eta_squared.is_missing
 
 
@@ -219,7 +220,7 @@ def test_empty_cells_cost_degrees_of_freedom() -> None:
     means = np.bincount(cells, weights=y) / np.bincount(cells)
     assert two.residual_sum_sq == pytest.approx(np.sum((y - means[cells]) ** 2))
     three = anova(data["y"][keep], factors, type=3, interactions="all")
-    assert three["a"].why_missing == "a:b has empty cells, where type III tests no clear hypothesis"
+    assert mentions(three["a"].why_missing, "empty", "cells", "III")
     assert three["a:b"].f == pytest.approx(two["a:b"].f)
 
 
@@ -258,7 +259,7 @@ def test_misuse_is_refused() -> None:
         anova(data["y"], {"a": data["a"]}, type=4)  # type: ignore[arg-type]  # on purpose
     with pytest.raises(InputError, match="no factor"):
         anova(data["y"], {})
-    with pytest.raises(InputError, match="'sytem' is not in the model"):
+    with pytest.raises(InputError, match=r"'sytem'.*model"):
         anova(data["y"], {"system": data["a"], "b": data["b"]}, interactions=[("sytem", "b")])
     with pytest.raises(InputError, match="one word"):
         anova(data["y"], {"a": data["a"]}, interactions=["a:b"])

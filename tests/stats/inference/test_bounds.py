@@ -18,6 +18,8 @@ from heartfelt.stats.inference.mixed import chi_square_interval
 from heartfelt.stats.inference.posthoc import Pairwise
 from heartfelt.stats.jackknife import JackknifeError, jackknife_metric
 from heartfelt.stats.triples import Floats
+from tests.cases import check_all
+from tests.facts import mentions
 from tests.stats.reliability.ratings import crossed
 
 SOURCE = "R 4: lmerTest 3 (Satterthwaite), lme4; Student's t and the studentized range of SciPy"
@@ -90,7 +92,7 @@ def test_a_grouping_without_variance_is_reported_as_zero_without_bounds() -> Non
     result = mixed_model(d["y"], {}, {name: d[name] for name in ("rater", "item", "day")})
     day = result.variances["day"]
     assert (day.value, day.low, day.high) == (0.0, None, None)
-    assert day.why_no_interval == "estimated as 0, at the edge of what is possible"
+    assert mentions(day.why_no_interval, "0", "edge")
     assert result.notes == ("the variance of day is estimated as 0",)
 
 
@@ -115,25 +117,22 @@ def test_tukey_bounds_are_those_of_the_studentized_range() -> None:
 @pytest.mark.parametrize("value", [1.0, 1e-3, 1e9])
 def test_tukey_on_groups_that_do_not_vary_gives_the_differences_and_a_reason(value: float) -> None:
     result = tukey([value, value, 2 * value, 2 * value, 3 * value], list("aabbc"))
-    assert result.why_missing == "no variation within the groups"
+    assert mentions(result.why_missing, "variation", "groups")
     assert [pair.estimate.value for pair in result.pairs] == pytest.approx([-value, -2 * value, -value])
     for pair in result.pairs:
         assert (pair.p, pair.df, pair.estimate.low, pair.significant) == (None, None, None, None)
-        assert pair.estimate.why_no_interval == "no variation within the groups"
+        assert mentions(pair.estimate.why_no_interval, "variation", "groups")
     # A third of 0.1 and the like leave rounding, which is no variation either.
     third = tukey(np.repeat([0.1 / 3, 0.2 / 3], 6) * value, np.repeat(["a", "b"], 6))
     assert third.pairs[0].p is None
     assert tukey([value] * 4, list("aabb")).pairs[0].estimate.value == 0.0
     given = tukey([value, value, 2 * value, 2 * value], list("aabb"), mean_square=0.0, df=5.0)
-    assert given.why_missing == "no variation within the groups"
+    assert mentions(given.why_missing, "variation", "groups")
 
 
 def test_tukey_guards() -> None:
-    assert (
-        tukey([1.0, 2.0], ["a", "b"]).why_missing
-        == "every group has a single row: no residual degrees of freedom"
-    )
-    assert tukey([1.0, 2.0], ["a", "a"]).why_missing == "1 groups; at least 2 are needed"
+    assert mentions(tukey([1.0, 2.0], ["a", "b"]).why_missing, "group", "row", "residual")
+    assert mentions(tukey([1.0, 2.0], ["a", "a"]).why_missing, "1 groups", "2")
     with pytest.raises(InputError, match="degrees of freedom"):
         tukey([1.0, 2.0], ["a", "b"], mean_square=1.0)
 
@@ -142,7 +141,7 @@ def test_a_likelihood_without_a_maximum_is_reported(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr("heartfelt.stats.reml.MOST_STEPS", 1)
     d = crossed(1)
     result = mixed_model(d["y"], {"system": d["system"]}, {"rater": d["rater"], "item": d["item"]})
-    assert result.why_missing == "no maximum of the likelihood was found"
+    assert mentions(result.why_missing, "maximum", "likelihood")
     assert result.coefficients == ()
     assert all(variance.is_missing for variance in result.variances.values())
 
@@ -188,7 +187,7 @@ FIGURES: dict[str, Callable[[dict[str, Any], float], Any]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", FIGURES)
+@check_all("name", FIGURES)
 def test_a_higher_confidence_is_labelled_and_wider(name: str) -> None:
     d = crossed(1)
     figures = [FIGURES[name](d, confidence) for confidence in (0.5, 0.9, 0.99)]
@@ -226,7 +225,7 @@ def test_three_units_are_the_fewest_for_a_jackknife() -> None:
     two = jackknife_metric("rmse", x[:2], y[:2])
     assert (two.low, two.why_no_interval) == (None, "2 pairs; at least 3 are needed for an interval")
     clusters = jackknife_metric("rmse", x, y, group=["a", "a", "b", "b"])
-    assert clusters.why_no_interval == "2 clusters; at least 3 are needed for an interval"
+    assert mentions(clusters.why_no_interval, "2 clusters", "3")
 
 
 def test_a_chi_square_interval_needs_one_degree_of_freedom() -> None:
@@ -259,8 +258,8 @@ def test_little_variation_is_variation() -> None:
 
 
 def test_without_a_pair_there_is_no_largest_difference() -> None:
-    assert Pairwise((), "Tukey-Kramer", 0.95, {}).largest.why_missing == "no pair can be compared"
-    assert tukey([1.0, 2.0], ["a", "a"]).largest.why_missing == "1 groups; at least 2 are needed"
+    assert mentions(Pairwise((), "Tukey-Kramer", 0.95, {}).largest.why_missing, "pair", "compared")
+    assert mentions(tukey([1.0, 2.0], ["a", "a"]).largest.why_missing, "1 groups", "2")
 
 
 def test_the_studentized_range_is_summed_as_far_as_the_variance_can_reach(

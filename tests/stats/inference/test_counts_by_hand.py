@@ -15,6 +15,7 @@ from heartfelt.stats.inference import (
     prediction_powered_mean,
     prediction_powered_slope,
 )
+from tests.facts import mentions
 
 
 @pytest.mark.parametrize("nominal", [False, True])
@@ -134,15 +135,15 @@ def test_prediction_powered_slopes_need_three_items() -> None:
     assert result.estimate.value == pytest.approx(1.5 - 1.5 + 1.5)
     assert result.estimate.low is not None
     two = prediction_powered_slope(Rated([1.0, 2.0], [1.0, 3.0]), [1.0, 2.0], [2.0] * 3, [1.0, 2.0, 3.0])
-    assert two.estimate.why_missing == "the rated items do not vary in x"
+    assert mentions(two.estimate.why_missing, "items", "vary")
     flat = prediction_powered_slope(rated, [1.0, 2.0, 3.0], [2.0, 3.0, 5.0], [2.0, 2.0, 2.0])
     assert "too few to add anything" in (flat.estimate.why_missing or "")
     constant = prediction_powered_mean(Rated([2.0] * 4, [1.0, 2.0, 3.0, 4.0]), [2.0, 3.0, 5.0])
     assert constant.tuning == 0.0
-    assert constant.ratings_alone.why_no_interval == "the rated values do not vary"
+    assert mentions(constant.ratings_alone.why_no_interval, "values", "vary")
 
 
 def test_categories_that_were_hardly_chosen_are_not_tested() -> None:
     item = np.repeat(np.arange(12), np.arange(12) % 3 + 1)
     result = count_dependence(None, item, np.arange(item.size) * 1.0, nominal=True).answers
-    assert result.change.why_missing == "no category was chosen often enough"
+    assert mentions(result.change.why_missing, "category", "chosen")

@@ -16,6 +16,7 @@ from heartfelt.serialization import dumps
 from heartfelt.stats.inference import CumulativeLinkResult, cumulative_link_model
 from heartfelt.stats.inference._ordinal_fit import OrdinalLikelihood
 from heartfelt.stats.inference._ordinal_links import LINKS, Link
+from tests.facts import mentions
 
 SOURCE = (
     "R 4.5, ordinal 2023.12: clm(rating ~ temp + contact), clmm(rating ~ temp + contact + (1|judge) + ..., "
@@ -339,7 +340,7 @@ def test_a_variance_of_zero_is_said() -> None:
     rating = np.digitize(rng.logistic(size=120) + rng.normal(size=12)[item], [-1, 0, 1])
     result = cumulative_link_model(rating, {}, {"rater": rater, "item": item})
     assert result.variances["rater"].value == 0
-    assert result.variances["rater"].why_no_interval == "estimated as 0, at the edge of what is possible"
+    assert mentions(result.variances["rater"].why_no_interval, "0", "edge")
     assert result.notes == ("the variance of rater is estimated as 0",)
     alone = cumulative_link_model(rating, {}, {"item": item})
     assert result.log_likelihood == pytest.approx(alone.log_likelihood, abs=1e-6)
@@ -380,7 +381,7 @@ def test_what_is_too_large_or_wrong_is_refused() -> None:
     study = _study(1)
     large = cumulative_link_model(study["rating"], study["fixed"], study["random"], most_work=10)
     assert large.why_missing is not None
-    assert large.why_missing.startswith("too large to fit: 7 levels of rater")
+    assert mentions(large.why_missing, "7 levels", "rater")
     four = dict.fromkeys("abcd", RATER)
     for options, text in (
         ({"random": four}, "4 random groupings"),

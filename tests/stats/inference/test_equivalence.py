@@ -8,6 +8,7 @@ from scipy import stats
 
 from heartfelt.errors import InputError
 from heartfelt.stats.inference import equivalence_correlation, equivalence_mean
+from tests.facts import mentions
 
 SOURCE = "statsmodels 0.15 ttost_ind and ttost_paired; pingouin 0.6 tost"
 
@@ -86,7 +87,7 @@ def test_degenerate_input_gives_reasons() -> None:
     assert equivalence_mean([1.0, 1.0], [1.0, 1.0], low=-1, high=1).why_missing == "neither group varies"
     assert equivalence_mean([1.0], [1.0, 2.0], low=-1, high=1).equivalent is None
     same = equivalence_mean([1.0, 2.0], [1.0, 2.0], low=-1, high=1, pairs=True)
-    assert same.why_missing == "the differences do not vary"
+    assert mentions(same.why_missing, "differences", "vary")
     assert same.p is None
     assert equivalence_correlation([1, 2, 3], [1, 3, 2], low=-0.5, high=0.5).equivalent is None
 

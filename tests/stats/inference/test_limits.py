@@ -27,6 +27,7 @@ from heartfelt.stats.inference.random_intercepts import ContrastInference, first
 from heartfelt.stats.inference.random_variances import random_variances
 from heartfelt.stats.inference.variance_tables import share_bounds
 from heartfelt.stats.reliability import variance_components
+from tests.facts import mentions
 from tests.stats.reliability.ratings import crossed
 
 # --- degrees of freedom -----------------------------------------------------------------------------------------------
@@ -95,7 +96,7 @@ def test_nested_groupings_are_fitted_and_equal_ones_refused() -> None:
     other_way = mixed_model(d["y"], {}, {"half": d["rater"] % 2, "rater": d["rater"]})
     assert other_way.log_likelihood == pytest.approx(nested.log_likelihood, abs=1e-7)
     same = mixed_model(d["y"], {}, {"rater": d["rater"], "again": 10 - d["rater"]})
-    assert same.why_missing == "again and rater group the rows the same way"
+    assert mentions(same.why_missing, "again", "rater", "group")
     # As many levels, grouped otherwise: nothing is wrong with it.
     shifted = np.where(np.arange(d["y"].size) % 2 == 0, d["rater"], (d["rater"] + 1) % 7)
     assert mixed_model(d["y"], {}, {"rater": d["rater"], "shifted": shifted}).why_missing is None
@@ -296,9 +297,9 @@ def test_adjusted_means_of_an_unbalanced_table_by_hand() -> None:
     assert pair.estimate.counts == {"rows": 8}
     assert [result.means[level].counts["rows"] for level in "xy"] == [3, 5]
     constant = marginal_means([1.0] * 8, {"a": a}, "a")
-    assert constant.pairs.why_missing == "the outcome does not vary"
+    assert mentions(constant.pairs.why_missing, "outcome", "vary")
     alone = marginal_means(y, {"a": ["x"] * 8}, "a")
-    assert alone.pairs.why_missing == "1 groups; at least 2 are needed"
+    assert mentions(alone.pairs.why_missing, "1 groups", "2")
     perfect = marginal_means([1.0, 1.0, 3.0, 3.0], {"a": list("xxyy")}, "a")
     assert perfect.pairs["x", "y"].difference == pytest.approx(-2.0)
     assert perfect.pairs["x", "y"].p is None
@@ -336,7 +337,7 @@ def test_the_table_of_variances_names_its_columns_as_others_do() -> None:
     written: Any = to_json(anova([1.0, 2, 4, 7, 3], {"a": list("xxyyy")}))
     (row,) = written["rows"]
     within = (0.25 * 2 + np.var([4, 7, 3]) * 3) / 3
-    assert row["F"] == pytest.approx(row["sum_sq"] / within)
+    assert row["f"] == pytest.approx(row["sum_sq"] / within)
 
 
 def test_a_table_without_a_test_has_no_sums_of_squares() -> None:

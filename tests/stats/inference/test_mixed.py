@@ -17,6 +17,7 @@ from heartfelt.serialization import dumps
 from heartfelt.stats import reml
 from heartfelt.stats.inference import MixedResult, anova, mixed_model
 from heartfelt.stats.reml import CrossedSystem
+from tests.facts import mentions
 
 SOURCE = (
     "lme4 fits printed by Faraway (penicillin blends, people.bath.ac.uk/jjf23/mixchange/rbd.html) and by Bates et al. "
@@ -311,7 +312,7 @@ def test_aliased_columns_are_left_out_with_a_reason() -> None:
         {"system": data["system"], "again": np.char.upper(data["system"])},
         {"rater": data["rater"], "item": data["item"]},
     )
-    assert result.effect("again").why_missing == "the other effects already span it"
+    assert mentions(result.effect("again").why_missing, "effects", "already")
     assert result.coefficient("again[B]").estimate.is_missing
     plain = mixed_model(data["y"], {"system": data["system"]}, {"rater": data["rater"], "item": data["item"]})
     assert result.effect("system").p == pytest.approx(plain.effect("system").p)
@@ -349,14 +350,14 @@ def test_degenerate_input_gives_a_reason(rows: int, changes: dict[str, Any], why
 
 def test_a_perfect_fit_gives_a_reason() -> None:
     result = mixed_model([1, 2, 3, 4, 5, 6], {"a": ["x", "y"] * 3}, {"g": [1, 1, 2, 2, 3, 3]})
-    assert result.why_missing == "no residual variation: the model fits perfectly"
+    assert mentions(result.why_missing, "residual", "variation", "model")
 
 
 def test_fixed_effects_that_swallow_a_grouping_give_a_reason() -> None:
     data = _crossed(12, 200)
     words = data["item"].astype(str)
     result = mixed_model(data["y"], {"item": words}, {"rater": data["rater"], "stimulus": data["item"]})
-    assert result.why_missing == "the fixed effects leave nothing of stimulus"
+    assert mentions(result.why_missing, "effects", "stimulus")
 
 
 def test_rows_with_gaps_are_left_out_and_counted() -> None:
@@ -389,10 +390,7 @@ def test_misuse_is_refused() -> None:
 def test_result_is_plain_json() -> None:
     text = json.loads(dumps(_study(1)))
     assert text["coefficients"][0]["name"] == "intercept"
-    assert (
-        text["variances"]["rater"]["interval"]
-        == "two-way jackknife over items and raters, log scale, for raters like these"
-    )
+    assert mentions(text["variances"]["rater"]["interval"], "jackknife", "items", "raters")
     with pytest.raises(KeyError):
         _study(1).effect("nothing")
     with pytest.raises(KeyError):

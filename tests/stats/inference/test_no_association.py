@@ -17,6 +17,7 @@ from heartfelt.stats.inference.no_association import (
 from heartfelt.stats.jackknife import spread_of
 from heartfelt.stats.trace_scores import PredictedCourse, mean_concordance, no_concordance
 from heartfelt.streams import stream
+from tests.facts import mentions
 
 SOURCE = "all arrangements by hand; permutation_correlation, which scipy checks; simulation under the null hypothesis"
 ONE = np.zeros(0, np.int64)
@@ -93,16 +94,14 @@ def test_over_systems_every_sign_and_every_order_is_taken(categories: bool) -> N
 def test_too_few_to_tell_is_said() -> None:
     x = np.arange(6.0)
     few = no_association_over_systems(numbers(x, x, np.repeat([0, 1], 3)))
-    assert few.why_missing == "2 systems can be rearranged in only 8 ways, too few for a p-value below .05"
+    assert mentions(few.why_missing, "2 systems", "8 ways", ".05")
     single = no_association_over_systems(numbers(x[:4], x[:4], np.arange(4)))
-    assert (
-        single.why_missing == "4 systems can be rearranged in only 24 ways, too few for a p-value below .05"
-    )
+    assert mentions(single.why_missing, "4 systems", "24 ways", ".05")
     assert no_association_over_systems(numbers(x[:5], x[:5], np.arange(5))).value == pytest.approx(2 / 120)
     three = no_association(numbers(x[:3], x[:3]))
-    assert three.why_missing == "3 items can be rearranged in only 6 ways, too few for a p-value below .05"
+    assert mentions(three.why_missing, "3 items", "6 ways", ".05")
     same = no_association(numbers(np.arange(9.0), np.ones(9)))
-    assert same.why_missing == "rearranging the predictions changes nothing"
+    assert mentions(same.why_missing, "rearranging", "predictions")
 
 
 def test_one_prediction_for_each_system_is_as_good_as_the_order_of_the_systems() -> None:
@@ -115,7 +114,7 @@ def test_one_prediction_for_each_system_is_as_good_as_the_order_of_the_systems()
         given = numbers(x - x.mean(), y - y.mean(), system)
         assert float(no_association(given)) > 0.3
         why = no_association_over_systems(given).why_missing or ""
-        assert why.startswith("3 systems can be rearranged in only 6 ways")
+        assert mentions(why, "3 systems", "6 ways")
 
 
 def test_two_clips_that_carry_a_correlation_do_not_hide_it() -> None:

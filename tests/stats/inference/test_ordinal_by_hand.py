@@ -15,6 +15,7 @@ from heartfelt.stats.inference import _ordinal_effects, cumulative_link_model
 from heartfelt.stats.inference._ordinal_effects import NoMaximumError, RandomEffects
 from heartfelt.stats.inference._ordinal_fit import LaplaceStep, OrdinalLikelihood
 from heartfelt.stats.inference._ordinal_links import LATENT_VARIANCE, LINKS, probit
+from tests.cases import check_all
 from tests.stats.reliability.ratings import crossed
 
 RATER = np.array([0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 2, 1, 3, 0, 1])
@@ -35,9 +36,9 @@ def test_far_categories_keep_their_probability() -> None:
     assert probit(a, b).log_p == pytest.approx(expected, rel=1e-9)
 
 
-@pytest.mark.parametrize("dense", [0.0, 2.0])
-@pytest.mark.parametrize("together", [1, 64])
-@pytest.mark.parametrize("names", [("item",), ("rater", "item"), ("item", "taste", "system")])
+@check_all("dense", [0.0, 2.0])
+@check_all("together", [1, 64])
+@check_all("names", [("item",), ("rater", "item"), ("item", "taste", "system")])
 def test_the_factorisation_is_that_of_the_whole_matrix(
     names: tuple[str, ...], together: int, dense: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -12,6 +12,7 @@ from scipy import stats
 from heartfelt.errors import InputError
 from heartfelt.serialization import dumps
 from heartfelt.stats.inference import permutation_correlation, permutation_paired, permutation_two_sample
+from tests.facts import mentions
 
 SOURCE = "scipy.stats.permutation_test 1.17 with n_resamples=inf"
 
@@ -161,15 +162,15 @@ def test_same_seed_same_p() -> None:
 
 def test_degenerate_input_gives_reasons() -> None:
     assert permutation_two_sample([], [1.0]).p.why_missing == "a group is empty"
-    assert permutation_two_sample([1.0, 1.0], [1.0]).p.why_missing == "the values do not vary"
+    assert mentions(permutation_two_sample([1.0, 1.0], [1.0]).p.why_missing, "values", "vary")
     single = permutation_two_sample([1.0], [2.0, 3.0], statistic="welch")
     assert single.p.why_missing == "a group has a single value"
     assert permutation_two_sample([1.0], [2.0, 3.0]).p.value == pytest.approx(2 / 3)
     assert permutation_paired([], []).p.why_missing == "no pairs"
     assert permutation_paired([1.0, 2.0], [1.0, 2.0]).p.why_missing == "no pair differs"
-    assert permutation_correlation([1, 1, 1], [1, 2, 3]).p.why_missing == "the first column does not vary"
+    assert mentions(permutation_correlation([1, 1, 1], [1, 2, 3]).p.why_missing, "column", "vary")
     alone = permutation_correlation([1.0, 2, 3, 4], [1.0, 3, 2, 4], within=[1, 2, 3, 4])
-    assert alone.p.why_missing == "shuffling within blocks changes nothing"
+    assert mentions(alone.p.why_missing, "shuffling", "blocks")
 
 
 def test_misuse_is_refused() -> None:

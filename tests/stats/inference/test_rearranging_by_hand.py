@@ -20,6 +20,7 @@ from heartfelt.stats.inference import (
     permutation_two_sample,
 )
 from heartfelt.stats.inference.no_association import Earnings, no_association_over_systems, too_few_ways
+from tests.facts import mentions
 
 
 def test_every_division_into_two_groups_is_taken() -> None:
@@ -85,7 +86,7 @@ def test_shuffles_stay_inside_their_blocks() -> None:
     assert result.p.value == pytest.approx(0.25, abs=0.07)
     assert result.method.endswith("within blocks")
     alone = permutation_correlation(x, y, within=list("abcd"), resamples=9)
-    assert alone.p.why_missing == "shuffling within blocks changes nothing"
+    assert mentions(alone.p.why_missing, "shuffling", "blocks")
     for bad, message in ((block[:3], "has 3 rows, not 4"), (["a", "a", None, "b"], "A pair has no block")):
         with pytest.raises(InputError, match=message):
             permutation_correlation(x, y, within=bad)
@@ -194,7 +195,7 @@ def test_an_observed_sum_in_the_middle_has_no_direction() -> None:
         assert exact.value == pytest.approx(min(2 * hits / 8, 1.0))
     assert no_association._p_value(-1.5, values, "test", {}, exact=True).value == pytest.approx(2 / 8)
     same = no_association._p_value(2.0, np.full(5, 2.0) + 1e-10 * np.arange(5), "test", {})
-    assert same.why_missing == "rearranging the predictions changes nothing"
+    assert mentions(same.why_missing, "rearranging", "predictions")
 
 
 @pytest.mark.parametrize(("asked", "drawn"), [(10, 999), (1200, 1200), (20_000, 9999)])
@@ -220,7 +221,7 @@ def test_a_column_that_is_the_same_inside_blocks_cannot_be_shuffled(swapped: boo
     x, y = [1.0, 2.0, 3.0, 5.0], [1.0, 1.0, 2.0, 2.0]
     columns = (y, x) if swapped else (x, y)
     result = permutation_correlation(*columns, within=list("aabb"), resamples=9)
-    assert result.p.why_missing == "shuffling within blocks changes nothing"
+    assert mentions(result.p.why_missing, "shuffling", "blocks")
 
 
 def test_a_few_rows_of_shared_stimuli_are_not_enumerated() -> None:

@@ -92,8 +92,17 @@ def _left_out(columns: Any, statistics: Any) -> list[TwoWaySpread]:
         found = np.array([statistics(rater[k], item[k], y[k]) for k in keeps])
         variances.append((len(found) - 1) * found.var(axis=0))
     sizes = [np.bincount(codes) for codes in (item, rater)]
-    counted = [float(part.sum() ** 2 / (part**2).sum()) for part in sizes]
-    return [TwoWaySpread(*(float(part) for part in parts), *counted) for parts in np.transpose(variances)]
+    item_count, rater_count = (float(part.sum() ** 2 / (part**2).sum()) for part in sizes)
+    return [
+        TwoWaySpread(
+            items=float(items),
+            raters=float(raters),
+            ratings=float(ratings),
+            item_count=item_count,
+            rater_count=rater_count,
+        )
+        for items, raters, ratings in np.transpose(variances)
+    ]
 
 
 SMALL = ragged(5, 9, 6, 0.8)

@@ -15,6 +15,7 @@ from heartfelt.stats.reliability import variance_components
 from heartfelt.stats.reliability.components import VarianceComponents
 from heartfelt.stats.reliability.crossed import CrossedFit, Quantity, fit_crossed
 from heartfelt.stats.reml import CrossedSystem, ProbedSystem, maximise
+from tests.facts import mentions
 from tests.stats.reliability.ratings import Crossed, Floats, Ints, complete, ragged
 
 SOURCE = (
@@ -242,7 +243,7 @@ def test_more_than_three_thousand_on_both_sides() -> None:
         assert e.low is not None
         assert e.high is not None
         assert e.low - 0.02 < true < e.high + 0.02
-        assert e.interval == "two-way jackknife over items and raters, log scale, for raters like these"
+        assert mentions(e.interval, "jackknife", "items", "raters")
 
 
 def test_confounded_designs_give_what_they_can() -> None:
@@ -257,10 +258,7 @@ def test_confounded_designs_give_what_they_can() -> None:
     assert float(result.error) == pytest.approx(1.0, abs=0.1)
     assert float(result.item_share) == pytest.approx(0.5, abs=0.05)
     other = variance_components(item, np.arange(10_000), value)
-    assert (
-        other.item.why_missing
-        == "every item has one rating, so item and residual variance cannot be separated"
-    )
+    assert mentions(other.item.why_missing, "item", "rating", "residual")
     assert float(other.rater) == pytest.approx(float(result.item))
 
 
@@ -294,5 +292,5 @@ def test_missing_says_why(rater: list[int], item: list[int], value: list[float],
 
 
 def test_repeats_are_refused() -> None:
-    with pytest.raises(InputError, match="Rater 'p' rated item 'x' more than once"):
+    with pytest.raises(InputError, match=r"'p'.*'x'"):
         variance_components(["p", "q", "p"], ["x", "x", "x"], [1, 2, 3])

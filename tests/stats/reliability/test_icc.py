@@ -14,6 +14,7 @@ from heartfelt.stats.agreement import alpha
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.reliability import icc
 from heartfelt.stats.reliability.intraclass import FORMS
+from tests.facts import mentions
 from tests.stats.reliability.ratings import Crossed, Triple, complete, ragged
 
 SOURCE = (
@@ -108,11 +109,8 @@ def test_unequal_counts_use_n0() -> None:
     assert result.icc1.value == pytest.approx((msb - msw) / (msb + (n0 - 1) * msw))
     assert result.icc1k.value == pytest.approx(1 - msw / msb)
     assert result.k == pytest.approx(n0)
-    assert result.icc1.interval == "Wald's exact F for unequal counts"
-    assert (
-        result.icc3.why_missing
-        == "every rater gave one rating, so rater and residual variance cannot be separated"
-    )
+    assert mentions(result.icc1.interval, "exact", "unequal")
+    assert mentions(result.icc3.why_missing, "rater", "rating", "residual")
 
 
 def test_wald_interval_equals_the_f_interval_for_equal_counts() -> None:
@@ -123,7 +121,7 @@ def test_wald_interval_equals_the_f_interval_for_equal_counts() -> None:
     # One more rating of one item makes the counts unequal; the interval must hardly move.
     more = icc(np.arange(121), np.append(item, 0), np.append(value.ravel(), value[0].mean()), interval="f")
     assert equal.icc1.interval == "F"
-    assert more.icc1.interval == "Wald's exact F for unequal counts"
+    assert mentions(more.icc1.interval, "exact", "unequal")
     assert [more.icc1.low, more.icc1.high] == pytest.approx([equal.icc1.low, equal.icc1.high], abs=0.01)
 
 
@@ -257,9 +255,7 @@ def test_one_rating_less_hardly_moves_the_interval(panel: Panel) -> None:
 def test_two_raters_are_taken_to_differ_as_raters_usually_do() -> None:
     rater, item, value = complete(3, 30, 2)
     result, by_f = icc(rater, item, value).icc3, icc(rater, item, value, interval="f").icc3
-    assert result.interval.startswith(
-        "jackknife over items, raters assumed to differ as usual (only 2 raters)"
-    )
+    assert mentions(result.interval, "jackknife", "items", "2 raters")
     assert np.diff(bounds(by_f))[0] < np.diff(bounds(result))[0] < 2.5 * np.diff(bounds(by_f))[0]
     less = icc(rater[1:], item[1:], value[1:]).icc3
     assert bounds(less) == pytest.approx(bounds(result), abs=0.05)
@@ -341,7 +337,7 @@ def test_perfect_agreement_has_a_value_and_no_interval() -> None:
     result = icc(["a", "a", "a", "b", "b", "b"], [1, 2, 3] * 2, [1, 2, 5, 1, 2, 5])
     assert [getattr(result, form).value for form in FORMS] == pytest.approx([1.0] * 6)
     assert result.icc2.low is None
-    assert result.icc2.why_no_interval == "there is no error variance, so the F ratio is infinite"
+    assert mentions(result.icc2.why_no_interval, "variance", "infinite")
     shifted = icc(["a", "a", "a", "b", "b", "b"], [1, 2, 3] * 2, [1, 2, 5, 2, 3, 6])
     assert shifted.icc3.value == pytest.approx(1.0)
     assert shifted.icc2.value is not None
@@ -366,13 +362,11 @@ def test_ten_thousand_raters_with_one_rating_each() -> None:
 
 
 def test_misuse_is_refused() -> None:
-    with pytest.raises(
-        InputError, match=r"Rater 'a' rated item 1 more than once \(2 repeated ratings in all\)"
-    ):
+    with pytest.raises(InputError, match=r"'a'.*item 1.*2 repeated"):
         icc(["a", "a", "b", "a", "a"], [1, 2, 1, 2, 1], [1, 2, 3, 4, 5])
     with pytest.raises(InputError, match="between 0 and 1"):
         icc([1, 2], [1, 1], [1, 2], confidence=95)
     with pytest.raises(InputError, match="positive"):
         icc([1, 2], [1, 1], [1, 2], k=0)
-    with pytest.raises(InputError, match="No interval here is called 'boot'"):
+    with pytest.raises(InputError, match=r"interval.*'boot'"):
         icc([1, 1, 2, 2], [1, 2, 1, 2], [1, 2, 3, 5], interval="boot")  # type: ignore[arg-type]  # the error is the point

@@ -9,11 +9,12 @@ import pytest
 
 from heartfelt.stats import reliability
 from heartfelt.stats.noise_ceiling import METRICS
+from tests.cases import check_all
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "stats" / "reliability.md"
 
 
-@pytest.mark.parametrize("name", [n for n in reliability.__all__ if n.islower()] + ["ceiling", *METRICS])
+@check_all("name", [n for n in reliability.__all__ if n.islower()] + ["ceiling", *METRICS])
 def test_every_public_name_is_documented(name: str) -> None:
     assert re.search(rf"`{name}[`(]", PAGE.read_text(encoding="utf-8"))
 

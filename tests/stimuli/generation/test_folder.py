@@ -16,6 +16,7 @@ from heartfelt.stimuli import MakeOptions, forecast_make, make_study
 from heartfelt.stimuli.generation.ledger import read_ledger
 from heartfelt.stimuli.generation.result import Making
 from heartfelt.stimuli.prompts.prompt import StimulusPrompt
+from tests.facts import mentions
 from tests.stimuli.generation.tones import RATE, files_of, study_in, tone
 
 
@@ -43,7 +44,7 @@ def test_files_are_matched_whatever_their_case_spaces_form_and_zeros(tmp_path: P
     folder = study(tmp_path, "{intent}_{index}.wav", *names, per_cell=2, intents=intents)
     result = make_study(folder)
     assert (result.complete, result.failed) == (4, 0)
-    assert result.systems[0].notes[0] == "no stimulus asks for notes_3.wav"
+    assert mentions(result.systems[0].notes[0], "stimulus", "notes_3.wav")
     table = pl.read_csv(folder / "stimuli.csv")
     sources = dict(zip(table["stimulus"], table["source"], strict=True))
     assert sources["A_very calm_1"] == "Very_Calm 01.wav"
@@ -145,9 +146,7 @@ def test_a_command_gets_its_arguments_without_a_shell(tmp_path: Path) -> None:
     (result,) = made(folder).systems
     assert result.complete == 1
     assert (folder / "asked.txt").read_text() == "calm; rm -rf $(pwd) \"'`x`\n"
-    assert result.failed["A_angry_1"].startswith(
-        "The command ended with exit code 1: no voice for: angry; rm"
-    )
+    assert mentions(result.failed["A_angry_1"], "command", "1")
     assert [row.stimulus for row in read_ledger(folder)].count("A_angry_1") == 2
 
 

@@ -14,6 +14,7 @@ import pytest
 from heartfelt.media.audio import Audio
 from heartfelt.stimuli import forecast_make, make_study
 from heartfelt.stimuli.generation.result import SystemResult
+from tests.facts import mentions
 from tests.predictors.hostile import OK, Script, answer, drip, endless, hostile
 from tests.predictors.servers import Reply
 from tests.stimuli.generation.services import Asked, Service, service
@@ -202,13 +203,13 @@ def test_a_key_that_is_not_set_stops_before_anything_is_sent(
     monkeypatch.delenv("HOUSE_KEY")
     with service(lambda *_: Reply()) as served:
         result = made(tmp_path / "s", served.url, headers={"X-Key": "${HOUSE_KEY}"})
-        assert "The environment variable HOUSE_KEY is empty. Set it" in only(result)
+        assert mentions(only(result), "HOUSE_KEY", "empty")
         assert "HOUSE_KEY is empty" in (forecast_make(tmp_path / "s").systems[0].problem or "")
         assert served.asked == []
     # Nobody listens there any more: tried as often as said, at no cost.
     monkeypatch.setenv("HOUSE_KEY", KEY)
     result = made(tmp_path / "s", served.url, attempts=2, retries=1, cost_each=2)
-    assert "cannot be reached: Connection refused (2 requests)" in only(result)
+    assert mentions(only(result), "refused", "2 requests")
     assert (result.cost, result.attempts) == (0.0, 4)
 
 

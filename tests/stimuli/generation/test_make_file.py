@@ -11,6 +11,7 @@ from heartfelt.cli import main
 from heartfelt.errors import HeartfeltError
 from heartfelt.stimuli import GENERATORS, load_make
 from heartfelt.stimuli.generation.make_file import safe_name
+from tests.cases import check_all
 from tests.stimuli.generation.tones import study_in
 
 TONES = {"generator": "tones"}
@@ -80,7 +81,7 @@ def test_dealt_prompts_of_a_study_keep_their_intents(tmp_path: Path) -> None:
     assert planned[0].coordinates or planned[1].coordinates
 
 
-@pytest.mark.parametrize(
+@check_all(
     ("make", "words"),
     [
         ({"sytems": {}}, r"line 1, sytems: there is no such key here.*\n.*'systems'"),

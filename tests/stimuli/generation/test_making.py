@@ -16,6 +16,7 @@ from heartfelt.stimuli import MakeOptions, forecast_make, load_make, make_study
 from heartfelt.stimuli.generation.ledger import LEDGER_FILE, read_ledger
 from heartfelt.stimuli.generation.result import Making
 from heartfelt.stimuli.prompts.prompt import StimulusPrompt
+from tests.facts import mentions
 from tests.stimuli.generation.tones import CALLS, RATE, files_of, study_in, tone
 
 TONES: dict[str, Any] = {"generator": "tones"}
@@ -176,7 +177,7 @@ def test_changed_settings_and_edited_files_are_named_and_left_until_replaced(tmp
     result = made(folder)
     assert [each.waiting for each in result.systems] == [2, 1]
     assert "brightness was 0.5, is 0.1 (--replace" in result.systems[0].notes[0]
-    assert "B/B_calm_1.wav was changed after it was made" in result.systems[1].notes[0]
+    assert mentions(result.systems[1].notes[0], "B/B_calm_1.wav", "changed")
     (folder / "stimuli.csv").write_text(
         (folder / "stimuli.csv")
         .read_text()
@@ -193,30 +194,25 @@ def test_changed_settings_and_edited_files_are_named_and_left_until_replaced(tmp
     assert files_of(folder)["B/B_calm_1.wav"] == kept["B/B_calm_1.wav"]
     # What make.yaml no longer asks for is named, and stays.
     study_in(folder, {"templates": ["{intent}", "so {intent}"], "systems": {"A": TONES, "B": TONES}})
-    assert (
-        "4 stimuli of earlier runs, such as A_calm_1, are no longer in make.yaml"
-        in forecast_make(folder).notes[0]
-    )
+    assert mentions(forecast_make(folder).notes[0], "4 stimuli", "A_calm_1", "make.yaml")
     # A file that somebody else put there is not overwritten either.
     other = study_in(tmp_path / "o", {"systems": {"A": TONES}})
     (other / "media" / "A").mkdir(parents=True)
     (other / "media" / "A" / "A_calm_1.mp3").write_bytes(b"mine")
     result = made(other)
     assert (result.complete, result.systems[0].waiting) == (1, 1)
-    assert "A/A_calm_1.mp3 was not made by heartfelt make" in result.systems[0].notes[0]
+    assert mentions(result.systems[0].notes[0], "A/A_calm_1.mp3", "heartfelt")
     # Many of them are one sentence.
     (other / "media" / "A" / "A_calm_2.mp3").write_bytes(b"mine too")
     study_in(other, {"per_cell": 2, "systems": {"A": TONES}})
     (note,) = [note for note in made(other).systems[0].notes if "was not made by" in note]
-    assert note.startswith("2 left as they are, such as A_calm_1: A/A_calm_1.mp3 was not made")
+    assert mentions(note, "2 left", "A_calm_1", "A/A_calm_1.mp3")
 
 
 def test_a_budget_is_not_passed(tmp_path: Path) -> None:
     paid = {**TONES, "cost_each": 0.5, "batch": 1, "trouble": {"A_calm_1": "silent"}}
     folder = study_in(tmp_path / "s", {"systems": {"A": paid}})
-    with pytest.raises(
-        InputError, match=r"cost at least 1\.00, and 0\.00 was spent: over the budget of 0\.90"
-    ):
+    with pytest.raises(InputError, match=r"1\.00.*0\.00.*0\.90"):
         made(folder, budget=0.9)
     forecast = forecast_make(folder, MakeOptions(budget=0.9))
     assert (forecast.cost, forecast.within_budget) == (1.0, False)
@@ -245,7 +241,7 @@ def test_two_runs_at_once_and_damaged_records_are_refused(tmp_path: Path) -> Non
         made(folder)
     (folder / "make.json").write_text("{")
     ledger.write_text(text)
-    with pytest.raises(HeartfeltError, match=r"make\.json cannot be read"):
+    with pytest.raises(HeartfeltError, match=r"make\.json.*read"):
         made(folder)
 
 
@@ -285,7 +281,7 @@ def test_licences_are_refused_until_they_are_accepted(tmp_path: Path) -> None:
     from heartfelt.stimuli.generation.licences import accept, notices
 
     folder = study_in(tmp_path / "s", {"systems": {"A": {**TONES, "model": "org/model"}}})
-    with pytest.raises(InputError, match=r"org/model \(A\): CC BY-NC 4\.0; commercial use is not allowed"):
+    with pytest.raises(InputError, match=r"org/model.*CC.*4\.0"):
         made(folder)
     assert not (folder / "media").exists()
     assert not (folder / LEDGER_FILE).exists()
@@ -300,9 +296,7 @@ def test_a_budget_counts_what_every_system_of_the_study_took(tmp_path: Path) -> 
     folder = study_in(tmp_path / "s", {"systems": {"A": paid, "B": paid}})
     made(folder, systems=("A",))
     assert not forecast_make(folder, MakeOptions(systems=("B",), budget=1.5)).within_budget
-    with pytest.raises(
-        InputError, match=r"cost at least 1\.00, and 1\.00 was spent: over the budget of 1\.50"
-    ):
+    with pytest.raises(InputError, match=r"1\.00.*1\.50"):
         made(folder, systems=("B",), budget=1.5)
     assert made(folder, systems=("B",), budget=2).cost == 2
 

@@ -22,6 +22,7 @@ from heartfelt.media.audio import Audio
 from heartfelt.serialization import read_json
 from heartfelt.stimuli import MakeOptions, make_study
 from heartfelt.stimuli.generation.ledger import LEDGER_FILE, read_ledger
+from tests.facts import mentions
 from tests.stimuli.generation.tones import RATE, files_of, study_in, tone
 
 COPY = {"generator": "command", "command": ["cp", "clips/{intent}_{index}.wav", "{file}"]}
@@ -197,8 +198,8 @@ def test_the_command_line(
     assert not (folder / "media").exists()
     assert main(["make", str(folder), "--accept-licences"]) == 1
     shown = " ".join(capsys.readouterr().out.split())
-    assert "B, B_calm_2: there is no file calm_2.wav" in shown
-    assert "All attempts so far cost 0.08." in shown
+    assert mentions(shown, "B_calm_2", "calm_2.wav")
+    assert mentions(shown, "attempts", "cost", "0.08")
     (folder / "clips" / "extra.wav").rename(folder / "clips" / "Calm 002.WAV")
     assert main(["make", str(folder), "--json"]) == 0
     assert [each["complete"] for each in json.loads(capsys.readouterr().out)["systems"]] == [4, 4]
@@ -210,7 +211,7 @@ def test_the_command_line(
     assert "make.yaml" not in capsys.readouterr().out
     (folder / "make.yaml").write_text("systems: {A: {generator: tonnes}}")
     assert main(["check", "--no-pages", str(folder)]) == 2
-    assert "no generator is called 'tonnes'" in capsys.readouterr().err
+    assert mentions(capsys.readouterr().err, "generator", "'tonnes'")
     # A study with a store is left alone.
     from heartfelt.collect.collection import Collection
 

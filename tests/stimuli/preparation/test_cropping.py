@@ -13,8 +13,9 @@ from heartfelt.errors import InputError
 from heartfelt.media.audio import Audio, crop_start, write_audio
 from heartfelt.media.checks import StepLevels
 from heartfelt.media.sound import Samples
+from heartfelt.stimuli.options import PrepareOptions
 from heartfelt.stimuli.preparation.cropping import cropped
-from heartfelt.stimuli.preparation.prepared import PrepareOptions
+from tests.facts import mentions
 
 RATE = 1_000
 
@@ -73,6 +74,14 @@ def test_an_energetic_crop_moves_too() -> None:
         assert StepLevels.of(bang.samples, RATE).silent_share(round(crop.start * RATE), 2 * RATE) <= 0.5
 
 
+def test_an_energetic_crop_moves_to_the_loud_stretch_and_not_to_a_quiet_one_without_silence() -> None:
+    burst = clip((4.0, 0.0), (1.2, 0.9), (3.0, 0.0), (3.0, 0.05))
+    options = PrepareOptions(seconds=2.0, crop="energy", between=(0.0, 1.0))
+    crops = [cropped(burst, "a", "a.wav", options, seed) for seed in range(8)]
+    assert all(3.2 - 0.02 <= crop.start <= 4.0 + 0.02 for crop in crops if crop.note)
+    assert any(crop.note for crop in crops)
+
+
 @pytest.mark.parametrize(("rule", "start"), [("start", "1.50"), ("centre", "4.00")])
 def test_a_fixed_crop_in_silence_is_refused_with_the_place_and_the_fix(rule: str, start: str) -> None:
     with pytest.raises(InputError) as caught:
@@ -80,9 +89,7 @@ def test_a_fixed_crop_in_silence_is_refused_with_the_place_and_the_fix(rule: str
     assert caught.value.problem == (
         f"Suno/a.wav: the crop of 2 s at {start} s is silent for 100% of its length."
     )
-    assert caught.value.fix == (
-        "Its loudest 2 s begin at 6.00 s: widen --between to include 0.6..0.8, and use --crop random or energy."
-    )
+    assert mentions(caught.value.fix, "2", "6.00", "--between", "0.6..0.8", "--crop")
 
 
 def test_a_drawn_crop_is_refused_where_there_is_nothing_between_the_marks() -> None:
@@ -160,10 +167,7 @@ def test_the_command_names_file_place_and_fix(tmp_path: Path, capsys: pytest.Cap
     )
     (tmp_path / "stimuli.csv").write_text("stimulus,path\nlate,late.wav\n")
     assert main(["prepare", str(tmp_path), "--seconds", "2", "--crop", "start", "--format", ".wav"]) == 2
-    assert (
-        "late: late.wav: the crop of 2 s at 1.50 s is silent for 100% of its length. Its loudest 2 s begin at"
-        in " ".join(capsys.readouterr().out.split())
-    )
+    assert mentions(" ".join(capsys.readouterr().out.split()), "late", "late.wav", "2", "1.50", "100%")
     assert not (tmp_path / "media/prepared").exists() or not list((tmp_path / "media/prepared").iterdir())
     assert main(["prepare", str(tmp_path), "--seconds", "2", "--format", ".wav"]) == 0
     shown = capsys.readouterr().out

@@ -15,6 +15,7 @@ from heartfelt.cli import main
 from heartfelt.errors import InputError
 from heartfelt.stimuli.prompts.prompt_sets import PromptSet, coverage, dealt, read_aspects, read_prompts
 from heartfelt.study.recipes import RECIPES
+from tests.facts import mentions
 
 FEW = PromptSet(
     {
@@ -105,7 +106,7 @@ def test_prompts_are_read_from_lines_tables_and_studies(tmp_path: Path) -> None:
     )
     assert read_prompts(tmp_path).prompts["plain_happy"] == "happy"
     (tmp_path / "twice.csv").write_text("id,prompt\na,x\na,y\n")
-    with pytest.raises(InputError, match="two prompts have the id 'a'"):
+    with pytest.raises(InputError, match=r"prompts.*id.*'a'"):
         read_prompts(tmp_path / "twice.csv")
     with pytest.raises(InputError, match="There are no prompts in"):
         read_prompts(tmp_path / "absent.csv")
@@ -119,7 +120,7 @@ def test_the_command_and_its_lists(tmp_path: Path, capsys: pytest.CaptureFixture
     shown = capsys.readouterr().out
     assert "5 prompts; words per prompt 5.4" in shown
     assert "The same prompt: p1 and p2." in shown
-    assert "Nearly the same (0.86 of their words): p1, p3." in shown
+    assert mentions(shown, "0.86", "p1", "p3")
     assert len((tmp_path / "deal.csv").read_text().splitlines()) == 11
     assert main(["prompts", str(source), "--to", str(tmp_path / "x.csv")]) == 2
     assert "No systems are named" in capsys.readouterr().err
@@ -128,3 +129,12 @@ def test_the_command_and_its_lists(tmp_path: Path, capsys: pytest.CaptureFixture
     lists.write_text("beings: cat\n")
     with pytest.raises(InputError, match="no lists of words"):
         read_aspects(lists)
+
+
+def test_a_system_gets_its_share_of_short_middling_and_long_prompts() -> None:
+    lengths = {"short": 4, "middling": 15, "long": 40}
+    prompts = PromptSet({f"{kind} {k}": "word " * n for kind, n in lengths.items() for k in range(4)}, {})
+    table = dealt(prompts, ["A", "B", "C", "D"], per_system=3, seed=2)
+    for system in "ABCD":
+        names = table.filter(table["system"] == system)["prompt"].to_list()
+        assert sorted(name.split()[0] for name in names) == sorted(lengths)

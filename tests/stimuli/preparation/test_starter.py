@@ -23,11 +23,11 @@ from heartfelt.media.audio import Audio, read_audio
 from heartfelt.media.probe import CACHE_FILE
 from heartfelt.stimuli import StimulusPrompt
 from heartfelt.stimuli.methods import starters as methods
+from heartfelt.stimuli.options import StarterOptions
 from heartfelt.stimuli.starter import (
     STARTERS,
     SmallClips,
     Started,
-    StarterOptions,
     UncompressedClip,
     replace_block,
     start_study,
@@ -35,6 +35,7 @@ from heartfelt.stimuli.starter import (
 )
 from heartfelt.study.model import AnchorProbe
 from heartfelt.study.recipes import RECIPES, recipe_study, recipe_text
+from tests.cases import check_all
 
 pytestmark = pytest.mark.slow  # what they look at takes seconds to make
 
@@ -114,7 +115,7 @@ def test_another_seed_makes_other_stimuli(tmp_path: Path) -> None:
     assert each["stimuli.csv"] == two["stimuli.csv"]
 
 
-@pytest.mark.parametrize("recipe", ALL)
+@check_all("recipe", ALL)
 def test_a_started_study_is_the_recipe_but_for_what_must_differ(
     recipe: str, planned: dict[str, Started]
 ) -> None:
@@ -134,7 +135,7 @@ def test_a_started_study_is_the_recipe_but_for_what_must_differ(
     assert made.study.seed == recipe_study(recipe).seed
 
 
-@pytest.mark.parametrize("recipe", ALL)
+@check_all("recipe", ALL)
 def test_the_text_keeps_the_recipe_s_comments_and_layout(recipe: str, planned: dict[str, Started]) -> None:
     made = planned[recipe]
     text = (made.folder / "study.yaml").read_text(encoding="utf-8")
@@ -227,7 +228,7 @@ def test_emolia_dim_holds_a_clip_against_its_level_and_another(planned: dict[str
         assert (level == clip["level"]) == (polarity == "positive")
 
 
-@pytest.mark.parametrize("recipe", ALL)
+@check_all("recipe", ALL)
 def test_the_read_me_tells_what_is_there(recipe: str, planned: dict[str, Started]) -> None:
     made = planned[recipe]
     text = (made.folder / "README.md").read_text(encoding="utf-8")

@@ -11,6 +11,7 @@ from heartfelt.snapshot import Snapshot
 from heartfelt.streams import stream
 from heartfelt.training.experiments import ExperimentOptions, prepare
 from heartfelt.training.experiments.pool import StimulusPool
+from tests.facts import mentions
 from tests.training.studies import labelled
 
 
@@ -19,7 +20,7 @@ def values(count: int, seed: int = 1) -> list[float]:
 
 
 def pooled(folder: Path, *sources: Snapshot, by: str = "") -> StimulusPool:
-    options = ExperimentOptions("digits", policy="none", features=folder / "features", by=by)
+    options = ExperimentOptions(recipe="digits", policy="none", features=folder / "features", by=by)
     return prepare([(f"s{at}", source) for at, source in enumerate(sources)], options).pool
 
 
@@ -36,9 +37,7 @@ def test_a_question_with_one_label_in_a_part_is_left_out_and_told(tmp_path: Path
 def test_parts_without_a_question_to_learn_are_refused(tmp_path: Path) -> None:
     flat = [5.0 if at % 2 else value for at, value in enumerate(values(48))]
     source = labelled(tmp_path / "media", flat, systems=("A", "B"))
-    with pytest.raises(
-        InputError, match=r"nothing to learn from these labels\. 'valence' is left out: in B"
-    ) as raised:
+    with pytest.raises(InputError, match=r"labels.*'valence'") as raised:
         pooled(tmp_path, source, by="system")
     assert "column with fewer values" in raised.value.fix
 
@@ -46,13 +45,11 @@ def test_parts_without_a_question_to_learn_are_refused(tmp_path: Path) -> None:
 def test_what_was_left_out_of_a_source_is_in_the_notes(tmp_path: Path) -> None:
     first = labelled(tmp_path / "a", [float("nan"), *values(30)])
     pool = pooled(tmp_path, first, labelled(tmp_path / "b", values(30, 3)))
-    assert "s0: 1 of 31 stimuli has no label for 'valence' and was left out." in pool.notes
+    assert mentions(pool.notes, "s0", "1 of 31 stimuli", "'valence'")
 
 
 def test_sources_that_share_only_what_cannot_be_learned_are_told(tmp_path: Path) -> None:
     first = labelled(tmp_path / "a", values(30), [5.0] * 30)
     other = labelled(tmp_path / "b", [5.0] * 30, values(30))
-    with pytest.raises(
-        InputError, match="In s0, 'valence-again' is not trained: every stimulus has the same label"
-    ):
+    with pytest.raises(InputError, match=r"s0.*'valence-again'"):
         pooled(tmp_path, first, other)

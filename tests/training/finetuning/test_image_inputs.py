@@ -122,7 +122,7 @@ def test_attributes_are_the_final_values_of_fields(tmp_path: Path) -> None:
     assert objects["feard.png"] == ("sky", "fe")
     assert "feara.png" not in objects
     assert attribute_values(snapshot, "hue")["sadnessa.png"] == ("s",)  # a column of the stimuli
-    with pytest.raises(InputError, match="has no field or column 'scenes'"):
+    with pytest.raises(InputError, match=r"column.*'scenes'"):
         attribute_values(snapshot, "scenes")
 
 
@@ -149,10 +149,10 @@ def test_which_attributes_are_used() -> None:
     assert chosen_attributes(study, ("all",), ["emotion"]) == ("objects", "scene", "brightness")
     assert chosen_attributes(study, ("all",), ["emotion", "brightness"]) == ("objects", "scene")
     assert chosen_attributes(study, ("scene", "system"), ["emotion"]) == ("scene", "system")
-    with pytest.raises(InputError, match="'valence' is what is to be predicted"):
+    with pytest.raises(InputError, match=r"'valence'.*predicted"):
         chosen_attributes(study, ("valence",), ["valence"])
     plain = parse_study(STUDY.replace(", machine_first: true", ""), "plain")
-    with pytest.raises(InputError, match="no field that a machine fills in first"):
+    with pytest.raises(InputError, match=r"field.*machine"):
         chosen_attributes(plain, ("all",), ["emotion"])
 
 
@@ -181,7 +181,7 @@ def test_polarity_is_given_or_known() -> None:
     assert group_numbers(mikels) == (0, 1, 0, 1)
     assert polarity_of(study, ["left", "right"]) == ()
     assert polarity_of(study, ["left", "right"], {"left": "a", "right": "b"}) == ("a", "b")
-    with pytest.raises(InputError, match="The polarity of 'right' is missing"):
+    with pytest.raises(InputError, match=r"'right'.*missing"):
         polarity_of(study, ["left", "right"], {"left": "a"})
     with pytest.raises(InputError, match="no category 'up'"):
         polarity_of(study, ["left", "right"], {"up": "a"})

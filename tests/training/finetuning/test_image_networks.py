@@ -214,7 +214,7 @@ def test_published_checkpoints_load_by_name(tmp_path: Path) -> None:
     other = VGG16(**CONFIGS["vgg16"])
     load_checkpoint(other, tmp_path / "vgg.safetensors")
     assert torch.equal(other.features[28].weight, vgg.features[28].weight)
-    with pytest.raises(InputError, match=r"does not hold the weights of VGG16: 30 tensors are missing"):
+    with pytest.raises(InputError, match=r"VGG16.*30 tensors"):
         load_checkpoint(other, tmp_path / "dense.pth")
     (tmp_path / "cut.safetensors").write_bytes((tmp_path / "vgg.safetensors").read_bytes()[:200])
     with pytest.raises(InputError, match="cannot be read as weights"):
@@ -246,9 +246,9 @@ def test_weights_are_read_from_a_folder_and_must_fit(tmp_path: Path) -> None:
     (tmp_path / "vit").symlink_to(tmp_path / "vit-b16")
     larger = published_backbone("vit-b16", str(tmp_path / "vit"))(torch.zeros(1, 3, 96, 96))
     assert larger.maps[-1].shape == (1, 16, 12, 12)
-    with pytest.raises(InputError, match="it is a model of type 'vit', and resnet50 needs 'resnet'"):
+    with pytest.raises(InputError, match=r"'vit'.*resnet50.*'resnet'"):
         published_backbone("resnet50", str(tmp_path / "vit"))
-    with pytest.raises(InputError, match=r"it has no config\.json"):
+    with pytest.raises(InputError, match=r"config\.json"):
         published_backbone("resnet50", str(tmp_path))
 
 

@@ -75,7 +75,9 @@ def state_of(made: FineTuned) -> Mapping[str, Any]:
 def test_interrupted_training_ends_in_the_same_weights_and_the_folder_answers_alike(
     snapshot: Snapshot, tmp_path: Path
 ) -> None:
-    options = FineTuneOptions("image-emotion", tiny("resnet50", "resnet50", checkpoint_every=1), seed=4)
+    options = FineTuneOptions(
+        recipe="image-emotion", settings=tiny("resnet50", "resnet50", checkpoint_every=1), seed=4
+    )
     whole = fine_tune([snapshot], options)
     assert [output.question for output in whole.facts.outputs] == ["emotion", "valence", "arousal"]
 
@@ -96,7 +98,7 @@ def test_interrupted_training_ends_in_the_same_weights_and_the_folder_answers_al
     assert {"config.json", "model.safetensors", "model.onnx"} <= {path.name for path in folder.iterdir()}
     tested = whole.predictions.filter(pl.col("part") == "test")
     names = tested["stimulus"].unique().to_list()
-    made = bench(snapshot, [f"trained:{folder}"], BenchOptions(ScoreOptions(resamples=100)))
+    made = bench(snapshot, [f"trained:{folder}"], BenchOptions(score=ScoreOptions(resamples=100)))
     again = made.predictions.filter(pl.col("stimulus").is_in(names))
     joined = tested.join(again, on=["stimulus", "question"], suffix="_again")
     assert joined.height == tested.height
@@ -183,7 +185,7 @@ def _as_layout_1(folder: Path) -> None:
 
 @pytest.mark.slow
 def test_attributes_are_inputs_in_training_and_in_a_benchmark(snapshot: Snapshot, tmp_path: Path) -> None:
-    made = fine_tune([snapshot], FineTuneOptions("attributes", tiny("mdan", "convnext-t")))
+    made = fine_tune([snapshot], FineTuneOptions(recipe="attributes", settings=tiny("mdan", "convnext-t")))
     assert [attribute.name for attribute in config_of(made).attributes] == ["objects", "scene", "brightness"]
     assert config_of(made).polarity["awe"] == "positive"
     folder = tmp_path / "model"
@@ -214,7 +216,7 @@ def test_weights_from_a_folder_bring_their_own_size_and_colours(snapshot: Snapsh
         '{"image_mean": [0.5, 0.5, 0.5], "image_std": [0.5, 0.5, 0.5]}', encoding="utf-8"
     )
     given = {"architecture": "vit-b16", "weights": str(tmp_path), "epochs": 1, "batch": 24, "device": "cpu"}
-    made = fine_tune([snapshot], FineTuneOptions("image-emotion", {**given, "frozen": True}))
+    made = fine_tune([snapshot], FineTuneOptions(recipe="image-emotion", settings={**given, "frozen": True}))
     assert config_of(made).preparation.side == SIDE
     assert config_of(made).network.mean == (0.5, 0.5, 0.5)
     assert config_of(made).weights == str(tmp_path)
@@ -255,13 +257,13 @@ def test_settings_in_text() -> None:
 
 
 @pytest.mark.slow
-def test_every_architecture_and_recipe_has_its_section(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_architecture_and_recipe_has_its_section() -> None:
     """Recipes on the page, architectures in the generated reference with their source and details."""
     page = (Path(heartfelt.__file__).parents[3] / "docs" / "training.md").read_text(encoding="utf-8")
     assert isinstance(recipe_named("attributes"), ImageRecipe)
     for name in ("image-emotion", "attributes"):
         assert f"### `{name}`" in page, name
-    reference = settings_pages(monkeypatch)["training.md"]
+    reference = settings_pages()["training.md"]
     for name in ARCHITECTURES:
         each = ARCHITECTURES[name]
         assert len(each.details) > 40
@@ -295,7 +297,9 @@ def test_photographs_with_published_norms_and_what_drafters_see(
         "device": "cpu",
         "patience": 30,
     }
-    made = fine_tune([source], FineTuneOptions("image-emotion", {**settings, "test": 0.33}, seed=1))
+    made = fine_tune(
+        [source], FineTuneOptions(recipe="image-emotion", settings={**settings, "test": 0.33}, seed=1)
+    )
     scores = {(row.task, row.metric): row.estimate.value for row in made.facts.scores}
     assert scores["valence", "pearson"] is not None
     assert scores["valence", "pearson"] > 0.5
@@ -307,7 +311,7 @@ def test_photographs_with_published_norms_and_what_drafters_see(
     assert not masked.face_mask.any()
     assert masked.objects_known == 0
     paintings = painted(tmp_path / "painted", per_category=6)
-    options = FineTuneOptions("image-emotion", tiny("stimuli-aware", "resnet50", epochs=1))
+    options = FineTuneOptions(recipe="image-emotion", settings=tiny("stimuli-aware", "resnet50", epochs=1))
     aware = fine_tune([paintings], options)
     (tmp_path / "model").mkdir()
     aware.write(tmp_path / "model")

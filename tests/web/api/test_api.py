@@ -373,9 +373,7 @@ def test_bad_bodies_are_refused_in_words(researcher: TestClient, filled: list[st
 
 
 @pytest.mark.slow
-def test_the_description_is_a_page_that_asks_nothing_of_others(
-    stranger: TestClient, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_description_is_a_page_that_asks_nothing_of_others(stranger: TestClient) -> None:
     page = stranger.get(f"{API}/docs")
     assert page.status_code == 200
     described = stranger.get(f"{API}/openapi.json").json()
@@ -385,7 +383,7 @@ def test_the_description_is_a_page_that_asks_nothing_of_others(
     assert "https://" not in page.text
     assert "<script" not in page.text
     assert all(path.startswith("/api/v1/") for path in described["paths"])
-    written = meanings(settings_pages(monkeypatch)["web-api.md"])
+    written = meanings(settings_pages()["web-api.md"])
     for path, methods in described["paths"].items():
         for method in methods:
             assert len(written[f"{method.upper()} {path.removeprefix('/api/v1')}"]) > 10, path

@@ -34,6 +34,6 @@ def test_an_answer_that_is_cut_off_is_not_a_server_that_cannot_be_reached(answer
 
         thread = threading.Thread(target=serve, daemon=True)
         thread.start()
-        with pytest.raises(InputError, match="is cut off or not that of a challenge"):
+        with pytest.raises(InputError, match=r"cut.*challenge"):
             own_submissions(f"http://127.0.0.1:{door.getsockname()[1]}", "token")
         thread.join()

@@ -27,7 +27,7 @@ from heartfelt.publishing.submissions.ledger import Closed, Member, Submission, 
 from heartfelt.scoring import ScoreOptions, score
 from heartfelt.snapshot import Snapshot
 from heartfelt.study import parse_study
-from heartfelt.web.challenge.challenge import Challenge, ChallengeOptions
+from heartfelt.web.challenge.challenge import Challenge
 from heartfelt.web.challenge.final import (
     BEST,
     CHOSEN,
@@ -41,7 +41,7 @@ from heartfelt.web.challenge.final import (
     reopened,
     write_final,
 )
-from heartfelt.web.challenge.guard import HostOptions
+from heartfelt.web.challenge.options import ChallengeOptions, HostOptions
 from heartfelt.web.challenge.server import challenge_app
 from tests.web.challenge.made import benchmark, predictions
 
@@ -145,20 +145,26 @@ def test_nothing_before_the_end_depends_on_the_final_part(tmp_path: Path) -> Non
         )
         # The same key and the same division, whatever the labels: balance is not looked at here.
         other = type(made)(
-            made.study,
-            changed.drop("_new"),
-            made.stimuli,
-            made.ledger,
-            made.split,
-            made.snapshot_hash,
-            made.notes,
+            study=made.study,
+            items=changed.drop("_new"),
+            stimuli=made.stimuli,
+            ledger=made.ledger,
+            split=made.split,
+            snapshot_hash=made.snapshot_hash,
+            notes=made.notes,
         )
         challenge = Challenge(benchmark().write(folder / "benchmark"))
         division = challenge.division
         final = other.items.join(division.final.items, on=["stimulus", "question"], how="semi")
-        object.__setattr__(
-            division, "final", type(made)(made.study, final, made.stimuli, made.ledger, made.split, "")
+        changed_final = type(made)(
+            study=made.study,
+            items=final,
+            stimuli=made.stimuli,
+            ledger=made.ledger,
+            split=made.split,
+            snapshot_hash="",
         )
+        object.__setattr__(division, "final", changed_final)
         challenge.ledger.add_member("lab")
         seen = []
         for seed in range(4):

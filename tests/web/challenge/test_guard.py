@@ -13,7 +13,8 @@ from starlette.responses import PlainTextResponse
 from starlette.testclient import TestClient
 from starlette.types import Receive, Scope, Send
 
-from heartfelt.web.challenge.guard import ChallengeGuard, HostOptions
+from heartfelt.web.challenge.guard import ChallengeGuard
+from heartfelt.web.challenge.options import HostOptions
 from heartfelt.web.errors import RequestRefused
 
 SITE = "https://board.example"

@@ -19,10 +19,10 @@ from typer.testing import CliRunner
 from heartfelt.cli.app import app
 from heartfelt.errors import InputError
 from heartfelt.publishing.submissions.ledger import Member
-from heartfelt.web.challenge.challenge import Challenge, ChallengeOptions
+from heartfelt.web.challenge.challenge import Challenge
 from heartfelt.web.challenge.client import choose_final, own_submissions
 from heartfelt.web.challenge.final import close
-from heartfelt.web.challenge.guard import HostOptions
+from heartfelt.web.challenge.options import ChallengeOptions, HostOptions
 from heartfelt.web.challenge.server import challenge_app
 from tests.web.challenge.made import benchmark, predictions
 

@@ -94,8 +94,13 @@ def test_the_key_decides_and_the_order_of_rows_does_not() -> None:
 
     base = hidden()
     shuffled = Benchmark(
-        base.study, base.items.sample(fraction=1, shuffle=True, seed=1), base.stimuli.reverse(), base.ledger, base.split, ""
-    )  # fmt: skip
+        base.study,
+        base.items.sample(fraction=1, shuffle=True, seed=1),
+        base.stimuli.reverse(),
+        base.ledger,
+        base.split,
+        "",
+    )
     assert public(b"one") == public(b"one", shuffled)
     drawn = [public(bytes([at])) for at in range(12)]
     assert len({frozenset(each) for each in drawn}) == 12

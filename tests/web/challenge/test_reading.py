@@ -12,6 +12,7 @@ import pytest
 
 from heartfelt.errors import InputError
 from heartfelt.web.challenge.reading import SizeLimits, _parquet_rows, not_usable, readable_file
+from tests.cases import check_all
 
 SMALL = SizeLimits(megabytes=1 / 1024, rows=3)
 """1,024 bytes."""
@@ -66,11 +67,11 @@ def test_sizes_rows_and_lines_are_limited_and_the_limits_are_allowed(tmp_path: P
         assert read(content, tmp_path)[1] == "x" * 1024
     bombs = (b"x" * 1025, gzip.compress(b"x" * 1025), gzip.compress(b"x" * 3_000_000))
     for content in bombs:
-        with pytest.raises(InputError, match=r"larger than 0\.000976562 MB, as it is or unpacked"):
+        with pytest.raises(InputError, match=r"0\.000976562 MB.*unpacked"):
             readable_file(content, tmp_path, limits)
     # A header and three rows.
     assert read(b"h\n1\n2\n3", tmp_path)[0] == ".csv"
-    with pytest.raises(InputError, match="has 5 rows; at most 3 are read"):
+    with pytest.raises(InputError, match=r"5 rows.*3"):
         readable_file(b"h\n1\n2\n3\n4", tmp_path, limits)
     roomy = SizeLimits(megabytes=1.0, rows=3)
     assert read(b"h\n" + b"x" * 100_000, tmp_path, roomy)[0] == ".csv"
@@ -105,7 +106,7 @@ def predictions(*rows: dict[str, object]) -> pl.DataFrame:
 NONE = pl.DataFrame(schema={"stimulus": pl.String})
 
 
-@pytest.mark.parametrize(
+@check_all(
     ("rows", "words"),
     [
         ([{"value": 1.0}, {"value": 1e9}], None),

@@ -35,17 +35,11 @@ from heartfelt.errors import HeartfeltError, InputError
 from heartfelt.labels import SplitOptions
 from heartfelt.publishing.hold_out import hold_out
 from heartfelt.publishing.submissions.ladder import effective_items, overstatement, variance_proxy
-from heartfelt.publishing.submissions.ledger import (
-    ATTEMPTS,
-    DAY,
-    Member,
-    OverLimit,
-    SubmissionLedger,
-    SubmissionLimits,
-)
+from heartfelt.publishing.submissions.ledger import ATTEMPTS, DAY, Member, OverLimit, SubmissionLedger
+from heartfelt.publishing.submissions.options import SubmissionLimits
 from heartfelt.scoring import ScoreOptions, score
-from heartfelt.web.challenge.challenge import Challenge, ChallengeOptions
-from heartfelt.web.challenge.guard import HostOptions
+from heartfelt.web.challenge.challenge import Challenge
+from heartfelt.web.challenge.options import ChallengeOptions, HostOptions
 from heartfelt.web.challenge.reading import SizeLimits
 from heartfelt.web.challenge.server import _seconds, challenge_app
 from tests.publishing.test_hold_out import compared

@@ -13,7 +13,8 @@ from PIL import Image
 from heartfelt.files import write_text
 from heartfelt.formats.delimited import csv_text
 from heartfelt.formats.manifest import open_study
-from heartfelt.stimuli.starter import StarterOptions, start_study
+from heartfelt.stimuli.options import StarterOptions
+from heartfelt.stimuli.starter import start_study
 from heartfelt.study import Study, load_study, study_text
 from heartfelt.study.load import STUDY_FILE
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
 from heartfelt.web.rater.automated import is_robot
+from tests.cases import check_all
 
 IPHONE = "Mozilla/5.0 (iPhone; CPU iPhone OS 17_5 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Mobile/15E148"
 CHROME = "AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0.0.0"
@@ -48,11 +47,11 @@ ROBOTS = [
 ]
 
 
-@pytest.mark.parametrize("agent", PEOPLE)
+@check_all("agent", PEOPLE)
 def test_people_are_no_robots(agent: str) -> None:
     assert not is_robot(agent)
 
 
-@pytest.mark.parametrize("agent", ROBOTS)
+@check_all("agent", ROBOTS)
 def test_robots_are(agent: str) -> None:
     assert is_robot(agent)

@@ -12,6 +12,7 @@ import yaml
 from heartfelt.formats.manifest import OpenStudy, open_study
 from heartfelt.web.layout.pages import drawn_pages
 from heartfelt.web.layout.server import page_server
+from tests.cases import check_all
 from tests.web.rater.reading import read
 from tests.web.rater.studies import picture, tone
 
@@ -36,7 +37,7 @@ def invented(texts: Any) -> Any:
     return f"⟦{' '.join(re.findall(r'{[^}]*}', str(texts)))}⟧"
 
 
-@pytest.mark.parametrize("path", sorted((RATER / "static").glob("*.js")), ids=lambda path: path.name)
+@check_all("path", sorted((RATER / "static").glob("*.js")), ids=lambda path: path.name)
 def test_modules_say_nothing_of_their_own(path: Path) -> None:
     module, before = path.read_text(encoding="utf-8"), ""
     while module != before:  # what is filled into texts, from the inside

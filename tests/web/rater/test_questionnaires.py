@@ -14,6 +14,7 @@ from heartfelt.web.app import create_app
 from heartfelt.web.options import WebOptions
 from tests.collect.people import write_study
 from tests.collect.test_questionnaires import STUDY
+from tests.facts import mentions
 from tests.web.conftest import log_in
 
 
@@ -36,8 +37,8 @@ def test_a_questionnaire_and_a_trial_with_conditions(tmp_path: Path, options: We
             return client.post("/rate/questionnaire", json=page).json()
 
         assert send({})["problem"] == "Not answered: Mood?"
-        assert send({"mood": 77})["problem"] == "Mood?: '77' is not on the scale."
-        assert "Why?: The question 'why' is not asked" in str(send({"mood": 5, "why": "x"})["problem"])
+        assert mentions(send({"mood": 77})["problem"], "'77'", "scale")
+        assert mentions(str(send({"mood": 5, "why": "x"})["problem"]), "question", "'why'")
         step = send({"mood": 5})["step"]
         step = send({"plays": NONE})["step"]
         assert step["kind"] == "instructions"

@@ -15,6 +15,7 @@ from heartfelt.web.app import create_app
 from heartfelt.web.options import WebOptions
 from heartfelt.web.rater.routes import MAX_TEXT_LENGTH
 from heartfelt.web.security.signing import RATER_COOKIE, Signer
+from tests.cases import check_all
 from tests.collect.people import write_study
 from tests.web.rater.studies import small_study
 
@@ -91,7 +92,7 @@ def test_an_answer_brings_the_next_step(client: TestClient, collection: Collecti
     }
 
 
-@pytest.mark.parametrize(
+@check_all(
     ("changes", "words"),
     [
         ({"trial": 5}, "trial"),

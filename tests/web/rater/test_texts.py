@@ -14,6 +14,7 @@ from heartfelt.study import parse_study
 from heartfelt.study.recipes import RECIPES, recipe_study
 from heartfelt.web.rater.forms import form_numbers, present
 from heartfelt.web.rater.texts import BUILT_IN, direction, run_direction, texts_for
+from tests.cases import check_all
 
 HOLES = re.compile(r"\{\w+\}")
 STATIC = Path(__file__).resolve().parents[3] / "src" / "heartfelt" / "web" / "rater" / "static"
@@ -149,7 +150,7 @@ def test_a_wrong_file_is_told_with_its_place(tmp_path: Path, text: str, problem:
     assert fix in caught.value.fix
 
 
-@pytest.mark.parametrize("recipe", RECIPES)
+@check_all("recipe", RECIPES)
 def test_what_a_page_is_told_names_no_system_and_no_question(recipe: str) -> None:
     study = recipe_study(recipe)
     message = present(study, study.languages[0])

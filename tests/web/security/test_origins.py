@@ -9,6 +9,7 @@ from heartfelt.web.options import WebOptions
 from heartfelt.web.security.signing import (
     STUDY_COOKIE,
 )
+from tests.cases import check_all
 from tests.web.conftest import PASSWORD, SECRET
 from tests.web.security.browsers import try_password
 from tests.web.security.test_guard import JSON, client
@@ -37,17 +38,15 @@ HOSTILE = [
 ]
 
 
-@pytest.mark.parametrize("site", [None, "cross-site", "same-site", "", "Same-Origin?"])
-@pytest.mark.parametrize("origin", HOSTILE)
+@check_all("site", [None, "cross-site", "same-site", "", "Same-Origin?"])
+@check_all("origin", HOSTILE)
 def test_another_origin_is_turned_away(origin: str, site: str | None) -> None:
     door = client(WebOptions(SECRET, public_url="https://public.example/one", access_log=False))
     headers = JSON | {"origin": origin} | ({} if site is None else {"sec-fetch-site": site})
     assert door.post("/here", content=b"{}", headers=headers).status_code == 403
 
 
-@pytest.mark.parametrize(
-    "origin", [*HOSTILE, "https://public.example", "http://study.test.evil", "http://study.test:81"]
-)
+@check_all("origin", [*HOSTILE, "https://public.example", "http://study.test.evil", "http://study.test:81"])
 def test_without_a_public_address_only_the_host_itself_is_home(origin: str) -> None:
     door = client(WebOptions(SECRET, access_log=False))
     assert door.post("/here", content=b"{}", headers=JSON | {"origin": origin}).status_code == 403

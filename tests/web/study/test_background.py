@@ -14,7 +14,7 @@ from heartfelt.web.api.data import ratings_page
 from heartfelt.web.api.raters import effect_of
 from heartfelt.web.app import create_app
 from heartfelt.web.options import WebOptions
-from heartfelt.web.study.background import BackgroundReader
+from heartfelt.web.study.background import BackgroundReader, ReaderFailed
 from tests.web.conftest import log_in
 from tests.web.studies import fill, rate
 
@@ -90,3 +90,27 @@ def test_the_api_is_the_same(collection: Collection, options: WebOptions, folder
         time.sleep(1.1)  # snapshots are named by the second
     for path in ("raters", "stimuli", "ratings", "reliability", "systems", "machine"):
         assert messages[0][path] == messages[1][path], path
+
+
+@pytest.mark.slow
+def test_a_bug_is_logged_and_answered_with_500(
+    collection: Collection, options: WebOptions, reader: BackgroundReader, caplog: pytest.LogCaptureFixture
+) -> None:
+    with pytest.raises(ReaderFailed, match="len: TypeError: object of type 'Collection' has no len"):
+        reader.call(len)  # type: ignore[arg-type]  # the bug
+    assert reader.call(own_process)
+
+    def broken(*_: object) -> None:
+        raise TypeError("injected")
+
+    app = create_app(collection, options, reader=reader)
+    with TestClient(app, base_url="http://study.test", follow_redirects=False) as client:
+        log_in(client)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(BackgroundReader, "call", broken)
+            answer = client.get(f"{API}/ratings")
+        assert answer.status_code == 500
+        assert "heartfelt failed (reference" in answer.json()["problem"]
+        assert client.get(f"{API}/ratings").status_code == 200
+    logged = [record for record in caplog.records if record.exc_info is not None]
+    assert [str(record.exc_info[1]) for record in logged if record.exc_info] == ["injected"]

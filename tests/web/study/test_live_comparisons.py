@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from heartfelt.analysis import analyze
-from heartfelt.analysis.run import AnalyzeOptions
+from heartfelt.analysis.options import AnalyzeOptions
 from heartfelt.collect import Collection, CollectOptions
 from heartfelt.collect.commands import Exclude
 from heartfelt.serialization import to_json

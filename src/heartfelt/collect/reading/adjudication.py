@@ -143,11 +143,21 @@ def _item(
     unit: Unit | None,
     study: Study,
 ) -> AdjudicationItem:
+    stimulus, question = item
     if unit is None:
-        return AdjudicationItem(*item, rules, answers, None, made)
-    draft = unit.machine[item[1]][0] if item[1] in unit.machine else None
-    prompt = unit.prompt if "prompt" in study.question(item[1]).shows else None
-    return AdjudicationItem(*item, rules, answers, draft, made, unit.media, prompt)
+        return AdjudicationItem(
+            stimulus=stimulus, question=question, rules=rules, answers=answers, draft=None, decisions=made
+        )
+    return AdjudicationItem(
+        stimulus=stimulus,
+        question=question,
+        rules=rules,
+        answers=answers,
+        draft=unit.machine[question][0] if question in unit.machine else None,
+        decisions=made,
+        media=unit.media,
+        prompt=unit.prompt if "prompt" in study.question(question).shows else None,
+    )
 
 
 Items: TypeAlias = Mapping[tuple[str, str], tuple[AnonymousAnswer, ...]]
@@ -355,7 +365,12 @@ def adjudications(connection: Connection, study: Study, everything: pl.DataFrame
     shown = {trial for each in made.values() for trial in each[-1].trials}
     columns = ("trial", "question", "rater", "value", "answer", "verdict", "excluded")
     rows = everything.filter(pl.col("trial").is_in(list(shown))).select(columns)
-    answers = {(trial, question): ShownAnswer(*about) for trial, question, *about in rows.iter_rows()}
+    answers = {
+        (trial, question): ShownAnswer(
+            rater=rater, value=value, answer=answer, verdict=verdict, excluded=excluded
+        )
+        for trial, question, rater, value, answer, verdict, excluded in rows.iter_rows()
+    }
     out = [
         _adjudication(item, each, [answers.get((trial, item[1])) for trial in each[-1].trials])
         for item, each in made.items()

@@ -32,7 +32,7 @@ HEAD = max(LAYOUTS)
 _WAIT_SECONDS = 10.0
 _MOST_PARAMETERS = 30_000
 _MOST_STATEMENTS = 600
-_log = logging.getLogger("heartfelt.collect")
+_log = logging.getLogger(__name__)
 _CHECKED_BYTES = 256 * 2**20
 """SQLite files up to this size are checked completely when they are opened, which takes about a second at most."""
 

@@ -290,25 +290,34 @@ def _field(name: str, value: Any, annotator: str | None, where: str) -> FieldVal
     if machine is None and final is None and verdict is None:
         return None
     by = by or (annotator if verdict is not None or final is not None else None)
-    return FieldValue(name, machine, source, verdict, final, by, at, *_evidence(name, value, where))
+    return FieldValue(
+        name=name,
+        machine=machine,
+        source=source,
+        verdict=verdict,
+        final=final,
+        verified_by=by,
+        at=at,
+        **_evidence(name, value, where),
+    )
 
 
-def _evidence(name: str, value: Mapping[str, Any], where: str) -> tuple[Any, ...]:
-    """The further parts of a field, in their order."""
-    out: list[str | float | None] = []
+def _evidence(name: str, value: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """The further parts of a field."""
+    out: dict[str, Any] = {}
     for part in EVIDENCE:
         given = value.get(part)
         if part in {"seconds", "keystrokes", "confidence"}:
-            out.append(_number(given, f"{name}.{part}", where))
+            out[part] = _number(given, f"{name}.{part}", where)
         else:
-            out.append(_tags(name, plain_text(given)) if part == "first" else plain_text(given))
-    shown = out[0]
+            out[part] = _tags(name, plain_text(given)) if part == "first" else plain_text(given)
+    shown = out["shown"]
     if shown is not None and shown not in SHOWN:
         raise InputError(
             f"{where}: '{shown}' does not say what was shown of '{name}'.",
             suggestion(str(shown), SHOWN, "Allowed"),
         )
-    return tuple(out)
+    return out
 
 
 def _part_names(name: str, value: Mapping[str, Any], where: str) -> bool:

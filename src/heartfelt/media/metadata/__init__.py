@@ -29,7 +29,7 @@ __all__ = [
     "without_metadata",
 ]
 
-_log = logging.getLogger("heartfelt.media.metadata")
+_log = logging.getLogger(__name__)
 _BLOCK = 1 << 20
 
 

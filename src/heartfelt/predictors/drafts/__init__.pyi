@@ -1,5 +1,6 @@
 from .choosing import Assignment, assign
-from .drafting import DraftOptions, draft, draft_from_pixels
+from .drafting import draft, draft_from_pixels
+from .options import DraftOptions
 from .planning import DraftPlan, PlannedDrafter, plan_drafts
 from .result import DrafterRun, Drafting, FieldDrafts
 

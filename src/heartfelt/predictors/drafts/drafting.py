@@ -11,7 +11,7 @@ import hashlib
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -24,11 +24,12 @@ from heartfelt.formats.manifest import OpenStudy, open_study
 from heartfelt.predictors.answers.draft_values import draft_value
 from heartfelt.predictors.drafts.cases import draft_ask, draft_cases, pending_items
 from heartfelt.predictors.drafts.choosing import Assignment, assign, by_id
+from heartfelt.predictors.drafts.options import DraftOptions
 from heartfelt.predictors.drafts.result import DrafterRun, Drafting
 from heartfelt.predictors.drafts.writing import DraftFiles, summary
 from heartfelt.predictors.execution.budgets import applies_to, calls_in, runs_below, with_other_runs
-from heartfelt.predictors.execution.calls import Budget, usage_of
-from heartfelt.predictors.execution.running import Run, RunOptions, run
+from heartfelt.predictors.execution.calls import usage_of
+from heartfelt.predictors.execution.running import Run, run
 from heartfelt.predictors.execution.store import lock
 from heartfelt.predictors.predictor import Ask, Case, Prediction, Predictor
 from heartfelt.predictors.spec import check_extras, parse_spec, predictor_from
@@ -37,30 +38,8 @@ from heartfelt.study import load_study
 from heartfelt.tables import DRAFTS
 
 RUNS = "drafts"
-GIVE_UP_AFTER = 20
 _NOT_SURE = {"clip", "clap", "endpoint", "pixels"}
 """Predictors whose score is a similarity or a part of the image, which says nothing of how sure they are."""
-
-
-@dataclass(frozen=True, slots=True)
-class DraftOptions:
-    """What is drafted, by what, and how it is asked."""
-
-    fields: tuple[str, ...] = ()
-    """Questions to draft; all ``machine_first`` questions if empty."""
-    drafters: tuple[str, ...] = ()
-    """Predictors as text, ``NAME`` or ``FIELD=NAME``."""
-    replace: bool = False
-    """Whether fields that have drafts are drafted again. A draft is replaced when there is a new one."""
-    fresh: bool = False
-    """Whether a drafter is asked again what it has answered before; by default that answer is used."""
-    language: str | None = None
-    """The language a model writes in; the study's first if left out."""
-    budget: Budget | None = None
-    """What the drafts of the study may cost in all, earlier runs included."""
-    duplicates: bool = True
-    """Whether near-duplicates among the images are looked for."""
-    asking: RunOptions = field(default_factory=lambda: RunOptions(give_up_after=GIVE_UP_AFTER))
 
 
 def draft(
@@ -99,7 +78,7 @@ def draft_from_pixels(folder: Path | str, progress: Progress | None = None) -> D
     )
     if not fields:
         return None
-    return draft(folder, DraftOptions(fields, duplicates=False), progress)
+    return draft(folder, DraftOptions(fields=fields, duplicates=False), progress)
 
 
 def drafter_of(assigned: Assignment, language: str) -> Predictor:

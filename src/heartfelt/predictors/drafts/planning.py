@@ -21,12 +21,12 @@ from heartfelt.predictors.drafts.cases import draft_ask, draft_cases, pending_it
 from heartfelt.predictors.drafts.choosing import Assignment, assign
 from heartfelt.predictors.drafts.drafting import (
     RUNS,
-    DraftOptions,
     drafter_of,
     language_of,
     provenance,
     run_folder,
 )
+from heartfelt.predictors.drafts.options import DraftOptions
 from heartfelt.predictors.execution.budgets import calls_in
 from heartfelt.predictors.hosted.chat_drafts import DRAFT_SYSTEM, draft_questions, draft_schema
 from heartfelt.predictors.predictor import Ask
@@ -121,8 +121,17 @@ def _planned(opened: OpenStudy, assigned: Assignment, options: DraftOptions) -> 
                 tokens[0] += count * _text_tokens(fields, language)
                 tokens[1] += count * _answer_tokens(fields)
         return PlannedDrafter(
-            *(plain.drafter, source, version, names, stimuli, pending.height, requests),
-            *(tokens[0], tokens[1], drafter.cost(tokens[0], tokens[1]), basis),
+            drafter=plain.drafter,
+            source=source,
+            version=version,
+            fields=names,
+            stimuli=stimuli,
+            items=pending.height,
+            requests=requests,
+            input_tokens=tokens[0],
+            output_tokens=tokens[1],
+            cost=drafter.cost(tokens[0], tokens[1]),
+            basis=basis,
         )
 
 

@@ -17,6 +17,7 @@ from types import MappingProxyType
 from typing import ClassVar, Protocol, Self, TypeVar
 
 from heartfelt.errors import InputError, suggestion
+from heartfelt.failures import collecting_in_thread
 from heartfelt.predictors.execution.work import next_from
 from heartfelt.registry import Registry
 
@@ -131,7 +132,9 @@ def _threads(
                 running += 1
                 if workers < at_once:
                     workers += 1
-                    threading.Thread(target=serve, daemon=True, name=f"predict-{workers}").start()
+                    threading.Thread(
+                        target=collecting_in_thread(serve), daemon=True, name=f"predict-{workers}"
+                    ).start()
             if not running:
                 return
             outcome = next_from(done)

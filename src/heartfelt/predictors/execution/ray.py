@@ -23,6 +23,7 @@ from typing import Any, ClassVar
 
 from heartfelt.errors import HeartfeltError, InputError, MissingPartError
 from heartfelt.extras import install_command
+from heartfelt.failures import WorkerResult, result_of_worker, run_in_worker
 from heartfelt.predictors.execution.engines import ENGINES, BatchJob, Engine, Given, Result
 from heartfelt.predictors.execution.work import error_line
 from heartfelt.predictors.predictor import Case, Media
@@ -228,9 +229,9 @@ class Worker:
         """Why this worker cannot work, or nothing."""
         return self._problem
 
-    def settle(self, batch: Sequence[Any]) -> Sequence[Any]:
-        """The outcomes of a batch."""
-        return self._work(batch)
+    def settle(self, batch: Sequence[Any]) -> WorkerResult[Sequence[Any]]:
+        """The outcomes of a batch, and the bugs on the way."""
+        return run_in_worker(self._work, batch)
 
 
 @dataclass(slots=True, eq=False)
@@ -350,8 +351,8 @@ class _Workers:
         batch, worker = self._running.pop(ref)
         worker.given.remove(batch)
         try:
-            outcomes: Sequence[Any] = self._ray.get(ref)
-            return outcomes
+            result: WorkerResult[Sequence[Any]] = self._ray.get(ref)
+            return result_of_worker(result)
         except self._lost:
             self._lose(worker)
         except self._ray.exceptions.RayError as error:

@@ -21,8 +21,7 @@ from heartfelt import clock
 from heartfelt.errors import InputError, Interrupted
 from heartfelt.files import write_bytes, write_text
 from heartfelt.predictors.execution.budgets import applies_to, with_calls
-from heartfelt.predictors.execution.calls import Budget, Call, Spending, Usage, calls_table, usage_of
-from heartfelt.predictors.execution.engines import ENGINES, Engine
+from heartfelt.predictors.execution.calls import Call, Spending, Usage, calls_table, usage_of
 from heartfelt.predictors.execution.repeats import NOT_ASKED, combined
 from heartfelt.predictors.execution.store import (
     Cache,
@@ -33,6 +32,7 @@ from heartfelt.predictors.execution.store import (
     repeats_table,
 )
 from heartfelt.predictors.execution.work import CaseOutcome, PredictorWork, Retry
+from heartfelt.predictors.options import RunOptions
 from heartfelt.predictors.predictor import Case, Media, Prediction, Predictor, PredictorInfo
 from heartfelt.progress import Progress
 from heartfelt.representation import ShortRepr
@@ -45,45 +45,13 @@ _Item: TypeAlias = tuple[str, str, int]
 """A stimulus, a question, and which repeat of it."""
 
 
-@dataclass(frozen=True, slots=True)
-class RunOptions:
-    """How a predictor is run; what is None is left to the predictor."""
-
-    at_once: int | None = None
-    """How many batches may run at the same time, of predictors that wait for a network."""
-    batch: int | None = None
-    """How many cases a batch holds."""
-    retry: Retry = field(default_factory=Retry)
-    timeout: float | None = None
-    """Seconds a case may take at each attempt; by default ten minutes over a network and no limit here."""
-    cache: Path | None = None
-    """The file answers are cached in between runs, such as ``user_cache()``; none by default."""
-    engine: str | Engine = "local"
-    engine_options: Mapping[str, str] = field(default_factory=dict)
-    give_up_after: int | None = 50
-    """Stop when this many cases in a row were lost to transient errors, or a server has refused as many and answered none."""
-    budget: Budget | None = None
-    """What requests to a hosted model may cost, those of earlier runs in the folder included.
-
-    Cases it has no room for are not asked, and a later run asks them.
-    """
-    repeats: int = 1
-    """How often each question is asked, of a predictor whose answers vary (a server, a function); the answers are combined."""
-
-    def __post_init__(self) -> None:
-        for name in ("at_once", "batch", "timeout", "give_up_after", "repeats"):
-            number = getattr(self, name)
-            if number is not None and number <= 0:
-                raise InputError(f"{name} must be above 0, not {number}.", "Give a number above 0.")
-
-
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Run(ShortRepr):
     """The result of a run. What ``run.json`` holds comes first."""
 
     model: str
     identity: str
-    info: PredictorInfo = field(metadata={"key": "predictor"})
+    predictor: PredictorInfo
     """Which model it was: a name for people, a version and a hash."""
     counts: Mapping[str, int]
     """items, answered, failed, kept (from earlier runs), cached, asked (questions put in this run, retries included)."""
@@ -297,15 +265,13 @@ def _ask(predictor: Predictor, state: _State, options: RunOptions, progress: Pro
     """Put everything that is missing to the predictor."""
     if not state.todo:
         return
-    engine = options.engine
-    if isinstance(engine, str):
-        engine = ENGINES[engine].make(options.engine_options)
+    engine = options.make_engine()
     network = predictor.reach == "network"
     timeout = options.timeout or (NETWORK_TIMEOUT if network else None)
     cache = None if options.cache is None else Cache(options.cache)
     if cache is not None:
         cache.check()
-    work = PredictorWork(predictor, options.retry, timeout, cache)
+    work = PredictorWork(predictor, options.retry or Retry(), timeout, cache)
     cases = {(case.stimulus, case.repeat): case for case in state.todo}
     # A model that computes here is not asked from several threads because a server may be.
     at_once = options.at_once if options.at_once and network else predictor.at_once

@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 
 from heartfelt import clock
 from heartfelt.errors import HeartfeltError, InputError, nearest
+from heartfelt.failures import report_bug
 from heartfelt.predictors.execution.calls import Call
 from heartfelt.predictors.execution.store import Cache, cache_key, question_digest
 from heartfelt.predictors.predictor import NO_MEDIA, Ask, Case, Prediction, Predictor, TransientError
@@ -195,6 +196,7 @@ class PredictorWork:
         except Exception as error:  # noqa: BLE001  # the edge: one case's failure is its prediction's problem
             if len(cases) > 1:
                 return [answer for each in open_cases for answer in self._ask([each])]
+            report_bug(f"the predictor '{self.predictor.spec}'", error)
             lost_calls = error.lost_calls if isinstance(error, _TooLate) else ()
             failed = Prediction(problem=error_line(error), lost_calls=lost_calls)
             return [[failed] * len(cases[0].asks)]

@@ -8,15 +8,16 @@ rows too, with the reason.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from glob import escape
 from pathlib import Path
 
 import polars as pl
 
 from heartfelt.errors import InputError, UnknownNameError, suggestion
-from heartfelt.predictors.execution.running import Run, RunOptions, run
+from heartfelt.predictors.execution.running import Run, run
 from heartfelt.predictors.files.folders import SUFFIXES, FoundFile, find_files
+from heartfelt.predictors.options import FileOptions
 from heartfelt.predictors.predictor import Ask, Case, Media, Predictor
 from heartfelt.predictors.spec import PredictorLike, predictor_from
 from heartfelt.progress import Progress
@@ -61,30 +62,6 @@ FILE_PREDICTIONS = Contract(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FileOptions:
-    """What is asked about files, and how."""
-
-    questions: tuple[str, ...] = ()
-    """Only these of the predictor's or the study's questions."""
-    study: Path | str | None = None
-    """A study folder, a ``study.yaml`` or a recipe's name: its questions are asked."""
-    prompt: str | Mapping[str, str] | None = None
-    """The text the files were made from, or one by file (path, name or stem)."""
-    reference: Path | None = None
-    """The undistorted original, or a folder with one of the same name for every file."""
-    folder: Path | None = None
-    """Where answers are stored as they arrive, to be continued."""
-    run: RunOptions = field(default_factory=RunOptions)
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.prompt, str | Mapping | None):
-            raise InputError(
-                f"A prompt of type '{type(self.prompt).__name__}' cannot be used.",
-                "Give a text, or a dict of texts by file.",
-            )
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class FileRun:
     """The table of a run over files, under the contract ``FILE_PREDICTIONS``, and the run itself."""
@@ -126,12 +103,12 @@ def _asks(predictor: Predictor, options: FileOptions) -> tuple[Ask, ...]:
             "Give a text to compare them with (prompt), the questions of a study (study), or ratings to predict: a snapshot.",
         )
     known = {ask.question: ask for ask in asks}
-    for name in options.questions:
+    for name in options.questions or ():
         if name not in known:
             raise UnknownNameError(
                 f"There is no question '{name}' to ask.", suggestion(name, known, "Questions")
             )
-    return tuple(known[name] for name in dict.fromkeys(options.questions)) or asks
+    return tuple(known[name] for name in dict.fromkeys(options.questions or ())) or asks
 
 
 def _study_asks(source: Path | str) -> tuple[Ask, ...]:

@@ -138,7 +138,15 @@ def row_prediction(row: Mapping[str, Any], ask: Ask) -> Prediction:
     reason, note = _text(row.get("reason")), _text(row.get("note"))
     both = None if orders is None or None in orders or len(orders) != 2 else (orders[0], orders[1])
     return Prediction(
-        *(value, score, answer, shares, low, high, reason, note, against),
+        value=value,
+        score=score,
+        answer=answer,
+        shares=shares,
+        low=low,
+        high=high,
+        reason=reason,
+        note=note,
+        against=against,
         members=parts["members"],
         orders=both,  # type: ignore[arg-type]  # two numbers
         samples=samples,

@@ -10,6 +10,7 @@ answers, refusals too, is returned. Redirects are not followed: they could send 
 from __future__ import annotations
 
 import json
+import logging
 import math
 import os
 import socket
@@ -34,6 +35,8 @@ from heartfelt.errors import HeartfeltError, InputError
 from heartfelt.predictors.execution.calls import Call
 from heartfelt.predictors.execution.work import shortened
 from heartfelt.predictors.predictor import Case, Predictor, TransientError
+
+_log = logging.getLogger(__name__)
 
 LONGEST_ANSWER = 16 * 1024 * 1024
 """Bytes of an answer that are read, before and after decompression; longer ones are a failure."""
@@ -134,6 +137,7 @@ class Connections:
             raise TransientError(f"{CUT_OFF}: its JSON has no end", begun=True)
         kind = headers.get(b"content-type", "").partition(";")[0].strip().lower()
         response = Response(answer.status, body, headers.get(b"location"), kind)
+        _log.debug("%s answered %d with %d bytes", urlsplit(url).hostname, answer.status, len(body))
         if is_transient(answer.status):
             wait = wait_of(headers.get(b"retry-after"))
             raise TransientError(response.refusal, after=wait, status=answer.status)

@@ -69,7 +69,10 @@ def detect_faces(image: Image, *, model: str | Model = "mtcnn", least: float = 0
         boxes = _checked(image, _squares(boxes), loaded, 2, least)
         boxes = _apart(boxes, 0.7, of_smaller=True)
     boxes[:, :4] /= scale
-    faces = [Face(*row) for row in boxes.tolist()]
+    faces = [
+        Face(left=left, top=top, right=right, bottom=bottom, score=score)
+        for left, top, right, bottom, score in boxes.tolist()
+    ]
     return tuple(sorted(faces, key=lambda face: -face.area))
 
 

@@ -11,7 +11,7 @@ class OutOfFold:
     """What was predicted of a training stimulus while it was left out."""
 
     stimulus: str
-    values: Mapping[str, float] = field(metadata={"key": "predicted"})
+    predicted: Mapping[str, float]
     system: str | None = None
     intent: str | None = None
 
@@ -46,14 +46,14 @@ class TrainingFacts:
     """The snapshot's hash."""
     policy: str = ""
     panel: Mapping[str, int] = field(default_factory=dict)
-    """The counts of the screening: ``raters``, ``kept``, ``ratings``, ``ratings_kept`` and more."""
+    """The counts of the screening: ``raters``, ``retained``, ``ratings``, ``ratings_retained`` and more."""
     stimuli: int = 0
     left_out: int = 0
     systems: tuple[str, ...] = ()
     grouping: GroupingFacts | None = None
     split: str | None = None
     seed: int = 0
-    confidence: float = field(default=0.9, metadata={"key": "level"})
+    confidence: float = field(default=0.9, metadata={"formerly": "level"})
     chosen: Mapping[str, ChosenHead] = field(default_factory=dict)
     evaluation: tuple[object, ...] = ()
     """The rows of ``heartfelt.training.heads.evaluating.ProtocolScore`` as JSON."""
@@ -61,3 +61,7 @@ class TrainingFacts:
     """Whose answers the labels are, in a sentence."""
     notes: tuple[str, ...] = field(default=(), metadata={"omit": True})
     """What was left out, and what is doubtful about the labels."""
+
+    def __post_init__(self) -> None:
+        renamed = {name.replace("kept", "retained"): count for name, count in self.panel.items()}
+        object.__setattr__(self, "panel", renamed)

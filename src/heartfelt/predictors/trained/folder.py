@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 WEIGHTS, ADAPTER, ONNX = "model.safetensors", "adapter_model.safetensors", "model.onnx"
 MODEL, CARD, TRAINING_STIMULI = "model.json", "README.md", "training_stimuli.json"
-LAYOUT = 2
+LAYOUT = 3
 FROZEN_HEAD, FINE_TUNED = "frozen-head", "fine-tuned"
 KIND_WORDS = {FROZEN_HEAD: "a head on a frozen embedding", FINE_TUNED: "a fine-tuned network"}
 NOT_STATED = "unknown: not stated by the source"
@@ -173,9 +173,9 @@ def read_manifest(folder: Path | str) -> dict[str, Json]:
     if not isinstance(manifest, dict) or not ({"heartfelt_model", "kind"} & set(manifest)):
         raise InputError(f"{path} was not written by heartfelt.", _TRAIN)
     layout = manifest.get("heartfelt_model", manifest.get("layout"))
-    if layout not in (1, LAYOUT):
+    if layout not in (1, 2, LAYOUT):
         raise InputError(
-            f"{folder} has the layout {layout}, and this version reads the layouts 1 and {LAYOUT}.",
+            f"{folder} has the layout {layout}, and this version reads the layouts 1 to {LAYOUT}.",
             "Update heartfelt, or train the model again with this version.",
         )
     if "heartfelt_model" not in manifest and str(manifest["kind"]) not in KIND_WORDS:

@@ -62,8 +62,8 @@ def old_label_words(panel: Mapping[str, int], policy: str) -> str:
     """Whose answers the labels were, from the counts of the screening."""
     if not panel.get("raters"):
         return "labels are published means; the number of raters is not stated"
-    ratings = f"{panel['ratings_kept']:,} of {panel['ratings']:,} ratings"
-    return f"rated by {panel['kept']:,} of {panel['raters']:,} raters (policy `{policy}`, {ratings})"
+    ratings = f"{panel['ratings_retained']:,} of {panel['ratings']:,} ratings"
+    return f"rated by {panel['retained']:,} of {panel['raters']:,} raters (policy `{policy}`, {ratings})"
 
 
 def upgraded(manifest: Mapping[str, Json]) -> dict[str, Json]:

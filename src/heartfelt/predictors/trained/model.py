@@ -67,7 +67,7 @@ class Head:
     """A fitted head. ``intercept`` is added to what the arrays say; ``width`` is the kernel's."""
 
     kind: str
-    intercept: float = field(metadata={"key": "level"})
+    intercept: float = field(metadata={"formerly": "level"})
     arrays: Mapping[str, Floats] = field(default_factory=dict, metadata={"skip": True})
     width: float = 0.0
 
@@ -148,7 +148,7 @@ class QuestionHead:
     head: Head
     bounds: tuple[float, float] | None
     half_width: float
-    confidence: float = field(metadata={"key": "level"})
+    confidence: float = field(metadata={"formerly": "level"})
     errors: Mapping[str, float] = field(default_factory=dict)
     slope: float = 0.0
     """How fast the interval grows with the distance from what was trained on; ``half_width`` is that at distance 0."""

@@ -104,7 +104,7 @@ class TrainedPredictor(Predictor):
         except HeartfeltError as error:
             return [Prediction.failed(f"{error.problem} {error.fix}")] * len(case.asks)
         left_out = self.model.out_of_fold_of(digest, case.stimulus, case.system, case.intent)
-        values = {} if left_out is None else left_out.values
+        values = {} if left_out is None else left_out.predicted
         doubt = doubt_of(self.model, features, case.media_file.path)
         return [
             failed if output is None else answer_of(ask, output, features, doubt, values.get(output.question))

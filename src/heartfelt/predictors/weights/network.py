@@ -9,6 +9,7 @@ once; pip and the hub's library would try again for minutes.
 from __future__ import annotations
 
 import ast
+import logging
 import os
 import re
 import ssl
@@ -27,10 +28,12 @@ from urllib.request import HTTPRedirectHandler, HTTPSHandler, ProxyHandler, Requ
 
 from heartfelt.errors import HeartfeltError, MissingPartError
 from heartfelt.extras import install_command
+from heartfelt.failures import error_summary
 
 CONNECT_SECONDS = 5.0
 """Seconds to wait for a server to answer."""
 _TRUST_SECONDS = 60.0
+_log = logging.getLogger(__name__)
 """Seconds for which the result of trying a server is used again."""
 _DEFAULT_INDEX = "from pip._internal.models.index import PyPI; print(PyPI.simple_url)"
 """Prints the index that pip uses where none is configured."""
@@ -253,9 +256,10 @@ def _hub_size(library: Any, name: str, revision: str | None) -> str:
         info = library.HfApi().model_info(
             name, revision=revision, files_metadata=True, timeout=CONNECT_SECONDS
         )
-        sizes = {file.rfilename: file.size or 0 for file in info.siblings or ()}
-    except Exception:  # noqa: BLE001  # only the size is missing: the library raises errors of many kinds
+    except Exception as error:  # noqa: BLE001  # only the size is missing: the library raises errors of many kinds
+        _log.info("the size of %s is unknown: %s", name, error_summary(error))
         return ""
+    sizes = {file.rfilename: file.size or 0 for file in info.siblings or ()}
     if any(file.endswith(".safetensors") for file in sizes):
         sizes = {file: size for file, size in sizes.items() if not file.endswith((".bin", ".pt"))}
     total = sum(

@@ -20,8 +20,8 @@ from heartfelt.publishing.anonymity.personal_data import (
     is_too_short,
     whole_word,
 )
+from heartfelt.publishing.details import Details
 from heartfelt.publishing.options import PublishOptions
-from heartfelt.publishing.papers.details import Details
 from heartfelt.publishing.release import ReleaseStep
 from heartfelt.serialization import dumps
 from heartfelt.snapshot import Snapshot

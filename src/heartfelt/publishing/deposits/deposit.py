@@ -8,23 +8,9 @@ from typing import Protocol
 
 from heartfelt.progress import Progress, no_progress
 from heartfelt.publishing.deposits.files import ReleaseFile, release_files
-from heartfelt.publishing.papers.details import Details
+from heartfelt.publishing.options import DepositOptions
 from heartfelt.registry import Registry
 from heartfelt.wording import data_size, plural
-
-
-@dataclass(frozen=True, slots=True)
-class DepositOptions:
-    """How a release is sent."""
-
-    dry_run: bool = False
-    """Only list what would be sent; nobody is contacted and no token is needed."""
-    make_public: bool = False
-    """Make it visible to everybody; otherwise it stays private (hub) or a draft (Zenodo)."""
-    details: Details | None = None
-    """Title, authors and licence, for services that ask for them; those of ``CITATION.cff`` if left out."""
-    private: Path | None = None
-    """The private folder of the release; OUT-private if left out."""
 
 
 @dataclass(frozen=True, slots=True)

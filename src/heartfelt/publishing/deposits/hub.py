@@ -15,8 +15,9 @@ from typing import Any
 
 from heartfelt.errors import HeartfeltError, InputError
 from heartfelt.extras import require_extra
+from heartfelt.failures import is_bug
 from heartfelt.progress import Progress
-from heartfelt.publishing.deposits.deposit import DEPOSITS, Deposit, DepositOptions
+from heartfelt.publishing.deposits.deposit import DEPOSITS, Deposit
 from heartfelt.publishing.deposits.files import ReleaseFile, git_blob_id
 from heartfelt.publishing.deposits.problems import (
     DepositError,
@@ -25,6 +26,7 @@ from heartfelt.publishing.deposits.problems import (
     unreachable,
     without_secrets,
 )
+from heartfelt.publishing.options import DepositOptions
 
 SERVICE, VARIABLE = "The Hugging Face hub", "HF_TOKEN"
 CARD = "README.md"
@@ -201,7 +203,10 @@ def _explained(action: str, secret: str) -> Iterator[None]:
         yield
     except HeartfeltError:
         raise
-    except Exception as error:  # noqa: BLE001  # the client raises errors of many kinds, some wrapped in others
+    except Exception as error:
+        if is_bug(error):
+            raise
+        # The client raises errors of many kinds, some wrapped in others.
         raise _problem(action, secret, error) from None
 
 

@@ -24,7 +24,7 @@ from heartfelt.files import TemporaryFolder
 from heartfelt.progress import Progress
 from heartfelt.publishing.anonymity.key import private_folder
 from heartfelt.publishing.deposits.citation import cited_details
-from heartfelt.publishing.deposits.deposit import DEPOSITS, Deposit, DepositOptions
+from heartfelt.publishing.deposits.deposit import DEPOSITS, Deposit
 from heartfelt.publishing.deposits.files import ReleaseFile
 from heartfelt.publishing.deposits.problems import (
     DepositError,
@@ -33,7 +33,8 @@ from heartfelt.publishing.deposits.problems import (
     unreachable,
     without_secrets,
 )
-from heartfelt.publishing.papers.details import Details
+from heartfelt.publishing.details import Details
+from heartfelt.publishing.options import DepositOptions
 from heartfelt.serialization import read_json, write_json
 from heartfelt.wording import data_size
 

@@ -51,8 +51,6 @@ def write_system(snapshot: Snapshot, system: str, target: Path) -> LayoutFit:
         lost = _lost(snapshot, FORMATS[system].read(target, {}))
     except HeartfeltError as error:
         lost = error.problem
-    except (pl.exceptions.PolarsError, KeyError, ValueError, TypeError) as error:
-        lost = f"its files need what this study does not have ({str(error).splitlines()[0][:200]})"
     if lost is not None:
         shutil.rmtree(target, ignore_errors=True)
     return LayoutFit(system, about, lost)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from heartfelt.analysis.methods_section import methods_section
 from heartfelt.publishing.hold_out import COLUMNS, LIMIT
 from heartfelt.publishing.layouts.huggingface import hub_configs, hub_front_matter
+from heartfelt.publishing.licences import LicenceText
 from heartfelt.publishing.papers.citation import bibtex, citation_line
 from heartfelt.publishing.papers.codebook import questions_grid
 from heartfelt.publishing.papers.facts import (
@@ -23,7 +24,6 @@ from heartfelt.publishing.papers.facts import (
     stimuli_words,
     title_of,
 )
-from heartfelt.publishing.papers.licences import LicenceText
 from heartfelt.publishing.papers.provenance import file_licences, provenance_grid
 from heartfelt.publishing.papers.tables import (
     anonymisation_grid,

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from heartfelt.publishing.papers.details import Author, Details
+from heartfelt.publishing.details import Author, Details
+from heartfelt.publishing.licences import LICENCES
 from heartfelt.publishing.papers.facts import licence_of, slug, title_of
-from heartfelt.publishing.papers.licences import LICENCES
 from heartfelt.publishing.release import Release
 from heartfelt.report.markup import latex, one_line, yaml_text
 

@@ -223,9 +223,14 @@ def _facts(part: _Part, names: list[str]) -> dict[str, _Facts]:
     out = {name: _Facts(int(row["rows"])) for name in names}
     for index, name in enumerate(plain_ones):
         pairs = sorted(counted[name].iter_rows()) if name in counted else ()
-        ends = (_shown(row.get(f"l{index}")), _shown(row.get(f"h{index}")))
-        present = tuple((str(value), int(n)) for value, n in pairs)
-        out[name] = _Facts(int(row["rows"]), int(row[f"n{index}"]), int(row[f"d{index}"]), *ends, present)
+        out[name] = _Facts(
+            rows=int(row["rows"]),
+            filled=int(row[f"n{index}"]),
+            distinct=int(row[f"d{index}"]),
+            lowest=_shown(row.get(f"l{index}")),
+            highest=_shown(row.get(f"h{index}")),
+            counts=tuple((str(value), int(n)) for value, n in pairs),
+        )
     return out
 
 

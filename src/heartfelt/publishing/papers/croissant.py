@@ -14,9 +14,9 @@ from pathlib import Path, PurePosixPath
 from heartfelt.analysis.methods_section import methods_section
 from heartfelt.clock import now
 from heartfelt.files import sha256_of
+from heartfelt.publishing.details import Author
 from heartfelt.publishing.papers.citation import bibtex
 from heartfelt.publishing.papers.codebook import type_words
-from heartfelt.publishing.papers.details import Author
 from heartfelt.publishing.papers.facts import (
     NOT_STATED,
     by_layout,

@@ -12,8 +12,8 @@ import polars as pl
 from heartfelt.analysis.verdict_comparisons import noun
 from heartfelt.errors import InputError
 from heartfelt.publishing.columns import about_column
-from heartfelt.publishing.papers.details import Details
-from heartfelt.publishing.papers.licences import LicenceText, licence
+from heartfelt.publishing.details import Details
+from heartfelt.publishing.licences import LicenceText, licence
 from heartfelt.publishing.release import PublishedColumn, PublishedFile, Release, ReleaseStep, StepKind
 from heartfelt.snapshot import Snapshot
 from heartfelt.stats.estimate import Estimate

@@ -8,14 +8,14 @@ from pathlib import Path
 
 from heartfelt.files import write_text
 from heartfelt.progress import Progress
+from heartfelt.publishing.details import not_stated
+from heartfelt.publishing.licences import licence_file
 from heartfelt.publishing.papers.card import card
 from heartfelt.publishing.papers.citation import citation_file
 from heartfelt.publishing.papers.codebook import undescribed, write_codebook
 from heartfelt.publishing.papers.croissant import croissant
 from heartfelt.publishing.papers.datasheet import datasheet_file
-from heartfelt.publishing.papers.details import not_stated
 from heartfelt.publishing.papers.facts import holders_of, licence_of, title_of
-from heartfelt.publishing.papers.licences import licence_file
 from heartfelt.publishing.papers.methods import methods_file
 from heartfelt.publishing.papers.provenance import file_licences, origin_sentences
 from heartfelt.publishing.papers.tables import write_tables

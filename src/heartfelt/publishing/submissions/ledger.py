@@ -18,6 +18,7 @@ from typing import Any, Literal, TypeAlias
 from heartfelt.errors import HeartfeltError, InputError
 from heartfelt.publishing.submissions.ladder import Tries
 from heartfelt.publishing.submissions.ledger_file import LedgerFile
+from heartfelt.publishing.submissions.options import SubmissionLimits
 
 Status: TypeAlias = Literal["received", "scored", "refused"]
 Steps: TypeAlias = Mapping[str, int]
@@ -43,19 +44,6 @@ class Closed(HeartfeltError):
 
     def __init__(self) -> None:
         super().__init__("The challenge is closed.", "The final ranking is at /leaderboard.")
-
-
-@dataclass(frozen=True, slots=True)
-class SubmissionLimits:
-    """How much each team may send."""
-
-    per_day: int = 5
-    in_all: int = 100
-
-    def __post_init__(self) -> None:
-        for name in ("per_day", "in_all"):
-            if getattr(self, name) < 1:
-                raise InputError(f"{name} must be at least 1.", "Give a number of submissions.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,6 +22,7 @@ from heartfelt.report.charts import (
     Point,
     axis,
     bounds,
+    chart_or_reason,
 )
 from heartfelt.report.charts import confusion as confusion_panel
 from heartfelt.report.figures.answers import tied_runs
@@ -266,7 +267,7 @@ BENCH_FIGURES: dict[str, BenchFigure] = {
 def bench_charts(scores: Scores, names: Sequence[str] = tuple(BENCH_FIGURES)) -> dict[str, Chart | Absent]:
     """The named figures of every task, each under its name and the task's place."""
     return {
-        f"{name}-{index}": BENCH_FIGURES[name].chart(scores, task)
+        f"{name}-{index}": chart_or_reason(name, BENCH_FIGURES[name].chart, scores, task)
         for index, task in enumerate(scores.tasks)
         for name in names
         if task.kind in BENCH_FIGURES[name].kinds

@@ -24,7 +24,17 @@ from heartfelt.report.bench.sections import (
     usage,
 )
 from heartfelt.report.charts import Chart, Charts
-from heartfelt.report.page import PLAY, ReportPage, Section, absent, bullets, figure_block, folded, joined
+from heartfelt.report.page import (
+    PLAY,
+    ReportPage,
+    Section,
+    absent,
+    bullets,
+    figure_block,
+    folded,
+    joined,
+    section_or_reason,
+)
 from heartfelt.report.tables import CellValue, table, table_of
 from heartfelt.scoring import Scores
 from heartfelt.scoring.scores import UNTESTED, ModelRank, ModelScore, ScoringTask, SystemRank
@@ -65,13 +75,13 @@ def bench_page(scores: Scores, media: Mapping[str, str]) -> ReportPage:
     certainty = [f"{name}-{index}" for index in every for name in ("confusion", "calibration")]
     confusion = joined(*(figure_block(name, charts, files=False) for name in certainty))
     sections = [
-        verdict(scores),
-        leaderboards(scores, charts),
-        agreement_by_part(scores, charts),
+        section_or_reason(verdict, scores),
+        section_or_reason(leaderboards, scores, charts),
+        section_or_reason(agreement_by_part, scores, charts),
         Section("scatter", "Prediction and label", html=scatter, short="Scatter"),
-        _misses(scores, media),
+        section_or_reason(_misses, scores, media),
         Section("certainty", "Confusion and calibration", html=confusion, short="Calibration"),
-        judges(scores),
+        section_or_reason(judges, scores),
         *score_sections(scores),
     ]
     rows = scores.rows
@@ -98,14 +108,9 @@ def stimuli_of(scores: Scores) -> set[str]:
 def score_sections(scores: Scores) -> list[Section]:
     """What a page says of scores alone, without their items."""
     return [
-        comparisons(scores),
-        slices(scores),
-        all_scores(scores),
-        coverage(scores),
-        models(scores),
-        usage(scores.about),
-        repeats(scores.about),
-        method(scores),
+        *(section_or_reason(build, scores) for build in (comparisons, slices, all_scores, coverage, models)),
+        *(section_or_reason(build, scores.model_info) for build in (usage, repeats)),
+        section_or_reason(method, scores),
     ]
 
 

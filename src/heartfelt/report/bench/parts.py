@@ -20,6 +20,7 @@ from heartfelt.report.charts import (
     Point,
     axis,
     bounds,
+    chart_or_reason,
 )
 from heartfelt.report.page import Section, bullets, figure_block, folded, joined
 from heartfelt.report.palette import COLOURS, SHAPES, distinct
@@ -194,7 +195,7 @@ FIGURES = {"parts-worth": worth, "parts-system": by_system, "parts-failures": fa
 def part_charts(scores: Scores) -> Charts:
     """The figures of every task, those without data left out."""
     charts = {
-        f"{name}-{position}": figure(scores, task)
+        f"{name}-{position}": chart_or_reason(name, figure, scores, task)
         for position, task in enumerate(scores.tasks)
         for name, figure in FIGURES.items()
     }

@@ -108,7 +108,7 @@ def all_scores(scores: Scores) -> Section:
     columns: Columns[ModelScore] = {
         "model": lambda row: row.model,
         "metric": lambda row: scores.metric_title(row.metric),
-        "level": lambda row: row.aggregation,
+        "aggregation": lambda row: row.aggregation,
         "decided by": lambda row: row.at,
         "score, failures counted": lambda row: row.with_failures,
         "on answered items only": lambda row: row.estimate,
@@ -164,8 +164,8 @@ def models(scores: Scores) -> Section:
         "hash": lambda row: row[1].hash[:16] if row[1].hash else None,
         "identity": lambda row: row[1].identity,
     }
-    lead = f"Scored by heartfelt {scores.version} on source {scores.hash[:12]}."
-    return Section("models", "Models", lead, table_of("Models", list(scores.about.items()), columns))
+    lead = f"Scored by heartfelt {scores.heartfelt_version} on source {scores.hash[:12]}."
+    return Section("models", "Models", lead, table_of("Models", list(scores.model_info.items()), columns))
 
 
 def usage(about: Mapping[str, ModelInfo]) -> Section:

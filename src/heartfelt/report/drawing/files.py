@@ -16,6 +16,7 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
+from heartfelt.failures import Failed, attempt_part
 from heartfelt.files import write_text
 from heartfelt.report.charts import (
     Chart,
@@ -95,13 +96,9 @@ def _lean_fonts() -> Iterator[None]:
 
 def save_or_explain(chart: Chart, folder: Path, name: str) -> None:
     """Write a figure's files, or a text file with the reason: one failed figure does not stop the others. A full disk does."""
-    try:
-        save(chart, folder, name)
-    except OSError:
-        raise
-    except Exception as failure:  # noqa: BLE001 - one figure of many: the page shows the same numbers
-        reason = f"This figure could not be drawn ({type(failure).__name__}: {failure}).\n"
-        write_text(folder / f"{name}.txt", reason)
+    saved = attempt_part(f"the figure '{name}'", save, chart, folder, name)
+    if isinstance(saved, Failed):
+        write_text(folder / f"{name}.txt", f"This figure is missing: {saved.reason}.\n")
 
 
 if __name__ == "__main__":

@@ -179,7 +179,10 @@ def _marks(category_place: CategoryPlace, result: CategoryQuestion) -> tuple[Spo
     shape = category_place.ellipse
     if shape is None or shape.semi_axes is None or shape.angle is None:
         return spot, None
-    return spot, MapRegion(spot.x, spot.y, *shape.semi_axes, shape.angle, category_place.category)
+    long, short = shape.semi_axes
+    return spot, MapRegion(
+        x=spot.x, y=spot.y, long=long, short=short, angle=shape.angle, group=category_place.category
+    )
 
 
 def _row(result: CategoryQuestion, category_place: CategoryPlace) -> TableRow:

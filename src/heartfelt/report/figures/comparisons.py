@@ -291,7 +291,13 @@ def mushra_medians(analysis: Analysis) -> Chart | Absent:
         items = [
             Item(
                 names[c.name],
-                Estimate(c.median, *c.quartiles, method="median", interval="quartiles"),
+                Estimate(
+                    value=c.median,
+                    low=c.quartiles[0],
+                    high=c.quartiles[1],
+                    method="median",
+                    interval="quartiles",
+                ),
                 ROLES.get(c.role, BASE_COLOUR),
                 {"question": question, "condition": c.name},
                 f"from {number(c.lowest)} to {number(c.highest)}",

@@ -65,7 +65,14 @@ def perceived_maps(analysis: Analysis) -> Chart | Absent:
             _map(study, names[str(system)], system_points, pair, look, step),
             stars=_quadrant_means(system_points, names[str(system)], pair, look),
             ellipses=tuple(
-                MapRegion(*e.centre, *e.semi_axes, e.angle, e.quadrant)
+                MapRegion(
+                    x=e.centre[0],
+                    y=e.centre[1],
+                    long=e.semi_axes[0],
+                    short=e.semi_axes[1],
+                    angle=e.angle,
+                    group=e.quadrant,
+                )
                 for e in ellipses
                 if e.centre and e.semi_axes and e.angle is not None
             ),
@@ -190,13 +197,34 @@ def deviation_maps(analysis: Analysis) -> Chart | Absent:
             label, name = (names[key], names[key]) if of_system else (look.short(key), look.name(key))
             shade = colour(index) if of_system else look.colour(key)
             words = f"{name}\n{across} {interval(x, 2)}\n{up} {interval(y, 2)}"
-            ends = (*bounds(x), *bounds(y))
-            points.append(Point(x.value, y.value, label, shade, SHAPES[index % 4], words, *ends))
+            (x_low, x_high), (y_low, y_high) = bounds(x), bounds(y)
+            points.append(
+                Point(
+                    x=x.value,
+                    y=y.value,
+                    label=label,
+                    colour=shade,
+                    shape=SHAPES[index % 4],
+                    words=words,
+                    xl=x_low,
+                    xh=x_high,
+                    yl=y_low,
+                    yh=y_high,
+                )
+            )
         if points:
             title = lettered(len(builder.panels), part)
-            sides = _square(points, across, up)
+            x_axis, y_axis = _square(points, across, up)
             builder.panels.append(
-                PlaneChart(title, *sides, tuple(points), arrows=True, equal=True, named=True)
+                PlaneChart(
+                    title=title,
+                    x=x_axis,
+                    y=y_axis,
+                    points=tuple(points),
+                    arrows=True,
+                    equal=True,
+                    named=True,
+                )
             )
         builder.table += [
             {

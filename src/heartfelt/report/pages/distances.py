@@ -23,8 +23,9 @@ from heartfelt.report.charts import (
 from heartfelt.report.page import ReportPage, Section, bullets, figure_block, joined, render
 from heartfelt.report.palette import COLOURS, SHAPES, colour
 from heartfelt.report.tables import Columns, PValue, table_of
+from heartfelt.scoring.options import SET_METRICS
 from heartfelt.scoring.set_distances.closeness import Closeness
-from heartfelt.scoring.set_distances.systems import METRICS, SystemDistance, SystemDistances
+from heartfelt.scoring.set_distances.systems import SystemDistance, SystemDistances
 from heartfelt.serialization import write_json
 from heartfelt.wording import interval, number
 
@@ -146,7 +147,7 @@ def _page(result: SystemDistances, charts: dict[str, Chart | Absent]) -> ReportP
         "systems": lambda row: number(row.systems),
     }
     named = "; ".join(
-        f"{name}: {METRICS[name]}" for name in dict.fromkeys(row.metric for row in result.systems)
+        f"{name}: {SET_METRICS[name]}" for name in dict.fromkeys(row.metric for row in result.systems)
     )
     lead = (
         f"{ABOUT} {named}. 0 means that the embedding cannot tell the sets apart; estimates may be negative."

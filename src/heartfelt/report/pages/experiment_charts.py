@@ -22,6 +22,7 @@ from heartfelt.report.charts import (
     numbers,
 )
 from heartfelt.report.palette import COLOURS, SOFT
+from heartfelt.stats.estimate import Estimate
 from heartfelt.training.experiments.results import Ahead, Curve, Experiment, ScoreRow
 from heartfelt.wording import interval, number, plural, share
 
@@ -181,11 +182,10 @@ def _law(experiment: Experiment) -> Chart | Absent:
 
 def _points(rows: Sequence[ScoreRow], label: str) -> tuple[CurvePoint, ...]:
     return tuple(
-        CurvePoint(
+        _point(
             row.level or 0.0,
-            row.score.value,
+            row.score,
             f"{row.condition}\n{number(row.level or 0.0, 0)} {label}\n{_named(row)}",
-            *bounds(row.score),
         )
         for row in rows
         if row.score.value is not None
@@ -205,7 +205,12 @@ def _fitted(curve: Curve, rows: Sequence[ScoreRow]) -> tuple[CurvePoint, ...]:
 
 def _extrapolated(prediction: Ahead) -> CurvePoint:
     words = f"extrapolated to {number(prediction.amount, 0)}\n{interval(prediction.score, bare=True)}"
-    return CurvePoint(prediction.amount, float(prediction.score), words, *bounds(prediction.score))
+    return _point(prediction.amount, prediction.score, words)
+
+
+def _point(amount: float, score: Estimate, words: str) -> CurvePoint:
+    low, high = bounds(score)
+    return CurvePoint(x=amount, y=float(score), words=words, low=low, high=high)
 
 
 def _curves(

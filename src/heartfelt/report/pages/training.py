@@ -92,7 +92,9 @@ def _page(trained: Trained, charts: Charts) -> ReportPage:
         Section("labels", "The labels", "", labels),
         Section("head", "What was trained", trained.model.look().about, joined(chosen, paragraph(used))),
     ]
-    raters = f"{facts.panel['kept']} of {facts.panel['raters']}" if facts.panel["raters"] else "not stated"
+    raters = (
+        f"{facts.panel['retained']} of {facts.panel['raters']}" if facts.panel["raters"] else "not stated"
+    )
     shown = [("study", facts.study), ("raters kept", raters)]
     title = f"Evaluation: {trained.model.name}"
     return ReportPage(title, "Predictions, not ratings.", sections, charts, facts=shown)

@@ -1,3 +1,4 @@
-from .write import SiteOptions, write_leaderboard, write_site
+from .options import SiteOptions
+from .write import write_leaderboard, write_site
 
 __all__ = ["SiteOptions", "write_leaderboard", "write_site"]

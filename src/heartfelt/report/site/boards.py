@@ -96,7 +96,7 @@ def site_of(
 
 
 def _site_board(board: Leaderboard, runs: Sequence[ScoredRun], published: PublicFacts) -> SiteBoard:
-    names = display_names(board.scores.models, board.scores.about)
+    names = display_names(board.scores.models, board.scores.model_info)
     by_run = {run.name: run for run in runs}
     items, slices, every_score = [pl.DataFrame(schema=_ITEMS)], [], []
     for model, (run_name, own_name) in board.origin.items():
@@ -166,7 +166,7 @@ def renamed(scores: Scores, names: Mapping[str, str]) -> Scores:
     return replace(
         scores,
         models=tuple(names[model] for model in scores.models),
-        about={names[model]: _without_secrets(about) for model, about in scores.about.items()},
+        model_info={names[model]: _without_secrets(about) for model, about in scores.model_info.items()},
         coverage={
             names[model]: {
                 task: replace(coverage, problems=_counted(coverage.problems))

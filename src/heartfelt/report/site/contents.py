@@ -338,11 +338,13 @@ def _rows(scores: Scores) -> Iterator[_Row]:
             continue
         if task.kind != "choices":
             visited.add(tuple(task.questions))
-        errors = scores.errors(task).select("model", *ITEM, "off")
-        task_rows = scores.rows.filter(pl.col("task") == task.id).select(columns)
+        errors = scores.errors(task).select("model", *ITEM, absolute_error="off")
+        task_rows = (
+            scores.rows.filter(pl.col("task") == task.id).select(columns).rename({"said": "predicted"})
+        )
         task_rows = task_rows.join(errors, on=["model", *ITEM], how="left", maintain_order="left")
-        for values in task_rows.iter_rows():
-            yield _Row(task.kind, *values)
+        for row in task_rows.iter_rows(named=True):
+            yield _Row(kind=task.kind, **row)
 
 
 def _categories(scores: Scores) -> dict[str, dict[float, str]]:

@@ -99,7 +99,7 @@ def _task(
     lines += [f"{capital(SHARE)}: {interval(share)}."] if share.value is not None and not below else []
     columns: Columns[ModelScore] = {
         "metric": lambda row: scores.metric_title(row.metric),
-        "level": lambda row: row.aggregation,
+        "aggregation": lambda row: row.aggregation,
         "score, failures counted": lambda row: row.with_failures,
         "on answered items only": lambda row: row.estimate,
         "chance": lambda row: row.chance,
@@ -296,7 +296,7 @@ def _identity(boards: Sequence[SiteBoard], model: str) -> Section:
     """What answered: how it was asked for, its version and hash."""
     lines: list[Sequence[CellValue]] = []
     for board in boards:
-        about = board.scores.about.get(model)
+        about = board.scores.model_info.get(model)
         run = board.runs.get(model, "")
         if about is None:
             lines.append([run or "–", "–", None, None, None, None])

@@ -71,7 +71,7 @@ def _runs_section(site: Site, pages: Mapping[str, str]) -> Section:
     columns: Columns[ScoredRun] = {
         "bench": lambda run: link.format(quote(pages[run.name]), run.name),
         "study": lambda run: run.scores.title,
-        "models": lambda run: ", ".join(display_names(run.scores.models, run.scores.about).values()),
+        "models": lambda run: ", ".join(display_names(run.scores.models, run.scores.model_info).values()),
         "tasks": lambda run: ", ".join(spaced(task.id) for task in run.scores.tasks),
         "source": lambda run: run.scores.hash[:12],
     }
@@ -86,7 +86,9 @@ def models_page(site: Site) -> ReportPage:
     several = len(site.boards) > 1
     for model, file in site.models.items():
         boards = site.boards_with(model)
-        about = next((board.scores.about[model] for board in boards if model in board.scores.about), None)
+        about = next(
+            (board.scores.model_info[model] for board in boards if model in board.scores.model_info), None
+        )
         scores = [
             interval(board.scores.headline(task.id, model)) if model in board.scores.models else None
             for board, task in headlines
@@ -118,7 +120,7 @@ def models_page(site: Site) -> ReportPage:
 
 def run_page(run: ScoredRun, site: Site, home: Path, target: Path) -> ReportPage:
     """A bench's page: everything but what plays, which is in the bench's own report."""
-    scores = renamed(run.scores, display_names(run.scores.models, run.scores.about))
+    scores = renamed(run.scores, display_names(run.scores.models, run.scores.model_info))
     charts = bench_charts(scores, ["leaderboard", "shares"])
     run_colours = {model: site.colours[model] for model in scores.models if model in site.colours}
     if len(run_colours) == len(scores.models):

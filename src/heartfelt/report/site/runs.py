@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -78,9 +79,9 @@ def read_run(home: Path, name: str) -> ScoredRun:
 def read_scores(path: Path) -> Scores:
     """Read a ``scores.json``."""
     scores = read_json(path, Scores)
-    if scores.layout != LAYOUT:
+    if scores.heartfelt_scores not in (1, LAYOUT):
         raise InputError(
-            f"{path} was written in layout {scores.layout}; this heartfelt reads layout {LAYOUT}.",
+            f"{path} was written in layout {scores.heartfelt_scores}; this heartfelt reads layouts 1 and {LAYOUT}.",
             "Score again, or use the version that wrote it.",
         )
-    return scores
+    return replace(scores, heartfelt_scores=LAYOUT)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from heartfelt.errors import InputError
@@ -11,6 +11,7 @@ from heartfelt.progress import Progress
 from heartfelt.report.site.boards import Site, file_names, members, site_of
 from heartfelt.report.site.frame import Frame, render_page, require_own_site, write_assets
 from heartfelt.report.site.models import model_page
+from heartfelt.report.site.options import SiteOptions
 from heartfelt.report.site.pages import index_page, models_page, run_page, submit_page
 from heartfelt.report.site.published import PublicFacts, read_published
 from heartfelt.report.site.runs import find_runs
@@ -18,36 +19,6 @@ from heartfelt.report.site.stimuli import stimulus_addresses, write_stimuli
 from heartfelt.serialization import write_json
 
 FOLDER = "leaderboard"
-
-
-@dataclass(frozen=True, slots=True)
-class SiteOptions:
-    """How a site is made.
-
-    ``release`` is a published folder, a snapshot or a benchmark: the site then shows media, prompts and what people answered, and
-    nothing about items whose answers it does not have. ``hold_out`` hides one more part.
-    """
-
-    title: str = ""
-    release: Path | None = None
-    hold_out: str | None = None
-    submit_to: str | None = None
-    copy_media: bool = False
-    """Copy media into the site, so that its folder can be moved alone; they are linked otherwise."""
-    stimuli: bool = True
-    """Whether stimuli have pages."""
-
-    def __post_init__(self) -> None:
-        if self.hold_out is not None and self.release is None:
-            raise InputError(
-                "What is held out is known only from a benchmark.",
-                "Give --release too: a published folder or a benchmark.",
-            )
-        if self.submit_to is not None and not self.submit_to.startswith(("http://", "https://", "mailto:")):
-            raise InputError(
-                f"'{self.submit_to}' is not an address to submit to.",
-                "Give one that begins with https:// or mailto:.",
-            )
 
 
 def write_site(

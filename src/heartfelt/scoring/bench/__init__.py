@@ -1,5 +1,5 @@
 """A benchmark of predictors: ask every model about everything that was rated, and score the answers."""
 
-from heartfelt.scoring.bench.run import Bench, BenchOptions, bench, model_info
+from lazy_loader import attach_stub
 
-__all__ = ["Bench", "BenchOptions", "bench", "model_info"]
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

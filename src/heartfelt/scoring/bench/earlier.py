@@ -71,7 +71,7 @@ def earlier_bench(
         raise DamagedError(
             f"{folder / PREDICTED} cannot be read, so {listed(others)} cannot be kept.", fix
         ) from error
-    about = {name: info for name, info in scores.about.items() if name in others}
+    about = {name: info for name, info in scores.model_info.items() if name in others}
     return Earlier(predictions=predictions, about=about, ledgers=_ledgers(folder, about))
 
 

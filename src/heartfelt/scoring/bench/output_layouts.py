@@ -219,7 +219,7 @@ def _log(
     content = json.dumps(samples, sort_keys=True)
     digest = hashlib.sha256(f"{scores.hash} {model} {content}".encode()).hexdigest()
     now = clock.now().isoformat(timespec="seconds")
-    info = scores.about.get(model)
+    info = scores.model_info.get(model)
     usage = None if info is None else info.usage
     tokens = (
         {} if usage is None else {"input_tokens": usage.input_tokens, "output_tokens": usage.output_tokens}

@@ -12,8 +12,9 @@ import os
 import subprocess
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Annotated
 
 import polars as pl
 
@@ -21,6 +22,7 @@ import heartfelt
 from heartfelt.errors import HeartfeltError, InputError
 from heartfelt.files import whole_folder, write_text
 from heartfelt.formats.delimited import csv_text
+from heartfelt.options import Without
 from heartfelt.scoring.manifest import (
     ManifestDifference,
     Scored,
@@ -32,7 +34,7 @@ from heartfelt.scoring.manifest import (
     rounded,
 )
 from heartfelt.scoring.options import ScoreOptions
-from heartfelt.scoring.scores import Scores
+from heartfelt.scoring.scores import LAYOUT, Scores
 from heartfelt.serialization import dumps, from_json, read_json, to_json
 
 SCORES, TABLE, MANIFEST = "scores.json", "scores.csv", "manifest.json"
@@ -74,7 +76,7 @@ class PinnedScores:
 def score_pinned(
     benchmark: Path,
     predictions: Path,
-    options: ScoreOptions | None = None,
+    options: Annotated[ScoreOptions | None, Without("slices")] = None,
     *,
     name: str | None = None,
     timeout: float | None = None,
@@ -122,12 +124,18 @@ def answer_to(asked: ScoringRequest) -> PinnedScores:
     read, options = result.answers, result.scores.options
     hashes = [answers.content_hash for answers in read]
     content = hashes[0] if len(read) == 1 else hashlib.sha256(" ".join(hashes).encode()).hexdigest()
-    facts = (source.study.name, source.hash, options.part, content)
-    answered = sum(answers.predictions.filter(pl.col("ok")).height for answers in read)
-    model = read[0].name if len(read) == 1 else path.stem
     manifest = ScoringManifest(
         scores_sha256=hashlib.sha256(text.encode()).hexdigest(),
-        scored=Scored(*facts, model, path.name, result.file_hash, answered),
+        scored=Scored(
+            study=source.study.name,
+            benchmark=source.hash,
+            part=options.part,
+            predictions=content,
+            model=read[0].name if len(read) == 1 else path.stem,
+            file=path.name,
+            file_sha256=result.file_hash,
+            rows=sum(answers.predictions.filter(pl.col("ok")).height for answers in read),
+        ),
         options=options,
         seeds={"scoring": options.seed, "selection": options.selection.seed},
         versions=library_versions(),
@@ -157,7 +165,10 @@ def verify(now: PinnedScores, manifest: Path) -> ReproductionCheck:
     numbers: list[ManifestDifference] = []
     earlier = folder / SCORES
     if not same and earlier.is_file():
-        numbers = differences(json.loads(earlier.read_text("utf-8")), json.loads(now.text))
+        content = json.loads(earlier.read_text("utf-8"))
+        if before.heartfelt_score < LAYOUT:
+            content = replace(from_json(Scores, content), heartfelt_scores=LAYOUT)
+        numbers = differences(content, json.loads(now.text))
     return ReproductionCheck(same, tuple(facts), tuple(numbers))
 
 

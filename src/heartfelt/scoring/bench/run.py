@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
 
@@ -25,8 +25,9 @@ from heartfelt.predictors.spec import PredictorLike
 from heartfelt.predictors.task import ask_of
 from heartfelt.progress import Progress
 from heartfelt.representation import ShortRepr
-from heartfelt.scoring import ModelInfo, ScoreOptions, Scores, Truth, score, truth_of
+from heartfelt.scoring import ModelInfo, Scores, Truth, score, truth_of
 from heartfelt.scoring.bench.earlier import RUNS, earlier_bench, run_folder
+from heartfelt.scoring.bench.options import BenchOptions
 from heartfelt.scoring.bench.stacking import with_stacks
 from heartfelt.scoring.layouts import LAYOUTS
 from heartfelt.scoring.truth import ITEM
@@ -35,28 +36,6 @@ from heartfelt.wording import listed, plural
 
 Models: TypeAlias = PredictorLike | Sequence[PredictorLike] | Mapping[str, PredictorLike]
 """One model, several, or several by the name each is to carry."""
-
-
-@dataclass(frozen=True, slots=True)
-class BenchOptions:
-    """How models are asked and scored.
-
-    ``layout`` names a published system whose own files are written too, into ``layout_folder`` if not into the folder of the
-    bench. ``notes`` say what else is to be known about how this was made.
-    """
-
-    score: ScoreOptions = field(default_factory=ScoreOptions)
-    run: RunOptions = field(default_factory=RunOptions)
-    questions: tuple[str, ...] | None = None
-    layout: str | None = None
-    layout_folder: Path | None = None
-    notes: tuple[str, ...] = ()
-    folder: Path | None = None
-    """Where answers are stored; None: nowhere."""
-
-    def __post_init__(self) -> None:
-        if self.layout is not None:
-            LAYOUTS[self.layout]
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

@@ -42,7 +42,8 @@ def with_stacks(scores: Scores, truth: Truth) -> Scores:
 def stacks_of(scores: Scores, task: ScoringTask, stimuli: pl.DataFrame | None = None) -> Iterator[Stack]:
     """The stack of one task for other stimuli, and for other systems and intents where there are three or more."""
     rows = scores.rows.filter(pl.col("task") == task.id)
-    wide = rows.pivot(
+    # A model may have the name of another column, such as "intent".
+    wide = rows.with_columns(pl.format("model {}", "model").alias("model")).pivot(
         "model", index="stimulus", values="counted", aggregate_function="first", maintain_order=True
     )
     facts = rows.group_by("stimulus", maintain_order=True).agg(pl.col("truth", "system", "intent").first())
@@ -51,16 +52,19 @@ def stacks_of(scores: Scores, task: ScoringTask, stimuli: pl.DataFrame | None = 
     left_out: dict[str, str] = {}
     names = []
     for model in scores.models:
-        if model not in wide.columns or not wide[model].is_not_null().all():
+        column = f"model {model}"
+        if column not in wide.columns or not wide[column].is_not_null().all():
             left_out[model] = "it has no prediction for some items"
         elif model in of_labels:
             left_out[model] = FROM_LABELS
-        elif float(np.ptp(wide[model].to_numpy())) <= 1e-12:
+        elif float(np.ptp(wide[column].to_numpy())) <= 1e-12:
             left_out[model] = NO_VARIANCE
         else:
             names.append(model)
     label = wide["truth"].to_numpy()
-    predicted = wide.select(names).to_numpy() if names else np.zeros((wide.height, 0))
+    predicted = (
+        wide.select(f"model {name}" for name in names).to_numpy() if names else np.zeros((wide.height, 0))
+    )
     options = scores.options
     for unit, group in _groupings(wide, stimuli):
         result = stacked(

@@ -20,8 +20,9 @@ from heartfelt.formats.columns import number_expr, read_table
 from heartfelt.formats.format import candidates, read_with
 from heartfelt.formats.manifest import is_study
 from heartfelt.labels import first_answers
-from heartfelt.predictors.execution.running import Run, RunOptions, run
+from heartfelt.predictors.execution.running import Run, run
 from heartfelt.predictors.files.folders import FoundFile, files_below
+from heartfelt.predictors.options import RunOptions
 from heartfelt.predictors.task import cases
 from heartfelt.predictors.trained.model import TrainedModel
 from heartfelt.predictors.trained.predictor import TrainedPredictor

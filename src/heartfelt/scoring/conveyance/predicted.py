@@ -13,13 +13,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 
 import numpy as np
 import polars as pl
 
 from heartfelt.errors import InputError
-from heartfelt.serialization import Json, to_json
 from heartfelt.stats import _bounds
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.inference import (
@@ -70,15 +69,9 @@ class SystemDeviation:
     system: str
     question: str
     deviation: Estimate
-    ratings_alone: Estimate | None = None
+    ratings_alone: Estimate | None = field(default=None, metadata={"omit": True})
     """The same from the ratings only, where some clips were rated; in JSON it and ``tuning`` are there only then."""
-    tuning: float | None = None
-
-    def to_json(self) -> dict[str, Json]:
-        """Plain data; without ratings, without what needs them."""
-        needs_ratings = () if self.ratings_alone is not None else ("ratings_alone", "tuning")
-        names = [each.name for each in fields(self) if each.name not in needs_ratings]
-        return {name: to_json(getattr(self, name)) for name in names}
+    tuning: float | None = field(default=None, metadata={"omit": True})
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,12 +125,31 @@ def predicted_conveyance(evidence: Evidence) -> PredictedConveyance:
         mine = table.filter(pl.col("question") == name)
         for system in [ALL, *systems] if len(systems) != 1 else systems:
             part = mine if system == ALL else mine.filter(pl.col("system") == system)
-            deviations.append(SystemDeviation(system, name, *_deviation(part, evidence, name)))
+            deviation, ratings_alone, tuning = _deviation(part, evidence, name)
+            deviations.append(
+                SystemDeviation(
+                    system=system,
+                    question=name,
+                    deviation=deviation,
+                    ratings_alone=ratings_alone,
+                    tuning=tuning,
+                )
+            )
             slopes.append(SystemSlope(system, name, *_slope(part, evidence, name)))
             intents = part["intent"].drop_nulls().unique().sort() if system != ALL else ()
             for intent in intents:
                 cell = part.filter(pl.col("intent") == intent)
-                cells.append(CellDeviation(system, name, *_deviation(cell, evidence, name), intent=intent))
+                deviation, ratings_alone, tuning = _deviation(cell, evidence, name)
+                cells.append(
+                    CellDeviation(
+                        system=system,
+                        question=name,
+                        deviation=deviation,
+                        ratings_alone=ratings_alone,
+                        tuning=tuning,
+                        intent=intent,
+                    )
+                )
     return PredictedConveyance(
         "predicted",
         table["stimulus"].n_unique(),

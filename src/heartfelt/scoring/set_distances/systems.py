@@ -12,7 +12,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import get_args
 
 import numpy as np
 import polars as pl
@@ -22,9 +21,9 @@ from heartfelt.formats.format import read_with
 from heartfelt.predictors.trained.feature_cache import FeatureCache
 from heartfelt.progress import Progress, no_progress
 from heartfelt.representation import ShortRepr
+from heartfelt.scoring.options import LEAVE_ONE_OUT, DistanceOptions
 from heartfelt.scoring.set_distances.closeness import Closeness, RatedSystemMean, with_people
 from heartfelt.scoring.set_distances.stimulus_sets import (
-    AUTO,
     Embedded,
     ExcludedFiles,
     Reader,
@@ -43,7 +42,6 @@ from heartfelt.snapshot import Snapshot
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.set_distance import (
     FEWEST,
-    Correction,
     Groups,
     Kernel,
     frechet_distance,
@@ -53,47 +51,11 @@ from heartfelt.stats.set_distance import (
 from heartfelt.stats.triples import Floats
 from heartfelt.wording import plural
 
-METRICS: Mapping[str, str] = {
-    "fad": "Fréchet audio distance",
-    "kad": "kernel audio distance",
-    "fid": "Fréchet inception distance",
-    "kid": "kernel inception distance",
-}
 USUAL = {"audio": ("fad", "kad"), "image": ("fid", "kid")}
 FRECHET = ("fad", "fid")
 KERNELS: Mapping[str, Kernel] = {"kad": "gaussian", "kid": "cubic"}
-LEAVE_ONE_OUT, OF_SYSTEM = "leave-one-out", "system="
+OF_SYSTEM = "system="
 FEW_SYSTEMS = 10
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DistanceOptions:
-    """What is computed; without ``metrics``, the Fréchet and the kernel distance usual for the medium.
-
-    ``group`` is the column whose stimuli belong together; ``auto`` is the prompt where there are ten or more, ``none`` none.
-    """
-
-    embedding: str
-    reference: str = LEAVE_ONE_OUT
-    metrics: tuple[str, ...] = ()
-    group: str = AUTO
-    components: int | None = None
-    correction: Correction = "jackknife"
-    questions: tuple[str, ...] | None = None
-    confidence: float = 0.95
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        for name in self.metrics:
-            if name not in METRICS:
-                raise InputError(f"There is no distance '{name}'.", suggestion(name, METRICS, "Distances"))
-        corrections = get_args(Correction)
-        if self.correction not in corrections:
-            words = suggestion(self.correction, corrections, "Corrections")
-            raise InputError(f"There is no correction '{self.correction}'.", words)
-        require(
-            0 < self.confidence < 1, f"confidence = {self.confidence} is not between 0 and 1.", "Use 0.95."
-        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

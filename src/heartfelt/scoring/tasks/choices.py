@@ -247,11 +247,22 @@ def _score(
     else:
         beyond = from_chance(full, chance.value, METRICS[metric].sign, metric)
         p = Estimate.missing(HEADLINE_ONLY, test)
-    over = Estimate.missing(OVER_SYSTEMS, f"{metric}, over systems")
-    share = of_ceiling(metric, full, top, chance, beyond)
-    over_p = Estimate.missing(OVER_SYSTEMS, "p-value, systems rearranged")
-    head = (sheet.model, sheet.task.id, "item", metric, "")
-    return ModelScore(*head, own, full, over, top, share, chance, beyond, p, over_p)
+    return ModelScore(
+        model=sheet.model,
+        task=sheet.task.id,
+        aggregation="item",
+        metric=metric,
+        at="",
+        estimate=own,
+        with_failures=full,
+        over_systems=Estimate.missing(OVER_SYSTEMS, f"{metric}, over systems"),
+        ceiling=top,
+        of_ceiling=of_ceiling(metric, full, top, chance, beyond),
+        chance=chance,
+        beyond_chance=beyond,
+        p_chance=p,
+        p_chance_over_systems=Estimate.missing(OVER_SYSTEMS, "p-value, systems rearranged"),
+    )
 
 
 def chance_of_choices(metric: str, value: Floats) -> ChanceLevel:

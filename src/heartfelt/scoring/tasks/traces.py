@@ -127,14 +127,16 @@ def traces(sheet: PredictionSheet, measure: MetricMeasurer) -> Marked:
     single = _single_traces(sheet.task, measure.truth)
     courses = [
         PredictedCourse(
-            np.array(course),
-            None if given is None else np.array(given, np.float64),
-            rate,
-            *_of_raters(single.get(name), len(course)),
+            course=np.array(course),
+            predicted=None if given is None else np.array(given, np.float64),
+            rate=rate,
+            raters=raters,
+            traces=values,
         )
         for name, course, given, rate in sheet.rows.select(
             "stimulus", "_samples", "_predicted", "_rate"
         ).iter_rows()
+        for raters, values in (_of_raters(single.get(name), len(course)),)
     ]
     lag = course_lag(courses)
     top = mean_ceiling(measure.truth.courses_of(sheet.task), "ceiling", options.confidence)
@@ -198,7 +200,19 @@ def _score(
         named = [each for each, system in zip(courses, known.tolist(), strict=True) if system]
         over_p = no_concordance(named, group=sheet.system[known], **turn)
     beyond = from_chance(full, 0.0, 1, METRIC)
-    over = Estimate.missing(_NOT_OVER_SYSTEMS, f"{METRIC}, over systems")
-    share = of_ceiling(METRIC, full, top, chance, beyond)
-    head = (sheet.model, sheet.task.id, "item", METRIC, at)
-    return ModelScore(*head, own, full, over, top, share, chance, beyond, p, over_p)
+    return ModelScore(
+        model=sheet.model,
+        task=sheet.task.id,
+        aggregation="item",
+        metric=METRIC,
+        at=at,
+        estimate=own,
+        with_failures=full,
+        over_systems=Estimate.missing(_NOT_OVER_SYSTEMS, f"{METRIC}, over systems"),
+        ceiling=top,
+        of_ceiling=of_ceiling(METRIC, full, top, chance, beyond),
+        chance=chance,
+        beyond_chance=beyond,
+        p_chance=p,
+        p_chance_over_systems=over_p,
+    )

@@ -204,7 +204,10 @@ def _over_pairs(
     cast = (votes.start, item_of, votes.rater, votes.value)
     count = kernels.pair_scores(cast, scores, rater_start, order, kind, at_least, table, sums)
     whole = sums[0][0]
-    pairs = PairTable(votes.raters, *(column[:count] for column in table))
+    first, second, n_shared, value, missing = (column[:count] for column in table)
+    pairs = PairTable(
+        raters=votes.raters, first=first, second=second, n_shared=n_shared, value=value, why=missing
+    )
     counts = votes.counts() | {"pairs": int(whole[1]), "pairs_missing": len(pairs) - int(whole[1])}
     means = []
     for column, how in ((0, "mean over pairs"), (2, "mean over pairs weighted by shared items")):

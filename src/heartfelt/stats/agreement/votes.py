@@ -47,7 +47,7 @@ class AgainstMajority:
 
     accuracy: Estimate
     balanced_accuracy: Estimate
-    ties: int = field(metadata={"key": "n_ties"})
+    ties: int = field(metadata={"formerly": "n_ties"})
 
 
 def exact_agreement(

@@ -78,8 +78,7 @@ def abx(rater: Ids | None, correct: Values, *, margin: float = 0.1, confidence: 
         none = Estimate.missing("there are no answers", _METHOD, counts)
         return Abx(none, none, None, margin, None, {})
     per_rater = np.bincount(raters.codes)
-    exact = exact_bounds(right, trials, confidence)
-    share = Estimate(right / trials, *exact, _METHOD, "Clopper-Pearson", confidence, counts)
+    share = exact_share(right, trials, _METHOD, confidence, counts)
     rights = np.bincount(raters.codes, values)
     several = not alone and int(per_rater.max()) > 1
     if several and raters.count < 2:
@@ -90,10 +89,10 @@ def abx(rater: Ids | None, correct: Values, *, margin: float = 0.1, confidence: 
     if several and raters.count > 1:
         equivalence = max(equivalence, _below(GUESSING + margin, np.asarray(rights, np.float64), per_rater))
     names = {} if alone else {name: number for number, name in enumerate(raters.names)}
-    single = {
-        name: _share(int(rights[number]), int(per_rater[number]), confidence)
-        for name, number in names.items()
-    }
+    single = {}
+    for name, number in names.items():
+        answers = int(per_rater[number])
+        single[name] = exact_share(int(rights[number]), answers, _METHOD, confidence, {"answers": answers})
     return Abx(
         share,
         _d_prime(share),
@@ -115,9 +114,20 @@ def _below(limit: float, rights: Floats, answers: Ints) -> float:
     return float(stdtr(rights.size - 1.0, (share - limit) / math.sqrt(variance)))
 
 
-def _share(right: int, trials: int, confidence: float) -> Estimate:
-    bounds = exact_bounds(right, trials, confidence)
-    return Estimate(right / trials, *bounds, _METHOD, "Clopper-Pearson", confidence, {"answers": trials})
+def exact_share(
+    successes: int, trials: int, method: str, confidence: float, counts: dict[str, int]
+) -> Estimate:
+    """A proportion with its exact interval."""
+    low, high = exact_bounds(successes, trials, confidence)
+    return Estimate(
+        value=successes / trials,
+        low=low,
+        high=high,
+        method=method,
+        interval="Clopper-Pearson",
+        confidence=confidence,
+        counts=counts,
+    )
 
 
 def exact_bounds(successes: int, trials: int, confidence: float) -> tuple[float, float]:

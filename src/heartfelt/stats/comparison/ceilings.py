@@ -85,7 +85,12 @@ def choice_ceilings(
     per_pair = d.per_item
     if not data.size or per_pair.max() < 2:
         why = "no pair was judged twice" if data.size else "there are no comparisons"
-        return ChoiceScores(*(Estimate.missing(why, f"ceiling, {name}", counts) for name in _NAMES))
+        return ChoiceScores(
+            **{
+                score: Estimate.missing(why, f"ceiling, {name}", counts)
+                for score, name in _SCORE_NAMES.items()
+            }
+        )
     table = np.zeros((sets.count, 3))
     seen = category_counts(d)
     table[:, : seen.shape[1]] = seen
@@ -98,25 +103,27 @@ def choice_ceilings(
     shares = np.zeros((points.shape[0], 3))
     shares[:, used if used.size > 1 else [used[0], 0 if used[0] else 2]] = np.clip(points, 0.0, 1.0)
     sizes = np.array([answers]) if answers else per_pair[per_pair > 0]
-    return ChoiceScores(*(
-        _of_mixture(mixture, name, *parts, drop, counts, confidence)
-        for name, parts in zip(_NAMES, _expected(shares, sizes), strict=True)
-    ))  # fmt: skip
+    return ChoiceScores(
+        **{
+            score: _of_mixture(mixture, _SCORE_NAMES[score], top, bottom, drop, counts, confidence)
+            for score, (top, bottom) in _expected(shares, sizes).items()
+        }
+    )
 
 
-_NAMES = (
-    "accuracy",
-    "decided accuracy",
-    "outcome accuracy",
-    "majority accuracy",
-    "log loss",
-    "outcome log loss",
-    "Brier score",
-    "outcome Brier score",
-)
+_SCORE_NAMES = {
+    "accuracy": "accuracy",
+    "decided_accuracy": "decided accuracy",
+    "outcome_accuracy": "outcome accuracy",
+    "majority_accuracy": "majority accuracy",
+    "log_loss": "log loss",
+    "outcome_log_loss": "outcome log loss",
+    "brier": "Brier score",
+    "outcome_brier": "outcome Brier score",
+}
 
 
-def _expected(q: Matrix, sizes: Ints) -> list[tuple[Floats, Floats]]:
+def _expected(q: Matrix, sizes: Ints) -> dict[str, tuple[Floats, Floats]]:
     """For each score its sum and what it is divided by, under each distribution of answers."""
     from scipy.special import xlogy
 
@@ -124,16 +131,16 @@ def _expected(q: Matrix, sizes: Ints) -> list[tuple[Floats, Floats]]:
     m = np.clip(won + tied / 2.0, 0.0, 1.0)
     whole = np.ones(m.size)
     ahead, behind = _majorities(q, sizes)
-    return [
-        (np.maximum(m, 1.0 - m), whole),
-        (np.maximum(won, lost), won + lost),
-        (q.max(axis=1), whole),
-        (np.where(won >= lost, ahead, behind), ahead + behind),
-        (-xlogy(m, m) - xlogy(1.0 - m, 1.0 - m), whole),
-        (-xlogy(q, q).sum(axis=1), whole),
-        (m * (1.0 - m) - tied / 4.0, whole),
-        ((1.0 - (q**2).sum(axis=1)) / 2.0, whole),
-    ]
+    return {
+        "accuracy": (np.maximum(m, 1.0 - m), whole),
+        "decided_accuracy": (np.maximum(won, lost), won + lost),
+        "outcome_accuracy": (q.max(axis=1), whole),
+        "majority_accuracy": (np.where(won >= lost, ahead, behind), ahead + behind),
+        "log_loss": (-xlogy(m, m) - xlogy(1.0 - m, 1.0 - m), whole),
+        "outcome_log_loss": (-xlogy(q, q).sum(axis=1), whole),
+        "brier": (m * (1.0 - m) - tied / 4.0, whole),
+        "outcome_brier": ((1.0 - (q**2).sum(axis=1)) / 2.0, whole),
+    }
 
 
 def _majorities(q: Matrix, sizes: Ints) -> tuple[Floats, Floats]:

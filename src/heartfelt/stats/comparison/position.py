@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from heartfelt.stats._bounds import check_confidence
-from heartfelt.stats.comparison.abx import exact_bounds
+from heartfelt.stats.comparison.abx import exact_share
 from heartfelt.stats.comparison.pairs import as_comparisons, check_choices, judged_sets
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.triples import Ids, Values
@@ -60,9 +60,7 @@ def position_bias(
         none = [Estimate.missing("no pair was judged in both orders", name, counts) for name in names]
         return PositionBias(none[0], none[1], None, single)
     shares = [
-        Estimate(
-            hits / trials, *exact_bounds(hits, trials, confidence), name, "Clopper-Pearson", confidence, n
-        )
+        exact_share(hits, trials, name, confidence, n)
         if trials
         else Estimate.missing("no answer changed with the order", name, n)
         for hits, trials, name, n in (

@@ -115,7 +115,10 @@ def choice_scores(
     }
     if not given.data.size:
         return ChoiceScores(
-            *(Estimate.missing("there are no comparisons", n, given.counts) for n in names.values())
+            **{
+                score: Estimate.missing("there are no comparisons", method, given.counts)
+                for score, method in names.items()
+            }
         )
     v, everything = given.data.value, np.ones(given.data.size)
     right = hits(given.lean, v)

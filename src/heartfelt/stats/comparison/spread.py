@@ -20,7 +20,7 @@ import numpy as np
 from heartfelt.stats import _bounds
 from heartfelt.stats.estimate import Estimate
 from heartfelt.stats.triples import Floats, Ints
-from heartfelt.stats.two_way_jackknife import TwoWaySpread, effective, jackknife_variance
+from heartfelt.stats.two_way_jackknife import TwoWaySpread, effective, jackknife_variance, rater_factor
 
 MANY = 1e12
 """Degrees of freedom that make Student's t a normal distribution."""
@@ -89,7 +89,7 @@ class Covariance:
             _positive(part - whole)
             for part, whole in ((self.raters, self.answers), (self.answers, self.stimuli))
         )
-        return np.asarray(self.stimuli + missing + (1.0 + 4.0 / max(self.rater_count, 1.0)) * beyond)
+        return np.asarray(self.stimuli + missing + rater_factor(self.rater_count) * beyond)
 
     def bounds(
         self, value: float, contrast: Mapping[int, float], confidence: float
@@ -157,15 +157,25 @@ def covariance(
     ``dispersion`` is the variance of an answer where the model leaves it open, estimated with ``df`` degrees of freedom.
     """
     inverse = np.asarray(np.linalg.inv(information), np.float64)
-    raters, stimuli = (_over(answers, information, inverse, unit) for unit in (rater, stimulus))
+    raters, rater_count = _over(answers, information, inverse, rater)
+    stimuli, stimulus_count = _over(answers, information, inverse, stimulus)
     alone = None
-    if raters[0] is not None and stimuli[0] is not None:
+    if raters is not None and stimuli is not None:
         alone = inverse @ answers.squares() @ inverse * (count / max(count - 1.0, 1.0))
     model = dispersion * _centred(inverse, answers)
-    for part in (model, raters[0], stimuli[0], alone):
+    for part in (model, raters, stimuli, alone):
         if part is not None and np.diag(part).max() < ROUNDING * np.diag(inverse).max():
             part[:] = 0.0
-    return Covariance(model, df, alone, float(count), *raters, *stimuli)
+    return Covariance(
+        model=model,
+        df=df,
+        answers=alone,
+        answer_count=float(count),
+        raters=raters,
+        rater_count=rater_count,
+        stimuli=stimuli,
+        stimulus_count=stimulus_count,
+    )
 
 
 def _centred(inverse: Floats, answers: Contributions) -> Floats:
@@ -260,9 +270,13 @@ def crossed_spread(top: Any, bottom: Any, item: tuple[Ints, int], rater: tuple[I
         variances.append(jackknife_variance(without_each(above[below > 0], below[below > 0])))
     used = bottom > 0
     variances.append(jackknife_variance(without_each(top[used], bottom[used])))
+    item_count, rater_count = (
+        effective(np.bincount(codes[used], minlength=count)) for codes, count in (item, rater)
+    )
     return TwoWaySpread(
-        variances[0],
-        variances[1],
-        variances[2],
-        *(effective(np.bincount(codes[used], minlength=count)) for codes, count in (item, rater)),
+        items=variances[0],
+        raters=variances[1],
+        ratings=variances[2],
+        item_count=item_count,
+        rater_count=rater_count,
     )

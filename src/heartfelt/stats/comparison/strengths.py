@@ -353,7 +353,16 @@ def bounded(
     bounds = spread.bounds(value, {place: 1.0}, confidence)
     if bounds is None:
         return Estimate(value, method=method, counts=counts, why_no_interval="nothing varies")
-    return Estimate(value, *bounds, method, spread.interval, confidence, counts)
+    low, high = bounds
+    return Estimate(
+        value=value,
+        low=low,
+        high=high,
+        method=method,
+        interval=spread.interval,
+        confidence=confidence,
+        counts=counts,
+    )
 
 
 def _result(

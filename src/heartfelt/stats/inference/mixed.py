@@ -93,7 +93,7 @@ class MixedEffect:
     effect: str
     df: int
     df_residual: float | None = None
-    f: float | None = field(default=None, metadata={"key": "F"})
+    f: float | None = field(default=None, metadata={"formerly": "F"})
     p: float | None = None
     why_missing: str | None = field(default=None, metadata={"omit": True})
 

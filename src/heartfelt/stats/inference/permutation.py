@@ -43,7 +43,7 @@ class PermutationTest:
     estimate: Estimate
     p: Estimate
     alternative: Alternative
-    arrangements: int = field(metadata={"key": "n_arrangements"})
+    arrangements: int = field(metadata={"formerly": "n_arrangements"})
     exact: bool
     method: str
 

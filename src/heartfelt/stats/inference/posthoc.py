@@ -39,7 +39,7 @@ class Pair:
 
     a: Any
     b: Any
-    estimate: Estimate = field(metadata={"key": "difference"})
+    estimate: Estimate = field(metadata={"formerly": "difference"})
     statistic: float | None = None
     df: float | None = None
     p: float | None = None
@@ -58,7 +58,7 @@ class Pairwise:
 
     pairs: tuple[Pair, ...]
     method: str
-    confidence: float = field(metadata={"key": "level"})
+    confidence: float = field(metadata={"formerly": "level"})
     counts: Mapping[str, int]
     why_missing: str | None = field(default=None, metadata={"omit": True})
 
@@ -86,7 +86,7 @@ class Adjusted:
     p: tuple[float | None, ...]
     adjusted: tuple[float | None, ...]
     significant: tuple[bool | None, ...]
-    confidence: float = field(metadata={"key": "level"})
+    confidence: float = field(metadata={"formerly": "level"})
     method: str = "Holm"
 
 

@@ -217,6 +217,10 @@ def _bounded(
     if total <= 1e-24 * max(1.0, value**2):
         return plain.without_interval("the rated values do not vary")
     freedom = rest.size - 1.0
+    if rated and df < columns:
+        return plain.without_interval(
+            f"a {ask.what} needs ratings of at least {columns + 1} raters and items"
+        )
     if rated:
         of_rest = many**2 / (rest.size - 1) if many else 0.0
         freedom = total**2 / (rated**2 / (df - columns + 1) + of_rest)

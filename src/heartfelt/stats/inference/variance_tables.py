@@ -54,7 +54,7 @@ class AnovaRow:
     df: int
     sum_sq: float | None
     mean_sq: float | None = field(metadata={"skip": True})
-    f: float | None = field(metadata={"key": "F"})
+    f: float | None = field(metadata={"formerly": "F"})
     p: float | None
     eta_squared: Estimate
     eta_squared_of_total: Estimate

@@ -41,6 +41,8 @@ from heartfelt.stats.two_way_jackknife import TOO_FEW, half_width, jackknife_var
 
 NumberMetric: TypeAlias = Literal["correlation", "rmse", "mae"]
 EQUAL = 1e-10
+_MAX_LOG_HALF_WIDTH = 600.0
+"""Beyond this an interval on the log scale spans more than numbers can."""
 FOR_THESE = "chi-square of the noise, log scale, for these items and raters"
 
 
@@ -214,6 +216,8 @@ def ceiling_from_means(
     if size < 5:
         return plain.without_interval("fewer than five items are too few to leave one out")
     half = half_width(jackknife_variance(np.log(without)), size - 1, confidence)
+    if half > _MAX_LOG_HALF_WIDTH:
+        return plain.without_interval("one item decides the noise or the variance of the means")
     low, high = (value * np.exp([-half, half])).tolist()
     if correlation:
         low, high = (math.sqrt(max(1.0 - 1.0 / end, 0.0)) for end in (low, high))

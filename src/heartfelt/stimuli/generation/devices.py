@@ -16,6 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from heartfelt.errors import InputError
+from heartfelt.failures import WorkerResult, result_of_worker, run_in_worker
 from heartfelt.stimuli.generation.work import AttemptOutcome, GenerateWork, StimulusRequest
 
 _LOSSES = 2
@@ -53,10 +54,10 @@ def _begin(work: GenerateWork) -> None:
     _work = work
 
 
-def _settle(batch: Sequence[StimulusRequest]) -> list[AttemptOutcome]:
+def _settle(batch: Sequence[StimulusRequest]) -> WorkerResult[list[AttemptOutcome]]:
     if _work is None:
         raise RuntimeError("this process was given no work")
-    return _work(batch)
+    return run_in_worker(_work, batch)
 
 
 @dataclass(slots=True, eq=False)
@@ -71,7 +72,7 @@ class _Device:
 
     work: GenerateWork
     pool: ProcessPoolExecutor = field(init=False)
-    running: tuple[Future[list[AttemptOutcome]], _Batch] | None = None
+    running: tuple[Future[WorkerResult[list[AttemptOutcome]]], _Batch] | None = None
 
     def __post_init__(self) -> None:
         self.start()
@@ -122,7 +123,7 @@ def _finish(worker: _Device, work: GenerateWork, again: deque[_Batch]) -> Sequen
     future, batch = worker.running
     worker.running = None
     try:
-        return future.result()
+        return result_of_worker(future.result())
     except BrokenProcessPool:
         worker.stop()
         worker.start()

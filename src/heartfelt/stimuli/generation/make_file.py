@@ -320,9 +320,14 @@ def _listed_prompts(
             raise InputError(f"{source}: {row['stimulus']} has no text.", "Fill in the column 'text'.")
         counts[system, intent, identifier] += 1
         yield StimulusPrompt(
-            str(row["stimulus"]), system, intent, text, dict(places.get(intent, {})), identifier,
+            str(row["stimulus"]),
+            system,
+            intent,
+            text,
+            dict(places.get(intent, {})),
+            identifier,
             counts[system, intent, identifier],
-        )  # fmt: skip
+        )
 
 
 # --- file names -------------------------------------------------------------------------------------------------------

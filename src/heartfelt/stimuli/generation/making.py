@@ -172,7 +172,7 @@ class _Runner:
         self.new: set[str] = set()
         """Stimuli made in this run."""
         self.scratch = plan.media_root / SCRATCH
-        self.engine = ENGINES[options.engine].make(options.engine_options)
+        self.engine = options.make_engine()
         self.known: dict[str, str] = {}
         """Hashes and fingerprints of stimuli that are in place, with their names."""
         latest = {row.stimulus: row for row in ledger.rows if row.outcome == MADE}
@@ -320,12 +320,24 @@ class _Runner:
         )
         run.attempts += 1
         return LedgerRow(
-            now(), system.name, request.prompt.stimulus, request.attempt, request.seed, FAILED,
-            source=outcome.source, seconds=round(outcome.seconds, 4), batch=outcome.batch,
+            now(),
+            system.name,
+            request.prompt.stimulus,
+            request.attempt,
+            request.seed,
+            FAILED,
+            source=outcome.source,
+            seconds=round(outcome.seconds, 4),
+            batch=outcome.batch,
             cost=(system.settings.cost_each or 0.0) * outcome.paid,
-            generator=system.kind.name, model=model, revision=revision, licence=licence,
-            hardware=facts.hardware, settings=system.settings_hash, digest=run.todo[request.prompt.stimulus].digest,
-        )  # fmt: skip
+            generator=system.kind.name,
+            model=model,
+            revision=revision,
+            licence=licence,
+            hardware=facts.hardware,
+            settings=system.settings_hash,
+            digest=run.todo[request.prompt.stimulus].digest,
+        )
 
     def _twin(self, outcome: AttemptOutcome) -> str | None:
         """The stimulus that is the same as a result, where there is one."""

@@ -2,27 +2,51 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
+
+from heartfelt.errors import InputError
+from heartfelt.options import Option
+from heartfelt.predictors.options import EngineOptions
 
 
-@dataclass(frozen=True, slots=True)
-class MakeOptions:
+def _cost_limit(budget: str | float) -> float:
+    from heartfelt.predictors.execution.budgets import read_budget
+
+    limit = read_budget(budget)
+    if limit.unit == "tokens":
+        raise InputError(
+            f"'{budget}' counts tokens, and generators are paid by 'cost_each'.",
+            "Give a cost such as 5.",
+        )
+    return limit.limit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MakeOptions(EngineOptions):
     """How a study's stimuli are made."""
 
-    systems: tuple[str, ...] = ()
-    """Only these; all if empty."""
-    limit: int | None = None
-    """At most this many stimuli of each system in this run."""
-    replace: bool = False
-    """Make again what was made with other settings, was edited, or lies in the way."""
-    device: str = "auto"
-    engine: str = "local"
-    engine_options: dict[str, str] = field(default_factory=dict)
-    budget: float | None = None
-    """What all attempts of the study may cost, earlier runs included."""
-    keep_failed: bool = False
-    accept_licences: bool = False
+    systems: Annotated[tuple[str, ...], Option("Only this system.", flags=("--system",), metavar="NAME")] = ()
+    limit: Annotated[
+        int | None, Option("At most so many stimuli of each system in this run; 1 measures the time.", low=1)
+    ] = None
+    replace: Annotated[
+        bool, Option("Make again what was made with other settings, was edited, or lies in the way.")
+    ] = False
+    device: Annotated[
+        str, Option("auto, cpu, cuda, or several such as cuda:0,cuda:1 (one process each).")
+    ] = "auto"
+    budget: Annotated[
+        float | None,
+        Option(
+            "What all attempts of the study may cost, as 5, earlier runs included.",
+            metavar="AMOUNT",
+            parse=_cost_limit,
+        ),
+    ] = None
+    keep_failed: Annotated[bool, Option("Put what failed a check into make-failed/.")] = False
+    accept_licences: Annotated[bool, Option("Accept the licences of the models without asking.")] = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from typing import Any
 from heartfelt import clock
 from heartfelt.errors import HeartfeltError, InputError
 from heartfelt.extras import missing_extra
+from heartfelt.failures import report_bug
 from heartfelt.predictors.execution.work import GRACE, error_line, shortened
 from heartfelt.predictors.weights.devices import checked_device
 from heartfelt.stimuli.generation.results import Examined, Expectation, encoded, examine
@@ -109,6 +110,7 @@ class GenerateWork:
             return [_stopped(each, error.problem, error.fix) for each in batch]
         except Exception as error:  # noqa: BLE001 - the edge: a generator that cannot be built stops its system only
             _raise_if_full(error)
+            report_bug(f"the generator {self.kind.name}", error)
             missing = missing_extra(error) if isinstance(error, ModuleNotFoundError) else None
             problem, fix = (missing.problem, missing.fix) if missing else (error_line(error), None)
             return [_stopped(each, problem, fix) for each in batch]
@@ -158,6 +160,8 @@ class GenerateWork:
             yield from (_stopped(each, error.problem, error.fix) for each in batch)
         except Exception as error:  # noqa: BLE001 - the edge: traced to its stimulus, whose problem it is
             _raise_if_full(error)
+            if len(batch) == 1:
+                report_bug(f"the generator {self.kind.name}", error)
             yield from self._after(error, generator, batch, clock.timer() - begun)
         else:
             share = (clock.timer() - begun) / len(batch)
@@ -205,6 +209,7 @@ class GenerateWork:
             return AttemptOutcome(request, problem=error.problem, stopped=True, note=error.fix)
         except Exception as error:  # noqa: BLE001 - the edge: one stimulus's failure is its outcome's problem
             _raise_if_full(error)
+            report_bug(f"the generator {self.kind.name}", error)
             problem = shortened(error_line(error), 400)
             rejected = (content, suffix) if self.keep_failed else None
             return AttemptOutcome(request, problem=problem, source=source, rejected=rejected)

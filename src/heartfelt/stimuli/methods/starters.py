@@ -164,10 +164,11 @@ def _by_prompt(
     return tuple(
         StarterStimulus(
             StimulusPrompt(
-                f"{system}_{name}_{number}",
-                system,
-                *asked(name, number),
-                {"valence": valence, "arousal": arousal},
+                stimulus=f"{system}_{name}_{number}",
+                system=system,
+                intent=intent,
+                text=text,
+                coordinates={"valence": valence, "arousal": arousal},
             ),
             maker,
             {"system": system, "prompt": name},
@@ -175,6 +176,7 @@ def _by_prompt(
         for system in systems
         for name, (valence, arousal) in places.items()
         for number in range(1, per_cell + 1)
+        for intent, text in (asked(name, number),)
     )
 
 

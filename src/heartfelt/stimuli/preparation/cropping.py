@@ -17,7 +17,7 @@ from heartfelt.media import audio
 from heartfelt.media.checks import StepLevels, energetic_starts
 from heartfelt.media.sound import Samples
 from heartfelt.stats.triples import Ints
-from heartfelt.stimuli.preparation.prepared import PrepareOptions
+from heartfelt.stimuli.options import PrepareOptions
 from heartfelt.streams import stream
 
 MAX_SILENT = 0.5

@@ -4,69 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias, get_args
+from typing import TypeAlias
 
-from heartfelt.errors import UnknownNameError, require, suggestion
 from heartfelt.media.sound import Samples
+from heartfelt.stimuli.options import PrepareOptions
 from heartfelt.stimuli.preparation.differences import SystemDifference
 
-Crop: TypeAlias = Literal["random", "energy", "start", "centre"]
-Channels: TypeAlias = Literal["keep", "mono", "stereo"]
-Content: TypeAlias = Literal["any", "instrumental", "speech"]
 VocalCheck: TypeAlias = Callable[[Samples, int], "VocalsHeard"]
 """Listens for voices in samples at a rate."""
-
-
-@dataclass(frozen=True, slots=True)
-class PrepareOptions:
-    """What is done to every stimulus. Sound settings have no effect on pictures, and the other way round."""
-
-    seconds: float | None = None
-    """Length of the crop; the whole clip if None."""
-    crop: Crop = "random"
-    """Where: at a random place between the marks; the same, but only where the clip is not much quieter than at its loudest
-    (10 dB); at the first mark; or in the middle between them."""
-    between: tuple[float, float] = (0.15, 0.85)
-    """The marks, as shares of the clip."""
-    fade: float = 0.02
-    """Seconds over which a cut end fades."""
-    channels: Channels = "keep"
-    rate: int | None = 48_000
-    """Samples per second; as they are if None."""
-    loudness: float | None = -23.0
-    """LUFS that every clip is brought to; None leaves the level untouched."""
-    peak: float = -1.0
-    """The highest true peak in dB; a clip that would pass it stays quieter."""
-    format: str | None = None
-    """The suffix of the files: .opus, .flac, .wav or .ogg; .webp, .png or .jpg for pictures. By default .opus or .webp."""
-    side: int | None = None
-    """Pictures: the longer side is reduced to this many pixels; as it is if None."""
-    content: Content = "any"
-    """What the clips are meant to be: *instrumental* clips are checked for voices, of *speech* the rate is measured."""
-
-    def __post_init__(self) -> None:
-        for name, kind in (("crop", Crop), ("channels", Channels), ("content", Content)):
-            if getattr(self, name) not in get_args(kind):
-                raise UnknownNameError(
-                    f"'{getattr(self, name)}' is no way to treat {name}.",
-                    suggestion(getattr(self, name), get_args(kind), "Allowed"),
-                )
-        low, high = self.between
-        require(
-            0 <= low < high <= 1,
-            f"There is nothing between {low:g} and {high:g}.",
-            "Give two marks from 0 to 1.",
-        )
-        wrong = [
-            name
-            for name in ("seconds", "rate", "side")
-            if (value := getattr(self, name)) is not None and value <= 0
-        ]
-        require(
-            not wrong and self.fade >= 0,
-            f"{', '.join(wrong) or 'fade'} must be positive.",
-            "Give a positive number.",
-        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,14 +37,10 @@ from heartfelt.media.speech import speech_rate
 from heartfelt.progress import Progress
 from heartfelt.serialization import write_json
 from heartfelt.stats.triples import Ints
+from heartfelt.stimuli.options import PrepareOptions
 from heartfelt.stimuli.preparation.cropping import cropped
 from heartfelt.stimuli.preparation.differences import SystemDifference, system_difference
-from heartfelt.stimuli.preparation.prepared import (
-    PreparationResult,
-    PreparedStimulus,
-    PrepareOptions,
-    VocalCheck,
-)
+from heartfelt.stimuli.preparation.prepared import PreparationResult, PreparedStimulus, VocalCheck
 from heartfelt.study import load_study
 from heartfelt.study.load import STUDY_FILE
 

@@ -17,21 +17,20 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from itertools import combinations
 from pathlib import Path
-from typing import Literal, TypeAlias, get_args
 
 import polars as pl
 import yaml
 
-from heartfelt.errors import InputError, UnknownNameError, suggestion
+from heartfelt.errors import InputError
 from heartfelt.files import sha256_of
 from heartfelt.formats.columns import NamedTable
+from heartfelt.stimuli.options import IntentOptions
 from heartfelt.streams import stream
 from heartfelt.study.norms import ANEW, NRC_VAD_1, NRC_VAD_2, WARRINER, NormsTable, norms_of
 from heartfelt.study.recipes import recipe_study, reference_recipe
 from heartfelt.study.study import Intent
 from heartfelt.wording import listed, number
 
-Choice: TypeAlias = Literal["clear", "spread", "random"]
 QUADRANTS = ("hv_ha", "lv_ha", "lv_la", "hv_la")
 MIDDLE, LOW, HIGH = 5.0, 1.0, 9.0
 _ALIKE = 0.8
@@ -168,22 +167,11 @@ class ChosenIntents:
 def choose_intents(
     norms: Norms,
     words: Iterable[str] | None = None,
-    *,
-    per_quadrant: int = 3,
-    margin: float = 1.0,
-    by: Choice | str = "clear",
-    seed: int = 0,
+    options: IntentOptions | None = None,
 ) -> ChosenIntents:
-    """``per_quadrant`` words for every quadrant, from ``words`` (all of the norms if left out)."""
-    if per_quadrant < 1 or not 0 <= margin < HIGH - MIDDLE:
-        raise InputError(
-            f"per_quadrant = {per_quadrant} and margin = {margin:g} leave nothing to choose.",
-            "Ask for at least one word, and a margin from 0 to less than 4.",
-        )
-    if by not in get_args(Choice):
-        raise UnknownNameError(
-            f"There is no way to choose called '{by}'.", suggestion(by, get_args(Choice), "Ways to choose")
-        )
+    """As many words for every quadrant, from ``words`` (all of the norms if left out)."""
+    options = options or IntentOptions()
+    per_quadrant, margin = options.per_quadrant, options.margin
     table = norms.table
     unknown: tuple[str, ...] = ()
     if words is not None:
@@ -210,7 +198,8 @@ def choose_intents(
             "Give more words, ask for fewer per quadrant, or lower the margin.",
         )
     chosen = pl.concat(
-        _chosen(clear.filter(pl.col("quadrant") == name), per_quadrant, by, seed, name) for name in QUADRANTS
+        _chosen(clear.filter(pl.col("quadrant") == name), per_quadrant, options.by, options.seed, name)
+        for name in QUADRANTS
     )
     intents = tuple(
         Intent(

@@ -19,7 +19,6 @@ import numpy.typing as npt
 
 from heartfelt.errors import HeartfeltError, InputError
 from heartfelt.predictors.execution.engines import ENGINES, Engine
-from heartfelt.predictors.execution.work import error_line
 from heartfelt.progress import Progress
 from heartfelt.serialization import dumps, read_json, write_json
 from heartfelt.training.heads.fitting import Floats, Ints
@@ -177,13 +176,9 @@ class _Job:
     def _fitted(self, cell: ExperimentCell) -> CellResult:
         try:
             return self.fit.fit_and_predict(cell)
-        except (HeartfeltError, OSError):
-            raise
         except Exception as error:
-            raise HeartfeltError(
-                f"The fit '{cell.name}' failed: {error_line(error)}.",
-                "Change the settings or the data and run the command again: what is complete is kept.",
-            ) from error
+            error.add_note(f"The fit '{cell.name}' failed; the fits that are complete are kept.")
+            raise
 
     def lost(self, batch: Sequence[ExperimentCell], times: int) -> list[CellResult]:
         raise HeartfeltError(

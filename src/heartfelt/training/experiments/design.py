@@ -13,68 +13,26 @@ on, so that the predictions of a model that knows nothing would correlate negati
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
 
-from heartfelt.errors import InputError, suggestion
-from heartfelt.scoring.grouping import AUTO
+from heartfelt.errors import InputError
 from heartfelt.stats.estimate import Estimate
-from heartfelt.stats.repeated import RESAMPLES, Repeats, bootstrap_repeats, bootstrap_repeats_difference
+from heartfelt.stats.repeated import Repeats, bootstrap_repeats, bootstrap_repeats_difference
 from heartfelt.tables import LEDGER
 from heartfelt.training.experiments.cells import CellResult, ExperimentCell
+from heartfelt.training.experiments.options import ExperimentOptions
 from heartfelt.training.experiments.pool import StimulusPool
 from heartfelt.training.experiments.results import MEAN, MODE, SHUFFLED, ScoreRow
 from heartfelt.training.heads.fitting import Floats, Ints, folds
 from heartfelt.wording import plural
 
 STAGE = "experiment"
-RATERS = ("screened", "everyone")
 _OVER_SEEDS = "standard deviation over seeds"
 _SECOND = {"pearson": "rmse", "accuracy": "macro_f1"}
 _CATEGORIES = "the question is answered with categories"
-
-
-@dataclass(frozen=True, slots=True)
-class ExperimentOptions:
-    """How an experiment is run. ``seeds`` repeat it with other folds, samples and starting weights."""
-
-    recipe: str = "va-audio"
-    policy: str = "default"
-    raters: str = "screened"
-    """Whose labels predictions are scored against: ``screened`` raters or ``everyone``."""
-    seeds: tuple[int, ...] = (0, 1, 2)
-    folds: int = 5
-    group: str = AUTO
-    by: str = ""
-    """The column a single source is split by into parts."""
-    questions: tuple[str, ...] = ()
-    """Questions to use; all that the sources share if empty."""
-    same: Mapping[str, str] = field(default_factory=dict)
-    """Questions that ask for the same under another name: ``{"appeal": "valence"}``."""
-    settings: Mapping[str, str] = field(default_factory=dict)
-    """Settings of the recipe that hold for every fit."""
-    features: Path | None = None
-    """The folder of cached embeddings; the user's cache if left out."""
-    resamples: int = RESAMPLES
-
-    def __post_init__(self) -> None:
-        if not self.seeds:
-            raise InputError(
-                "There is no seed, so nothing would be fitted.", "Give one or more: --seeds 0,1,2."
-            )
-        if len(set(self.seeds)) < len(self.seeds):
-            raise InputError(
-                "A seed is given twice, which would count its fits twice.", "Give different seeds."
-            )
-        if self.folds < 2:
-            raise InputError(f"folds must be at least 2; got {self.folds}.", "Use 5.")
-        if self.raters not in RATERS:
-            raise InputError(f"raters = '{self.raters}' is unknown.", suggestion(self.raters, RATERS))
-        if self.resamples < 100:
-            raise InputError(f"resamples must be at least 100; got {self.resamples}.", "Use 2,000.")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -282,21 +240,22 @@ class ConditionScorer:
         tested = np.isfinite(predicted[0]) & np.isfinite(truth)
         second = bootstrap_repeats(_SECOND[metric], truth, predicted, group=clusters, resamples=draws)
         return ScoreRow(
-            condition.name,
-            question,
-            condition.trained_on,
-            condition.tested_on,
-            condition.level,
-            condition.training_stimuli,
-            int(tested.sum()),
-            score if metric == "pearson" else Estimate.missing(_CATEGORIES, "pearson"),
-            _over_seeds(self.repeats(condition, question)),
-            second if metric == "pearson" else Estimate.missing(_CATEGORIES, "rmse"),
-            difference,
-            "" if reference is None else reference.name,
-            self.pool.ceilings[condition.tested_on, question],
-            condition.baseline,
-            *((score, second) if metric == "accuracy" else ()),
+            condition=condition.name,
+            question=question,
+            trained_on=condition.trained_on,
+            tested_on=condition.tested_on,
+            level=condition.level,
+            training_stimuli=condition.training_stimuli,
+            n=int(tested.sum()),
+            pearson=score if metric == "pearson" else Estimate.missing(_CATEGORIES, "pearson"),
+            over_seeds=_over_seeds(self.repeats(condition, question)),
+            rmse=second if metric == "pearson" else Estimate.missing(_CATEGORIES, "rmse"),
+            difference=difference,
+            reference="" if reference is None else reference.name,
+            ceiling=self.pool.ceilings[condition.tested_on, question],
+            baseline=condition.baseline,
+            accuracy=score if metric == "accuracy" else None,
+            macro_f1=second if metric == "accuracy" else None,
         )
 
     def mean_row(self, condition: ExperimentCondition, question: str) -> ScoreRow:
@@ -307,30 +266,29 @@ class ConditionScorer:
         error = bootstrap_repeats(_SECOND[metric], truth, columns, group=clusters, resamples=draws)
         numbers = metric == "pearson"
         why = "a constant has no correlation" if numbers else _CATEGORIES
-        own = (
-            ()
-            if numbers
-            else (bootstrap_repeats(metric, truth, columns, group=clusters, resamples=draws), error)
+        accuracy = (
+            None if numbers else bootstrap_repeats(metric, truth, columns, group=clusters, resamples=draws)
         )
         tested = np.isfinite(columns[0]) & np.isfinite(truth)
         return ScoreRow(
-            MEAN if numbers else MODE,
-            question,
-            condition.trained_on,
-            condition.tested_on,
-            None,
-            condition.training_stimuli,
-            int(tested.sum()),
-            Estimate.missing(why, "pearson"),
-            Estimate.missing(why, _OVER_SEEDS)
+            condition=MEAN if numbers else MODE,
+            question=question,
+            trained_on=condition.trained_on,
+            tested_on=condition.tested_on,
+            level=None,
+            training_stimuli=condition.training_stimuli,
+            n=int(tested.sum()),
+            pearson=Estimate.missing(why, "pearson"),
+            over_seeds=Estimate.missing(why, _OVER_SEEDS)
             if numbers
             else _over_seeds(Repeats(metric, truth, columns, group=clusters)),
-            error if numbers else Estimate.missing(why, "rmse"),
-            Estimate.missing(why if numbers else "it is a baseline", f"difference of {metric}"),
-            "",
-            self.pool.ceilings[condition.tested_on, question],
-            True,
-            *own,
+            rmse=error if numbers else Estimate.missing(why, "rmse"),
+            difference=Estimate.missing(why if numbers else "it is a baseline", f"difference of {metric}"),
+            reference="",
+            ceiling=self.pool.ceilings[condition.tested_on, question],
+            baseline=True,
+            accuracy=accuracy,
+            macro_f1=None if numbers else error,
         )
 
 

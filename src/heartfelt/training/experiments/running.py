@@ -15,14 +15,9 @@ from heartfelt.predictors.trained.feature_cache import FeatureCache
 from heartfelt.progress import Progress
 from heartfelt.snapshot import Snapshot
 from heartfelt.training.experiments.cells import CellModel, CellStore, ExperimentCell, complete, run_cells
-from heartfelt.training.experiments.design import (
-    ConditionScorer,
-    ExperimentCondition,
-    ExperimentOptions,
-    Removed,
-    all_cells,
-)
+from heartfelt.training.experiments.design import ConditionScorer, ExperimentCondition, Removed, all_cells
 from heartfelt.training.experiments.frozen import FrozenFit
+from heartfelt.training.experiments.options import ExperimentOptions
 from heartfelt.training.experiments.pool import StimulusPool, pool_of
 from heartfelt.training.experiments.results import Curve, Experiment, SweepSelection, Variant
 from heartfelt.training.finetuning import gather_data, is_fine_tuning, recipe_named, settings_of

@@ -1,4 +1,5 @@
 from .data import FineTuneTarget, TrainingData, gather_data
+from .options import FineTuneOptions
 from .recipe import (
     FINE_TUNE_RECIPES,
     FineTuneRecipe,
@@ -8,7 +9,7 @@ from .recipe import (
     recipe_names,
     settings_of,
 )
-from .running import FineTuned, FineTuneOptions, fine_tune
+from .running import FineTuned, fine_tune
 from .task import Batch, Example, FineTuneTask, OnnxExport, QuestionOutput, Tensors
 
 __all__ = [

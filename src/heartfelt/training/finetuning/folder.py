@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from heartfelt.errors import DamagedError, HeartfeltError, InputError
+from heartfelt.failures import is_bug
 from heartfelt.files import whole_file
 from heartfelt.predictors.predictor import Case
 from heartfelt.predictors.trained.finetuned import MODEL_LOADERS, Answered, ErrorInterval, damaged
@@ -155,8 +156,10 @@ def _export(task: FineTuneTask, path: Path) -> str:
         )
         if worst > _ONNX_TOLERANCE:
             raise ValueError(f"its answers differ by up to {worst:.2g}")
-    except Exception as error:  # noqa: BLE001  # exporters raise errors of many kinds; the folder is complete without
+    except Exception as error:  # exporters raise errors of many kinds; the folder is complete without
         path.unlink(missing_ok=True)
+        if is_bug(error):
+            raise
         return f"it could not be exported: {(str(error).strip().splitlines() or [type(error).__name__])[0][:200]}"
     finally:
         torch.backends.mha.set_fastpath_enabled(fast)

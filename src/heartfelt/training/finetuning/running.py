@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from heartfelt.errors import InputError
 from heartfelt.files import write_text
 from heartfelt.formats.format import FORMATS
 from heartfelt.predictors.execution.store import StoredPrediction, predictions_table
@@ -26,7 +25,6 @@ from heartfelt.predictors.trained.folder import (
 )
 from heartfelt.progress import Progress
 from heartfelt.scoring import ScoreOptions, Scores, score, truth_of
-from heartfelt.scoring.grouping import AUTO
 from heartfelt.serialization import to_json, write_json
 from heartfelt.snapshot import Snapshot
 from heartfelt.streams import derived_seed
@@ -36,41 +34,15 @@ from heartfelt.training.finetuning.data import TrainingData, gather_data, gather
 from heartfelt.training.finetuning.engine import TrainingLoop, TrainingResult
 from heartfelt.training.finetuning.folder import ModelFacts, PartScore, write_model_files
 from heartfelt.training.finetuning.intervals import error_intervals
+from heartfelt.training.finetuning.options import FineTuneOptions
 from heartfelt.training.finetuning.parts import VALIDATION
 from heartfelt.training.finetuning.recipe import FineTuneRecipe, FineTuneSettings, recipe_named, settings_of
 from heartfelt.training.finetuning.task import FineTuneTask, QuestionOutput
 from heartfelt.training.heads.fitting import Floats
 from heartfelt.training.heads.material import TRAIN
-from heartfelt.training.heads.training import PUBLISHED_SPLIT
 
 _RESAMPLES = 2_000
 _SHOWN = ("item", "system")
-
-
-@dataclass(frozen=True, slots=True)
-class FineTuneOptions:
-    """How a model is fine-tuned; ``settings`` are the recipe's."""
-
-    recipe: str
-    settings: Mapping[str, object] = field(default_factory=dict)
-    policy: str = "default"
-    group: str = AUTO
-    split: str = ""
-    seed: int = 0
-    name: str = ""
-    folds: int = 0
-    """Folds of cross-validation: every stimulus is scored by a model that was not trained on its group. 0 scores one part."""
-
-    def __post_init__(self) -> None:
-        if self.folds and (self.folds < 2 or self.split):
-            raise InputError(
-                f"--folds must be 2 or more; got {self.folds}."
-                if not self.split
-                else "--folds makes parts of its own and cannot be used with a published split.",
-                "Use --folds 5, without --split.",
-            )
-        if self.split not in ("", PUBLISHED_SPLIT):
-            raise InputError(f"No split is called '{self.split}'.", f"Use '{PUBLISHED_SPLIT}', or none.")
 
 
 @dataclass(frozen=True, slots=True, eq=False)

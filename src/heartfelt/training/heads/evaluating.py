@@ -128,8 +128,14 @@ def evaluate(
     for target in material.targets:
         for name, plan in plans.items():
             size, heads = plan.size, []
-            empty = (np.empty(size), np.empty(size), plan, (), np.zeros(size, bool))
-            into = LeftOut(*empty, None if target.answers is None else np.full(size, np.nan))
+            into = LeftOut(
+                value=np.empty(size),
+                half_width=np.empty(size),
+                fold=plan,
+                chosen=(),
+                foreign=np.zeros(size, bool),
+                answer_sd=None if target.answers is None else np.full(size, np.nan),
+            )
             for fold in np.unique(plan):
                 heads.append(_predict(material, target, plan == fold, kinds, confidence, domains, into))
                 done += 1

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import numpy as np
 
 from heartfelt import __version__
-from heartfelt.errors import InputError, suggestion
 from heartfelt.predictors.trained.domain import Domain
 from heartfelt.predictors.trained.embeddings import EMBEDDINGS
-from heartfelt.predictors.trained.facts import ChosenHead, GroupingFacts, OutOfFold, TrainingFacts
+from heartfelt.predictors.trained.facts import ChosenHead, OutOfFold, TrainingFacts
 from heartfelt.predictors.trained.feature_cache import FeatureCache
 from heartfelt.predictors.trained.folder import DataSource
-from heartfelt.predictors.trained.model import KINDS, QuestionHead, TrainedModel
+from heartfelt.predictors.trained.model import QuestionHead, TrainedModel
 from heartfelt.progress import Progress
-from heartfelt.scoring.grouping import AUTO
 from heartfelt.serialization import from_json, to_json
 from heartfelt.snapshot import Snapshot
 from heartfelt.training.heads.calibrating import width_of
@@ -26,40 +23,7 @@ from heartfelt.training.heads.evaluating import Evaluation, LeftOut, evaluate, w
 from heartfelt.training.heads.fitting import choose
 from heartfelt.training.heads.material import RECIPES, TRAIN, TrainingStimuli, gather
 from heartfelt.training.heads.targets import LabelTarget
-
-PUBLISHED_SPLIT = "published"
-
-
-@dataclass(frozen=True, slots=True)
-class TrainOptions:
-    """How a model is trained. ``confidence`` is that of its prediction intervals."""
-
-    recipe: str = "va-audio"
-    policy: str = "default"
-    heads: tuple[str, ...] = ()
-    """Kinds of heads to choose from; the recipe's own if empty."""
-    seed: int = 0
-    confidence: float = 0.9
-    name: str = ""
-    group: str = AUTO
-    """The column of the stimuli whose groups stay in one fold; ``auto`` looks for one, ``none`` folds by stimulus."""
-    split: str = ""
-    """``published`` fits to the published training part and evaluates on the other parts; empty uses all stimuli."""
-    features: Path | None = None
-    """The folder of cached embeddings; the user's cache if left out."""
-    embedding: str = ""
-    """An embedding in place of the recipe's, such as ``clap:MODEL``; the recipe's own if empty."""
-
-    def __post_init__(self) -> None:
-        for kind in self.heads:
-            if kind not in KINDS:
-                raise InputError(f"No head is called '{kind}'.", suggestion(kind, KINDS, "Heads"))
-        if self.split not in ("", PUBLISHED_SPLIT):
-            raise InputError(f"No split is called '{self.split}'.", f"Use '{PUBLISHED_SPLIT}', or none.")
-        if not 0.5 <= self.confidence < 1:
-            raise InputError(
-                f"The confidence of the intervals is {self.confidence}.", "Give 0.5 up to 1, such as 0.9."
-            )
+from heartfelt.training.options import TrainOptions
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -224,7 +188,7 @@ def _facts(
         stimuli=len(material.stimuli),
         left_out=material.unreadable,
         systems=tuple(sorted({name for name in material.system if name is not None})),
-        grouping=from_json(GroupingFacts, to_json(material.grouping)),
+        grouping=material.grouping.facts,
         split=options.split or None,
         seed=options.seed,
         confidence=options.confidence,

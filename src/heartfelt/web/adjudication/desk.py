@@ -15,7 +15,9 @@ from collections.abc import Callable, Hashable
 from collections.abc import Collection as Container
 from dataclasses import dataclass
 from random import Random
-from typing import NamedTuple
+from typing import NamedTuple, cast
+
+from starlette.requests import HTTPConnection
 
 from heartfelt.collect import Collection
 from heartfelt.collect.reading.adjudication import (
@@ -27,15 +29,14 @@ from heartfelt.collect.reading.adjudication import (
 from heartfelt.errors import InputError
 from heartfelt.study import Study
 from heartfelt.study.adjudication import answer_key
-from heartfelt.web.study.background import Reader
+from heartfelt.web.study.background import IDLE_SHARE, Reader
 
 HELD_SECONDS = 600.0
 """How long an item that was shown to a senior rater is kept from others."""
-_IDLE_SHARE = 5
 _ID_BYTES = 6
 
 
-class Option(NamedTuple):
+class OfferedAnswer(NamedTuple):
     """One of the answers that were given: the words or the number, how many gave it, and what they made of the draft."""
 
     words: float | str
@@ -61,10 +62,10 @@ class ShownItem:
     id: str
     sight: str
     """A digest of what is shown: an answer that came in since makes another one."""
-    last_change: int
+    seen: int
     """The number of the latest change when it was read."""
     item: AdjudicationItem
-    options: tuple[Option, ...]
+    options: tuple[OfferedAnswer, ...]
     rejected: int
     """Raters who rejected the draft without another answer."""
 
@@ -169,7 +170,7 @@ class AdjudicationQueue:
 
     def _refresh(self, *, at_once: bool = False) -> bool:
         """Read the items again if something changed and it is time; whether that was done."""
-        pause = max(self._seconds, _IDLE_SHARE * self._took)
+        pause = max(self._seconds, IDLE_SHARE * self._took)
         first = self._state.change < 0
         if not first and not at_once and self._clock() - self._read_at < pause:
             return False
@@ -193,14 +194,14 @@ def _read(collection: Collection) -> AdjudicationState:
     return collection.adjudication()
 
 
-def _options(item: AdjudicationItem, study: Study) -> list[Option]:
+def _options(item: AdjudicationItem, study: Study) -> list[OfferedAnswer]:
     """The different answers."""
-    options: dict[Hashable, Option] = {}
+    options: dict[Hashable, OfferedAnswer] = {}
     scale = study.scale_of(item.question)
     for answer in counted(item.answers):
         assert answer.words is not None
         key = answer_key(answer.words, scale)
-        before = options.get(key, Option(answer.words, 0))
+        before = options.get(key, OfferedAnswer(answer.words, 0))
         options[key] = before._replace(
             raters=before.raters + 1,
             accepted=before.accepted + (answer.verdict == "accepted"),
@@ -209,7 +210,7 @@ def _options(item: AdjudicationItem, study: Study) -> list[Option]:
     drafted = draft_words(item, study)
     if drafted is not None and study.adjudication is not None and study.adjudication.draft:
         key = answer_key(drafted, scale)
-        options[key] = options.get(key, Option(drafted, 0))._replace(machine=True)
+        options[key] = options.get(key, OfferedAnswer(drafted, 0))._replace(machine=True)
     return list(options.values())
 
 
@@ -225,7 +226,7 @@ def draft_words(item: AdjudicationItem, study: Study) -> float | str | None:
 
 
 def chosen_option(
-    options: Container[Option], decision: AdjudicationDecision, question: str, study: Study
+    options: Container[OfferedAnswer], decision: AdjudicationDecision, question: str, study: Study
 ) -> int | None:
     """Which of the options was decided for; None if it was another answer."""
     words = decision.value if decision.answer is None else decision.answer
@@ -233,3 +234,8 @@ def chosen_option(
     keys = [answer_key(option.words, scale) for option in options]
     wanted = answer_key(words, scale)
     return keys.index(wanted) if wanted in keys else None
+
+
+def desk_of(request: HTTPConnection) -> AdjudicationQueue:
+    """The senior raters' desk of the application that handles a request."""
+    return cast(AdjudicationQueue, request.app.state.desk)

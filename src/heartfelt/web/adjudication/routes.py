@@ -21,15 +21,21 @@ from starlette.routing import Route
 from heartfelt.collect.adjudicators import Adjudicate, CheckAdjudicator
 from heartfelt.collect.reading.adjudication import AdjudicationDecision
 from heartfelt.study.model import say
-from heartfelt.web.adjudication.desk import ShownItem, chosen_option, draft_words
+from heartfelt.web.adjudication.desk import ShownItem, chosen_option, desk_of, draft_words
 from heartfelt.web.errors import RequestRefused
 from heartfelt.web.rater.forms import present
 from heartfelt.web.rater.pages import Notice, assets, compressed
-from heartfelt.web.rater.presentation import request_language
+from heartfelt.web.rater.presentation import blinding_of, request_language
 from heartfelt.web.rater.routes import Id, RaterRequest, Text, Value
 from heartfelt.web.rater.texts import direction, run_direction, texts_for
 from heartfelt.web.security.access import is_admitted
-from heartfelt.web.security.signing import ADJUDICATOR_COOKIE, RATER_SECONDS, adjudicator_of, set_cookie
+from heartfelt.web.security.signing import (
+    ADJUDICATOR_COOKIE,
+    RATER_SECONDS,
+    adjudicator_of,
+    set_cookie,
+    signer_of,
+)
 from heartfelt.web.state import state_of
 from heartfelt.web.templates import page_environment
 
@@ -78,12 +84,12 @@ def routes() -> list[Route]:
 async def personal_link(request: Request) -> Response:
     """The address made for one senior rater: it gives their browser a cookie, and nothing else happens."""
     state = state_of(request)
-    adjudicator = state.signer.read("adjudicate", request.path_params["signed"])
+    adjudicator = signer_of(request).read("adjudicate", request.path_params["signed"])
     if not await is_admitted(request, adjudicator):
         raise Notice("stranger", 401)
     address = f"{request.scope.get('root_path', '')}/adjudicate"
     response = RedirectResponse(address, 303, {"cache-control": "no-store"})
-    signed = state.signer.sign("adjudicator", str(adjudicator), RATER_SECONDS)
+    signed = signer_of(request).sign("adjudicator", str(adjudicator), RATER_SECONDS)
     set_cookie(response, state.options, ADJUDICATOR_COOKIE, signed, RATER_SECONDS)
     return response
 
@@ -127,7 +133,7 @@ def _admitted(endpoint: Endpoint) -> Callable[[Request], Awaitable[Response]]:
         adjudicator = adjudicator_of(request) or ""
         await state_of(request).collection.ask(CheckAdjudicator(adjudicator))
         content = await endpoint(request, adjudicator)
-        counts = await run_in_threadpool(state_of(request).adjudication.counts, adjudicator)
+        counts = await run_in_threadpool(desk_of(request).counts, adjudicator)
         body = orjson.dumps({**content, **counts._asdict()}, default=dict)
         return Response(body, media_type="application/json", headers={"cache-control": "no-store"})
 
@@ -149,7 +155,7 @@ async def back(request: Request, adjudicator: str) -> dict[str, Any]:
         return {"item": None}
     stimulus, question, decision = earlier
     shown = await run_in_threadpool(
-        state.adjudication.shown, adjudicator, state.adjudication.id_of(stimulus, question)
+        desk_of(request).shown, adjudicator, desk_of(request).id_of(stimulus, question)
     )
     return {"item": None if shown is None else _item(request, shown, decision)}
 
@@ -158,7 +164,7 @@ async def decide(request: Request, adjudicator: str) -> dict[str, Any]:
     """Store a decision durably, and give the next item."""
     body = await DecideRequest.of(request)
     state = state_of(request)
-    shown = await run_in_threadpool(state.adjudication.shown, adjudicator, body.item, body.sight)
+    shown = await run_in_threadpool(desk_of(request).shown, adjudicator, body.item, body.sight)
     if shown is None:
         raise RequestRefused(
             409, "The answers to this item have changed since it was shown.", "Look at it again."
@@ -184,12 +190,12 @@ async def decide(request: Request, adjudicator: str) -> dict[str, Any]:
             body.comment or None,
         )
     )
-    state.adjudication.decided(body.item, decided.seq)
+    desk_of(request).decided(body.item, decided.seq)
     return {"status": decided.status, "item": await _next(request, adjudicator, body.skipped)}
 
 
 async def _next(request: Request, adjudicator: str, skipped: list[str]) -> dict[str, Any] | None:
-    shown = await run_in_threadpool(state_of(request).adjudication.next, adjudicator, frozenset(skipped))
+    shown = await run_in_threadpool(desk_of(request).next, adjudicator, frozenset(skipped))
     return None if shown is None else _item(request, shown)
 
 
@@ -199,9 +205,9 @@ def _item(request: Request, shown: ShownItem, decision: AdjudicationDecision | N
     out: dict[str, Any] = {
         "id": shown.id,
         "sight": shown.sight,
-        "seen": max(shown.last_change, 0 if decision is None else decision.seq),
-        "form": state.blinding.form(item.question),
-        "media": None if item.media is None else state.blinding.media(shown.id, item.media),
+        "seen": max(shown.seen, 0 if decision is None else decision.seq),
+        "form": blinding_of(request).form(item.question),
+        "media": None if item.media is None else blinding_of(request).media(shown.id, item.media),
         "prompt": item.prompt,
         "rules": item.rules,
         "options": [option._asdict() for option in shown.options],

@@ -16,8 +16,8 @@ from heartfelt.web.api.models import ProblemModel
 from heartfelt.web.security.access import researcher
 from heartfelt.web.security.signing import STUDY_COOKIE
 from heartfelt.web.state import state_of
-from heartfelt.web.study.background import Reader
-from heartfelt.web.study.figures import DashboardState
+from heartfelt.web.study.background import Reader, reader_of
+from heartfelt.web.study.figures import DashboardState, figures_of
 
 _bearer = HTTPBearer(
     auto_error=False, description="a token made in the dashboard or by 'heartfelt study token'"
@@ -43,13 +43,13 @@ def _collection(request: Request) -> Collection:
 
 async def _board(request: Request) -> DashboardState:
     """Whoever waits for figures holds none of the threads that serve media to raters."""
-    figures = state_of(request).figures
+    figures = figures_of(request)
     board: DashboardState | None = await run_in_threadpool(figures.ready)
     return board if board is not None else await to_thread.run_sync(figures.board, limiter=figures.waiting)
 
 
 def _reader(request: Request) -> Reader:
-    return state_of(request).reader
+    return reader_of(request)
 
 
 def _study_url(request: Request) -> str:

@@ -10,10 +10,11 @@ from pydantic import BaseModel, Field
 
 from heartfelt.collect.adjudicators import AddAdjudicator, RevokeAdjudicator
 from heartfelt.errors import UnknownNameError
+from heartfelt.web.adjudication.desk import desk_of
 from heartfelt.web.api.access import CollectionDep, StudyUrl
-from heartfelt.web.api.models import Count, RequestBody
-from heartfelt.web.security.signing import adjudicator_link
-from heartfelt.web.state import state_of
+from heartfelt.web.api.models import RequestBody
+from heartfelt.web.security.signing import adjudicator_link, signer_of
+from heartfelt.web.study.coverage import Count
 
 router = APIRouter(tags=["adjudication"])
 AdjudicatorId = Annotated[
@@ -56,7 +57,7 @@ class AdjudicatorLink(BaseModel):
 @router.get("/adjudication", response_model=AdjudicationInfo)
 def adjudication(request: Request, collection: CollectionDep) -> Any:
     """How many items wait for a senior rater and how many are decided, and by whom."""
-    counts = state_of(request).adjudication.counts("")
+    counts = desk_of(request).counts("")
     return {
         "used": collection.study.adjudication is not None,
         "waiting": counts.waiting,
@@ -93,9 +94,9 @@ def revoke(adjudicator: AdjudicatorId, collection: CollectionDep) -> None:
 def erase(adjudicator: AdjudicatorId, request: Request, collection: CollectionDep) -> None:
     """Delete a senior rater and their decisions, for good; the items wait again."""
     collection.erase_adjudicator(adjudicator)
-    state_of(request).adjudication.erased()
+    desk_of(request).erased()
 
 
 def _link(request: Request, url: str, adjudicator: str) -> AdjudicatorLink:
-    signed = adjudicator_link(state_of(request).signer, url, adjudicator)
+    signed = adjudicator_link(signer_of(request), url, adjudicator)
     return AdjudicatorLink(adjudicator=adjudicator, link=signed)

@@ -10,8 +10,9 @@ from pydantic import BaseModel
 
 from heartfelt.serialization import to_json
 from heartfelt.web.api.access import BoardDep
-from heartfelt.web.api.models import Count, EstimateModel
-from heartfelt.web.state import state_of
+from heartfelt.web.api.models import EstimateModel
+from heartfelt.web.study.coverage import Count
+from heartfelt.web.study.figures import figures_of
 
 router = APIRouter(tags=["study"])
 
@@ -199,7 +200,7 @@ class CategoriesInfo(BaseModel):
 @router.get("/figures")
 def figures(request: Request) -> FiguresInfo:
     """How recent the figures are, and whether they are being computed; the answer never waits for them."""
-    state = state_of(request).figures.state
+    state = figures_of(request).state
     return FiguresInfo(
         change=state.change,
         computed=_moment(state.computed),

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
-Count = Annotated[int, Field(ge=0)]
+from heartfelt.web.study.coverage import Count
 
 
 class RequestBody(BaseModel):
@@ -32,7 +32,7 @@ class EstimateModel(BaseModel):
     value: float | None
     low: float | None = None
     high: float | None = None
-    level: float | None = None
+    confidence: float | None = None
     interval: str | None = None
     method: str = ""
     why_missing: str | None = None
@@ -106,52 +106,6 @@ class SettingsChange(RequestBody):
         int, Field(ge=1, le=999_999, description="ratings wanted for each item; can only be raised")
     ] = 1
     return_url: Annotated[str | None, Field(max_length=2000, pattern=r"^https?://[^\s]+$")] = None
-
-
-class CoverageBin(BaseModel):
-    """How many have so many complete ratings, now and once all leased trials are answered."""
-
-    ratings: Count
-    units: Count
-    units_with_leases: Count
-
-
-class ArmInfo(BaseModel):
-    """One arm: raters assigned to it (those who count), complete and at work, and its ratings against what it wants."""
-
-    arm: str
-    weight: float
-    raters: Count
-    complete: Count
-    active: Count
-    ratings: Count
-    wanted: Count
-
-
-class CoverageInfo(BaseModel):
-    """Ratings against the quota, counted in trials: of stimuli with all their questions, or of single items."""
-
-    change: int
-    of: Literal["stimuli", "sets", "items"]
-    adaptive: bool
-    """Whether the study chooses what is rated more often: the quota then holds on average."""
-    quota: Count
-    units: Count
-    full: Count
-    wanted: Count
-    complete: Count
-    extra: Count
-    leased: Count
-    histogram: list[CoverageBin]
-    per_hour: float | None
-    finish: datetime | None
-    why_no_finish: str | None
-    raters: dict[Literal["all", "active", "complete", "excluded"], Count]
-    arms: list[ArmInfo]
-    screened_out: dict[str, Count]
-    """Raters whom each screener screened out."""
-    automated: Count
-    """Fetches by robots and link previews, which are not raters."""
 
 
 class VersionInfo(BaseModel):

@@ -29,8 +29,7 @@ from heartfelt.web.api.models import (
     ResumeLink,
     TrialsInfo,
 )
-from heartfelt.web.security.signing import RESUME_SECONDS
-from heartfelt.web.state import state_of
+from heartfelt.web.security.signing import RESUME_SECONDS, signer_of
 from heartfelt.web.study.figures import DashboardState
 
 router = APIRouter(tags=["raters"])
@@ -153,7 +152,7 @@ def _erased(collection: Collection, erased: Erased) -> ErasedInfo:
 def resume_link(rater: Rater, request: Request, collection: CollectionDep, url: StudyUrl) -> ResumeLink:
     """A link for a rater who lost the browser they began in. Anybody who has it continues as that rater."""
     collection.trials(rater)
-    signed = state_of(request).signer.sign("resume", rater, RESUME_SECONDS)
+    signed = signer_of(request).sign("resume", rater, RESUME_SECONDS)
     return ResumeLink(rater=rater, link=f"{url}/r/{signed}")
 
 

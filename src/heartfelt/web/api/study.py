@@ -18,7 +18,6 @@ from heartfelt.study import Question, Study
 from heartfelt.study.model import say
 from heartfelt.web.api.access import BoardDep, CollectionDep, ReaderDep, StudyUrl, with_media
 from heartfelt.web.api.models import (
-    CoverageInfo,
     FlagsInfo,
     InvitationsInfo,
     InvitationsRequest,
@@ -35,8 +34,9 @@ from heartfelt.web.api.models import (
     VersionsInfo,
 )
 from heartfelt.web.security.access import Tokens
-from heartfelt.web.security.signing import INVITE_SECONDS
+from heartfelt.web.security.signing import INVITE_SECONDS, signer_of
 from heartfelt.web.state import state_of
+from heartfelt.web.study.coverage import CoverageInfo, coverage_of
 from heartfelt.web.study.routes import study_title
 
 router = APIRouter(tags=["study"])
@@ -95,7 +95,7 @@ def _question(study: Study, question: Question) -> dict[str, Any]:
 @router.get("/coverage")
 def coverage(request: Request) -> CoverageInfo:
     """Ratings against the quota, what is being rated now, and when it will be complete at the recent rate."""
-    return state_of(request).coverage.current()
+    return coverage_of(request).current()
 
 
 @router.get("/versions", response_model=VersionsInfo)
@@ -242,7 +242,7 @@ def invite(body: InvitationsRequest, request: Request, collection: CollectionDep
 
 
 def _signed_links(request: Request, url: str, rows: list[dict[str, Any]]) -> dict[str, Any]:
-    signer = state_of(request).signer
+    signer = signer_of(request)
     links = (f"{url}/i/{signer.sign('invite', row['invitation'], INVITE_SECONDS)}" for row in rows)
     return {"invitations": [row | {"link": link} for row, link in zip(rows, links, strict=True)]}
 

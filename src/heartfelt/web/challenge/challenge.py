@@ -14,7 +14,7 @@ import time
 from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as TookTooLong
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
@@ -23,18 +23,13 @@ import polars as pl
 from heartfelt.errors import HeartfeltError, InputError
 from heartfelt.labels import load_benchmark
 from heartfelt.publishing.submissions.ladder import Rung, Tries, overstatement, rungs_of
-from heartfelt.publishing.submissions.ledger import (
-    Member,
-    Steps,
-    Submission,
-    SubmissionLedger,
-    SubmissionLimits,
-)
+from heartfelt.publishing.submissions.ledger import Member, Steps, Submission, SubmissionLedger
 from heartfelt.scoring import ScoreOptions, Truth, score, tasks_of, truth_of
 from heartfelt.scoring.bench.prediction_file import FileScorer, in_order
 from heartfelt.scoring.scorer import coverage_of
 from heartfelt.scoring.scores import ScoringTask
 from heartfelt.study.model import say
+from heartfelt.web.challenge.options import ChallengeOptions
 from heartfelt.web.challenge.parts import divided
 from heartfelt.web.challenge.reading import SizeLimits, not_usable, readable_file, too_many_rows
 from heartfelt.wording import plural
@@ -49,23 +44,7 @@ _COLD = 10
 """How many times as long the first submission of a process may take."""
 _AT_HAND = 64
 """Submissions whose predictions are kept in memory."""
-_log = logging.getLogger("heartfelt.web.challenge")
-
-
-@dataclass(frozen=True, slots=True)
-class ChallengeOptions:
-    """The rules of a challenge."""
-
-    part: str | None = "test"
-    """The part whose labels are hidden; None for all of them."""
-    step: float | None = None
-    """The step of published scores; by default about half a standard error of each task."""
-    limits: SubmissionLimits = field(default_factory=SubmissionLimits)
-    megabytes: float = 16.0
-    seconds: float = 60.0
-    """How long scoring one submission may take."""
-    public_share: float = 0.5
-    """The share of the hidden labels that the running board is scored on; the others are for the final ranking."""
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -275,11 +254,11 @@ class Challenge:
             except Exception:  # noqa: BLE001  # the edge: whatever a file does, the next one is scored
                 if self._closing.is_set():
                     break  # it is scored at the next start
-                _log.exception("submission %s", waiting[0])
+                _log.exception("heartfelt failed on submission %s", waiting[0])
                 self.ledger.refuse(
                     waiting[0],
-                    "The submission cannot be read.",
-                    "Send CSV with the columns stimulus, question and value or answer, as /items.csv has them.",
+                    "heartfelt failed while it scored the submission.",
+                    "This is a bug in heartfelt; tell the organizers, whose log has the details.",
                 )
             with self._wake:
                 self._wake.notify_all()

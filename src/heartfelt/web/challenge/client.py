@@ -23,7 +23,8 @@ class SentFile:
 
     id: str
     status: str
-    model: str = field(metadata={"key": "name"})
+    name: str
+    """Of the model."""
     received: str
     final: bool
     """Whether the team chose it for the final ranking."""

@@ -25,7 +25,8 @@ from heartfelt.scoring import METRICS, ScoreOptions, Scores, Truth, score, truth
 from heartfelt.scoring.bench.prediction_file import in_order
 from heartfelt.scoring.scores import ScoringTask
 from heartfelt.serialization import dumps, from_json, to_json
-from heartfelt.web.challenge.challenge import AUTOMATIC, LEDGER, Challenge, ChallengeOptions
+from heartfelt.web.challenge.challenge import AUTOMATIC, LEDGER, Challenge
+from heartfelt.web.challenge.options import ChallengeOptions
 
 DIGITS = 4
 """Of scores in the final ranking: a statistic of hidden labels to the last bit would tell a right guess of all of them."""

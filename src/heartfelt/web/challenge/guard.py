@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from starlette.requests import ClientDisconnect, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from heartfelt.web.challenge.options import HostOptions
 from heartfelt.web.errors import RequestRefused, internal_error, problem_response
 from heartfelt.web.security.guard import SAFE_METHODS
 
@@ -28,24 +28,6 @@ class TooLarge(Exception):
     def __init__(self, size: int) -> None:
         super().__init__()
         self.size = size
-
-
-@dataclass(frozen=True, slots=True)
-class HostOptions:
-    """Where a challenge is served."""
-
-    host: str = "127.0.0.1"
-    port: int = 8200
-    url: str | None = None
-    """The public address, where a proxy is in front."""
-    proxy: str | None = None
-    """Addresses of proxies whose forwarded headers are trusted; none if left out."""
-
-    @property
-    def address(self) -> str:
-        """Where it is reached, without a slash at the end."""
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return (self.url or f"http://{host}:{self.port}").rstrip("/")
 
 
 class ChallengeGuard:

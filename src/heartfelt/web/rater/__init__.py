@@ -16,10 +16,11 @@ __all__ = ["add_to"]
 
 def add_to(app: StudyApp) -> None:
     """Give the application the rater pages; it finds collection, options and signer in ``app.state``."""
-    from heartfelt.web.rater import arrival, documents, pages, presentation, routes
+    from heartfelt.web.rater import arrival, documents, pages, presentation, refusals, routes
 
     app.state.blinding = presentation.Blinding(app.state.options.secret, app.state.collection.study)
     app.state.rater_pages = pages.Pages(app.state.collection.study, app.state.collection.folder)
+    app.state.localize_refusal = refusals.rater_refusal
     app.add_exception_handler(pages.Notice, app.state.rater_pages.notice)
     steps = routes.routes()
     app.direct = {

@@ -21,6 +21,7 @@ from heartfelt.web.security.signing import (
     earlier_raters,
     rater_of,
     set_cookie,
+    signer_of,
 )
 from heartfelt.web.state import state_of
 
@@ -72,7 +73,7 @@ async def resume_link(request: Request) -> Response:
 
 async def _signed_for(request: Request, purpose: str) -> str:
     """What the address was signed for. Addresses that were not get a page that says so."""
-    value = state_of(request).signer.read(purpose, request.path_params["signed"])
+    value = signer_of(request).read(purpose, request.path_params["signed"])
     if value is None:
         raise Notice("stranger", 404)
     await _stop_automated(request)
@@ -116,11 +117,11 @@ async def _enter(
 def _signed_in(request: Request, rater: str) -> Response:
     state = state_of(request)
     response = _to_the_page(request)
-    signed = state.signer.sign("rater", rater, RATER_SECONDS)
+    signed = signer_of(request).sign("rater", rater, RATER_SECONDS)
     set_cookie(response, state.options, RATER_COOKIE, signed, RATER_SECONDS)
     raters = [rater, *(name for name in earlier_raters(request) if name != rater)][:MOST_RATERS]
     if len(raters) > 1:
-        earlier = state.signer.sign("earlier", " ".join(raters), RATER_SECONDS)
+        earlier = signer_of(request).sign("earlier", " ".join(raters), RATER_SECONDS)
         set_cookie(response, state.options, EARLIER_COOKIE, earlier, RATER_SECONDS)
     return response
 

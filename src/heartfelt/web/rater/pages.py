@@ -9,7 +9,7 @@ import mimetypes
 import re
 from dataclasses import asdict
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from urllib.parse import urlencode
 
 import orjson
@@ -27,14 +27,14 @@ from heartfelt.study.model import say
 from heartfelt.study.scale import Points
 from heartfelt.study.set_scale import Trace
 from heartfelt.web.errors import RequestRefused
-from heartfelt.web.media import stripped_file
+from heartfelt.web.media_files import stripped_file
 from heartfelt.web.rater.automated import ENTER
 from heartfelt.web.rater.documents import shown_document
 from heartfelt.web.rater.forms import demographic, present
-from heartfelt.web.rater.presentation import LANGUAGE_COOKIE, request_language, step_json
+from heartfelt.web.rater.presentation import LANGUAGE_COOKIE, blinding_of, request_language, step_json
 from heartfelt.web.rater.texts import check_languages, direction, run_direction, texts_for
 from heartfelt.web.security.access import is_admitted
-from heartfelt.web.security.signing import RATER_SECONDS, adjudicator_of, rater_of, set_cookie
+from heartfelt.web.security.signing import RATER_SECONDS, adjudicator_of, rater_of, set_cookie, signer_of
 from heartfelt.web.state import state_of
 from heartfelt.web.templates import page_environment
 
@@ -178,18 +178,17 @@ def routes() -> list[Route]:
 
 async def rate(request: Request) -> Response:
     """The page, at the step the rater is at."""
-    state, rater = state_of(request), rater_of(request)
-    step = step_json(await current_step(request, rater), state.blinding, request_language(request))
+    rater = rater_of(request)
+    step = step_json(await current_step(request, rater), blinding_of(request), request_language(request))
     add_return_link(request, rater, step)
-    return state.rater_pages.page(request, step, hashlib.sha256(f"page {rater}".encode()).hexdigest()[:12])
+    pages = cast(Pages, request.app.state.rater_pages)
+    return pages.page(request, step, hashlib.sha256(f"page {rater}".encode()).hexdigest()[:12])
 
 
 def add_return_link(request: Request, rater: str | None, step: dict[str, Any]) -> None:
     """Give a rater who is to come back days later a link that is theirs, whatever browser they come back in."""
     if rater is not None and step.get("ending") == "later":
-        signed = state_of(request).signer.sign(
-            "resume", rater, RATER_SECONDS + int(step.get("opens_in") or 0)
-        )
+        signed = signer_of(request).sign("resume", rater, RATER_SECONDS + int(step.get("opens_in") or 0))
         step["link"] = f"{request.scope.get('root_path', '')}/r/{signed}"
 
 

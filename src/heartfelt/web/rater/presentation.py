@@ -12,9 +12,9 @@ import hmac
 import re
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
-from starlette.requests import Request
+from starlette.requests import HTTPConnection, Request
 
 from heartfelt.collect.commands import (
     AskConsent,
@@ -312,3 +312,8 @@ def _asked_for(header: str) -> list[str]:
         if tag:
             wishes.append((-weight, position, tag.lower()))
     return [tag for _, _, tag in sorted(wishes)]
+
+
+def blinding_of(request: HTTPConnection) -> Blinding:
+    """The blinding of the application that handles a request."""
+    return cast(Blinding, request.app.state.blinding)

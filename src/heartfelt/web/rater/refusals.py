@@ -6,10 +6,9 @@ get those; all others get a sentence from ``refusals`` in ``texts/*.yaml``.
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
-
 from starlette.requests import Request
 
+from heartfelt.web.errors import LocalizedRefusal
 from heartfelt.web.rater.presentation import request_language
 from heartfelt.web.rater.texts import direction, texts_for
 from heartfelt.web.state import state_of
@@ -26,15 +25,7 @@ _KEYS = {
 }
 
 
-class RaterRefusal(NamedTuple):
-    """A refusal in the rater's language."""
-
-    language: str
-    direction: Literal["ltr", "rtl"]
-    text: str
-
-
-def rater_refusal(request: Request, status: int, questions: tuple[str, ...] = ()) -> RaterRefusal | None:
+def rater_refusal(request: Request, status: int, questions: tuple[str, ...] = ()) -> LocalizedRefusal | None:
     """The refusal of a request of the rating pages; None for other requests, and where the page is in English."""
     base = request.scope.get("root_path", "")
     path = request.scope.get("path", "").removeprefix(base)
@@ -44,8 +35,6 @@ def rater_refusal(request: Request, status: int, questions: tuple[str, ...] = ()
         and not path.startswith(tuple(f"{at}/" for at in _RATER_PATHS))
     ):
         return None
-    if not hasattr(getattr(request.scope.get("app"), "state", None), "collection"):
-        return None  # a challenge has no rating pages
     language = request_language(request)
     if language.split("-")[0] == "en":
         return None
@@ -54,4 +43,4 @@ def rater_refusal(request: Request, status: int, questions: tuple[str, ...] = ()
         text = texts["answers"].replace("{questions}", "; ".join(questions))
     else:
         text = texts[_KEYS.get(status, "failed")]
-    return RaterRefusal(language, direction(language), text)
+    return LocalizedRefusal(language, direction(language), text)

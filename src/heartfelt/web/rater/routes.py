@@ -42,7 +42,7 @@ from heartfelt.study.model import LONGEST_ID
 from heartfelt.study.set_scale import LONGEST_TRACE
 from heartfelt.web.errors import RequestRefused
 from heartfelt.web.rater.pages import add_return_link
-from heartfelt.web.rater.presentation import Blinding, request_language, step_json
+from heartfelt.web.rater.presentation import Blinding, blinding_of, request_language, step_json
 from heartfelt.web.security.signing import rater_of
 from heartfelt.web.state import state_of
 
@@ -239,7 +239,7 @@ async def step(request: Request) -> Response:
     """Where the rater is."""
     rater = authenticated_rater(request)
     current = await state_of(request).collection.ask(Next(rater))
-    shown = step_json(current, state_of(request).blinding, request_language(request))
+    shown = step_json(current, blinding_of(request), request_language(request))
     add_return_link(request, rater, shown)
     return _json({"step": shown})
 
@@ -249,14 +249,14 @@ async def consent(request: Request) -> Response:
     body, language = await ConsentRequest.of(request), request_language(request)
     command = GiveConsent(authenticated_rater(request), body.agreed, body.ticked, language)
     following = await state_of(request).collection.ask(command)
-    return _json({"step": step_json(following, state_of(request).blinding, language)})
+    return _json({"step": step_json(following, blinding_of(request), language)})
 
 
 async def withdraw(request: Request) -> Response:
     """Erase the rater who asks for it after the debriefing."""
     rater = authenticated_rater(request)
     end = await run_in_threadpool(state_of(request).collection.withdraw, rater)
-    return _json({"step": step_json(end, state_of(request).blinding, request_language(request))})
+    return _json({"step": step_json(end, blinding_of(request), request_language(request))})
 
 
 async def answer(request: Request) -> Response:
@@ -265,7 +265,7 @@ async def answer(request: Request) -> Response:
     An answer to a trial that was answered under another key, in another tab, is not stored: its status is ``elsewhere``.
     """
     state, rater = state_of(request), authenticated_rater(request)
-    blinding = state.blinding
+    blinding = blinding_of(request)
     body = await AnswerRequest.of(request)
     try:
         receipt = await state.collection.ask(_answer_command(rater, body, blinding))
@@ -320,12 +320,12 @@ def _step_endpoint(
         state, rater = state_of(request), authenticated_rater(request)
         body = await model.of(request)
         try:
-            following = await state.collection.ask(command(rater, body, state.blinding))
+            following = await state.collection.ask(command(rater, body, blinding_of(request)))
         except InvalidAnswer as error:
             if not isinstance(body, QuestionnaireRequest):
                 raise
-            raise state.blinding.readable_page(error, body.time, request_language(request)) from error
-        shown = step_json(following, state.blinding, request_language(request))
+            raise blinding_of(request).readable_page(error, body.time, request_language(request)) from error
+        shown = step_json(following, blinding_of(request), request_language(request))
         add_return_link(request, rater, shown)
         return _json({"step": shown})
 

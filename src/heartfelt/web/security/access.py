@@ -15,7 +15,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from hashlib import sha256
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import HTTPConnection, Request
@@ -27,7 +27,7 @@ from heartfelt.collect.errors import UnknownAdjudicator
 from heartfelt.errors import HeartfeltError, InputError, UnknownNameError
 from heartfelt.web.errors import RequestRefused
 from heartfelt.web.security.guard import SAFE_METHODS, RateLimit
-from heartfelt.web.security.signing import STUDY_COOKIE, STUDY_SECONDS, is_password, set_cookie
+from heartfelt.web.security.signing import STUDY_COOKIE, STUDY_SECONDS, is_password, set_cookie, signer_of
 from heartfelt.web.state import state_of
 
 TOKEN_DAYS = 365
@@ -94,43 +94,46 @@ def _session_key(session: str) -> str:
     return sha256(session.encode()).hexdigest()[:32]
 
 
+def _ended_logins(request: HTTPConnection) -> EndedLogins:
+    return cast(EndedLogins, request.app.state.ended_logins)
+
+
 def login_of(request: HTTPConnection) -> str | None:
     """The session of a login cookie that is valid and was not logged out."""
-    session = state_of(request).signer.read("study", request.cookies.get(STUDY_COOKIE))
-    return None if session is None or state_of(request).ended_logins.has_ended(session) else session
+    session = signer_of(request).read("study", request.cookies.get(STUDY_COOKIE))
+    return None if session is None or _ended_logins(request).has_ended(session) else session
 
 
 async def check_password(request: Request, password: str) -> None:
     """Refuse a wrong password, and every password from an address that tried too many."""
-    state, address = state_of(request), _address_of(request)
-    _refuse_if_limited(state.login_limit, address, "Too many wrong passwords.", take=True)
-    if not await run_in_threadpool(is_password, state.options.password, password):
+    limit, address = cast(RateLimit, request.app.state.login_limit), _address_of(request)
+    _refuse_if_limited(limit, address, "Too many wrong passwords.", take=True)
+    if not await run_in_threadpool(is_password, state_of(request).options.password, password):
         raise RequestRefused(
             401, "The password is wrong.", "Try again; it was shown when the study was first served."
         )
-    state.login_limit.give_back(address)
+    limit.give_back(address)
 
 
 def log_in(request: Request, response: Response) -> None:
     """Give the browser the cookie of a login."""
-    state = state_of(request)
-    signed = state.signer.sign("study", secrets.token_urlsafe(16), STUDY_SECONDS)
-    set_cookie(response, state.options, STUDY_COOKIE, signed, STUDY_SECONDS)
+    signed = signer_of(request).sign("study", secrets.token_urlsafe(16), STUDY_SECONDS)
+    set_cookie(response, state_of(request).options, STUDY_COOKIE, signed, STUDY_SECONDS)
 
 
 async def log_out(request: Request, session: str) -> None:
     """End a login: copies of its cookie are invalid too."""
-    await run_in_threadpool(state_of(request).ended_logins.end, session, STUDY_SECONDS)
+    await run_in_threadpool(_ended_logins(request).end, session, STUDY_SECONDS)
 
 
 def form_token(request: Request, session: str) -> str:
     """What the dashboard's page sends with every change; only a page of this session has it."""
-    return state_of(request).signer.sign("page", session, STUDY_SECONDS)
+    return signer_of(request).sign("page", session, STUDY_SECONDS)
 
 
 def check_form_token(request: Request, session: str, token: str | None) -> None:
     """Refuse a change that does not come from the session's own page."""
-    owner = state_of(request).signer.read("page", token)
+    owner = signer_of(request).read("page", token)
     if owner is None or not hmac.compare_digest(owner, session):
         raise RequestRefused(
             403,
@@ -143,11 +146,11 @@ def researcher(request: Request) -> str:
     """The requester: the name of a token, or the researcher at the dashboard. Anybody else is refused."""
     kind, _, text = request.headers.get("authorization", "").partition(" ")
     if text:
-        state, address = state_of(request), _address_of(request)
-        _refuse_if_limited(state.token_limit, address, "Too many wrong tokens.", take=False)
-        token = Tokens(state.collection).find(text) if kind.lower() == "bearer" else None
+        limit, address = cast(RateLimit, request.app.state.token_limit), _address_of(request)
+        _refuse_if_limited(limit, address, "Too many wrong tokens.", take=False)
+        token = Tokens(state_of(request).collection).find(text) if kind.lower() == "bearer" else None
         if token is None:
-            state.token_limit.take(address)
+            limit.take(address)
             problem = "The token is unknown, was revoked or has expired."
             raise RequestRefused(401, problem, "Make a new one.", {"www-authenticate": "Bearer"})
         return f"token {token.name}"

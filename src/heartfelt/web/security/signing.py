@@ -15,6 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import lru_cache
 from hashlib import sha256
+from typing import cast
 
 import argon2
 import itsdangerous
@@ -26,7 +27,6 @@ from heartfelt.collect.stored import STORED_SECRET
 from heartfelt.errors import InputError
 from heartfelt.files import write_text
 from heartfelt.web.options import WebOptions
-from heartfelt.web.state import state_of
 
 RATER_COOKIE = "heartfelt_rater"
 RATER_IN_SCOPE = "heartfelt.rater"
@@ -46,7 +46,7 @@ _ALPHABET = "abcdefghjkmnpqrstuvwxyz23456789"
 _MAX_LENGTH = 4096
 _CACHE_SIZE = 10_000
 _SECRET_WRITTEN = "secret is in a file"
-_log = logging.getLogger("heartfelt.web")
+_log = logging.getLogger(__name__)
 
 
 class Signer:
@@ -122,15 +122,20 @@ def delete_cookie(response: Response, options: WebOptions, name: str) -> None:
     )
 
 
+def signer_of(request: HTTPConnection) -> Signer:
+    """What signs and reads the links and cookies of the application that handles a request."""
+    return cast(Signer, request.app.state.signer)
+
+
 def rater_of(request: HTTPConnection) -> str | None:
     """The rater whose cookie comes with a request; the guard has read it already, as a rule."""
     rater: str | None = request.scope.get(RATER_IN_SCOPE)
-    return rater or state_of(request).signer.read("rater", request.cookies.get(RATER_COOKIE))
+    return rater or signer_of(request).read("rater", request.cookies.get(RATER_COOKIE))
 
 
 def adjudicator_of(request: HTTPConnection) -> str | None:
     """The senior rater whose cookie comes with a request; whether they are still admitted is for the store to say."""
-    return state_of(request).signer.read("adjudicator", request.cookies.get(ADJUDICATOR_COOKIE))
+    return signer_of(request).read("adjudicator", request.cookies.get(ADJUDICATOR_COOKIE))
 
 
 def adjudicator_link(signer: Signer, url: str, adjudicator: str) -> str:
@@ -140,7 +145,7 @@ def adjudicator_link(signer: Signer, url: str, adjudicator: str) -> str:
 
 def earlier_raters(request: HTTPConnection) -> tuple[str, ...]:
     """Every rater who used this browser: the one of its cookie, and those before."""
-    before = (state_of(request).signer.read("earlier", request.cookies.get(EARLIER_COOKIE)) or "").split()
+    before = (signer_of(request).read("earlier", request.cookies.get(EARLIER_COOKIE)) or "").split()
     current = rater_of(request)
     return tuple(dict.fromkeys([*([current] if current else []), *before]))
 

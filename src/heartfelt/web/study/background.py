@@ -17,16 +17,27 @@ from contextlib import suppress
 from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
 from pathlib import Path
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast
 
 from heartfelt.collect import Collection
 from heartfelt.collect.errors import StoreUnavailable
 from heartfelt.errors import HeartfeltError
+from heartfelt.failures import error_summary
+from heartfelt.logs import configure_logging
+
+if TYPE_CHECKING:
+    from starlette.requests import HTTPConnection
 
 P = ParamSpec("P")
 R = TypeVar("R")
 _NICE = 10
-_log = logging.getLogger("heartfelt.web")
+IDLE_SHARE = 5
+"""After computing for a second figures rest for five, so that raters never wait for them."""
+_log = logging.getLogger(__name__)
+
+
+class ReaderFailed(Exception):
+    """A bug in a figure or an export, which is in the log of the process that makes them."""
 
 
 class Reader:
@@ -68,8 +79,8 @@ class BackgroundReader(Reader):
         if succeeded:
             result: R = answer
             return result
-        kind, problem, fix = answer
-        raise kind(problem, fix)
+        kind, words = answer
+        raise kind(*words)
 
     def _started(self) -> Connection[Any, Any]:
         if self._worker is None or not self._worker[0].is_alive():
@@ -99,6 +110,7 @@ class BackgroundReader(Reader):
 
 def _serve(calls: Connection[Any, Any], folder: Path, database: str | None) -> None:
     """Handle calls until the pipe is closed."""
+    configure_logging()
     with suppress(OSError):
         os.nice(_NICE)
     collection: Collection | None = None
@@ -111,9 +123,13 @@ def _serve(calls: Connection[Any, Any], folder: Path, database: str | None) -> N
                     collection = Collection.watch(folder, database=database)
                 answer = (True, function(collection, *args, **kwargs))
             except HeartfeltError as error:
-                answer = (False, (type(error), error.problem, error.fix))
+                answer = (False, (type(error), (error.problem, error.fix)))
             except Exception as error:  # noqa: BLE001 - the edge of a process: the caller must get a reply
-                _log.exception("a figure or an export failed")
-                problem = f"A figure or an export failed: {type(error).__name__}: {error}."
-                answer = (False, (HeartfeltError, problem, "See the server's log."))
+                _log.exception("heartfelt failed in %s", function.__name__)
+                answer = (False, (ReaderFailed, (f"{function.__name__}: {error_summary(error)}",)))
             calls.send(answer)
+
+
+def reader_of(request: HTTPConnection) -> Reader:
+    """What computes figures and exports for the application that handles a request."""
+    return cast(Reader, request.app.state.reader)

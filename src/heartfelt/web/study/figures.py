@@ -9,11 +9,12 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
-from datetime import UTC, datetime
+from dataclasses import dataclass, replace
+from typing import cast
 
 import polars as pl
 from anyio import CapacityLimiter
+from starlette.requests import HTTPConnection
 
 from heartfelt.analysis.category_results import FieldAgreement
 from heartfelt.analysis.comparison_results import ComparisonQuestion, TraceQuestion
@@ -35,14 +36,7 @@ from heartfelt.collect import Collection
 from heartfelt.screening import screen
 from heartfelt.snapshot import Snapshot
 from heartfelt.study import Study
-from heartfelt.web.api.models import ArmInfo, CoverageBin, CoverageInfo
-from heartfelt.web.study.background import Reader
-
-IDLE_SHARE = 5
-"""After computing for a second the figures rest for five, so that raters never wait for them."""
-LARGE = 10_000
-"""Stimuli or items from which a study is large: there coverage rests too; below, it is always current."""
-_LAST_MOMENT = 253_370_764_800
+from heartfelt.web.study.background import IDLE_SHARE, Reader
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -202,66 +196,6 @@ def snapshots(collection: Collection) -> tuple[Snapshot, Snapshot]:
     return _with_all_tables(everybody, everybody.study, excluded), everybody
 
 
-# --- coverage ----------------------------------------------------------------------------------------------------------
-
-
-class CoverageView:
-    """Coverage for any number of dashboards: counted again when something changed, and not all the time."""
-
-    def __init__(self, collection: Collection, clock: Callable[[], float] = time.monotonic) -> None:
-        self._collection = collection
-        self._clock = clock
-        self._lock = threading.Lock()
-        self._last: CoverageInfo | None = None
-        self._until = 0.0
-
-    def current(self) -> CoverageInfo:
-        """How far the study is, now or a moment ago."""
-        with self._lock:
-            began = self._clock()
-            if self._last is None or began >= self._until:
-                self._last = coverage_info(self._collection)
-                now = self._clock()
-                self._until = now + (IDLE_SHARE * (now - began) if self._last.units >= LARGE else 0.0)
-            return self._last
-
-
-def coverage_info(collection: Collection) -> CoverageInfo:
-    """How far the study is. Counts are of trials: with all questions on one page, a stimulus or a set counts once in each arm."""
-    change, coverage = collection.change(), collection.coverage()
-    whole_pages = collection.study.design.questions_per_page == "all"
-    waiting = coverage.complete < coverage.wanted
-    finish = coverage.forecast.finish if waiting else None
-    return CoverageInfo(
-        change=change,
-        of=("stimuli" if collection.study.sets is None else "sets") if whole_pages else "items",
-        adaptive=collection.study.design.adaptive,
-        **{
-            name: getattr(coverage, name)
-            for name in ("quota", "units", "wanted", "complete", "extra", "leased")
-        },
-        full=int((coverage.counts["complete"] >= coverage.quota).sum()),
-        histogram=_histogram(coverage.counts, coverage.quota),
-        per_hour=coverage.forecast.per_hour,
-        finish=None if finish is None else datetime.fromtimestamp(min(finish, _LAST_MOMENT), UTC),
-        why_no_finish=coverage.forecast.reason if waiting else "every item has its ratings",
-        raters={
-            "all": coverage.raters,
-            "active": coverage.raters_now,
-            "complete": coverage.raters_complete,
-            "excluded": coverage.raters_excluded,
-        },
-        arms=[ArmInfo(**asdict(arm)) for arm in coverage.arms],
-        screened_out=dict(coverage.screened_out),
-        automated=collection.automated_fetches(),
-    )
-
-
-def _histogram(units: pl.DataFrame, quota: int) -> list[CoverageBin]:
-    """How many units have so many ratings, from none to the quota and beyond; with and without those coming."""
-    now: dict[int, int] = dict(units["complete"].value_counts().iter_rows())
-    then: dict[int, int] = dict((units["complete"] + units["leased"]).value_counts().iter_rows())
-    return [
-        CoverageBin(ratings=n, units=now.get(n, 0), units_with_leases=then.get(n, 0))
-        for n in range(max(quota, *now, *then) + 1 if now else quota + 1)
-    ]
+def figures_of(request: HTTPConnection) -> DashboardCache:
+    """The figures of the application that handles a request."""
+    return cast(DashboardCache, request.app.state.figures)

@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import parse_qs
 
 from starlette.concurrency import run_in_threadpool
@@ -155,7 +155,7 @@ async def events(request: Request) -> Response:
 
 
 async def _stream(request: Request) -> AsyncIterator[str]:
-    counter = state_of(request).change_counter
+    counter = cast(ChangeCounter, request.app.state.change_counter)
     last: int | None = -1
     sent = time.monotonic()
     yield "retry: 2000\n\n"

@@ -82,7 +82,7 @@ def test_too_little_memory_is_reported_as_such() -> None:
     def fail() -> None:
         raise RuntimeError("shapes do not match")
 
-    with pytest.raises(GeneratorOutOfMemory, match="too small for 4 stimuli at once") as caught:
+    with pytest.raises(GeneratorOutOfMemory, match=r"small.*4 stimuli") as caught:
         within_memory(4, "cpu", lambda: torch.empty(2**55))
     assert caught.value.__context__ is None
     with pytest.raises(RuntimeError, match="shapes"):

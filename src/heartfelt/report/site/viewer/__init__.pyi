@@ -1,4 +1,4 @@
 from .read import Exchange, RunView, ViewerSample, read_run_folder
-from .write import ViewOptions, write_view
+from .write import write_view
 
-__all__ = ["Exchange", "RunView", "ViewOptions", "ViewerSample", "read_run_folder", "write_view"]
+__all__ = ["Exchange", "RunView", "ViewerSample", "read_run_folder", "write_view"]

@@ -130,7 +130,7 @@ def read_run_folder(folder: Path) -> RunView:
     predictions = _predictions(folder)
     rows = _scored(folder, scores)
     joined = predictions.join(rows, on=KEY, how="left", maintain_order="left")
-    about = scores.about if scores is not None else {}
+    about = scores.model_info if scores is not None else {}
     exchanges, by_item = _exchanges(folder, predictions, about)
     names = display_names(predictions["model"].unique(maintain_order=True).to_list(), about)
     samples = tuple(_samples(joined, exchanges, by_item, names, _repeats(folder, about)))

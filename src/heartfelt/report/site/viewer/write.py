@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
 from markupsafe import Markup
 
-from heartfelt.errors import InputError
 from heartfelt.files import whole_folder
 from heartfelt.predictors.execution.calls import SIMILARITY, Usage
 from heartfelt.progress import Progress
@@ -20,6 +18,7 @@ from heartfelt.report.page import ReportPage, Section, script_json
 from heartfelt.report.palette import distinct
 from heartfelt.report.site.boards import file_names
 from heartfelt.report.site.frame import Frame, render_page, require_own_site, write_assets
+from heartfelt.report.site.options import ViewOptions
 from heartfelt.report.site.published import PublicFacts, read_published
 from heartfelt.report.site.secrets import shown_spec
 from heartfelt.report.site.viewer.read import RunView, ViewerSample, read_run_folder
@@ -36,25 +35,6 @@ _HTML = Markup(
     '<div id="detail" class="paper" role="region" aria-label="The sample that is open" tabindex="-1">'
     "<p>Choose a sample in the list: what was sent and answered is shown here.</p></div></div>"
 )
-
-
-@dataclass(frozen=True, slots=True)
-class ViewOptions:
-    """What the viewer shows besides the run itself.
-
-    ``release`` (a published folder, a snapshot or a benchmark) gives media, prompts, questions and intervals of labels; ``site``
-    is a site whose pages of stimuli are linked.
-    """
-
-    release: Path | None = None
-    site: Path | None = None
-
-    def __post_init__(self) -> None:
-        if self.site is not None and not (self.site / "stimuli" / "index.html").is_file():
-            raise InputError(
-                f"{self.site} is not a site with pages of stimuli.",
-                "Build one with heartfelt site SOURCE OUT.",
-            )
 
 
 def write_view(

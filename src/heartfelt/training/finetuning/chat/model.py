@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from heartfelt.errors import InputError, suggestion
+from heartfelt.failures import error_summary, is_bug
 from heartfelt.predictors.weights.hub import identity_of, loaded_from, transformers_library
 from heartfelt.serialization import dumps
 
+_log = logging.getLogger(__name__)
 _CLASSES = {"image": "AutoModelForImageTextToText", "audio": "AutoModelForMultimodalLM"}
 _LIBRARY_PARTS = {"image": "image_processor", "audio": "feature_extractor"}
 _NOUNS = {"image": "images", "audio": "sound"}
@@ -82,7 +85,10 @@ class Conversations:
                     asked = self.prompt(question, system)
                     bare = self._rendered(self._messages(question, system, medium=False), answer=None)
                     whole = self._rendered(self._messages(question, system), answer=answer)
-                except Exception:  # noqa: BLE001  # templates raise errors of many kinds; the next form is tried
+                except Exception as error:  # templates raise errors of many kinds; the next form is tried
+                    if is_bug(error):
+                        raise
+                    _log.debug("the chat template refuses a form: %s", error_summary(error))
                     continue
                 if question in asked and system in asked and asked != bare and answer in whole:
                     # Templates that write something else before a finished answer end it as they end any.

@@ -17,7 +17,7 @@ import yaml
 
 from heartfelt.errors import InputError, suggestion
 from heartfelt.files import read_text, write_text
-from heartfelt.publishing.papers.licences import licence
+from heartfelt.publishing.licences import licence
 from heartfelt.study.model import is_language
 from heartfelt.study.yaml_lines import Document, read_yaml
 
