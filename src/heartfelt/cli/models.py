@@ -93,7 +93,7 @@ def pull(
     for place in [resolve(name) for name in (MODELS if all_ else names or ())]:
         with err.status(f"pulling {place.name}") as status:
             if place.pretrained is not None:
-                pull_model(place.name, given=given, again=again, say=status.update)
+                pull_model(place.name, local_archive=given, again=again, say=status.update)
                 where = folder_of(place.pretrained)
             else:
                 where = hub_folder(place.name) if place.kind == "hub" else Path(place.name)

@@ -80,17 +80,19 @@ class GroupedLabels:
         stimuli = source.stimuli
         self._families = {question.id: _family(question) for question in source.study.asked}
         value = "value" if "value" in labels.columns else "label"
-        known = labels.filter(pl.col(value).is_finite()).select("stimulus", "question", value)
+        finite_labels = labels.filter(pl.col(value).is_finite()).select("stimulus", "question", value)
         # Strengths are fitted to all answers at once; how often a stimulus was chosen says nothing of the other pairs.
         self.compared = [name for name in self._families if isinstance(source.study.scale_of(name), COMPARED)]
         if self.compared:
-            known = known.filter(~pl.col("question").is_in(self.compared)).rename({value: "value"})
-            known = pl.concat([known, win_shares(source, self.compared)])
+            finite_labels = finite_labels.filter(~pl.col("question").is_in(self.compared)).rename(
+                {value: "value"}
+            )
+            finite_labels = pl.concat([finite_labels, win_shares(source, self.compared)])
         columns = [name for name in ("stimulus", "system", "intent") if name in stimuli.columns]
         self._facts = {row["stimulus"]: row for row in stimuli.select(columns).iter_rows(named=True)}
         self._half = _halves(self._facts)
         self._groups: dict[tuple[str, ...], Group] = {}
-        rows = sorted(known.iter_rows())
+        rows = sorted(finite_labels.iter_rows())
         for stimulus, question, number in rows:
             for key in self._keys(stimulus, question):
                 self._groups.setdefault(key, Group()).add(number)
@@ -119,12 +121,12 @@ class GroupedLabels:
         """A group in the other half of the stimuli, that half, and all labels of the question; None without the first."""
         if any(value is None for value in values):
             return None
-        other = "b" if self._half.get(case.stimulus, "a") == "a" else "a"
+        other_half = "b" if self._half.get(case.stimulus, "a") == "a" else "a"
         named = [value for value in values if value is not None]
-        group = self._groups.get((kind, ask.question, other, *named))
+        group = self._groups.get((kind, ask.question, other_half, *named))
         if group is None:
             return None
-        return group, self._groups["half", ask.question, other], self._groups["all", ask.question]
+        return group, self._groups["half", ask.question, other_half], self._groups["all", ask.question]
 
 
 def _halves(facts: Mapping[str, Mapping[str, str | None]]) -> dict[str, str]:
@@ -138,7 +140,7 @@ def _halves(facts: Mapping[str, Mapping[str, str | None]]) -> dict[str, str]:
         # Neighbouring cells begin with different halves, as on a chessboard.
         first = systems.index(system) + intents.index(intent)
         order = sorted(names, key=lambda name: hashlib.sha256(f"half {name}".encode()).digest())
-        out |= {name: "ab"[(first + place) % 2] for place, name in enumerate(order)}
+        out |= {name: "ab"[(first + position) % 2] for position, name in enumerate(order)}
     return out
 
 
@@ -204,9 +206,9 @@ class Constant(FromLabels):
     about = "one value for every stimulus: a given one, or the mean or majority of all labels"
     argument = "the value or category; by default the mean or majority of all labels"
 
-    def __init__(self, given: str, options: Mapping[str, str]) -> None:
+    def __init__(self, argument: str, options: Mapping[str, str]) -> None:
         del options
-        self._given = given
+        self._given = argument
 
     @property
     def identity(self) -> str:
@@ -226,19 +228,19 @@ class Constant(FromLabels):
         return ()
 
 
-def _on_scale(given: str, ask: Ask) -> Prediction:
+def _on_scale(text: str, ask: Ask) -> Prediction:
     """A given value; between two points of a scale is fine."""
     if ask.scale.level == "text":
-        return Prediction(answer=given)
+        return Prediction(answer=text)
     try:
         if not ask.scale.labels():
-            number, limits = float(given), ask.scale.bounds() or (float("-inf"), float("inf"))
+            number, limits = float(text), ask.scale.bounds() or (float("-inf"), float("inf"))
             if limits[0] <= number <= limits[1]:
                 return Prediction(value=number)
-            return Prediction.failed(f"{given} is not on the scale from {limits[0]:g} to {limits[1]:g}")
-        value, answer = ask.scale.read(given)
+            return Prediction.failed(f"{text} is not on the scale from {limits[0]:g} to {limits[1]:g}")
+        value, answer = ask.scale.read(text)
     except (InputError, ValueError):
-        return Prediction.failed(f"'{given}' is not on the scale of this question")
+        return Prediction.failed(f"'{text}' is not on the scale of this question")
     return Prediction(value=value, answer=answer)
 
 
@@ -337,12 +339,14 @@ class Human(Predictor):
             schema={"stimulus": pl.String, "question": pl.String, "rater": pl.String, "value": pl.Float64},
             orient="row",
         )
-        own = [*_PAIR, "rater"]
-        rest = answers.join(chosen.select(own), on=own, how="anti", maintain_order="left")
-        others = make_labels(source, LabelOptions(minimum_ratings=1, adjudicated="none"), answers=rest).table
-        others = _with_sides(others, rest, source)
+        key = [*_PAIR, "rater"]
+        other_answers = answers.join(chosen.select(key), on=key, how="anti", maintain_order="left")
+        other_labels = make_labels(
+            source, LabelOptions(minimum_ratings=1, adjudicated="none"), answers=other_answers
+        ).table
+        other_labels = _with_sides(other_labels, other_answers, source)
         both = chosen.join(
-            others.select(*_PAIR, pl.col("value").alias("against"), "n"),
+            other_labels.select(*_PAIR, pl.col("value").alias("against"), "n"),
             on=_PAIR,
             how="left",
             maintain_order="left",
@@ -357,9 +361,11 @@ class Human(Predictor):
         for name, question, raters, values in grouped.agg(pl.col("rater"), pl.col("value")).rows():
             chosen = self._chosen(name, question, raters, values)
             if chosen is not None:
-                others = [value for rater, value in zip(raters, values, strict=True) if rater != chosen[2]]
-                mean = sum(others) / len(others) if others else None
-                rows.append((name, question, chosen[3], mean, len(others)))
+                other_values = [
+                    value for rater, value in zip(raters, values, strict=True) if rater != chosen[2]
+                ]
+                mean = sum(other_values) / len(other_values) if other_values else None
+                rows.append((name, question, chosen[3], mean, len(other_values)))
         schema = {
             **dict.fromkeys(_PAIR, pl.String),
             "value": pl.Float64,
@@ -387,8 +393,8 @@ class Human(Predictor):
             return Prediction.failed("a left-out rater is scored on pairs, not on larger sets")
         left_out = self._left_out.get((case.stimulus, ask.question))
         if left_out is None:
-            who = f"the rater '{self._rater}' did not rate" if self._rater else "nobody rated"
-            return Prediction.failed(f"{who} this item")
+            reason = f"the rater '{self._rater}' did not rate" if self._rater else "nobody rated"
+            return Prediction.failed(f"{reason} this item")
         value, against, n = left_out
         if against is None:
             return Prediction.failed("the other raters are tied" if n else "only one person rated this item")
@@ -401,15 +407,15 @@ class Human(Predictor):
         return Prediction(value=value, against=against, note=note)
 
 
-def _with_sides(others: pl.DataFrame, rest: pl.DataFrame, source: Snapshot) -> pl.DataFrame:
+def _with_sides(table: pl.DataFrame, answers: pl.DataFrame, source: Snapshot) -> pl.DataFrame:
     """Labels of ordered categories that are tied, but not between absent and present: the smaller of the side's most frequent."""
     scales = {question.id: source.study.scale_of(question.id) for question in source.study.asked}
     lowest = {name: min(scale.labels()) for name, scale in scales.items() if scale.level == "ordinal"}
-    tied = others.filter(pl.col("value").is_null() & pl.col("question").is_in(list(lowest))).select(_PAIR)
+    tied = table.filter(pl.col("value").is_null() & pl.col("question").is_in(list(lowest))).select(_PAIR)
     if not tied.height:
-        return others
+        return table
     bottom = pl.col("question").replace_strict(lowest, return_dtype=pl.Float64)
-    votes = rest.join(tied, on=_PAIR, how="semi", maintain_order="left").with_columns(
+    votes = answers.join(tied, on=_PAIR, how="semi", maintain_order="left").with_columns(
         (pl.col("value") > bottom).alias("present")
     )
     sides = votes.group_by(_PAIR).agg(
@@ -419,7 +425,7 @@ def _with_sides(others: pl.DataFrame, rest: pl.DataFrame, source: Snapshot) -> p
         pl.col("present") == (pl.col("lead") > 0)
     )
     decided = majority.group_by(_PAIR).agg(pl.col("value").mode().min().alias("decided"))
-    joined = others.join(decided, on=_PAIR, how="left", maintain_order="left")
+    joined = table.join(decided, on=_PAIR, how="left", maintain_order="left")
     return joined.with_columns(pl.coalesce("value", "decided").alias("value")).drop("decided")
 
 

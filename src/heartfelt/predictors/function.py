@@ -25,9 +25,9 @@ OF_STIMULUS = ("case", "asks", "path", "content", "stimulus", "system", "intent"
 OF_QUESTION = ("ask", "question", "text", "words", "scale")
 _VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 _FIELDS = frozenset(
-    each.name
-    for each in fields(Prediction)
-    if each.name
+    field.name
+    for field in fields(Prediction)
+    if field.name
     not in {
         "retry_after",
         "call",
@@ -55,19 +55,19 @@ class Function(Predictor):
     cacheable = False
 
     def __init__(
-        self, place: str, options: Mapping[str, str], function: Callable[..., Any] | None = None
+        self, address: str, options: Mapping[str, str], function: Callable[..., Any] | None = None
     ) -> None:
         at_once = options.get("at_once", "1")
         if not at_once.isdecimal() or int(at_once) < 1:
             raise InputError(
                 f"at_once must be a whole number from 1, not '{at_once}'.", "Give a whole number from 1."
             )
-        self._place = place
+        self._place = address
         self.at_once = int(at_once)
         self._given = function
         """The function itself, where it was not named as ``module:function``."""
         self._function = function
-        self._names = _parameters(self.function, place)
+        self._names = _parameters(self.function, address)
         self.needs_media = bool({"path", "content"} & set(self._names))
 
     def __getstate__(self) -> dict[str, Any]:
@@ -77,9 +77,9 @@ class Function(Predictor):
     def of(cls, function: Callable[..., Any], options: Mapping[str, str]) -> Self:
         """The predictor of a function that is at hand; it is called by the function's name."""
         name = getattr(function, "__name__", None) or type(function).__name__
-        made = cls(name, options, function)
-        made.spec = name
-        return made
+        predictor = cls(name, options, function)
+        predictor.spec = name
+        return predictor
 
     @property
     def function(self) -> Callable[..., Any]:
@@ -97,8 +97,8 @@ class Function(Predictor):
             # Of a function that is at hand and has no source, nothing tells whether it is still the same.
             source = "" if self._given is None else repr(self._given)
         if self._given is not None:
-            held = getattr(self._given, "__closure__", None) or ()
-            source += repr([_content(cell) for cell in held])
+            cells = getattr(self._given, "__closure__", None) or ()
+            source += repr([_content(cell) for cell in cells])
             source += repr([getattr(self._given, name, None) for name in ("__defaults__", "__kwdefaults__")])
         return f"call {self._place} {hashlib.sha256(source.encode()).hexdigest()[:16]}"
 
@@ -119,13 +119,13 @@ class Function(Predictor):
         return _read(self._called(case, ask))
 
     def _called(self, case: Case, ask: Ask | None) -> Any:
-        given: dict[str, Any] = {"case": case, "ask": ask}
+        arguments: dict[str, Any] = {"case": case, "ask": ask}
         for name in self._names:
             if name in ("path", "content"):
-                given[name] = getattr(case.media, name) if case.media else None
-            elif name not in given:
-                given[name] = getattr(ask if name in OF_QUESTION else case, name)
-        return self.function(**{name: given[name] for name in self._names})
+                arguments[name] = getattr(case.media, name) if case.media else None
+            elif name not in arguments:
+                arguments[name] = getattr(ask if name in OF_QUESTION else case, name)
+        return self.function(**{name: arguments[name] for name in self._names})
 
 
 def _content(cell: Any) -> object:
@@ -135,16 +135,16 @@ def _content(cell: Any) -> object:
         return None
 
 
-def imported(place: str) -> Callable[..., Any]:
+def imported(address: str) -> Callable[..., Any]:
     """The function or class at ``module:name``; the working folder is searched too."""
-    module, _, name = place.partition(":")
+    module, _, name = address.partition(":")
     if not module or not name:
         raise InputError(
-            f"'{place}' does not name a function.", "Write module:function, such as my_model:predict."
+            f"'{address}' does not name a function.", "Write module:function, such as my_model:predict."
         )
-    here = str(Path.cwd())
-    if here not in sys.path:
-        sys.path.insert(0, here)
+    folder = str(Path.cwd())
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
     try:
         home = importlib.import_module(module)
     except ModuleNotFoundError as error:
@@ -163,27 +163,30 @@ def imported(place: str) -> Callable[..., Any]:
         ) from error
     function = getattr(home, name, None)
     if not callable(function):
-        known = [name for name, thing in vars(home).items() if callable(thing) and not name.startswith("_")]
+        functions = [
+            name for name, member in vars(home).items() if callable(member) and not name.startswith("_")
+        ]
         raise UnknownNameError(
-            f"The module '{module}' has no function '{name}'.", suggestion(name, known, "Its functions")
+            f"The module '{module}' has no function '{name}'.", suggestion(name, functions, "Its functions")
         )
     return cast("Callable[..., Any]", function)
 
 
-def _parameters(function: Callable[..., Any], place: str) -> tuple[str, ...]:
+def _parameters(function: Callable[..., Any], address: str) -> tuple[str, ...]:
     names = []
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError) as error:
         raise InputError(
-            f"The parameters of {place} are not known.", "Give a Python function, such as one that calls it."
+            f"The parameters of {address} are not known.",
+            "Give a Python function, such as one that calls it.",
         ) from error
     for parameter in signature.parameters.values():
         if parameter.kind in _VARIADIC or parameter.default is not parameter.empty:
             continue
         if parameter.name not in OF_STIMULUS + OF_QUESTION:
             raise InputError(
-                f"The function {place} has an unknown parameter '{parameter.name}'.",
+                f"The function {address} has an unknown parameter '{parameter.name}'.",
                 suggestion(parameter.name, OF_STIMULUS + OF_QUESTION, "Parameters it may have"),
             )
         names.append(parameter.name)
@@ -201,7 +204,7 @@ def _by_question(result: Any, case: Case) -> list[Prediction]:
         missing = Prediction.failed("the function left this question out")
         return [_read(result[name]) if name in result else missing for name in questions]
     if isinstance(result, Sequence) and not isinstance(result, str | bytes):
-        return [_read(each) for each in result]
+        return [_read(answer) for answer in result]
     if len(questions) > 1:
         wrong = f"the function gave one answer to {len(questions)} questions"
         return [Prediction.failed(wrong)] * len(questions)

@@ -217,11 +217,11 @@ class Case:
         """Every question about the stimulus, answered already or not."""
         return self.together or self.asks
 
-    def only(self, places: Sequence[int]) -> Case:
+    def only(self, indices: Sequence[int]) -> Case:
         """The case with only some of its questions, by their places."""
-        if len(places) == len(self.asks):
+        if len(indices) == len(self.asks):
             return self
-        return replace(self, asks=tuple(self.asks[place] for place in places), together=self.all_asks)
+        return replace(self, asks=tuple(self.asks[index] for index in indices), together=self.all_asks)
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,8 +275,8 @@ class Prediction:
     @property
     def calls(self) -> tuple[Call, ...]:
         """Every request made for it, each once."""
-        made = (self.call, self.second_call, *self.lost_calls)
-        return tuple({call.id: call for call in reversed(made) if call is not None}.values())[::-1]
+        requests = (self.call, self.second_call, *self.lost_calls)
+        return tuple({call.id: call for call in reversed(requests) if call is not None}.values())[::-1]
 
     @classmethod
     def failed(cls, problem: str) -> Prediction:

@@ -46,11 +46,11 @@ class SoundMeasure(Predictor):
     argument = "duration or loudness; by default the one the question's id names"
     media_kinds = ("audio",)
 
-    def __init__(self, what: str, options: Mapping[str, str]) -> None:
+    def __init__(self, measure: str, options: Mapping[str, str]) -> None:
         del options
-        if what and what not in MEASURES:
-            raise InputError(f"'{what}' is not measured.", f"Give one of: {', '.join(MEASURES)}.")
-        self._what = what
+        if measure and measure not in MEASURES:
+            raise InputError(f"'{measure}' is not measured.", f"Give one of: {', '.join(MEASURES)}.")
+        self._what = measure
 
     @property
     def identity(self) -> str:
@@ -63,19 +63,19 @@ class SoundMeasure(Predictor):
 
     def predict_one(self, case: Case, ask: Ask) -> Prediction:
         """Seconds, or LUFS after ITU-R BS.1770."""
-        what = self._what or ask.question
-        if what not in MEASURES:
+        measure = self._what or ask.question
+        if measure not in MEASURES:
             return Prediction.failed(
-                f"'{what}' names no measure; ask measure:NAME, one of {', '.join(MEASURES)}"
+                f"'{measure}' names no measure; ask measure:NAME, one of {', '.join(MEASURES)}"
             )
         if ask.scale.level == "text" or (ask.scale.labels() and ask.scale.level == "nominal"):
             return Prediction.failed("a measurement names no category and writes no text")
         samples, rate = read_samples(case.media_file.content)
         number: float | None = len(samples) / rate
-        if what == "loudness":
+        if measure == "loudness":
             level = loudness(samples, rate)
             number = level.value
             if number is None:
                 return Prediction.failed(f"its loudness is not known: {level.why_missing}")
-        in_units = ask.question == what and isinstance(ask.scale, Numeric) and ask.scale.bounds() is None
+        in_units = ask.question == measure and isinstance(ask.scale, Numeric) and ask.scale.bounds() is None
         return Prediction(value=number) if in_units else Prediction(score=number)

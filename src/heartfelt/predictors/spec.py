@@ -105,57 +105,57 @@ def predictor_from(spec: PredictorLike, options: Mapping[str, str] | None = None
         spec = f"trained:{spec}"
     if not isinstance(spec, str):
         return _from_object(spec, options)
-    asked = parse_spec(spec)
-    kind = PREDICTORS[asked.name]
+    parsed = parse_spec(spec)
+    kind = PREDICTORS[parsed.name]
     if kind.extra:
         require_extra(kind.extra)
-    merged = {**asked.options, **(options or {})}
+    merged = {**parsed.options, **(options or {})}
     for option in merged:
         if option not in kind.options:
             raise InputError(
                 f"The predictor '{kind.name}' has no option '{option}'.",
                 suggestion(option, kind.options, "Options"),
             )
-    if asked.argument and not kind.argument:
+    if parsed.argument and not kind.argument:
         raise InputError(
-            f"The predictor '{asked.name}' takes no argument, but was given '{asked.argument}'.",
-            f"Ask for '{asked.name}'.",
+            f"The predictor '{parsed.name}' takes no argument, but was given '{parsed.argument}'.",
+            f"Ask for '{parsed.name}'.",
         )
-    plain = _labelled(spec.strip())[1]
-    plain = _file_named(plain) or plain
+    unlabelled = _labelled(spec.strip())[1]
+    unlabelled = _file_named(unlabelled) or unlabelled
     try:
-        made = kind.kind_for(asked.argument).make(asked.argument, merged)
+        predictor = kind.kind_for(parsed.argument).make(parsed.argument, merged)
     except UnknownNameError as error:
-        if plain.startswith("call") or not error.problem.startswith("No module"):
+        if unlabelled.startswith("call") or not error.problem.startswith("No module"):
             raise
         name = spec.partition(":")[0]
         if PREDICTORS.explains(name):
             return predictor_from(name)
-        known = suggestion(name, PREDICTORS, "Known predictors")
+        names = suggestion(name, PREDICTORS, "Known predictors")
         raise UnknownNameError(
             f"No predictor is called '{name}', and n{error.problem[1:]}",
-            f"For a function: {error.fix} For a predictor: {known}",
+            f"For a function: {error.fix} For a predictor: {names}",
         ) from error
-    made.spec, made.label = plain, asked.label
-    return made
+    predictor.spec, predictor.label = unlabelled, parsed.label
+    return predictor
 
 
-def _from_object(thing: object, options: Mapping[str, str] | None) -> Predictor:
-    if isinstance(thing, type) and issubclass(thing, Predictor):
-        return predictor_from(thing.make("", options))
-    if not callable(thing):
+def _from_object(candidate: object, options: Mapping[str, str] | None) -> Predictor:
+    if isinstance(candidate, type) and issubclass(candidate, Predictor):
+        return predictor_from(candidate.make("", options))
+    if not callable(candidate):
         raise InputError(
-            f"{shortened_repr(thing)} is not a predictor.",
+            f"{shortened_repr(candidate)} is not a predictor.",
             "Give a name such as 'intent' (NAME or NAME:ARG), a Python function, or a Predictor.",
         )
     from heartfelt.predictors.function import Function
 
-    return Function.of(thing, options or {})
+    return Function.of(candidate, options or {})
 
 
-def shortened_repr(thing: object) -> str:
+def shortened_repr(value: object) -> str:
     """A value as Python writes it, fit for a message."""
-    text = " ".join(repr(thing).split())
+    text = " ".join(repr(value).split())
     return text if len(text) <= 60 else f"{text[:59]}…"
 
 
@@ -177,13 +177,13 @@ def number_option(
     above: bool = False,
 ) -> float:
     """A number given as an option, from ``low`` to ``high``; with ``above`` it must be larger than ``low``."""
-    given = options.get(name, str(usual))
+    text = options.get(name, str(usual))
     try:
-        value = float(given)
+        value = float(text)
     except ValueError:
         value = math.nan
     if not (math.isfinite(value) and low <= value <= high) or (above and value == low):
         least = f"above {low:g}" if above else f"from {low:g}"
         most = "" if high == math.inf else f" to {high:g}"
-        raise InputError(f"'{given}' is not a valid {name}.", f"Give a number {least}{most}.")
+        raise InputError(f"'{text}' is not a valid {name}.", f"Give a number {least}{most}.")
     return value

@@ -69,9 +69,9 @@ def cases(
         raise InputError(f"A limit of {limit} items leaves nothing to ask.", "Give at least 1, or no limit.")
     study = source.study
     chosen = [question.id for question in study.asked] if questions is None else list(questions)
-    order = {question.id: place for place, question in enumerate(study.asked)}
-    known = [name for name in ("system", "intent") if name in source.stimuli.columns]
-    stimuli = source.stimuli.select("stimulus", *known).with_row_index("_at")
+    order = {question.id: index for index, question in enumerate(study.asked)}
+    columns = [name for name in ("system", "intent") if name in source.stimuli.columns]
+    stimuli = source.stimuli.select("stimulus", *columns).with_row_index("_at")
     need(source.stimuli, facts, "The table of stimuli")
     judged = sets_of(source, [name for name in chosen if isinstance(study.scale_of(name), COMPARED)])
     if items is not None:
@@ -94,7 +94,7 @@ def cases(
     pairs = pairs.select(_PAIR)
     if not compares:
         alone = judged.select(pl.col("members").alias("stimulus"), "question").explode("stimulus").unique()
-        order_of = {name: place for place, name in enumerate(source.stimuli["stimulus"].to_list())}
+        order_of = {name: index for index, name in enumerate(source.stimuli["stimulus"].to_list())}
         alone = alone.sort(pl.col("stimulus").replace_strict(order_of, default=None), "question")
         pairs = pl.concat([pairs, alone.select(_PAIR)])
     by_stimulus = dict(pairs.group_by("stimulus", maintain_order=True).agg("question").iter_rows())
@@ -112,9 +112,11 @@ def _together(source: Snapshot | Benchmark, judged: pl.DataFrame, visible: Seque
     sets = judged.group_by("stimulus", maintain_order=True).agg(
         pl.first("members"), pl.first("set"), "question"
     )
-    for name, stimuli, given, questions in sets.iter_rows():
+    for name, stimuli, set_id, questions in sets.iter_rows():
         members = tuple(alone[stimulus] for stimulus in stimuli)
-        prompts, intents = ({getattr(part, what) for part in members} for what in ("prompt", "intent"))
+        prompts, intents = (
+            {getattr(part, attribute) for part in members} for attribute in ("prompt", "intent")
+        )
         prompt, intent = (only.pop() if len(only) == 1 else None for only in (prompts, intents))
         asked = tuple(
             replace(asks[question], text=prompt, shown=prompt)
@@ -122,7 +124,7 @@ def _together(source: Snapshot | Benchmark, judged: pl.DataFrame, visible: Seque
             else asks[question]
             for question in questions
         )
-        facts = {} if given is None else {"set": given}
+        facts = {} if set_id is None else {"set": set_id}
         out.append(Case(name, asked, None, None, intent, prompt, facts, members))
     return out
 
@@ -152,7 +154,7 @@ def _made(
     shared = {question.id: _about_one(ask_of(study, question)) for question in study.asked}
     prompts = {prompt.id: prompt.text for prompt in study.prompts}
     fits = {question.id for question in study.asked if "prompt" in question.shows}
-    known = [name for name in ("path", *visible) if name in source.stimuli.columns]
+    columns = [name for name in ("path", *visible) if name in source.stimuli.columns]
     references = references_of(source)
     out = []
     wanted = source.stimuli.filter(pl.col("stimulus").is_in(list(by_stimulus)))
@@ -164,7 +166,7 @@ def _made(
             else shared[question]
             for question in by_stimulus[row["stimulus"]]
         )
-        facts = {column: str(row[column]) for column in known if row[column] is not None}
+        facts = {column: str(row[column]) for column in columns if row[column] is not None}
         media = media_of(root, row.get("path"))
         reference = media_of(root, references.get(row["stimulus"]))
         case = Case(
@@ -223,21 +225,21 @@ def balanced_sample(items: pl.DataFrame, size: int, seed: int = 0) -> pl.DataFra
     ``items`` has the columns stimulus and question and, where known, system and intent.
     """
     factors = [name for name in BALANCED_OVER if name in items.columns]
-    given = items.select("stimulus", *factors).with_row_index("_at")
-    if given.height <= size:
+    numbered = items.select("stimulus", *factors).with_row_index("_at")
+    if numbered.height <= size:
         return items.select("stimulus", "question")
-    codes = [_codes(given[name].cast(pl.String).fill_null("")) for name in factors]
-    names = given["stimulus"].unique().sort()
+    codes = [_codes(numbered[name].cast(pl.String).fill_null("")) for name in factors]
+    names = numbered["stimulus"].unique().sort()
     order = stream(seed, "sample", "stimuli").permutation(len(names))
-    place = dict(zip(names.to_list(), order.tolist(), strict=True))
-    rank = np.array([place[name] for name in given["stimulus"].to_list()])
+    rank_of = dict(zip(names.to_list(), order.tolist(), strict=True))
+    rank = np.array([rank_of[name] for name in numbered["stimulus"].to_list()])
     strata, of_stratum = np.unique(np.stack(codes, axis=1), axis=0, return_inverse=True)
     # The rows of each stratum, the first to be picked last.
     queues: list[list[int]] = [[] for _ in strata]
     for row in np.lexsort((rank,))[::-1].tolist():
         queues[of_stratum.ravel()[row]].append(row)
     picked = _picked(strata, queues, size, seed)
-    return given.filter(pl.col("_at").is_in(picked)).select("stimulus", "question")
+    return numbered.filter(pl.col("_at").is_in(picked)).select("stimulus", "question")
 
 
 def _codes(column: pl.Series) -> _Ints:
@@ -248,17 +250,17 @@ def _picked(strata: _Ints, queues: list[list[int]], size: int, seed: int) -> lis
     levels = [int(column.max()) + 1 for column in strata.T]
     counts = [np.zeros(count) for count in levels]
     tie = stream(seed, "sample", "ties").random(len(strata)) * 1e-6
-    left = np.array([len(queue) for queue in queues])
-    taken = np.zeros(len(strata))
+    queued = np.array([len(queue) for queue in queues])
+    picked = np.zeros(len(strata))
     out: list[int] = []
     for _ in range(size):
-        cost = tie + np.where(left > 0, 0.0, np.inf)
+        cost = tie + np.where(queued > 0, 0.0, np.inf)
         for column, count in enumerate(counts):
             cost = cost + count[strata[:, column]] * levels[column]
-        best = int(np.argmin(cost + 1e-3 * taken))
+        best = int(np.argmin(cost + 1e-3 * picked))
         out.append(queues[best].pop())
-        left[best] -= 1
-        taken[best] += 1
+        queued[best] -= 1
+        picked[best] += 1
         for column, count in enumerate(counts):
             count[strata[best, column]] += 1
     return out

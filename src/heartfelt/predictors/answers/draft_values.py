@@ -72,8 +72,8 @@ def draft_value(prediction: Prediction, ask: Ask, language: str = "") -> DraftVa
             )
         return DraftValue(NONE)
     if isinstance(scale, Categories | Ordered | YesNo):
-        given = answer if answer is not None else prediction.value
-        return DraftValue(str(scale.read(category_of(given, scale))[1]))
+        value_or_answer = answer if answer is not None else prediction.value
+        return DraftValue(str(scale.read(category_of(value_or_answer, scale))[1]))
     if isinstance(scale, Points | Numeric):
         return _number(prediction, scale)
     if isinstance(scale, Tags):
@@ -95,9 +95,9 @@ def _number(prediction: Prediction, scale: Points | Numeric) -> DraftValue:
     number = prediction.value if prediction.value is not None else read_number(prediction.answer)
     bounds = scale.bounds() or (-math.inf, math.inf)
     if number is None or not bounds[0] <= number <= bounds[1]:
-        given = prediction.answer if number is None else f"{number:g}"
+        unreadable = prediction.answer if number is None else f"{number:g}"
         limits = f"Allowed: {bounds[0]:g} to {bounds[1]:g}."
-        raise InputError(f"'{shortened(str(given))}' is not on the scale.", limits)
+        raise InputError(f"'{shortened(str(unreadable))}' is not on the scale.", limits)
     step = 1.0 if isinstance(scale, Points) else scale.step
     if step is not None:
         start = bounds[0] if math.isfinite(bounds[0]) else 0.0
@@ -108,12 +108,12 @@ def _number(prediction: Prediction, scale: Points | Numeric) -> DraftValue:
 
 
 def _tags(answer: str, scale: Tags, language: str) -> DraftValue:
-    given = [plain_words(part) for part in answer.split(scale.separator)]
-    names = [words.replace(scale.separator, ",") for words, _ in given if words]
-    known = vocabulary([*scale.tags, *scale.suggestions])
+    tags = [plain_words(part) for part in answer.split(scale.separator)]
+    names = [words.replace(scale.separator, ",") for words, _ in tags if words]
+    vocabulary_ids = vocabulary([*scale.tags, *scale.suggestions])
     unique: dict[str, str] = {}
     for name in names:
-        name = known.get(normalised(name), name)
+        name = vocabulary_ids.get(normalised(name), name)
         unique.setdefault(name.casefold(), name)
     if not unique:
         raise InputError("There are no tags.", "")
@@ -125,9 +125,9 @@ def _tags(answer: str, scale: Tags, language: str) -> DraftValue:
             f"'{shortened(long)}' is no tag but prose.", f"A tag has at most {LONGEST_TAG} characters."
         )
     _, value = scale.read(list(unique.values()))
-    ids = set(known.values())
+    ids = set(vocabulary_ids.values())
     _check_script(" ".join(name for name in unique.values() if name not in ids), language)
-    changes = ["markup was removed"] if any(changed for _, changed in given) else []
+    changes = ["markup was removed"] if any(changed for _, changed in tags) else []
     if len(unique) < len(names):
         changes.append("repeated tags were merged")
     return DraftValue(str(value), "; ".join(changes))
@@ -151,15 +151,15 @@ def _text(answer: str, scale: FreeText, language: str) -> DraftValue:
 
 def plain_words(text: str) -> tuple[str, bool]:
     """A text without HTML, Markdown, control characters and runs of spaces, and whether there was any markup."""
-    before = " ".join("".join(each for each in text if _visible(each)).split(" "))
+    before = " ".join("".join(character for character in text if _visible(character)).split(" "))
     words = before
     for _ in range(2):
         # Twice: markup may have been written as entities.
         words = _ELEMENT.sub("", _HIDDEN.sub(" ", html.unescape(words)))
     words = _LINE_START.sub("", _LINK.sub(r"\1", words))
     words = _EMPHASIS.sub(lambda match: match[2] or match[3], words)
-    words, plain = " ".join(words.split()), " ".join(before.split())
-    return words, words != plain
+    words, before_words = " ".join(words.split()), " ".join(before.split())
+    return words, words != before_words
 
 
 def _visible(character: str) -> bool:
@@ -173,11 +173,11 @@ def _visible(character: str) -> bool:
 
 def _check_script(words: str, language: str) -> None:
     scripts = _SCRIPTS.get(language.split("-")[0])
-    letters = [each for each in words if each.isalpha()]
+    letters = [character for character in words if character.isalpha()]
     if not scripts or not letters:
         return
-    own = sum(unicodedata.name(each, "").startswith(scripts) for each in letters)
-    if 2 * own < len(letters):
+    in_script = sum(unicodedata.name(letter, "").startswith(scripts) for letter in letters)
+    if 2 * in_script < len(letters):
         raise InputError(f"'{shortened(words)}' is not written in the language '{language}'.", "")
 
 

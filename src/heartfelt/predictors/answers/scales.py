@@ -50,8 +50,8 @@ class Measurement:
         return self.words[_part(self.share, len(self.words))]
 
     def __str__(self) -> str:
-        held = "" if self.low <= self.value <= self.high else ", held at the end of this range"
-        return f"{self.name} is {self.value:.3g}, from {self.low:g} to {self.high:g}{held}"
+        limit_note = "" if self.low <= self.value <= self.high else ", held at the end of this range"
+        return f"{self.name} is {self.value:.3g}, from {self.low:g} to {self.high:g}{limit_note}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,10 +145,10 @@ def answer_labels(
 def _tags(
     labels: Sequence[Label], scale: Tags, least: float, most: int | None, note: str | None
 ) -> Prediction:
-    known = vocabulary(scale.tags)
+    ids = vocabulary(scale.tags)
     shares: dict[str, float] = {}
     for label in labels:
-        names = list(dict.fromkeys(known[word] for word in _forms(label) if word in known))
+        names = list(dict.fromkeys(ids[word] for word in _forms(label) if word in ids))
         if not names and scale.open:
             names = [" ".join(label.name.replace(scale.separator, " ").split())]
         for name in names:
@@ -168,9 +168,9 @@ def _tags(
 def _category(
     labels: Sequence[Label], scale: Categories | Ordered, least: float, note: str | None
 ) -> Prediction:
-    known, shares = vocabulary(scale.categories), dict[str, float]()
+    ids, shares = vocabulary(scale.categories), dict[str, float]()
     for label in labels:
-        name = next((known[word] for word in _forms(label) if word in known), None)
+        name = next((ids[word] for word in _forms(label) if word in ids), None)
         if name is not None:
             shares[name] = min(shares.get(name, 0.0) + label.share, 1.0)
     if not shares:
@@ -212,8 +212,8 @@ def _readable(
 
 def normalised(word: str) -> str:
     """A word as it is compared: without case, hyphens, a plural s, or a difference between grey and gray."""
-    plain = _GRAY.sub("grey", _BREAKS.sub(" ", word).strip().casefold())
-    return plain[:-1] if len(plain) > 3 and plain.endswith("s") and not plain.endswith("ss") else plain
+    folded = _GRAY.sub("grey", _BREAKS.sub(" ", word).strip().casefold())
+    return folded[:-1] if len(folded) > 3 and folded.endswith("s") and not folded.endswith("ss") else folded
 
 
 def _forms(label: Label) -> list[str]:
@@ -222,12 +222,12 @@ def _forms(label: Label) -> list[str]:
 
 def vocabulary(parts: Iterable[Tag | str]) -> dict[str, str]:
     """The id behind every word of a list: ids and texts in every language."""
-    known: dict[str, str] = {}
+    ids: dict[str, str] = {}
     for part in parts:
         name, text = (part, None) if isinstance(part, str) else (part.id, part.text)
         for word in (name, *_texts(text)):
-            known.setdefault(normalised(word), name)
-    return known
+            ids.setdefault(normalised(word), name)
+    return ids
 
 
 def _texts(text: Text | None) -> Iterable[str]:
@@ -235,8 +235,10 @@ def _texts(text: Text | None) -> Iterable[str]:
 
 
 def _unmatched(labels: Sequence[Label], names: Sequence[str]) -> Prediction:
-    seen = _seen(labels) if labels else "nothing"
-    return Prediction.failed(f"{seen}: this is not among the answers of the scale ({listed(names[:12])})")
+    shown_labels = _seen(labels) if labels else "nothing"
+    return Prediction.failed(
+        f"{shown_labels}: this is not among the answers of the scale ({listed(names[:12])})"
+    )
 
 
 def _unlikely(labels: Sequence[Label], least: float) -> Prediction:

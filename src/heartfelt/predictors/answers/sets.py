@@ -102,9 +102,9 @@ def sets_of(source: Snapshot | Benchmark, questions: Sequence[str]) -> pl.DataFr
             table = answers.select(listed.alias("members"), pl.lit(None, pl.String).alias("set"))
         else:
             rows = members(ratings, name)
-            given = pl.first("set") if "set" in rows.columns else pl.lit(None, pl.String).alias("set")
+            set_column = pl.first("set") if "set" in rows.columns else pl.lit(None, pl.String).alias("set")
             trials = rows.group_by(TRIAL, maintain_order=True).agg(
-                pl.col("stimulus").unique().sort().alias("members"), given
+                pl.col("stimulus").unique().sort().alias("members"), set_column
             )
             table = trials.filter(pl.col("members").list.len() > 1).select("members", "set")
         named = pl.col("members").list.join(SEPARATOR).alias("stimulus")

@@ -52,8 +52,8 @@ def assign(
     chosen: dict[tuple[str, bool], list[Question]] = {}
     without = []
     for question in (first[name] for name in first if not fields or name in fields):
-        own = question.draft or by_id(study, question)
-        wanted = general or own if fields else own or general
+        of_question = question.draft or by_id(study, question)
+        wanted = general or of_question if fields else of_question or general
         spec = of_field.get(question.id) or wanted
         if spec is None:
             without.append(question.id)
@@ -93,10 +93,10 @@ def _parsed(
     """The drafters of single fields, and the one for all others."""
     of_field: dict[str, str] = {}
     general: str | None = None
-    asked = {question.id for question in study.asked}
+    questions = {question.id for question in study.asked}
     for text in drafters:
         name, equals, spec = (part.strip() for part in text.partition("="))
-        if equals and name in asked:
+        if equals and name in questions:
             _check_field(study, name, first)
             if name in of_field:
                 raise InputError(f"Two machines are named for '{name}'.", "Name one.")

@@ -51,20 +51,20 @@ def draft(
     if (
         options.fields or options.drafters
     ):  # where nothing is named, what this install cannot draft is left out with a word
-        check_extras(each.spec for each in assigned)
+        check_extras(assignment.spec for assignment in assigned)
     home = Path(folder).parent if Path(folder).is_file() else Path(folder)
     with _only_run(home / RUNS):
         opened = open_study(folder, progress)
         files = DraftFiles(opened)
-        runs = [_drafted(opened, each, files, options, progress) for each in assigned]
-        if runs and all(each.problem is not None for each in runs):
+        runs = [_drafted(opened, assignment, files, options, progress) for assignment in assigned]
+        if runs and all(drafter_run.problem is not None for drafter_run in runs):
             raise InputError(
                 f"Nothing was drafted: {runs[0].problem}", "Or name another drafter with --with."
             )
         if options.duplicates and opened.study.media == "image":
             files.write_duplicates(progress)
-        made = [call for home in runs_below(opened.folder / RUNS) for _, call in calls_in(home)]
-        spent = [call.cost for call in made if call.cost is not None]
+        earlier_calls = [call for home in runs_below(opened.folder / RUNS) for _, call in calls_in(home)]
+        spent = [call.cost for call in earlier_calls if call.cost is not None]
         return summary(files, assigned, runs, without, sum(spent) if spent else None)
 
 
@@ -86,16 +86,16 @@ def drafter_of(assigned: Assignment, language: str) -> Predictor:
 
     A study may be somebody else's: what its ``study.yaml`` names runs no code of its own and is sent no key.
     """
-    asked = parse_spec(assigned.spec)
-    own = {"task": "draft", "language": language} if asked.name == "chat" else {}
-    if assigned.named and (asked.name in {"call", "tagger", "endpoint"} or "key_from" in asked.options):
+    spec = parse_spec(assigned.spec)
+    defaults = {"task": "draft", "language": language} if spec.name == "chat" else {}
+    if assigned.named and (spec.name in {"call", "tagger", "endpoint"} or "key_from" in spec.options):
         raise InputError(
             f"The drafter '{assigned.spec}' is named in study.yaml, which may not run functions or use keys of yours.",
             f"If you trust it, name it in the command: --with {assigned.fields[0].id}={assigned.spec}.",
         )
-    if assigned.named and asked.name == "chat":
-        own["key_from"] = "none"
-    wanted = {name: value for name, value in own.items() if name not in asked.options}
+    if assigned.named and spec.name == "chat":
+        defaults["key_from"] = "none"
+    wanted = {name: value for name, value in defaults.items() if name not in spec.options}
     return predictor_from(assigned.spec, wanted)
 
 
@@ -135,8 +135,8 @@ def _drafted(
         checks = "" if drafter.reach == "here" else language
         rows, problems, changed = _read(result, cases, drafter, checks)
         files.add(rows, problems, changed)
-        made = [call for _, call in calls_in(home) if call.id not in before]
-    usage = usage_of(made)
+        calls = [call for _, call in calls_in(home) if call.id not in before]
+    usage = usage_of(calls)
     return replace(
         done,
         seconds=result.seconds,
@@ -162,12 +162,12 @@ def provenance(drafter: Predictor) -> tuple[str, str | None]:
 def run_folder(runs: Path, drafter: Predictor, *, fresh: bool = False) -> Path:
     """The folder of a drafter's journal: the latest, or a new one."""
     digest = hashlib.sha256(drafter.identity.encode()).hexdigest()[:8]
-    stem, place = f"{drafter.name}-{digest}", 1
-    while (runs / f"{stem}-{place + 1}").is_dir():
-        place += 1
-    if fresh and (runs / f"{stem}-{place}").is_dir():
-        place += 1
-    return runs / f"{stem}-{place}"
+    stem, number = f"{drafter.name}-{digest}", 1
+    while (runs / f"{stem}-{number + 1}").is_dir():
+        number += 1
+    if fresh and (runs / f"{stem}-{number}").is_dir():
+        number += 1
+    return runs / f"{stem}-{number}"
 
 
 @contextmanager
@@ -189,7 +189,7 @@ def _read(
     """The drafts of a run; the failures and the changes as (stimulus, question, reason)."""
     source, version = provenance(drafter)
     now = clock.now()
-    asked: dict[tuple[str, str], tuple[Case, Ask]] = {
+    asks: dict[tuple[str, str], tuple[Case, Ask]] = {
         (case.stimulus, ask.question): (case, ask) for case in cases for ask in case.asks
     }
     sent: dict[str, tuple[str, str | None]] = {}
@@ -199,16 +199,16 @@ def _read(
     problems, changed = [], []
     for row in result.table.iter_rows(named=True):
         stimulus, question = row["stimulus"], row["question"]
-        case, ask = asked[stimulus, question]
+        case, ask = asks[stimulus, question]
         if not row["ok"]:
             problems.append((stimulus, question, str(row["problem"])))
             continue
         try:
-            made = draft_value(Prediction(row["value"], answer=row["answer"]), ask, language)
+            drafted = draft_value(Prediction(row["value"], answer=row["answer"]), ask, language)
         except InputError as error:
             problems.append((stimulus, question, f"{error.problem} {error.fix}".strip()))
             continue
-        change = made.changed or _change(row["note"])
+        change = drafted.changed or _change(row["note"])
         if change:
             changed.append((stimulus, question, change))
         digest = drafter.request_digest(case, ask)
@@ -217,12 +217,12 @@ def _read(
             {
                 "stimulus": stimulus,
                 "question": question,
-                "value": made.value,
+                "value": drafted.value,
                 "source": source,
                 "version": version or (model if model != source else None),
                 "prompt_hash": digest[:16] or None,
                 "at": now if at is None else datetime.fromisoformat(at),
-                "confidence": _confidence(row, made.value, drafter),
+                "confidence": _confidence(row, drafted.value, drafter),
                 "boxes": row.get("boxes"),
                 "limits": drafter.limits or None,
             }

@@ -81,7 +81,7 @@ def plan_drafts(
     options = options or DraftOptions()
     opened = open_study(folder, progress)
     assigned, without = assign(opened.study, options.fields, options.drafters)
-    planned = tuple(_planned(opened, each, options) for each in assigned)
+    planned = tuple(_planned(opened, assignment, options) for assignment in assigned)
     return DraftPlan(opened.study.name, opened.stimuli.height, planned, tuple(without))
 
 
@@ -100,9 +100,9 @@ def _planned(opened: OpenStudy, assigned: Assignment, options: DraftOptions) -> 
         )
     with drafter:
         source, version = provenance(drafter)
-        plain = PlannedDrafter(assigned.spec, source, version, names, stimuli, pending.height)
+        without_costs = PlannedDrafter(assigned.spec, source, version, names, stimuli, pending.height)
         if drafter.name != "chat" or not stimuli:
-            return plain
+            return without_costs
         by_name = {ask.question: ask for ask in asks}
         cases = draft_cases(opened, by_name, pending)
         requests = sum(len({ask.shown for ask in case.asks}) for case in cases)
@@ -116,12 +116,14 @@ def _planned(opened: OpenStudy, assigned: Assignment, options: DraftOptions) -> 
         else:
             basis = f"{CHARACTERS_PER_TOKEN} characters or {PIXELS_PER_TOKEN} pixels per token"
             tokens = [media_tokens(opened, pending), 0]
-            for asked, count in Counter(tuple(ask.question for ask in case.asks) for case in cases).items():
-                fields = [by_name[name] for name in asked]
+            for questions, count in Counter(
+                tuple(ask.question for ask in case.asks) for case in cases
+            ).items():
+                fields = [by_name[name] for name in questions]
                 tokens[0] += count * _text_tokens(fields, language)
                 tokens[1] += count * _answer_tokens(fields)
         return PlannedDrafter(
-            drafter=plain.drafter,
+            drafter=without_costs.drafter,
             source=source,
             version=version,
             fields=names,

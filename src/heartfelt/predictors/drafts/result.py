@@ -88,9 +88,9 @@ class Drafting(ShortRepr):
     @property
     def failed(self) -> int:
         """How many drafts were to be made in this run and were not."""
-        return sum(each.failed for each in self.fields)
+        return sum(field.failed for field in self.fields)
 
     @property
     def new(self) -> int:
         """How many drafts were made in this run."""
-        return sum(each.new for each in self.fields)
+        return sum(field.new for field in self.fields)

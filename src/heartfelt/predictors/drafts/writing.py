@@ -93,8 +93,8 @@ class DraftFiles:
         groups = find_near_duplicates([path for path in names if path.is_file()], progress).groups
         self.duplicates, self.duplicate_images = len(groups), sum(len(group.paths) for group in groups)
         rows = [
-            {"group": place, "stimulus": names[path], "most_bits": group.most_bits}
-            for place, group in enumerate(groups, 1)
+            {"group": number, "stimulus": names[path], "most_bits": group.most_bits}
+            for number, group in enumerate(groups, 1)
             for path in group.paths
         ]
         path = opened.folder / DUPLICATES_FILE
@@ -109,9 +109,9 @@ def _kind(reason: str) -> str:
     return _FILE.sub("a file cannot be read", _QUOTED.sub("'…'", reason)).partition("; ")[0]
 
 
-def _rows(reasons: Sequence[_Reason], what: str) -> pl.DataFrame:
+def _rows(reasons: Sequence[_Reason], subject: str) -> pl.DataFrame:
     table = pl.DataFrame(reasons, schema=dict.fromkeys((*_ITEM, "reason"), pl.String), orient="row")
-    return table.with_columns(what=pl.lit(what), stage=pl.lit("draft")).select(_COLUMNS)
+    return table.with_columns(what=pl.lit(subject), stage=pl.lit("draft")).select(_COLUMNS)
 
 
 def summary(
@@ -123,7 +123,7 @@ def summary(
 ) -> Drafting:
     """Everything in the order of the questions."""
     opened = files.opened
-    drafter = {question.id: each.spec for each in assigned for question in each.fields}
+    drafter = {question.id: assignment.spec for assignment in assigned for question in assignment.fields}
     items = dict(opened.items.group_by("question").len().iter_rows())
     filled: dict[str, list[tuple[str, str]]] = {}
     for (_, name), fact in machine_values(replace(opened, drafts=files.drafts)).items():

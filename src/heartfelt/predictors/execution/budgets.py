@@ -83,9 +83,9 @@ def with_other_runs(budget: Budget, folder: Path, home: Path, predictor: Predict
             return call
         return replace(call, cost=predictor.cost(call.input_tokens, call.output_tokens))
 
-    for other in runs_below(folder):
-        if not other.is_relative_to(home):
-            calls = [(stimulus, priced(call)) for stimulus, call in calls_in(other)]
+    for other_run in runs_below(folder):
+        if not other_run.is_relative_to(home):
+            calls = [(stimulus, priced(call)) for stimulus, call in calls_in(other_run)]
             budget = replace(with_calls(budget, calls), dearest=None)
     return budget
 

@@ -67,16 +67,19 @@ class Call:
     @classmethod
     def from_json(cls, row: Mapping[str, Any]) -> Call:
         """The call that was written; names of later versions are ignored."""
-        known = {each.name: row[each.name] for each in fields(cls) if each.name in row}
-        return cls(**{**known, "questions": tuple(known["questions"])})
+        values = {column.name: row[column.name] for column in fields(cls) if column.name in row}
+        return cls(**{**values, "questions": tuple(values["questions"])})
 
 
 _TYPES = {"int": pl.Int64, "float": pl.Float64, "bool": pl.Boolean}
 _COLUMNS = [
     Column(
-        each.name, _TYPES.get(str(each.type).split(" ")[0], pl.String), each.metadata["about"], nullable=True
+        column.name,
+        _TYPES.get(str(column.type).split(" ")[0], pl.String),
+        column.metadata["about"],
+        nullable=True,
     )
-    for each in fields(Call)
+    for column in fields(Call)
 ]
 _COLUMNS.insert(1, Column("stimulus", pl.String, "the stimulus it was about", nullable=True))
 CALLS = Contract("calls", "one row per request to a hosted model", tuple(_COLUMNS))
@@ -105,17 +108,17 @@ class Usage:
 
 def usage_of(calls: Iterable[Call]) -> Usage:
     """The sums over calls that were made, not taken from the cache."""
-    made = [call for call in calls if not call.cached]
-    counted = [call for call in made if call.input_tokens is not None and call.output_tokens is not None]
-    costs = [call.cost for call in made if call.cost is not None]
+    sent = [call for call in calls if not call.cached]
+    counted = [call for call in sent if call.input_tokens is not None and call.output_tokens is not None]
+    costs = [call.cost for call in sent if call.cost is not None]
     return Usage(
-        len(made),
+        len(sent),
         sum(call.input_tokens or 0 for call in counted),
         sum(call.output_tokens or 0 for call in counted),
-        len(made) - len(counted),
+        len(sent) - len(counted),
         round(sum(costs), 9) if costs else None,
-        tuple(sorted({call.model for call in made if call.model})),
-        tuple(sorted({call.fingerprint for call in made if call.fingerprint})),
+        tuple(sorted({call.model for call in sent if call.model})),
+        tuple(sorted({call.fingerprint for call in sent if call.fingerprint})),
     )
 
 
@@ -200,9 +203,9 @@ class Spending:
     def receive(self, calls: Iterable[Call]) -> None:
         """Note what the requests of one case took; those whose answers were lost count like the dearest case."""
         self._under_way -= 1
-        made = [call for call in calls if not call.cached]
-        amounts = [amount for call in made if (amount := self.budget.of(call)) is not None]
-        uncounted = [call for call in made if self.budget.of(call) is None]
+        sent = [call for call in calls if not call.cached]
+        amounts = [amount for call in sent if (amount := self.budget.of(call)) is not None]
+        uncounted = [call for call in sent if self.budget.of(call) is None]
         self._lost += sum(call.lost is not None for call in uncounted)
         self._uncounted = self._uncounted or any(call.lost is None for call in uncounted)
         if amounts:

@@ -177,16 +177,16 @@ def _check_reachable(address: str | None) -> None:
         raise _unusable(address, error_line(error)) from error
 
 
-def _unusable(address: str | None, why: str) -> InputError:
-    why = why.rstrip(".")
+def _unusable(address: str | None, reason: str) -> InputError:
+    reason = reason.rstrip(".")
     if address is None:
         return InputError(
-            f"Ray cannot start on this machine: {why}.",
+            f"Ray cannot start on this machine: {reason}.",
             "Leave out '--engine ray' to work without it; or free memory and disk space, set RAY_TMPDIR to a folder with a "
             "short path you can write to, and try again.",
         )
     return InputError(
-        f"The Ray cluster at '{address}' cannot be used: {why}.",
+        f"The Ray cluster at '{address}' cannot be used: {reason}.",
         "Check the address and that 'ray start' ran there; without an address Ray starts on this machine.",
     )
 
@@ -264,12 +264,12 @@ class _Workers:
         ray: Any,
         packed: bytes,
         lost_batch: Callable[[Sequence[Any], int], Sequence[Any]],
-        each: Mapping[str, float],
+        resources: Mapping[str, float],
     ) -> None:
         self._ray = ray
         self._lost_batch = lost_batch
         self._work = ray.put(packed)
-        self._each = dict(each)
+        self._each = dict(resources)
         self._starting: dict[Any, Any] = {}
         self._workers: list[_Assigned] = []
         self._running: dict[Any, tuple[_Batch, _Assigned]] = {}

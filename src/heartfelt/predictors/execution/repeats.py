@@ -71,21 +71,27 @@ def combined(answers: Sequence[Prediction], ask: Ask) -> Prediction:
     if len(answers) == 1:
         return answers[0]
     usable = [answer for answer in answers if answer.problem is None]
-    failed = [each for each in answers if each.problem is not None and not each.problem.startswith(NOT_ASKED)]
+    failed = [
+        answer
+        for answer in answers
+        if answer.problem is not None and not answer.problem.startswith(NOT_ASKED)
+    ]
     if len(failed) > len(usable) or not usable:
-        problem = Counter(str(each.problem) for each in failed or answers).most_common(1)[0][0]
+        problem = Counter(str(answer.problem) for answer in failed or answers).most_common(1)[0][0]
         if usable or len(failed) > 1:
             problem = f"{len(failed)} of {len(failed) + len(usable)} repeats failed, most often: {problem}"
         return replace((failed or list(answers))[0], problem=problem)
     none = [answer for answer in usable if answer.answer == NONE]
     agreeing = (
-        none if 2 * len(none) > len(usable) else [each for each in usable if each.answer != NONE] or none
+        none
+        if 2 * len(none) > len(usable)
+        else [answer for answer in usable if answer.answer != NONE] or none
     )
-    made = _of_tags(agreeing) if isinstance(ask.scale, Tags) and not none else _of_answers(agreeing, ask)
-    if made.problem is not None:
-        return made
+    merged = _of_tags(agreeing) if isinstance(ask.scale, Tags) and not none else _of_answers(agreeing, ask)
+    if merged.problem is not None:
+        return merged
     how = f"{len(usable)} of {len(answers)} repeats"
-    return replace(made, repeats=len(usable), note="; ".join(filter(None, (made.note, how))))
+    return replace(merged, repeats=len(usable), note="; ".join(filter(None, (merged.note, how))))
 
 
 def _of_answers(answers: Sequence[Prediction], ask: Ask) -> Prediction:
@@ -143,20 +149,22 @@ def _of_tags(answers: Sequence[Prediction]) -> Prediction:
 
 def _of_sets(answers: Sequence[Prediction]) -> dict[str, Any]:
     """What the repeats say of a set on average: values of its members, shares and orders."""
-    made: dict[str, Any] = {}
+    merged: dict[str, Any] = {}
     for name in ("members", "shares"):
-        given = [getattr(answer, name) for answer in answers if getattr(answer, name) is not None]
-        if len(given) == len(answers):
-            keys = dict.fromkeys(key for values in given for key in values)
-            made[name] = {
-                key: math.fsum(values.get(key, 0.0) for values in given) / len(given) for key in keys
+        mappings = [getattr(answer, name) for answer in answers if getattr(answer, name) is not None]
+        if len(mappings) == len(answers):
+            keys = dict.fromkeys(key for values in mappings for key in values)
+            merged[name] = {
+                key: math.fsum(values.get(key, 0.0) for values in mappings) / len(mappings) for key in keys
             }
     orders = [answer.orders for answer in answers if answer.orders is not None]
     if len(orders) == len(answers):
-        made["orders"] = tuple(math.fsum(order[place] for order in orders) / len(orders) for place in (0, 1))
+        merged["orders"] = tuple(
+            math.fsum(order[position] for order in orders) / len(orders) for position in (0, 1)
+        )
     verdicts = Counter(verdict_of(answer) for answer in answers)
-    made["agreement"] = max(verdicts.values()) / len(answers)
-    return made
+    merged["agreement"] = max(verdicts.values()) / len(answers)
+    return merged
 
 
 def verdict_of(answer: Prediction) -> str:
@@ -169,12 +177,14 @@ def verdict_of(answer: Prediction) -> str:
 def _mean_trace(answers: Sequence[Prediction]) -> tuple[float | None, ...] | None:
     """The mean of the traces, sample by sample; the first where they have other lengths or rates."""
     first = answers[0]
-    shapes = {(len(each.samples or ()), each.rate, each.start) for each in answers}
+    shapes = {(len(answer.samples or ()), answer.rate, answer.start) for answer in answers}
     if len(shapes) > 1 or first.samples is None:
         return first.samples
-    columns = zip(*(each.samples or () for each in answers), strict=True)
+    columns = zip(*(answer.samples or () for answer in answers), strict=True)
     return tuple(
-        math.fsum(held) / len(held) if (held := [value for value in column if value is not None]) else None
+        math.fsum(present) / len(present)
+        if (present := [value for value in column if value is not None])
+        else None
         for column in columns
     )
 
@@ -200,8 +210,8 @@ def self_consistency(repeats: pl.DataFrame) -> dict[str, SelfConsistency]:
     return out
 
 
-def _none(why: str = "no item has two repeats") -> Estimate:
-    return Estimate.missing(why)
+def _none(reason: str = "no item has two repeats") -> Estimate:
+    return Estimate.missing(reason)
 
 
 def _agreement(rows: pl.DataFrame) -> tuple[Estimate, Estimate, Estimate]:

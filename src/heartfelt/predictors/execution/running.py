@@ -145,7 +145,7 @@ class _State:
         for case in cases:
             context = _context(case, identity)
             missing: list[list[int]] = [[] for _ in range(repeats)]
-            for place, ask in enumerate(case.asks):
+            for index, ask in enumerate(case.asks):
                 digest = digests.get(id(ask)) or question_digest(ask, None)
                 digests[id(ask)] = digest
                 sent = predictor.request_digest(case, ask)
@@ -157,10 +157,10 @@ class _State:
                     if key in earlier:
                         self.entries[item] = earlier[key]
                     if key not in earlier or earlier[key].prediction.problem is not None:
-                        missing[repeat].append(place)
-            for repeat, places in enumerate(missing):
-                if places:
-                    part = case.only(places)
+                        missing[repeat].append(index)
+            for repeat, indices in enumerate(missing):
+                if indices:
+                    part = case.only(indices)
                     todo[repeat].append(replace(part, repeat=repeat) if repeat else part)
         self.todo += [case for part in todo for case in part]
         self.earlier = self.answered
@@ -234,13 +234,15 @@ class _State:
         """Every item with its answer, made of its repeats."""
         for case in self.cases:
             for ask in case.asks:
-                held = [self.entries[case.stimulus, ask.question, repeat] for repeat in range(self.repeats)]
-                if len(held) == 1:
-                    yield case.stimulus, ask.question, held[0]
+                entries = [
+                    self.entries[case.stimulus, ask.question, repeat] for repeat in range(self.repeats)
+                ]
+                if len(entries) == 1:
+                    yield case.stimulus, ask.question, entries[0]
                     continue
-                prediction = combined([entry.prediction for entry in held], ask)
-                seconds = [entry.seconds for entry in held if entry.seconds is not None]
-                attempts = sum(entry.attempts for entry in held)
+                prediction = combined([entry.prediction for entry in entries], ask)
+                seconds = [entry.seconds for entry in entries if entry.seconds is not None]
+                attempts = sum(entry.attempts for entry in entries)
                 entry = StoredPrediction(prediction, attempts, round(sum(seconds), 6) if seconds else None)
                 yield case.stimulus, ask.question, entry
 

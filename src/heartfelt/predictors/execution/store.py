@@ -86,23 +86,23 @@ def predictions_table(model: str, rows: Iterable[tuple[str, str, StoredPredictio
 
 def repeats_table(model: str, rows: Iterable[tuple[str, str, int, StoredPrediction]]) -> pl.DataFrame:
     """A row for every repeat of a question, counted from 0, of (stimulus, question, repeat, entry)."""
-    held = list(rows)
-    table = _table(model, ((stimulus, question, entry) for stimulus, question, _, entry in held))
-    numbers = pl.Series("repeat", [repeat for _, _, repeat, _ in held], pl.Int64)
+    entries = list(rows)
+    table = _table(model, ((stimulus, question, entry) for stimulus, question, _, entry in entries))
+    numbers = pl.Series("repeat", [repeat for _, _, repeat, _ in entries], pl.Int64)
     return table.insert_column(table.columns.index("question") + 1, numbers)
 
 
 def _table(model: str, rows: Iterable[tuple[str, str, StoredPrediction]]) -> pl.DataFrame:
     columns: dict[str, list[Any]] = {name: [] for name in PREDICTIONS.names}
     for stimulus, question, entry in rows:
-        made = entry.prediction
-        row = {name: getattr(made, name) for name in _FIELDS} | {
+        prediction = entry.prediction
+        row = {name: getattr(prediction, name) for name in _FIELDS} | {
             "model": model,
             "stimulus": stimulus,
             "question": question,
-            **{name: _text(getattr(made, name)) for name in _AS_JSON},
-            "call": None if made.call is None else made.call.id,
-            "ok": made.problem is None,
+            **{name: _text(getattr(prediction, name)) for name in _AS_JSON},
+            "call": None if prediction.call is None else prediction.call.id,
+            "ok": prediction.problem is None,
             "attempts": entry.attempts,
             "seconds": entry.seconds,
         }
@@ -164,8 +164,8 @@ class Journal:
             try:
                 row = _row(line)
                 new = {
-                    key: StoredPrediction(_prediction(plain), attempts, row["seconds"])
-                    for key, attempts, plain in row["answers"]
+                    key: StoredPrediction(_prediction(stored), attempts, row["seconds"])
+                    for key, attempts, stored in row["answers"]
                 }
                 self._note_calls(row["stimulus"], new.values())
                 entries |= new
@@ -180,8 +180,8 @@ class Journal:
         answers = [(key, entry.attempts, _plain(entry.prediction)) for key, entry in entries.items()]
         # Questions that were sent together share a request; what was sent is written once.
         written: set[str] = set()
-        sent = (plain[name] for _, _, plain in answers for name in _CALLS if name in plain)
-        lost = (call for _, _, plain in answers for call in plain.get(_LOST_CALLS, ()))
+        sent = (stored[name] for _, _, stored in answers for name in _CALLS if name in stored)
+        lost = (call for _, _, stored in answers for call in stored.get(_LOST_CALLS, ()))
         for call in (*sent, *lost):
             if call["id"] in written:
                 call.pop("prompt", None)
@@ -343,9 +343,9 @@ class Recent(Generic[T]):
             if key in self._results:
                 self._results.move_to_end(key)
                 return self._results[key]
-        made = make()
+        result = make()
         with self._lock:
-            self._results[key] = made
+            self._results[key] = result
             if len(self._results) > self._most:
                 self._results.popitem(last=False)
-        return made
+        return result

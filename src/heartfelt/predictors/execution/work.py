@@ -57,9 +57,9 @@ class Retry:
         """Seconds before the next attempt, after ``attempt`` of them; None where the server asks for too long a wait."""
         if retry_after > self.longest_retry_after:
             return None
-        plain = min(self.longest_wait, self.first_wait * 2.0 ** (attempt - 1))
+        backoff = min(self.longest_wait, self.first_wait * 2.0 ** (attempt - 1))
         jitter = float(stream(self.seed, "retry", stimulus, attempt).random())
-        return max(retry_after, plain * (0.5 + 0.5 * jitter))
+        return max(retry_after, backoff * (0.5 + 0.5 * jitter))
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +105,7 @@ class _Open:
 
     @property
     def places(self) -> list[int]:
-        return [place for place, prediction in enumerate(self.settled) if prediction is None]
+        return [index for index, prediction in enumerate(self.settled) if prediction is None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,10 +128,13 @@ class PredictorWork:
         begun = clock.timer()
         started = [self._start(case) for case in cases]
         tries = 0
-        while left := [case for case in started if case.places]:
+        while unsettled := [case for case in started if case.places]:
             tries += 1
-            answers = self._ask(left)
-            wait = max(self._settle(case, given, tries) for case, given in zip(left, answers, strict=True))
+            answers = self._ask(unsettled)
+            wait = max(
+                self._settle(case, predictions, tries)
+                for case, predictions in zip(unsettled, answers, strict=True)
+            )
             if wait > 0:
                 time.sleep(wait)
         share = (clock.timer() - begun) / max(1, len(cases))
@@ -173,8 +176,8 @@ class PredictorWork:
                 open_case.settled = [Prediction.failed(problem)] * count
                 return open_case
             for ask in case.asks:
-                asked, sent = question_digest(ask, case.prompt), predictor.request_digest(case, ask)
-                open_case.keys.append(cache_key(content, identity, asked, sent, repeat=case.repeat))
+                question, sent = question_digest(ask, case.prompt), predictor.request_digest(case, ask)
+                open_case.keys.append(cache_key(content, identity, question, sent, repeat=case.repeat))
             cached = self.cache.find(open_case.keys)
             open_case.settled = [cached.get(key) for key in open_case.keys]
             open_case.from_cache = count - len(open_case.places)
@@ -184,8 +187,8 @@ class PredictorWork:
         """The answers to what is open; an error of a batch is traced case by case."""
         if len(open_cases) > 1 and type(self.predictor).predict is Predictor.predict:
             # Cases that are asked one by one fail one by one: an error of one must not ask, and pay for, the others again.
-            return [answer for each in open_cases for answer in self._ask([each])]
-        cases = [each.case.only(each.places) for each in open_cases]
+            return [answer for open_case in open_cases for answer in self._ask([open_case])]
+        cases = [open_case.case.only(open_case.places) for open_case in open_cases]
         try:
             answers = list(self._predict(cases))
             if len(answers) != len(cases):
@@ -195,15 +198,15 @@ class PredictorWork:
             return [[again] * len(case.asks) for case in cases]
         except Exception as error:  # noqa: BLE001  # the edge: one case's failure is its prediction's problem
             if len(cases) > 1:
-                return [answer for each in open_cases for answer in self._ask([each])]
+                return [answer for open_case in open_cases for answer in self._ask([open_case])]
             report_bug(f"the predictor '{self.predictor.spec}'", error)
             lost_calls = error.lost_calls if isinstance(error, _TooLate) else ()
             failed = Prediction(problem=error_line(error), lost_calls=lost_calls)
             return [[failed] * len(cases[0].asks)]
-        for place, (case, given) in enumerate(zip(cases, answers, strict=True)):
-            if len(given) != len(case.asks):
-                wrong = f"the predictor gave {len(given)} answers to {len(case.asks)} questions"
-                answers[place] = [Prediction.failed(wrong)] * len(case.asks)
+        for index, (case, predictions) in enumerate(zip(cases, answers, strict=True)):
+            if len(predictions) != len(case.asks):
+                wrong = f"the predictor gave {len(predictions)} answers to {len(case.asks)} questions"
+                answers[index] = [Prediction.failed(wrong)] * len(case.asks)
         return answers
 
     def _predict(self, cases: Sequence[Case]) -> Sequence[Sequence[Prediction]]:
@@ -234,62 +237,64 @@ class PredictorWork:
     def _settle(self, open_case: _Open, answers: Sequence[Prediction], tries: int) -> float:
         """Take what was answered; return how long to wait before the rest is asked again."""
         wait, moved = 0.0, False
-        for place, prediction in zip(open_case.places, answers, strict=True):
+        for index, prediction in zip(open_case.places, answers, strict=True):
             if prediction.retry_after is not None and prediction.problem is None:
                 continue
             moved = True
-            open_case.attempts[place] += 1
+            open_case.attempts[index] += 1
             if prediction.lost_calls:
                 repeat = open_case.case.repeat
                 lost = {call.id: replace(call, repeat=repeat) for call in prediction.lost_calls}
-                open_case.lost_calls.setdefault(place, {}).update(lost)
+                open_case.lost_calls.setdefault(index, {}).update(lost)
             if prediction.retry_after is None:
-                settled = checked(prediction, open_case.case.asks[place], open_case.case)
-                open_case.settled[place] = replace(
+                settled = checked(prediction, open_case.case.asks[index], open_case.case)
+                open_case.settled[index] = replace(
                     settled,
                     call=_numbered(settled.call, open_case.case.repeat),
                     second_call=_numbered(settled.second_call, open_case.case.repeat),
                 )
                 continue
-            problem, attempts = prediction.problem or "", open_case.attempts[place]
+            problem, attempts = prediction.problem or "", open_case.attempts[index]
             pause = self.retry.wait(open_case.case.stimulus, attempts, prediction.retry_after)
             if attempts <= self.retry.retries and pause is not None:
                 wait = max(wait, pause)
-                open_case.errors.setdefault(place, []).append(problem)
+                open_case.errors.setdefault(index, []).append(problem)
                 continue
             if attempts <= self.retry.retries:
                 problem += (
                     f"; the server asks to wait {prediction.retry_after:,.0f} s, and no more than"
                     f" {self.retry.longest_retry_after:,.0f} s is waited"
                 )
-            open_case.settled[place] = Prediction.failed(problem)
+            open_case.settled[index] = Prediction.failed(problem)
             open_case.transient_error = True
         if not moved and tries > self.retry.retries:
-            for place in open_case.places:
-                open_case.settled[place] = Prediction.failed("the predictor kept postponing the question")
+            for index in open_case.places:
+                open_case.settled[index] = Prediction.failed("the predictor kept postponing the question")
         return wait
 
     def _outcome(self, open_case: _Open, seconds: float) -> CaseOutcome:
         case, attempts = open_case.case, tuple(open_case.attempts)
         predictions = tuple(
             replace(
-                each,
-                errors=tuple(open_case.errors[place]) if place in open_case.errors else each.errors,
+                settled,
+                errors=tuple(open_case.errors[index]) if index in open_case.errors else settled.errors,
                 lost_calls=tuple(
                     call
-                    for call in open_case.lost_calls.get(place, {}).values()
-                    if call not in (each.call, each.second_call)
+                    for call in open_case.lost_calls.get(index, {}).values()
+                    if call not in (settled.call, settled.second_call)
                 ),
             )
-            for place, each in enumerate(open_case.settled)
-            if each is not None
+            for index, settled in enumerate(open_case.settled)
+            if settled is not None
         )
         if open_case.keys and self.cache is not None:
-            asked = zip(open_case.keys, predictions, attempts, strict=True)
-            self.cache.add({key: each for key, each, times in asked if times and each.problem is None})
+            keyed = zip(open_case.keys, predictions, attempts, strict=True)
+            self.cache.add(
+                {key: prediction for key, prediction, times in keyed if times and prediction.problem is None}
+            )
         for file in case.files:
             file.release()
-        lost = open_case.transient_error and all(each.problem is not None for each in predictions)
+        lost = open_case.transient_error and all(prediction.problem is not None for prediction in predictions)
         return CaseOutcome(
             case.stimulus, predictions, attempts, seconds, open_case.from_cache, lost, case.repeat
         )
@@ -356,32 +361,34 @@ def checked(prediction: Prediction, ask: Ask, case: Case | None = None) -> Predi
 
 def _plain(prediction: Prediction) -> Prediction:
     """The prediction with plain numbers, whatever library they came from; an error for what is not a number."""
-    plain: dict[str, Any] = {
-        name: _number(given, name) for name in _NUMBERS if (given := getattr(prediction, name)) is not None
+    values: dict[str, Any] = {
+        name: _number(samples, name)
+        for name in _NUMBERS
+        if (samples := getattr(prediction, name)) is not None
     }
     for name in ("answer", "reason", "note", "flag"):
         if (text := getattr(prediction, name)) is not None:
-            plain[name] = _storable(text)
+            values[name] = _storable(text)
     if prediction.members is not None:
-        plain["members"] = {
+        values["members"] = {
             str(name): _number(part, f"value of '{name}'") for name, part in prediction.members.items()
         }
     if prediction.samples is not None:
-        plain["samples"] = tuple(
+        values["samples"] = tuple(
             None if sample is None else _number(sample, "sample") for sample in prediction.samples
         )
-        given = [sample for sample in plain["samples"] if sample is not None]
-        if not given:
+        samples = [sample for sample in values["samples"] if sample is not None]
+        if not samples:
             raise ValueError("the predictor's trace has no sample")
         if prediction.value is None:
-            plain["value"] = math.fsum(given) / len(given)
+            values["value"] = math.fsum(samples) / len(samples)
     if prediction.shares is not None:
         shares = {str(name): _number(part, f"share of '{name}'") for name, part in prediction.shares.items()}
         for name, share in shares.items():
             if share < 0:
                 raise ValueError(f"the predictor's share of '{name}' is {share:g}")
-        plain["shares"] = shares
-    return replace(prediction, **plain)
+        values["shares"] = shares
+    return replace(prediction, **values)
 
 
 def _storable(text: str) -> str:
@@ -389,11 +396,11 @@ def _storable(text: str) -> str:
     return text.encode("utf-8", "replace").decode()
 
 
-def _number(given: object, name: str) -> float:
-    if isinstance(given, bool) or not isinstance(given, Real):
-        raise ValueError(f"the predictor's {name} is {type(given).__name__}, not a number")
+def _number(value: object, name: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise ValueError(f"the predictor's {name} is {type(value).__name__}, not a number")
     try:
-        number = float(given)
+        number = float(value)
     except OverflowError:
         number = math.inf
     if math.isnan(number):
@@ -423,8 +430,8 @@ def _check_range(prediction: Prediction, scale: Scale) -> None:
 def _of_set(prediction: Prediction, names: Sequence[str]) -> Prediction:
     """A prediction about a set, refused where it names other stimuli than the set's."""
     shares, values = prediction.shares, prediction.members
-    for given, also in ((shares, (TIE,)), (values, ())):
-        unknown = sorted(set(given or ()) - {*names, *also})
+    for parts, also in ((shares, (TIE,)), (values, ())):
+        unknown = sorted(set(parts or ()) - {*names, *also})
         if unknown:
             raise ValueError(f"the predictor names '{unknown[0]}', which is not in this set")
     if values is not None and set(values) != set(names):
@@ -443,11 +450,11 @@ def _with_category(prediction: Prediction, ask: Ask) -> Prediction:
         raise ValueError(f"the predictor's shares name '{unknown[0]}', which is not a category")
     if answer is not None and value is None:
         wrong = f"the predictor answered '{shortened(answer)}', which is not a category"
-        given = answer
+        written = answer
         try:
             value, answer = ask.scale.read(answer)
         except InputError:
-            near = nearest(given, words.values())
+            near = nearest(written, words.values())
             raise ValueError(wrong + (f" (the nearest is '{near}')" if near else "")) from None
     elif value is None and shares:
         answer = max(shares, key=shares.__getitem__)

@@ -142,10 +142,10 @@ class File(Predictor):
         self._is_one_model = not self._holds_metrics(asks)
         if self._is_one_model:
             return [self]
-        metrics, others = self._metrics(asks)
+        metrics, unused = self._metrics(asks)
         self._unused += [
             ("column", f"{self._path.name}: '{name}' {reason}, so it is no metric")
-            for name, reason in others.items()
+            for name, reason in unused.items()
         ]
         named = {name: text for name, text in self._named.items() if name not in {"metrics", "negate"}}
         parts: list[Predictor] = []
@@ -188,44 +188,44 @@ class File(Predictor):
                 f"{self._path} holds metrics, and no question is answered with numbers.",
                 "Name the column that answers a question as the question, or 'answer'.",
             )
-        taken = [column for part in ("stimulus", "question") if (column := self._column(part))]
-        asked = self._named.get("metrics", "")
-        metrics, others = metrics_in(
-            self._rows, self._header, taken, [part.strip() for part in asked.split("+")]
+        used_columns = [column for part in ("stimulus", "question") if (column := self._column(part))]
+        wanted = self._named.get("metrics", "")
+        metrics, unused = metrics_in(
+            self._rows, self._header, used_columns, [part.strip() for part in wanted.split("+")]
         )
         if not metrics:
-            raise no_predictions(self._path, self._header, others)
-        chosen = named_metrics(asked, metrics, self._path)
+            raise no_predictions(self._path, self._header, unused)
+        chosen = named_metrics(wanted, metrics, self._path)
         named_metrics(self._named.get("negate", ""), [*metrics, "lower"], self._path)
-        return chosen or metrics, {} if chosen else others
+        return chosen or metrics, {} if chosen else unused
 
     def expect(self, cases: Sequence[Case]) -> None:
         """Match the file's rows with what will be asked."""
-        asked = {(case.stimulus, name) for case in cases for ask in case.asks for name in ask.names}
+        asked_keys = {(case.stimulus, name) for case in cases for ask in case.asks for name in ask.names}
         names = StimulusNames(case.stimulus for case in cases)
-        seen: dict[tuple[str, str], Row] = {}
+        rows: dict[tuple[str, str], Row] = {}
         unmatched: list[Row] = []
         listed_reasons: set[tuple[int, str]] = set()
-        for place, name, question, row in self._entries(cases):
+        for row_number, name, question, row in self._entries(cases):
             stimulus = names.find(name) if name else None
             key = (stimulus or name, question)
-            if key in seen and key in asked:
+            if key in rows and key in asked_keys:
                 raise InputError(
-                    f"{self._path}, row {place}: the stimulus '{key[0]}' has two predictions for '{question}'.",
+                    f"{self._path}, row {row_number}: the stimulus '{key[0]}' has two predictions for '{question}'.",
                     "Keep one row per stimulus and question.",
                 )
-            seen[key] = row
-            if key in asked or (stimulus is not None and self._answers_every_question()):
+            rows[key] = row
+            if key in asked_keys or (stimulus is not None and self._answers_every_question()):
                 continue
-            reason = row.get(UNUSED) or _why_unmatched(names, name, stimulus, question, place)
+            reason = row.get(UNUSED) or _why_unmatched(names, name, stimulus, question, row_number)
             # A row about an unknown stimulus is listed once, whatever it answers.
-            if stimulus is not None or (place, reason) not in listed_reasons:
+            if stimulus is not None or (row_number, reason) not in listed_reasons:
                 about = {"what": row.get("what"), "stimulus": name or None, "question": question or None}
                 unmatched.append({**about, "reason": f"{self._path.name}: {reason}"})
-            listed_reasons.add((place, reason))
-        self._answers = {key: row for key, row in seen.items() if key in asked}
+            listed_reasons.add((row_number, reason))
+        self._answers = {key: row for key, row in rows.items() if key in asked_keys}
         unmatched += self._unread_columns({ask.question: ask for case in cases for ask in case.asks})
-        unmatched += [{"what": what, "reason": reason} for what, reason in self._unused]
+        unmatched += [{"what": subject, "reason": reason} for subject, reason in self._unused]
         table = pl.DataFrame(unmatched, schema={column.name: column.dtype for column in LEDGER.columns})
         stage = table.with_columns(pl.col("what").fill_null("prediction"), stage=pl.lit("predict"))
         self._ledger = LEDGER.check(stage, str(self._path))
@@ -263,11 +263,13 @@ class File(Predictor):
         for name in ask.names:
             row = (self._answers or {}).get((case.stimulus, name))
             if row is not None:
-                made = self._predicted(row, ask)
-                if made.samples is not None and made.rate is None:
-                    made = replace(made, rate=number_in(self._named.get("rate")))
+                prediction = self._predicted(row, ask)
+                if prediction.samples is not None and prediction.rate is None:
+                    prediction = replace(prediction, rate=number_in(self._named.get("rate")))
                 named = f"from the file's '{name}'"
-                return made if name == ask.question else replace(made, note=made.note or named)
+                return (
+                    prediction if name == ask.question else replace(prediction, note=prediction.note or named)
+                )
         if self._metric is not None and not _takes_numbers(ask):
             return Prediction.failed(f"{self._metric.name} is a number, and this question has other answers")
         return Prediction.failed("the file holds no prediction for this item")
@@ -283,8 +285,8 @@ class File(Predictor):
             return self._metric.prediction(number, ask, negate=self._negated)
         cell = row["metric"]
         empty = cell is None or str(cell).strip() in MISSING
-        what = "cell for this item is empty" if empty else f"'{str(cell)[:60]}' is not a number"
-        return Prediction.failed(f"the file's {what}")
+        problem = "cell for this item is empty" if empty else f"'{str(cell)[:60]}' is not a number"
+        return Prediction.failed(f"the file's {problem}")
 
     def _own_keys(self) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
         """The columns that name stimulus and question, of a dataset's own prediction files."""
@@ -296,9 +298,11 @@ class File(Predictor):
 
     def _wide(self, questions: Sequence[str]) -> dict[str, str]:
         """The columns named like a question, or as a dataset's own lists name it, each with its question."""
-        known = {column: to for format in FORMATS.values() for column, to in format.answer_columns.items()}
+        answer_columns = {
+            column: to for format in FORMATS.values() for column, to in format.answer_columns.items()
+        }
         return {name: name for name in self._header if name in questions} or {
-            name: known[name] for name in self._header if known.get(name) in questions
+            name: answer_columns[name] for name in self._header if answer_columns.get(name) in questions
         }
 
     def _stimulus(self, cases: Sequence[Case]) -> str | None:
@@ -353,8 +357,8 @@ class File(Predictor):
             return self._long([stimulus], [question])
         if wide := self._wide(questions):
             return (
-                (place, _name_in(row, [stimulus]), question, {"value": row.get(column)})
-                for place, row in enumerate(self._rows, 1)
+                (row_number, _name_in(row, [stimulus]), question, {"value": row.get(column)})
+                for row_number, row in enumerate(self._rows, 1)
                 for column, question in wide.items()
             )
         if len(asks) > 1:
@@ -378,21 +382,23 @@ class File(Predictor):
                 )
             self._metric = ColumnMetric.named(metrics[0])
         fitting = [ask.question for ask in asks if _takes_numbers(ask)]
-        for place, row in enumerate(self._rows, 1):
+        for row_number, row in enumerate(self._rows, 1):
             for about in fitting if question is None else [_name_in(row, [question])]:
-                yield place, _name_in(row, [stimulus]), about, {"metric": row.get(self._metric.name)}
+                yield row_number, _name_in(row, [stimulus]), about, {"metric": row.get(self._metric.name)}
 
     def _of_systems(
         self, cases: Sequence[Case], question: str | None, questions: Sequence[str]
     ) -> Iterator[tuple[int, str, str, Row]]:
         """One value per system, which is that of each of its stimuli."""
-        asked = [] if question is None else [question]
-        for place, system, about, row in self._long(["system"], asked, questions[0] if questions else ""):
+        about_columns = [] if question is None else [question]
+        for row_number, system, about, row in self._long(
+            ["system"], about_columns, questions[0] if questions else ""
+        ):
             stimuli = [case.stimulus for case in cases if case.system == system]
             for stimulus in stimuli:
-                yield place, stimulus, about, {"note": f"the value of {system}", **row}
+                yield row_number, stimulus, about, {"note": f"the value of {system}", **row}
             if not stimuli:
-                yield place, "", about, {UNUSED: f"no stimulus is of the system '{system}'"}
+                yield row_number, "", about, {UNUSED: f"no stimulus is of the system '{system}'"}
 
     def _long(
         self, stimulus: Sequence[str], question: Sequence[str], fixed: str = ""
@@ -403,10 +409,10 @@ class File(Predictor):
         if not used and not {"shares", *OF_SETS} & set(self._header):
             raise no_predictions(self._path, self._header)
         used |= {name: name for name in (*_FURTHER, *OF_SETS) if name in self._header}
-        for place, row in enumerate(self._rows, 1):
+        for row_number, row in enumerate(self._rows, 1):
             name = _name_in(row, stimulus)
             about = _name_in(row, question) if question else fixed
-            yield place, name, about, {part: row.get(column) for part, column in used.items()}
+            yield row_number, name, about, {part: row.get(column) for part, column in used.items()}
 
 
 def _name_in(row: Row, columns: Sequence[str]) -> str:
@@ -415,9 +421,11 @@ def _name_in(row: Row, columns: Sequence[str]) -> str:
     return "/".join(cells) if len(cells) == len(columns) else ""
 
 
-def _why_unmatched(names: StimulusNames, name: str, stimulus: str | None, question: str, place: int) -> str:
+def _why_unmatched(
+    names: StimulusNames, name: str, stimulus: str | None, question: str, row_number: int
+) -> str:
     if not name or not question:
-        return f"row {place} names no {'question' if name else 'stimulus'}"
+        return f"row {row_number} names no {'question' if name else 'stimulus'}"
     if stimulus is not None:
         return "this question is not asked of this stimulus"
     if names.is_ambiguous(name):

@@ -87,13 +87,13 @@ def files_below(folder: Path, kinds: Sequence[str] = tuple(SUFFIXES)) -> list[Fo
 
 def _below(folder: Path, suffixes: frozenset[str]) -> Iterator[FoundFile]:
     """The files with these endings; links to folders are followed last, to those that have not been looked into."""
-    seen: set[str] = set()
+    visited: set[str] = set()
     folders, links = [folder], list[Path]()
     while folders or links:
         inner = folders.pop() if folders else links.pop(0)
-        if (real := os.path.realpath(inner)) in seen:
+        if (real := os.path.realpath(inner)) in visited:
             continue
-        seen.add(real)
+        visited.add(real)
         try:
             paths = sorted(inner.iterdir())
         except OSError as error:

@@ -42,7 +42,7 @@ def log_entries(
     scorers = _Scorers.of([row["sample"] for row in rows], questions, scorer, path)
     for reason in scorers.unused:
         yield 0, "", "", {"what": "score", UNUSED: reason}
-    for place, row in enumerate(rows, 1):
+    for number, row in enumerate(rows, 1):
         for name, answer in scorers.answers(row["sample"]).items():
             about = name or row["question"]
             if about is None and len(questions) > 1:
@@ -52,17 +52,17 @@ def log_entries(
                 )
             key = row["stimulus"], str(about or questions[0])
             id = str(row["sample"]["id"])
-            held, answers = entries.setdefault(key, (place, []))
+            first_number, answers = entries.setdefault(key, (number, []))
             if ids.setdefault(key, id) != id or (answers and isinstance(answer, Mapping)):
                 raise InputError(
-                    f"{path}: the samples {held} and {place} both answer '{key[1]}' about '{key[0]}'.",
+                    f"{path}: the samples {first_number} and {number} both answer '{key[1]}' about '{key[0]}'.",
                     "Keep one sample per stimulus and question; several epochs of it are put together.",
                 )
             answers.append(answer)
-    for (stimulus, question), (place, answers) in entries.items():
+    for (stimulus, question), (number, answers) in entries.items():
         epochs = [answer for answer in answers if isinstance(answer, Prediction)]
         yield (
-            place,
+            number,
             stimulus,
             question,
             {"said": epochs} if epochs else next(row for row in answers if isinstance(row, Mapping)),
@@ -95,37 +95,39 @@ class _Scorers:
         names = every if wanted is None else [wanted]
         named = [name for name in names if name in questions]
         if named:
-            others = [
+            unused = [
                 f"the scorer '{name}' is no question that is asked" for name in names if name not in named
             ]
-            return cls(names=tuple(named), questions=tuple(named), unused=tuple(others))
+            return cls(names=tuple(named), questions=tuple(named), unused=tuple(unused))
         parts: dict[str, list[str]] = {}
         for by_name in scores:
             for name in names:
                 value = by_name.get(name, {}).get("value")
                 if isinstance(value, Mapping) and not _own_prediction(by_name[name]):
                     parts.setdefault(name, []).extend(str(part) for part in value)
-        answering = [name for name, held in parts.items() if set(held) & set(questions)] or names
+        answering = [
+            name for name, questions_in in parts.items() if set(questions_in) & set(questions)
+        ] or names
         if len(answering) > 1:
             raise InputError(
                 f"{path} has {len(answering)} scorers: {listed(answering)}.",
                 f"Say which: file[scorer={answering[0]}]:{path}.",
             )
-        held = dict.fromkeys(parts.get(answering[0], ())) if answering else {}
-        asked = tuple(part for part in held if part in questions)
-        others = [f"the scorer '{name}' was not used" for name in names if name not in answering]
-        if asked:
-            others += [
+        scorer_parts = dict.fromkeys(parts.get(answering[0], ())) if answering else {}
+        asked_parts = tuple(part for part in scorer_parts if part in questions)
+        unused = [f"the scorer '{name}' was not used" for name in names if name not in answering]
+        if asked_parts:
+            unused += [
                 f"'{part}' of the scorer '{answering[0]}' is no question that is asked"
-                for part in held
-                if part not in asked
+                for part in scorer_parts
+                if part not in asked_parts
             ]
         return cls(
             names=tuple(answering),
             wanted=wanted is not None,
-            questions=asked,
-            in_parts=bool(asked),
-            unused=tuple(others),
+            questions=asked_parts,
+            in_parts=bool(asked_parts),
+            unused=tuple(unused),
         )
 
     def answers(self, sample: Mapping[str, Any]) -> Mapping[str | None, Answer]:
@@ -184,9 +186,9 @@ def _own_prediction(score: Mapping[str, Any]) -> Mapping[str, Any] | None:
 def _answer_of(score: Mapping[str, Any], sample: Mapping[str, Any]) -> Prediction:
     answer, value, facts = score.get("answer"), score.get("value"), part_of(score, "metadata")
     reason = score.get("explanation")
-    why = str(reason) if reason and reason != answer else None
+    explanation = str(reason) if reason and reason != answer else None
     if answer is not None and str(answer).strip():
-        return Prediction(answer=_chosen(str(answer).strip(), sample), reason=why)
+        return Prediction(answer=_chosen(str(answer).strip(), sample), reason=explanation)
     if isinstance(value, Mapping | list):
         if isinstance(value, list):
             return Prediction.failed("the scorer's value is a list and not one answer")
@@ -199,12 +201,12 @@ def _answer_of(score: Mapping[str, Any], sample: Mapping[str, Any]) -> Predictio
         if not math.isfinite(number):
             return Prediction.failed(f"the scorer's value is {number}")
         return (
-            Prediction(score=number, reason=why)
+            Prediction(score=number, reason=explanation)
             if facts.get("off_scale")
-            else Prediction(value=number, reason=why)
+            else Prediction(value=number, reason=explanation)
         )
     if isinstance(value, str) and value not in _GRADES:
-        return Prediction(answer=value, reason=why)
+        return Prediction(answer=value, reason=explanation)
     completion = str(part_of(sample, "output").get("completion") or "").strip()
     return Prediction(answer=completion) if completion else Prediction.failed("the model wrote nothing")
 
@@ -212,8 +214,8 @@ def _answer_of(score: Mapping[str, Any], sample: Mapping[str, Any]) -> Predictio
 def _chosen(answer: str, sample: Mapping[str, Any]) -> str:
     """The text of the choice whose letter was answered, where the sample has choices."""
     choices = sample.get("choices")
-    place = ord(answer.upper()) - ord("A") if len(answer) == 1 else -1
-    return str(choices[place]) if isinstance(choices, list) and 0 <= place < len(choices) else answer
+    index = ord(answer.upper()) - ord("A") if len(answer) == 1 else -1
+    return str(choices[index]) if isinstance(choices, list) and 0 <= index < len(choices) else answer
 
 
 def together(epochs: Sequence[Prediction], ask: Ask) -> Prediction:

@@ -58,13 +58,13 @@ class Log:
 def read_log(path: Path) -> Log:
     """The samples of a log, and whether it is complete."""
     rows: list[dict[str, Any]] = []
-    seen: set[tuple[str, Any]] = set()
+    identities: set[tuple[str, Any]] = set()
     header, samples = _parts_of_log(path)
     for where, sample in samples:
         identity = (str(sample["id"]), sample.get("epoch", 1))
-        if identity in seen:
+        if identity in identities:
             raise InputError(f"{where}: the sample '{identity[0]}' has epoch {identity[1]} twice.", _COMPLETE)
-        seen.add(identity)
+        identities.add(identity)
         facts = part_of(sample, "metadata")
         used = {name: sample.get(name) for name in ("id", "error", "invalidation", "scores", "choices")}
         used["output"] = {"completion": part_of(sample, "output").get("completion")}
@@ -90,11 +90,13 @@ def _unfinished(header: Mapping[str, Any], count: int) -> str | None:
     status = str(header.get("status", "success"))
     if status == "success" and (planned is None or count >= planned):
         return None
-    held = f"{count:,} of {plural(planned, 'sample')}" if planned is not None else plural(count, "sample")
+    sample_count = (
+        f"{count:,} of {plural(planned, 'sample')}" if planned is not None else plural(count, "sample")
+    )
     was = (
         "the log is not complete" if status == "success" else f"the run was not finished (status '{status}')"
     )
-    return f"{was}: it holds {held}"
+    return f"{was}: it holds {sample_count}"
 
 
 _COMPLETE = "Get a complete copy of the log."
@@ -117,7 +119,7 @@ def _parts_of_log(path: Path) -> tuple[Mapping[str, Any], Iterator[tuple[str, di
         return _header(path), _zipped_samples(path)
     log = _object(path.read_bytes(), str(path))
     samples: Sequence[Any] = log.get("samples") or []
-    return log, (_checked(sample, f"{path}, sample {place}") for place, sample in enumerate(samples, 1))
+    return log, (_checked(sample, f"{path}, sample {number}") for number, sample in enumerate(samples, 1))
 
 
 def _header(path: Path) -> Mapping[str, Any]:
@@ -173,7 +175,7 @@ def _member(archive: zipfile.ZipFile, path: Path, info: zipfile.ZipInfo) -> byte
     return "\n".join(lines.to_list()).encode()
 
 
-def part_of(whole: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+def part_of(mapping: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     """A part of a log that is an object; an empty one where it is none."""
-    part = whole.get(name)
+    part = mapping.get(name)
     return part if isinstance(part, Mapping) else {}

@@ -102,13 +102,13 @@ def _asks(predictor: Predictor, options: FileOptions) -> tuple[Ask, ...]:
             f"The predictor '{predictor.spec or predictor.name}' must be told what to answer about files.",
             "Give a text to compare them with (prompt), the questions of a study (study), or ratings to predict: a snapshot.",
         )
-    known = {ask.question: ask for ask in asks}
+    by_question = {ask.question: ask for ask in asks}
     for name in options.questions or ():
-        if name not in known:
+        if name not in by_question:
             raise UnknownNameError(
-                f"There is no question '{name}' to ask.", suggestion(name, known, "Questions")
+                f"There is no question '{name}' to ask.", suggestion(name, by_question, "Questions")
             )
-    return tuple(known[name] for name in dict.fromkeys(options.questions or ())) or asks
+    return tuple(by_question[name] for name in dict.fromkeys(options.questions or ())) or asks
 
 
 def _study_asks(source: Path | str) -> tuple[Ask, ...]:
@@ -119,12 +119,14 @@ def _study_asks(source: Path | str) -> tuple[Ask, ...]:
     from heartfelt.study.recipes import recipe_study
 
     study = load_study(Path(source)) if Path(source).exists() else recipe_study(str(source))
-    asked = [question for question in study.asked if not isinstance(study.scale_of(question.id), COMPARED)]
-    if not asked:
+    single_questions = [
+        question for question in study.asked if not isinstance(study.scale_of(question.id), COMPARED)
+    ]
+    if not single_questions:
         raise InputError(
             f"'{study.name}' compares stimuli and asks nothing about single ones.", "Give another study."
         )
-    return tuple(ask_of(study, question) for question in asked)
+    return tuple(ask_of(study, question) for question in single_questions)
 
 
 def _case(file: FoundFile, asks: Sequence[Ask], options: FileOptions, predictor: Predictor) -> Case:

@@ -96,15 +96,15 @@ class ColumnMetric:
         if bounds is None or self.low is None or self.high is None:
             return Prediction(score=number, note="lower is better" if self.lower_is_better else None)
         value = bounds[0] + (number - self.low) / (self.high - self.low) * (bounds[1] - bounds[0])
-        held = min(max(value, bounds[0]), bounds[1])
+        clipped = min(max(value, bounds[0]), bounds[1])
         notes = []
         if bounds != (self.low, self.high):
             notes.append(
                 f"moved linearly from {self.low:g} to {self.high:g} onto {bounds[0]:g} to {bounds[1]:g}"
             )
-        if held != value:
+        if clipped != value:
             notes.append(f"held at the end of the scale ({self.name} is {number:.3f})")
-        return Prediction(value=held, note="; ".join(notes) or None)
+        return Prediction(value=clipped, note="; ".join(notes) or None)
 
 
 @cache
@@ -128,29 +128,31 @@ def is_lines(path: Path) -> bool:
         return False
     with path.open("rb") as file:
         first = file.readline(1 << 20).removeprefix(b"\xef\xbb\xbf").strip()
-    whole = path.suffix.lower() != ".json" or first.endswith(b"}")  # else one object over several lines
-    return first.startswith(b"{") and whole and len(first) > 2
+    one_per_line = path.suffix.lower() != ".json" or first.endswith(
+        b"}"
+    )  # else one object over several lines
+    return first.startswith(b"{") and one_per_line and len(first) > 2
 
 
 def result_files(folder: Path) -> tuple[list[Path], dict[str, str]]:
     """The files below a folder that have an object on each line, and of all others why they are not read."""
-    paths, others = [], dict[str, str]()
+    paths, unused = [], dict[str, str]()
     for path in sorted(path for path in folder.rglob("*") if path.is_symlink() or not path.is_dir()):
         name = path.relative_to(folder)
         reason = _why_not_read(path, hidden=any(part.startswith(".") for part in name.parts))
         if reason is None:
             paths.append(path)
         else:
-            others[name.as_posix()] = reason
+            unused[name.as_posix()] = reason
     if not paths:
-        held = (
-            listed([f"'{name}' {reason}" for name, reason in others.items()], 3) if others else "it is empty"
+        contents = (
+            listed([f"'{name}' {reason}" for name, reason in unused.items()], 3) if unused else "it is empty"
         )
         raise InputError(
-            f"{folder} has no file of predictions with one object per line: {held}.",
+            f"{folder} has no file of predictions with one object per line: {contents}.",
             "Name a file, or the folder of VERSA's results (result.1.txt, result.2.txt …).",
         )
-    return paths, others
+    return paths, unused
 
 
 def _why_not_read(path: Path, *, hidden: bool) -> str | None:
@@ -295,32 +297,32 @@ def metrics_in(
     Text that looks like a number is one only in tables without types, such as CSV, and in columns that are not called like
     text or that were ``chosen``.
     """
-    taken, asked, metrics, others = set(without), set(chosen), [], dict[str, str]()
+    excluded, requested, metrics, unused = set(without), set(chosen), [], dict[str, str]()
     typed = any(_is_typed_number(cell) for row in rows for cell in row.values())
     for name in header:
-        if name in taken or folded(name) in _ABOUT:
+        if name in excluded or folded(name) in _ABOUT:
             continue
-        if name not in asked and (name.startswith("_") or name.split(".")[0] in _OF_THE_RUN):
-            others[name] = "says how the results were made"
+        if name not in requested and (name.startswith("_") or name.split(".")[0] in _OF_THE_RUN):
+            unused[name] = "says how the results were made"
             continue
         cells = [row.get(name) for row in rows]
         filled = [c for c in cells if c is not None and str(c).strip() not in MISSING]
         numbers = sum(as_number(cell) is not None for cell in filled)
-        is_text = name not in asked and not any(_is_typed_number(cell) for cell in filled)
+        is_text = name not in requested and not any(_is_typed_number(cell) for cell in filled)
         if not filled:
-            others[name] = "has no number" if any(isinstance(cell, float) for cell in cells) else "is empty"
+            unused[name] = "has no number" if any(isinstance(cell, float) for cell in cells) else "is empty"
         elif 2 * numbers > len(filled):
             if is_text and (typed or _TEXT.fullmatch(name)):
-                others[name] = "holds text that looks like numbers"
+                unused[name] = "holds text that looks like numbers"
             else:
                 metrics.append(name)
         elif any(isinstance(cell, list | dict) for cell in filled):
-            others[name] = "holds lists"
+            unused[name] = "holds lists"
         elif all(isinstance(cell, bool) for cell in filled):
-            others[name] = "holds true and false"
+            unused[name] = "holds true and false"
         else:
-            others[name] = "holds text"
-    return metrics, others
+            unused[name] = "holds text"
+    return metrics, unused
 
 
 def _is_typed_number(cell: object) -> bool:

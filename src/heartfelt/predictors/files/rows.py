@@ -96,8 +96,10 @@ def _table(path: Path) -> pl.DataFrame:
 def no_predictions(path: Path, header: Sequence[str], reasons: Mapping[str, str] | None = None) -> InputError:
     """The error that no column holds predictions, with the ``reasons`` why columns are no metrics."""
     fix = suggestion("value", header, "Name one 'value', 'score' or 'answer', or say which it is. It has")
-    why = listed([f"'{name}' {reason}" for name, reason in reasons.items()], 3) if reasons else ""
-    return InputError(f"{path} has no column of predictions{f' ({why})' if why else ''}.", fix)
+    explanation = listed([f"'{name}' {reason}" for name, reason in reasons.items()], 3) if reasons else ""
+    return InputError(
+        f"{path} has no column of predictions{f' ({explanation})' if explanation else ''}.", fix
+    )
 
 
 def row_prediction(row: Mapping[str, Any], ask: Ask) -> Prediction:
@@ -167,11 +169,11 @@ def number_in(cell: Any) -> float | None:
 
 def _listed(cell: Any) -> tuple[float | None, ...] | None:
     """A cell of samples: a list, or one as text; gaps are None."""
-    given = json.loads(cell) if isinstance(cell, str) else cell
-    if given is None:
+    items = json.loads(cell) if isinstance(cell, str) else cell
+    if items is None:
         return None
-    numbers = [None if each is None else float(each) for each in given]
-    return tuple(None if each is None or math.isnan(each) else each for each in numbers)
+    numbers = [None if item is None else float(item) for item in items]
+    return tuple(None if number is None or math.isnan(number) else number for number in numbers)
 
 
 def _text(cell: Any) -> str | None:

@@ -130,33 +130,35 @@ def _pairs(
             f"{path} has no column of predictions about its pairs.",
             "Name one 'probability' (that the first is chosen), 'winner' or 'value'.",
         )
-    given: dict[tuple[str, str], list[tuple[int, tuple[str, str], Row]]] = {}
-    for place, row in enumerate(rows, 1):
+    by_pair: dict[tuple[str, str], list[tuple[int, tuple[str, str], Row]]] = {}
+    for row_number, row in enumerate(rows, 1):
         called = tuple(str(row.get(columns[part])) for part in ("first", "second"))
         first, second = (names.find(name) or name for name in called)
         if first == second:
             raise InputError(
-                f"{path}, row {place}: the stimulus '{first}' is paired with itself.", "Remove the row."
+                f"{path}, row {row_number}: the stimulus '{first}' is paired with itself.", "Remove the row."
             )
         question = str(row.get(columns["question"])) if "question" in columns else about
         part = {name: row.get(column) for name, column in columns.items()}
-        given.setdefault((set_name((first, second)), question), []).append((place, (first, second), part))
-    for (name, question), entries in given.items():
-        made = [_judged(row, pair) for _, pair, row in entries]
+        by_pair.setdefault((set_name((first, second)), question), []).append(
+            (row_number, (first, second), part)
+        )
+    for (name, question), entries in by_pair.items():
+        judgements = [_judged(row, pair) for _, pair, row in entries]
         if len(entries) == 1:
-            yield entries[0][0], name, question, made[0]
+            yield entries[0][0], name, question, judgements[0]
             continue
         if len(entries) > 2 or entries[0][1] == entries[1][1]:
-            place, pair = entries[-1][:2]
+            row_number, pair = entries[-1][:2]
             raise InputError(
-                f"{path}, row {place}: the pair '{pair[0]}', '{pair[1]}' has two predictions for '{question}'.",
+                f"{path}, row {row_number}: the pair '{pair[0]}', '{pair[1]}' has two predictions for '{question}'.",
                 "Keep one row per pair and question, or one in each order.",
             )
         yield (
             entries[1][0],
             name,
             question,
-            _both_orders(made, [entry[1] for entry in entries], path, entries[1][0]),
+            _both_orders(judgements, [entry[1] for entry in entries], path, entries[1][0]),
         )
 
 
@@ -169,8 +171,11 @@ def _judged(row: Row, pair: tuple[str, str]) -> Row:
         if min(chance, tie, 1.0 - chance - tie) < -_SAME:
             shown = f"{chance:g}" + (f" with a tie of {tie:g}" if tie else "")
             return {"problem": f"the file's probability {shown} does not lie between 0 and 1"}
-        rest = max(1.0 - chance - tie, 0.0)
-        return {"shares": {first: chance, second: rest} | ({TIE: tie} if row.get("tie") is not None else {})}
+        second_share = max(1.0 - chance - tie, 0.0)
+        return {
+            "shares": {first: chance, second: second_share}
+            | ({TIE: tie} if row.get("tie") is not None else {})
+        }
     if winner is not None and str(winner).strip():
         named = str(winner).strip()
         for chosen, words in (
@@ -186,18 +191,20 @@ def _judged(row: Row, pair: tuple[str, str]) -> Row:
     return {"problem": "the file's cell for this pair is empty or not a number"}
 
 
-def _both_orders(made: Sequence[Row], pairs: Sequence[tuple[str, str]], path: Path, place: int) -> Row:
+def _both_orders(
+    judgements: Sequence[Row], pairs: Sequence[tuple[str, str]], path: Path, row_number: int
+) -> Row:
     """One prediction from those of the two orders of a pair."""
-    broken = next((row for row in made if "problem" in row), None)
+    broken = next((row for row in judgements if "problem" in row), None)
     if broken is not None:
         return broken
-    kind = "shares" if "shares" in made[0] else "members"
-    if kind not in made[1]:
+    kind = "shares" if "shares" in judgements[0] else "members"
+    if kind not in judgements[1]:
         raise InputError(
-            f"{path}, row {place}: the two orders of a pair have different kinds of predictions.",
+            f"{path}, row {row_number}: the two orders of a pair have different kinds of predictions.",
             "Give both as probability, as winner or as value.",
         )
-    ahead, behind = made[0][kind], made[1][kind]
+    ahead, behind = judgements[0][kind], judgements[1][kind]
     first, second = pairs[0]
     verdicts = kind == "members" and {*ahead.values(), *behind.values()} <= {0.0, 0.5, 1.0}
     if verdicts:
@@ -207,10 +214,10 @@ def _both_orders(made: Sequence[Row], pairs: Sequence[tuple[str, str]], path: Pa
         }
     if any(abs(ahead.get(name, 0.0) - behind.get(name, 0.0)) > _SAME for name in (first, second, TIE)):
         raise InputError(
-            f"{path}, row {place}: the predictions for '{first}' and '{second}' contradict each other in the two orders.",
+            f"{path}, row {row_number}: the predictions for '{first}' and '{second}' contradict each other in the two orders.",
             "Keep one row per pair, such as the mean of both orders; a judge's verdicts in both orders go into 'winner'.",
         )
-    return made[0]
+    return judgements[0]
 
 
 def _sets(
@@ -220,39 +227,39 @@ def _sets(
     called = {
         name: case for case in cases if case.members for name in (case.stimulus, case.facts.get("set", ""))
     }
-    given: dict[tuple[str, str], tuple[int, dict[str, float | None]]] = {}
-    for place, row in enumerate(rows, 1):
+    by_set: dict[tuple[str, str], tuple[int, dict[str, float | None]]] = {}
+    for row_number, row in enumerate(rows, 1):
         question = str(row.get(columns["question"])) if "question" in columns else about
         key = str(row.get(columns["set"])), question
-        values = given.setdefault(key, (place, {}))[1]
+        values = by_set.setdefault(key, (row_number, {}))[1]
         name = str(row.get(columns["stimulus"]))
         if name in values:
             raise InputError(
-                f"{path}, row {place}: the set '{key[0]}' holds '{name}' twice.",
+                f"{path}, row {row_number}: the set '{key[0]}' holds '{name}' twice.",
                 "Keep one row per set and stimulus.",
             )
         values[name] = read_number(row.get(columns["value"]))
-    for (name, question), (place, values) in given.items():
+    for (name, question), (row_number, values) in by_set.items():
         case = called.get(name)
         if case is None:
-            yield place, name, question, {}
+            yield row_number, name, question, {}
             continue
         names = StimulusNames(member.stimulus for member in case.members)
         members = {name: names.find(name) for name in values}
-        known = {member: values[name] for name, member in members.items() if member is not None}
+        member_values = {member: values[name] for name, member in members.items() if member is not None}
         for stranger in (name for name, member in members.items() if member is None):
             yield (
-                place,
+                row_number,
                 stranger,
                 question,
                 {UNUSED: f"the set '{case.stimulus}' has no stimulus of this name"},
             )
-        lacking = [member.stimulus for member in case.members if known.get(member.stimulus) is None]
+        lacking = [member.stimulus for member in case.members if member_values.get(member.stimulus) is None]
         if lacking:
             problem = f"the file has no value for '{lacking[0]}' in this set"
-            yield place, case.stimulus, question, {"problem": problem}
+            yield row_number, case.stimulus, question, {"problem": problem}
         else:
-            yield place, case.stimulus, question, {"members": known}
+            yield row_number, case.stimulus, question, {"members": member_values}
 
 
 # --- traces -----------------------------------------------------------------------------------------------------------
@@ -278,21 +285,21 @@ def trace_entries(
             f"{path} does not say which question a trace answers, and {len(traced)} are asked.",
             "Add a column 'question'.",
         )
-    given: dict[tuple[str, str], list[tuple[int, float, float | None]]] = {}
-    for place, row in enumerate(rows, 1):
+    by_trace: dict[tuple[str, str], list[tuple[int, float, float | None]]] = {}
+    for row_number, row in enumerate(rows, 1):
         moment = read_number(row.get(time))
         if moment is None:
             raise InputError(
-                f"{path}, row {place}: '{row.get(time)}' is not a {'sample number' if counted else 'time'}.",
+                f"{path}, row {row_number}: '{row.get(time)}' is not a {'sample number' if counted else 'time'}.",
                 "Give every row of a trace its moment.",
             )
         about = traced[0] if question is None else str(row.get(question))
-        given.setdefault((str(row.get(stimulus)), about), []).append(
-            (place, moment, read_number(row.get(value)))
+        by_trace.setdefault((str(row.get(stimulus)), about), []).append(
+            (row_number, moment, read_number(row.get(value)))
         )
     rate = read_number(named.get("rate"))
-    for (name, about), moments in given.items():
-        moments.sort(key=lambda each: each[1])
+    for (name, about), moments in by_trace.items():
+        moments.sort(key=lambda entry: entry[1])
         yield moments[0][0], name, about, _trace(name, moments, rate, counted, path)
 
 
@@ -307,13 +314,13 @@ def _trace(
     times = [moment for _, moment, _ in moments]
     steps = [later - earlier for earlier, later in itertools.pairwise(times)]
     if any(step <= 0 for step in steps):
-        place = moments[next(k for k, step in enumerate(steps) if step <= 0) + 1][0]
+        row_number = moments[next(k for k, step in enumerate(steps) if step <= 0) + 1][0]
         raise InputError(
-            f"{path}, row {place}: the trace of '{name}' has two values at one moment.",
+            f"{path}, row {row_number}: the trace of '{name}' has two values at one moment.",
             "Keep one row per moment.",
         )
     step = 1.0 if counted else min(steps, default=0.0)
-    if step <= 0 or any(abs(each / step - round(each / step)) > 0.01 for each in steps):
+    if step <= 0 or any(abs(gap / step - round(gap / step)) > 0.01 for gap in steps):
         raise InputError(
             f"{path}: the moments of the trace of '{name}' are not evenly spaced.",
             "Give values at even steps of time, or number the samples from 0 in a column 'sample'.",

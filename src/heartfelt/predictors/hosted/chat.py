@@ -176,13 +176,13 @@ class Chat(RemotePredictor):
         """A hash of the request a question goes into, media left out: the other questions in it and the context."""
         asks = next(part for part in groups(case.all_asks) if ask.shown == part[0].shown)
         asks = asks if self.together else (ask,)
-        known, digest = self._digested
-        if len(known) == len(asks) and all(map(operator.is_, known, asks)):
+        digested_asks, digest = self._digested
+        if len(digested_asks) == len(asks) and all(map(operator.is_, digested_asks, asks)):
             return digest
         bare = replace(case, media=None, members=tuple(replace(part, media=None) for part in case.members))
         orders = [replace(bare, members=order) for order in orders_of(bare)] if bare.members else [bare]
         requests = [
-            self._plain_request(each, asks, self._message(each, asks), "json_schema") for each in orders
+            self._plain_request(order, asks, self._message(order, asks), "json_schema") for order in orders
         ]
         digest = _digest([DRAFT_MEDIA if self.drafts else MEDIA_PARAMETERS, *requests])
         if self.drafts:
@@ -252,32 +252,37 @@ class Chat(RemotePredictor):
         """What the model was given about the stimulus, in words."""
         parts = [f"the model was told {CONTEXT[name]}" for name in known_facts(case, self.context)]
         if asks[0].shown:
-            what = "the prompt" if asks[0].about.get("matches") == "prompt" else "the written level"
-            parts.append(f"the model was shown {what}, as raters were")
+            subject = "the prompt" if asks[0].about.get("matches") == "prompt" else "the written level"
+            parts.append(f"the model was shown {subject}, as raters were")
         return "; ".join(parts) or None
 
     def _compared(self, case: Case, asks: Sequence[Ask]) -> Sequence[Prediction]:
         """The questions about a set, in every order it is shown in; what one order gave is not asked and paid for twice."""
         orders = orders_of(case)
-        made: list[Sequence[Prediction]] = []
+        answers: list[Sequence[Prediction]] = []
         keys = [
-            f"{case.stimulus}\x1f{asks[0].question}\x1f{asks[0].shown}\x1f{place}\x1f{case.repeat}"
-            for place in range(len(orders))
+            f"{case.stimulus}\x1f{asks[0].question}\x1f{asks[0].shown}\x1f{index}\x1f{case.repeat}"
+            for index in range(len(orders))
         ]
         for key, order in zip(keys, orders, strict=True):
             if key not in self._answered:
                 try:
                     self._answered[key] = self._group(replace(case, members=order), asks)
                 except TransientError as error:
-                    paid = (call for given in made for prediction in given for call in prediction.calls)
+                    paid = (
+                        call
+                        for predictions in answers
+                        for prediction in predictions
+                        for call in prediction.calls
+                    )
                     error.lost_calls = (*dict.fromkeys(paid), *error.lost_calls)
                     raise
-            made.append(self._answered[key])
+            answers.append(self._answered[key])
         for key in keys:
             del self._answered[key]
         return [
-            combined(given, orders, ask.scale)
-            for ask, given in zip(asks, zip(*made, strict=True), strict=True)
+            combined(predictions, orders, ask.scale)
+            for ask, predictions in zip(asks, zip(*answers, strict=True), strict=True)
         ]
 
     def _group(self, case: Case, asks: Sequence[Ask]) -> Sequence[Prediction]:
@@ -405,15 +410,19 @@ class Chat(RemotePredictor):
         elif finish_reason in _LIMIT_REACHED:
             problem = self._cut_off(call.output_tokens)
         elif completion.content is not None and completion.content.strip():
-            given = (
+            predictions = (
                 read_drafts(completion.content, asks, self.language)
                 if self.drafts
                 else read_form(completion.content, asks, shown)
             )
             unclosed = f"{UNCLOSED} (max_tokens={self.max_tokens}; raise it if the answer needs more)"
             return [
-                replace(each, call=call, problem=unclosed if each.problem == UNCLOSED else each.problem)
-                for each in given
+                replace(
+                    prediction,
+                    call=call,
+                    problem=unclosed if prediction.problem == UNCLOSED else prediction.problem,
+                )
+                for prediction in predictions
             ]
         elif call.reasoning is not None:
             problem = "the model reasoned but gave no answer"

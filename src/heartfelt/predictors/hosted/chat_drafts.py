@@ -63,8 +63,8 @@ def _image_part(media: Media) -> dict[str, Any]:
     with Image.open(io.BytesIO(content)) as file:
         turned = file.getexif().get(_ORIENTATION, 1) != 1
         frames, kind = getattr(file, "n_frames", 1), _PLAIN.get(file.format or "")
-        plain = kind and file.mode in {"RGB", "L"} and frames == 1 and not turned
-    if not plain or max(image.size) > LONGEST_SIDE:
+        unchanged = kind and file.mode in {"RGB", "L"} and frames == 1 and not turned
+    if not unchanged or max(image.size) > LONGEST_SIDE:
         kind, memory = "image/jpeg", io.BytesIO()
         image.thumbnail((LONGEST_SIDE, LONGEST_SIDE))
         image.save(memory, format="JPEG", quality=92)
@@ -105,14 +105,14 @@ def draft_schema(asks: Sequence[Ask]) -> Mapping[str, object]:
 
 
 def _answer(ask: Ask) -> dict[str, Any]:
-    plain = answer_schema(ask.scale)
+    schema = answer_schema(ask.scale)
     if isinstance(ask.scale, Points):
-        plain["type"] = "integer"
-    if not ask.none or plain == {"type": "string"}:
-        return plain
-    if "enum" in plain:
-        return {**plain, "enum": [*plain["enum"], NONE]}
-    return {"anyOf": [plain, {"type": "string", "enum": [NONE]}]}
+        schema["type"] = "integer"
+    if not ask.none or schema == {"type": "string"}:
+        return schema
+    if "enum" in schema:
+        return {**schema, "enum": [*schema["enum"], NONE]}
+    return {"anyOf": [schema, {"type": "string", "enum": [NONE]}]}
 
 
 def read_drafts(content: str, asks: Sequence[Ask], language: str) -> list[Prediction]:
@@ -128,8 +128,8 @@ def _read(entry: Any, ask: Ask, language: str) -> Prediction:
         return Prediction.failed("the model left this question out")
     answer = entry.get("answer") if isinstance(entry, dict) else entry
     confidence: Any = entry.get("confidence") if isinstance(entry, dict) else None
-    given = isinstance(confidence, int | float) and not isinstance(confidence, bool)
-    score = float(confidence) if given and 0 <= confidence <= 1 else None
+    is_number = isinstance(confidence, int | float) and not isinstance(confidence, bool)
+    score = float(confidence) if is_number and 0 <= confidence <= 1 else None
     empty = answer is None or (isinstance(answer, list | str) and not answer)
     if empty and not ask.none:
         return Prediction.failed("the model gave no answer to this question")

@@ -69,8 +69,8 @@ def groups(asks: Sequence[Ask]) -> list[tuple[Ask, ...]]:
 
 def known_facts(case: Case, wanted: Sequence[str]) -> dict[str, str]:
     """Those of the ``wanted`` facts (keys of ``CONTEXT``) that are known of a stimulus."""
-    known = {"prompt": case.prompt, "intent": case.intent, "system": case.system}
-    return {name: fact for name in wanted if (fact := known[name])}
+    facts = {"prompt": case.prompt, "intent": case.intent, "system": case.system}
+    return {name: fact for name in wanted if (fact := facts[name])}
 
 
 def message(
@@ -87,8 +87,8 @@ def message(
         return [words] if case.media is None else [part(case.media), words]
     shown: list[dict[str, Any]] = []
     for letter, member in zip(LETTERS, case.members, strict=False):
-        own = [f", {CONTEXT[name]}: {fact}" for name, fact in known_facts(member, context).items()]
-        shown.append({"type": "text", "text": f"{letter}{''.join(own)}"})
+        member_facts = [f", {CONTEXT[name]}: {fact}" for name, fact in known_facts(member, context).items()]
+        shown.append({"type": "text", "text": f"{letter}{''.join(member_facts)}"})
         shown += [] if member.media is None else [part(member.media)]
     return [*shown, words]
 
@@ -96,14 +96,14 @@ def message(
 def in_words(messages: Sequence[Mapping[str, Any]]) -> str:
     """The messages of a request as text; media are named, not included."""
     lines = []
-    for each in messages:
-        content = each["content"]
+    for part_of_chat in messages:
+        content = part_of_chat["content"]
         parts = (
             [content]
             if isinstance(content, str)
             else [part.get("text") or f"[{part['type']}]" for part in content]
         )
-        lines.append(f"{each['role']}:\n" + "\n".join(parts))
+        lines.append(f"{part_of_chat['role']}:\n" + "\n".join(parts))
     return "\n\n".join(lines)
 
 
@@ -191,7 +191,7 @@ def allowed(scale: Scale) -> str:
 
 def entry_names(asks: Sequence[Ask]) -> list[str]:
     """What the entry of each question is called."""
-    return [f"q{place}" for place in range(1, len(asks) + 1)]
+    return [f"q{number}" for number in range(1, len(asks) + 1)]
 
 
 def schema(asks: Sequence[Ask], *, reasons: bool, members: int = 0) -> dict[str, Any]:
@@ -257,11 +257,11 @@ def form_entries(content: str, asks: Sequence[Ask]) -> list[Any] | str:
 def _filled(content: str, names: set[str]) -> tuple[dict[str, Any] | None, bool]:
     """The form the model filled in, if any, and whether the text ends inside a draft."""
     try:
-        whole = json.loads(content)
+        document = json.loads(content)
     except (ValueError, RecursionError):
-        whole = None
-    if isinstance(whole, dict) and set(whole) & names:
-        return whole, False
+        document = None
+    if isinstance(document, dict) and set(document) & names:
+        return document, False
     answer, unclosed = without_thoughts(content)
     best: dict[str, Any] | None = None
     for form in _objects(answer):
@@ -375,11 +375,11 @@ def completion_of(text: str) -> Completion | None:
     A completion without choices or message, such as one that a filter held back, has its counts: it is paid for.
     """
     try:
-        whole = json.loads(text)
+        document = json.loads(text)
     except (ValueError, RecursionError):
         return None
-    choices = _mapping(whole).get("choices")
-    if not (choices or _part(whole, "usage") or _mapping(whole).get("error")):
+    choices = _mapping(document).get("choices")
+    if not (choices or _part(document, "usage") or _mapping(document).get("error")):
         return None
     first = choices[0] if isinstance(choices, list) and choices else None
     choice = _mapping(first)
@@ -388,13 +388,13 @@ def completion_of(text: str) -> Completion | None:
     message = _mapping(choice.get("message"))
     written, reasoned, refused = _written(message.get("content"))
     thoughts = [reasoned, *(_text(message.get(name)) for name in _REASONING)]
-    error, status = _error(choice.get("error") or whole.get("error"))
+    error, status = _error(choice.get("error") or document.get("error"))
     recorded = {
         "reasoning": next((text for text in thoughts if text), None),
         "finish_reason": _text(choice.get("finish_reason")),
-        "model": _text(whole.get("model")),
-        "fingerprint": _text(whole.get("system_fingerprint")),
-        **_tokens(_part(whole, "usage")),
+        "model": _text(document.get("model")),
+        "fingerprint": _text(document.get("system_fingerprint")),
+        **_tokens(_part(document, "usage")),
     }
     refusal = _text(message.get("refusal")) or refused
     return Completion(content=written, refusal=refusal, error=error, status=status, recorded=recorded)
@@ -470,8 +470,8 @@ def _mapping(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
 
 
-def _part(whole: Any, name: str) -> Mapping[str, Any]:
-    return _mapping(_mapping(whole).get(name))
+def _part(document: Any, name: str) -> Mapping[str, Any]:
+    return _mapping(_mapping(document).get(name))
 
 
 def _text(value: Any) -> str | None:

@@ -28,8 +28,8 @@ def orders_of(case: Case) -> list[tuple[Case, ...]]:
     members = case.members
     if len(members) == 2:
         return [members, members[::-1]]
-    drawn = stream(0, "chat", "order", case.stimulus).permutation(len(members))
-    return [tuple(members[place] for place in drawn.tolist())]
+    permutation = stream(0, "chat", "order", case.stimulus).permutation(len(members))
+    return [tuple(members[index] for index in permutation.tolist())]
 
 
 def set_allowed(scale: SetScale, members: int) -> str:
@@ -85,15 +85,17 @@ def set_values(answer: Any, scale: SetScale, members: int) -> list[float]:
         tied = isinstance(answer, str) and answer.strip().casefold() == TIE
         return scale.read_set(TIE if tied else _letter(place(answer), answer), members)
     if isinstance(scale, Ranking) and isinstance(answer, list):
-        return scale.read_set([_letter(place(each), each) for each in answer], members)
+        return scale.read_set([_letter(place(entry), entry) for entry in answer], members)
     if isinstance(scale, BestWorst) and isinstance(answer, Mapping):
-        return scale.read_set({str(end): _letter(place(each), each) for end, each in answer.items()}, members)
+        return scale.read_set(
+            {str(end): _letter(place(entry), entry) for end, entry in answer.items()}, members
+        )
     return scale.read_set(answer, members)
 
 
-def _letter(place: Any, answer: Any) -> int:
-    if isinstance(place, int) and not isinstance(place, bool) and not isinstance(answer, int):
-        return place
+def _letter(index: Any, answer: Any) -> int:
+    if isinstance(index, int) and not isinstance(index, bool) and not isinstance(answer, int):
+        return index
     raise InputError(f"'{answer}' is not one of the letters.", "Allowed: the letters of the stimuli.")
 
 
@@ -103,26 +105,30 @@ def of_members(values: Sequence[float], shown: Sequence[Case], reason: str | Non
     return Prediction(members=dict(zip(names, values, strict=True)), reason=reason)
 
 
-def combined(made: Sequence[Prediction], shown: Sequence[Sequence[Case]], scale: Scale) -> Prediction:
+def combined(predictions: Sequence[Prediction], shown: Sequence[Sequence[Case]], scale: Scale) -> Prediction:
     """One prediction from those of all orders; a problem in one of them is the problem of the set."""
-    second_call = made[1].call if len(made) > 1 else None
-    for prediction, order in zip(made, shown, strict=True):
+    second_call = predictions[1].call if len(predictions) > 1 else None
+    for prediction, order in zip(predictions, shown, strict=True):
         if prediction.problem is not None:
-            lead = IN_ORDER.format(", ".join(member.stimulus for member in order)) if len(made) > 1 else ""
+            lead = (
+                IN_ORDER.format(", ".join(member.stimulus for member in order))
+                if len(predictions) > 1
+                else ""
+            )
             problem = lead + prediction.problem
-            return Prediction(problem=problem, call=made[0].call, second_call=second_call)
-    if len(made) == 1:
-        return made[0]
-    ahead, behind = made[0].members or {}, made[1].members or {}
+            return Prediction(problem=problem, call=predictions[0].call, second_call=second_call)
+    if len(predictions) == 1:
+        return predictions[0]
+    ahead, behind = predictions[0].members or {}, predictions[1].members or {}
     first, second = (order[0].stimulus for order in shown)
     orders = tuple(_verdict(value, scale) for value in (ahead[first], behind[second]))
     reasons = [
-        f"{order[0].stimulus} first: {each.reason}"
-        for each, order in zip(made, shown, strict=True)
-        if each.reason
+        f"{order[0].stimulus} first: {prediction_in_order.reason}"
+        for prediction_in_order, order in zip(predictions, shown, strict=True)
+        if prediction_in_order.reason
     ]
     return replace(
-        made[0],
+        predictions[0],
         members={name: (ahead[name] + behind[name]) / 2 for name in ahead},
         orders=(orders[0], orders[1]),
         reason="; ".join(reasons) or None,

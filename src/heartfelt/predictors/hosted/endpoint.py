@@ -75,11 +75,11 @@ class Endpoint(RemotePredictor):
     }
 
     def __init__(self, url: str, options: Mapping[str, str]) -> None:
-        given = {"audio": "send", "names": "unique", "batch": "auto", "compare": "no", **options}
+        settings = {"audio": "send", "names": "unique", "batch": "auto", "compare": "no", **options}
         for name, words in _CHOICES.items():
-            if given[name] not in words:
+            if settings[name] not in words:
                 raise InputError(
-                    f"The option '{name}' of the endpoint is '{given[name]}'.",
+                    f"The option '{name}' of the endpoint is '{settings[name]}'.",
                     f"Give one of: {', '.join(words)}.",
                 )
         self._url = checked_address(
@@ -90,15 +90,15 @@ class Endpoint(RemotePredictor):
             ),
             "Put a token into an environment variable, and name it: endpoint[token_from=VARIABLE]:URL.",
         )
-        self._sends = given["audio"] == "send"
-        self._unique = given["names"] == "unique"
-        self._batches: bool | None = None if given["batch"] == "auto" else False
+        self._sends = settings["audio"] == "send"
+        self._unique = settings["names"] == "unique"
+        self._batches: bool | None = None if settings["batch"] == "auto" else False
         self._timeout = number_option(options, "timeout", 60, 0, above=True)
-        self._token_from = given.get("token_from")
-        self._version = given.get("version", "")
+        self._token_from = settings.get("token_from")
+        self._version = settings.get("version", "")
         self.cacheable = bool(self._version) and self._sends
         self.needs_media = self._sends
-        self.compares = given["compare"] == "yes"
+        self.compares = settings["compare"] == "yes"
         self.metered = False
 
     @property
@@ -122,14 +122,14 @@ class Endpoint(RemotePredictor):
         if case.members or any(isinstance(ask.scale, Trace) for ask in case.asks):
             return [self._asked(case, ask) for ask in case.asks]
         lines = [
-            _Line(place, self._name(case, ask), code, text)
-            for place, ask in enumerate(case.asks)
+            _Line(index, self._name(case, ask), code, text)
+            for index, ask in enumerate(case.asks)
             for code, text in texts_to_match(ask)
         ]
         scored = list(zip(lines, self._lines(case, lines), strict=True))
         return [
-            _combined(ask, [(line.code, prediction) for line, prediction in scored if line.place == place])
-            for place, ask in enumerate(case.asks)
+            _combined(ask, [(line.code, prediction) for line, prediction in scored if line.place == index])
+            for index, ask in enumerate(case.asks)
         ]
 
     def _asked(self, case: Case, ask: Ask) -> Prediction:
@@ -148,8 +148,8 @@ class Endpoint(RemotePredictor):
             return _failure(error)
         if reply.status != 200:
             return reply.refused
-        made = _of_members(reply.answer, case) if case.members else _of_trace(reply.answer)
-        return replace(made, call=reply.call)
+        prediction = _of_members(reply.answer, case) if case.members else _of_trace(reply.answer)
+        return replace(prediction, call=reply.call)
 
     def _name(self, case: Case, ask: Ask) -> str:
         """What the stimulus is called in a request."""
@@ -178,9 +178,9 @@ class Endpoint(RemotePredictor):
         """All texts in one request; what the server's answer settles, in order, which may be nothing."""
         texts = [line.text for line in lines]
         sent = {"texts": texts, "file": lines[0].name}
-        asked = tuple(dict.fromkeys(case.asks[line.place].question for line in lines))
+        questions = tuple(dict.fromkeys(case.asks[line.place].question for line in lines))
         try:
-            reply = self._posted(self._content(case, lines[0], texts), sent, asked)
+            reply = self._posted(self._content(case, lines[0], texts), sent, questions)
         except (TransientError, UnusableAnswer) as error:
             # A server error may be this server's way to refuse a batch.
             if isinstance(error, TransientError) and error.status == 500 and not self._batches:
@@ -202,9 +202,9 @@ class Endpoint(RemotePredictor):
         return [replace(_number(value, "similarities"), call=reply.call) for value in many]
 
     def _single(self, case: Case, line: _Line) -> Prediction:
-        asked = (case.asks[line.place].question,)
+        questions = (case.asks[line.place].question,)
         try:
-            reply = self._posted(self._content(case, line), {"text": line.text, "file": line.name}, asked)
+            reply = self._posted(self._content(case, line), {"text": line.text, "file": line.name}, questions)
         except (TransientError, UnusableAnswer) as error:
             return _failure(error)
         return replace(_read(reply.answer), call=reply.call) if reply.status == 200 else reply.refused
@@ -278,14 +278,21 @@ class _Line:
 
 def _combined(ask: Ask, scored: Sequence[tuple[float | None, Prediction]]) -> Prediction:
     """One prediction from those of a question's texts: a failure takes precedence over a retry, and that over scores."""
-    failed = [each for _, each in scored if each.problem is not None and each.retry_after is None]
+    failed = [
+        prediction
+        for _, prediction in scored
+        if prediction.problem is not None and prediction.retry_after is None
+    ]
     retried = sorted(
-        (each for _, each in scored if each.retry_after is not None), key=lambda each: each.problem is None
+        (prediction for _, prediction in scored if prediction.retry_after is not None),
+        key=lambda prediction: prediction.problem is None,
     )
     if failed or retried:
         return (failed or retried)[0]
-    made = best_match(ask, [(code, each.score or 0.0) for code, each in scored])
-    return replace(made, call=_together([each.call for _, each in scored if each.call is not None]))
+    best = best_match(ask, [(code, prediction.score or 0.0) for code, prediction in scored])
+    return replace(
+        best, call=_together([prediction.call for _, prediction in scored if prediction.call is not None])
+    )
 
 
 def _together(calls: Sequence[Call]) -> Call | None:
@@ -317,8 +324,8 @@ def _number(value: Any, key: str) -> Prediction:
     except OverflowError:
         score = math.inf
     if not abs(score) <= LARGEST:
-        what = "is" if math.isnan(score) else "is out of range:"
-        return Prediction.failed(f"the server's {key} {what} {shortened(str(value))}")
+        fault = "is" if math.isnan(score) else "is out of range:"
+        return Prediction.failed(f"the server's {key} {fault} {shortened(str(value))}")
     return Prediction(score=score)
 
 
@@ -345,9 +352,11 @@ def _of_trace(answer: Any) -> Prediction:
     if samples is None:
         return _read(answer)
     rate, start = answer.get("rate"), answer.get("start")
-    if not isinstance(samples, list) or not _are_numbers([each for each in samples if each is not None]):
+    if not isinstance(samples, list) or not _are_numbers(
+        [sample for sample in samples if sample is not None]
+    ):
         return Prediction.failed("the server's samples are not a list of numbers")
-    if not _are_numbers([each for each in (rate, start) if each is not None]):
+    if not _are_numbers([number for number in (rate, start) if number is not None]):
         return Prediction.failed("the server's rate and start are not numbers")
     return Prediction(samples=tuple(samples), rate=rate, start=start)
 

@@ -99,14 +99,18 @@ class Connections:
         self._url = url
         self._timeout = timeout
         self._longest = longest
-        self._secrets = [each.encode() for each in (key, *secrets) if each]
-        plain = {
+        self._secrets = [secret_text.encode() for secret_text in (key, *secrets) if secret_text]
+        defaults = {
             "host": urlsplit(url).netloc,
             "content-type": "application/json",
             "accept": "application/json",
         }
-        own = {"authorization": f"Bearer {key}"} if key else {}
-        self._headers = {**plain, **own, **{name.lower(): value for name, value in headers.items()}}
+        authorization = {"authorization": f"Bearer {key}"} if key else {}
+        self._headers = {
+            **defaults,
+            **authorization,
+            **{name.lower(): value for name, value in headers.items()},
+        }
         self._sockets = _DeadlineBackend()
         self._context = ssl.create_default_context()
         self._idle: list[httpcore.HTTPConnection] = []
@@ -225,8 +229,8 @@ class _DeadlineBackend(httpcore.NetworkBackend):
 class _DeadlineStream(httpcore.NetworkStream):
     """A stream on which each operation gets the time left. A small request leaves in one packet, head and body."""
 
-    def __init__(self, plain: httpcore.NetworkStream, deadline: _Deadline) -> None:
-        self._plain = plain
+    def __init__(self, stream: httpcore.NetworkStream, deadline: _Deadline) -> None:
+        self._plain = stream
         self._deadline = deadline
         self._held = b""
         self._begins = False
@@ -251,10 +255,10 @@ class _DeadlineStream(httpcore.NetworkStream):
             self._send()
 
     def _send(self) -> None:
-        rest, self._held = memoryview(self._held), b""
-        while rest:
-            self._plain.write(bytes(rest[:_BLOCK]), self._deadline.left())
-            rest = rest[_BLOCK:]
+        unsent, self._held = memoryview(self._held), b""
+        while unsent:
+            self._plain.write(bytes(unsent[:_BLOCK]), self._deadline.left())
+            unsent = unsent[_BLOCK:]
 
     def close(self) -> None:
         self._plain.close()

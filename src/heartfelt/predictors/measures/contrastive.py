@@ -106,8 +106,8 @@ class Matcher(HubModel):
         return unit(vector), remark
 
     def _cosine(self, text: str, vector: Vector) -> tuple[float, str | None]:
-        other, remark = self._texts.get(text, lambda: self._embedded(text))
-        return float(np.clip(other @ vector, -1.0, 1.0)), remark
+        text_vector, remark = self._texts.get(text, lambda: self._embedded(text))
+        return float(np.clip(text_vector @ vector, -1.0, 1.0)), remark
 
     def _answer(self, ask: Ask, vector: Vector) -> Prediction:
         scale = ask.scale
@@ -236,8 +236,8 @@ def text_vector(model: Any, tokenize: Any, text: str, longest: int) -> tuple[Vec
     inputs = {name: tokens[name].to(model.device) for name in ("input_ids", "attention_mask")}
     with torch.inference_mode():
         output = model.get_text_features(**inputs)
-    whole = len(tokenize(text, verbose=False)["input_ids"])
-    remark = f"only the first {longest} tokens of the text were read" if whole > longest else None
+    token_count = len(tokenize(text, verbose=False)["input_ids"])
+    remark = f"only the first {longest} tokens of the text were read" if token_count > longest else None
     return output.pooler_output[0].float().cpu().numpy(), remark
 
 

@@ -89,11 +89,11 @@ class Faces(NetworkPredictor[tuple[Face, ...]]):
         """The faces."""
         return detect_faces(image, model=self._networks["mtcnn"], least=self.least_face)
 
-    def answer(self, seen: tuple[Face, ...], ask: Ask) -> Prediction:
+    def answer(self, faces: tuple[Face, ...], ask: Ask) -> Prediction:
         """The number of faces on the question's scale; the score is that of the clearest face."""
-        count = len(seen)
+        count = len(faces)
         # A detector has no probability for what it did not see, least of all for people without a face.
-        score = max((face.score for face in seen), default=None)
+        score = max((face.score for face in faces), default=None)
         note = f"{plural(count, 'face')} with a score of at least {self.least_face:g}"
         match scale := ask.scale:
             case YesNo():
@@ -144,20 +144,23 @@ class Expressions(NetworkPredictor[npt.NDArray[np.float64]]):
         faces = detect_faces(image, model=self._networks["mtcnn"], least=self.least_face)
         return recognise_expressions(image, faces, model=self._networks["fer"])
 
-    def answer(self, seen: npt.NDArray[np.float64], ask: Ask) -> Prediction:
+    def answer(self, shares_by_face: npt.NDArray[np.float64], ask: Ask) -> Prediction:
         """Tags: the expression of every face. Anything else: that of the largest face."""
-        if not len(seen):
+        if not len(shares_by_face):
             return _nobody(ask, "no face was detected")
-        shares = dict(zip(EXPRESSIONS, seen[0].tolist(), strict=True))
+        shares = dict(zip(EXPRESSIONS, shares_by_face[0].tolist(), strict=True))
         if isinstance(ask.scale, Tags):
             # The likeliest expression of each face; of several faces that look alike, the clearest.
-            best = seen.argmax(axis=1)
+            best = shares_by_face.argmax(axis=1)
             shares = {
-                EXPRESSIONS[place]: float(seen[best == place, place].max()) for place in np.unique(best)
+                EXPRESSIONS[index]: float(shares_by_face[best == index, index].max())
+                for index in np.unique(best)
             }
         labels = [Label(name, share, _ALSO[name]) for name, share in shares.items()]
         most = 1 if isinstance(ask.scale, FreeText) else None
-        return answer_labels(labels, ask, least=self.least, most=most, note=plural(len(seen), "face"))
+        return answer_labels(
+            labels, ask, least=self.least, most=most, note=plural(len(shares_by_face), "face")
+        )
 
 
 def _nobody(ask: Ask, note: str) -> Prediction:
@@ -186,5 +189,5 @@ def _words(count: int) -> tuple[str, ...]:
     """Words for a number of faces, the first to be used where words are free, the others the most special first."""
     exact = _COUNTED[count - 1] if count <= len(_COUNTED) else (str(count),)
     more = tuple(f"{least}+" for least in range(count, 0, -1))
-    name, rest = ("person", _SOME) if count == 1 else ("people", (*_SEVERAL, *_SOME))
-    return (name, *exact, *more, *rest)
+    name, further_words = ("person", _SOME) if count == 1 else ("people", (*_SEVERAL, *_SOME))
+    return (name, *exact, *more, *further_words)

@@ -175,15 +175,17 @@ class ImageReward(_ImageScores):
         tokens = self._tokenize(
             prompt, padding="max_length", truncation=True, max_length=longest, return_tensors="pt"
         )
-        whole = len(self._tokenize(prompt, verbose=False)["input_ids"])
-        notes = (f"only the first {longest} tokens of the text were read",) if whole > longest else ()
+        token_count = len(self._tokenize(prompt, verbose=False)["input_ids"])
+        notes = (f"only the first {longest} tokens of the text were read",) if token_count > longest else ()
         with torch.inference_mode():
-            seen = self._image(pixel_values=pixels.to(self.device)).last_hidden_state
+            image_states = self._image(pixel_values=pixels.to(self.device)).last_hidden_state
             read = self._text(
                 input_ids=tokens["input_ids"].to(self.device),
                 attention_mask=tokens["attention_mask"].to(self.device),
-                encoder_hidden_states=seen,
-                encoder_attention_mask=torch.ones(seen.shape[:-1], dtype=torch.long, device=self.device),
+                encoder_hidden_states=image_states,
+                encoder_attention_mask=torch.ones(
+                    image_states.shape[:-1], dtype=torch.long, device=self.device
+                ),
             ).last_hidden_state
             reward = float(self._head(read[:, 0, :]))
         return MeasuredFile({self.name: (reward - self._MEAN) / self._SD}, notes)
@@ -213,8 +215,8 @@ class Aesthetic(_ImageScores):
                 f"{where} has no weights 'layers' or 'predictor': it is not an aesthetic predictor.",
                 f"Give a model like {self.default}.",
             )
-        places = tuple(sorted({int(name.split(".")[0]) for name in layers}))
-        between = torch.nn.ReLU if places == self._RELU_LAYERS else None
+        layer_numbers = tuple(sorted({int(name.split(".")[0]) for name in layers}))
+        between = torch.nn.ReLU if layer_numbers == self._RELU_LAYERS else None
         self._head = linear_stack(layers, between).to(self.device)
         folder = str(checkpoint.path.parent)
         config = loaded_from(folder, library.CLIPVisionConfig.from_pretrained)

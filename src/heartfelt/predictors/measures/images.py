@@ -59,10 +59,10 @@ class ImagePredictor(Predictor, Generic[T]):
             return self.look(decode_image(media.content, name=media.path.name))
 
         try:
-            seen = self._seen.get(media.hash, look)
+            looked = self._seen.get(media.hash, look)
         except HeartfeltError as error:
             return [Prediction.failed(error_line(error))] * len(case.asks)
-        return [self.answer(seen, ask) for ask in case.asks]
+        return [self.answer(looked, ask) for ask in case.asks]
 
 
 def _is_missing(module: str) -> bool:

@@ -137,15 +137,15 @@ def on_scale(
     note = "; ".join(warnings) or None
     if ask.question == name and isinstance(ask.scale, Numeric) and ask.scale.bounds() is None:
         return Prediction(value=value, note=note)
-    bounds, whole = (
+    bounds, whole_numbers = (
         ask.scale.bounds(),
         isinstance(ask.scale, Numeric) and ask.scale.low is ask.scale.high is None,
     )
     if score.worst is None or score.best is None:
-        if ask.scale.labels() or not (bounds or whole):
+        if ask.scale.labels() or not (bounds or whole_numbers):
             return Prediction.failed(f"{name} is a number, and this question has another kind of answer")
         return Prediction(score=value, note=note)
-    if whole:
+    if whole_numbers:
         return Prediction(
             value=value if score.best > score.worst else score.worst + score.best - value, note=note
         )

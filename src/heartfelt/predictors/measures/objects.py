@@ -102,15 +102,18 @@ class Objects(NetworkPredictor[npt.NDArray[np.float64]]):
         """The probability of each class, the mean of three views."""
         network, mirrored = self._networks[self.variant], image.transpose(Transpose.FLIP_LEFT_RIGHT)
         centre = classify([image, mirrored], model=network)
-        whole = classify([image], model=network, view="whole")
-        return np.asarray(np.concatenate([centre, whole]).mean(axis=0))
+        whole_view = classify([image], model=network, view="whole")
+        return np.asarray(np.concatenate([centre, whole_view]).mean(axis=0))
 
-    def answer(self, seen: npt.NDArray[np.float64], ask: Ask) -> Prediction:
+    def answer(self, probabilities: npt.NDArray[np.float64], ask: Ask) -> Prediction:
         """The likely names on the question's scale."""
         free = isinstance(ask.scale, FreeText) or (isinstance(ask.scale, Tags) and not ask.scale.tags)
         least = (LEAST if free else LEAST_ON_LISTS) if self.least is None else self.least
         return answer_labels(
-            plain_labels(seen, least) if free else labels_of(seen), ask, least=least, most=self.top
+            plain_labels(probabilities, least) if free else labels_of(probabilities),
+            ask,
+            least=least,
+            most=self.top,
         )
 
 
@@ -122,14 +125,14 @@ def plain_labels(probabilities: npt.NDArray[np.float64], least: float = LEAST) -
     words, members = _plain_words()
     shares = members @ probabilities
     likely = [at for at in np.flatnonzero(shares > 0).tolist() if calibrated(float(shares[at])) >= least]
-    taken = np.zeros(len(probabilities))
+    claimed = np.zeros(len(probabilities))
     out: list[Label] = []
-    for place in sorted(likely, key=lambda at: (members[at].sum(), -shares[at])):
-        within = members @ members[place] == members[place].sum()
+    for index in sorted(likely, key=lambda at: (members[at].sum(), -shares[at])):
+        within = members @ members[index] == members[index].sum()
         # A part of a kind is named only where it is most of it: a cow among cattle, not a cow and a buffalo.
-        if shares[place] > shares[within].max() / 2 and not members[place] @ taken:
-            out.append(Label(words[place], calibrated(float(shares[place]))))
-            taken += members[place]
+        if shares[index] > shares[within].max() / 2 and not members[index] @ claimed:
+            out.append(Label(words[index], calibrated(float(shares[index]))))
+            claimed += members[index]
     if out:
         return sorted(out, key=lambda label: -label.share)
     groups = {word: float(probabilities[list(broader_words()[word])].sum()) for word in sorted(_BROAD)}
@@ -143,20 +146,31 @@ def plain_labels(probabilities: npt.NDArray[np.float64], least: float = LEAST) -
 
 def calibrated(share: float) -> float:
     """The probability that a word is right, by the probability the network gives it."""
-    held = min(max(share, 1e-6), 1 - 1e-6)
-    return 1 / (1 + math.exp(-_INTERCEPT - _SLOPE * math.log(held / (1 - held))))
+    clipped = min(max(share, 1e-6), 1 - 1e-6)
+    return 1 / (1 + math.exp(-_INTERCEPT - _SLOPE * math.log(clipped / (1 - clipped))))
 
 
 @cache
 def _plain_words() -> tuple[tuple[str, ...], npt.NDArray[np.float64]]:
     """The words for kinds and the names of classes that belong to none, with 1 for each class a word stands for."""
-    plain = {word: places for word, places in broader_words().items() if word not in _NOT_SAID | _BROAD}
-    named = {place for word, places in plain.items() if word not in _KINDS_OVER_CLASSES for place in places}
-    plain |= {each.name: (at,) for at, each in enumerate(imagenet_classes()) if at not in named}
-    members = np.zeros((len(plain), len(imagenet_classes())))
-    for row, places in enumerate(plain.values()):
-        members[row, list(places)] = 1
-    return tuple(plain), members
+    classes_by_word = {
+        word: class_indices
+        for word, class_indices in broader_words().items()
+        if word not in _NOT_SAID | _BROAD
+    }
+    named = {
+        class_index
+        for word, class_indices in classes_by_word.items()
+        if word not in _KINDS_OVER_CLASSES
+        for class_index in class_indices
+    }
+    classes_by_word |= {
+        imagenet_class.name: (at,) for at, imagenet_class in enumerate(imagenet_classes()) if at not in named
+    }
+    members = np.zeros((len(classes_by_word), len(imagenet_classes())))
+    for row, class_indices in enumerate(classes_by_word.values()):
+        members[row, list(class_indices)] = 1
+    return tuple(classes_by_word), members
 
 
 def labels_of(probabilities: npt.NDArray[np.float64]) -> list[Label]:
@@ -165,9 +179,9 @@ def labels_of(probabilities: npt.NDArray[np.float64]) -> list[Label]:
     order = np.argsort(-probabilities, kind="stable")
     return [
         Label(
-            classes[place].name,
-            float(probabilities[place]),
-            (*classes[place].synonyms, *classes[place].broader),
+            classes[class_index].name,
+            float(probabilities[class_index]),
+            (*classes[class_index].synonyms, *classes[class_index].broader),
         )
-        for place in order[: max(1, int((probabilities >= _NEGLIGIBLE).sum()))].tolist()
+        for class_index in order[: max(1, int((probabilities >= _NEGLIGIBLE).sum()))].tolist()
     ]

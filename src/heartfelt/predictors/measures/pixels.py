@@ -103,7 +103,7 @@ class Pixels(ImagePredictor[PixelMeasures]):
         """Every measure at once."""
         return measure_image(image)
 
-    def answer(self, seen: PixelMeasures, ask: Ask) -> Prediction:
+    def answer(self, measures: PixelMeasures, ask: Ask) -> Prediction:
         """The measure on the question's scale."""
         name = self.measure or measure_named(ask.about.get("measure", "")) or measure_named(ask.question)
         if name is None:
@@ -111,12 +111,12 @@ class Pixels(ImagePredictor[PixelMeasures]):
                 f"'{ask.question}' names no measure of pixels; ask pixels:MEASURE, one of {', '.join(MEASURES)}"
             )
         if name == PALETTE:
-            labels = [Label(colour.name, colour.share, _broader(colour.term)) for colour in seen.palette]
+            labels = [Label(colour.name, colour.share, _broader(colour.term)) for colour in measures.palette]
             return answer_labels(labels, ask)
         low, high, words = ENDS[name]
         if self.measure:
             low, high = self._ends
-        return answer_number(Measurement(name, getattr(seen, name), low, high, words), ask)
+        return answer_number(Measurement(name, getattr(measures, name), low, high, words), ask)
 
 
 def measure_named(name: str) -> str | None:

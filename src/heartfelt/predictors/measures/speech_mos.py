@@ -129,10 +129,10 @@ class EchoMos(MetricPredictor):
         """Both scores."""
         del score
         files = (case.media_file, *self._others(case))
-        (processed, *others), doubts = zip(
+        (processed, *other_signals), doubts = zip(
             *(decode_with_doubts(file.content, RATE, RATE) for file in files), strict=True
         )
-        quality = aecmos(processed, *others, talk=self.talk, model=self.network())
+        quality = aecmos(processed, *other_signals, talk=self.talk, model=self.network())
         return MeasuredFile(quality.scores, (*dict.fromkeys(sum(doubts, ())), *quality.warnings))
 
     def _others(self, case: Case) -> tuple[Media, Media]:

@@ -46,11 +46,11 @@ class Tagger(Function):
         "boxes": "how boxes are given: fractions (default) or pixels",
     }
 
-    def __init__(self, place: str, options: Mapping[str, str], function: Any = None) -> None:
-        super().__init__(place, options, function)
+    def __init__(self, address: str, options: Mapping[str, str], function: Any = None) -> None:
+        super().__init__(address, options, function)
         if self._names != ("path",):
             raise InputError(
-                f"The tagger {place} is called with {listed(self._names)}.",
+                f"The tagger {address} is called with {listed(self._names)}.",
                 "Give it one parameter, path.",
             )
         self.least = number_option(options, "least", 0.5, 0, 1)
@@ -76,20 +76,20 @@ class Tagger(Function):
         """Every question is answered from what one look at the image saw."""
         path = case.media_file.path
         try:
-            seen = tags_seen(self._called(case, None))
+            tags = tags_seen(self._called(case, None))
             if self.units == "pixels":
-                seen = in_fractions(seen, path)
-            seen = [_inside(part) for part in seen]
+                tags = in_fractions(tags, path)
+            tags = [_inside(part) for part in tags]
         except ValueError as error:
             return [Prediction.failed(str(error))] * len(case.asks)
-        return [self._answered(seen, ask) for ask in case.asks]
+        return [self._answered(tags, ask) for ask in case.asks]
 
-    def _answered(self, seen: Sequence[Mapping[str, Any]], ask: Ask) -> Prediction:
-        sure = [part for part in seen if part.get("confidence", 1.0) >= self.least]
+    def _answered(self, tags: Sequence[Mapping[str, Any]], ask: Ask) -> Prediction:
+        sure = [part for part in tags if part.get("confidence", 1.0) >= self.least]
         if not sure and ask.none:
             return Prediction(answer=NONE, note="it saw nothing that it is sure enough of")
         likeliest: dict[str, float] = {}
-        for part in seen:
+        for part in tags:
             likeliest[part["tag"]] = max(likeliest.get(part["tag"], 0.0), part.get("confidence", 1.0))
         labels = [Label(tag, confidence) for tag, confidence in likeliest.items()]
         answer = answer_labels(labels, ask, least=self.least, most=self.top)
@@ -106,27 +106,27 @@ def tags_seen(result: Any) -> list[dict[str, Any]]:
         raise ValueError(f"the tagger gave {type(result).__name__}, not a list of tags")
     if len(result) > MOST_PARTS:
         raise ValueError(f"the tagger gave {len(result):,} tags; at most {MOST_PARTS:,} are read")
-    return [_part(part, place) for place, part in enumerate(result, 1)]
+    return [_part(part, number) for number, part in enumerate(result, 1)]
 
 
-def _part(part: Any, place: int) -> dict[str, Any]:
+def _part(part: Any, number: int) -> dict[str, Any]:
     if isinstance(part, str):
         part = {"tag": part}
     elif isinstance(part, tuple | list) and len(part) == 2:
         part = {"tag": part[0], "confidence": part[1]}
     if not isinstance(part, Mapping):
         raise ValueError(
-            f"tag {place} of the tagger is {type(part).__name__}, not a text, a pair or a mapping"
+            f"tag {number} of the tagger is {type(part).__name__}, not a text, a pair or a mapping"
         )
     unknown = [str(name) for name in part if name not in _KEYS]
     if unknown:
         raise ValueError(
-            f"tag {place} of the tagger has an unknown part '{shortened(unknown[0])}'; known: {listed(_KEYS)}"
+            f"tag {number} of the tagger has an unknown part '{shortened(unknown[0])}'; known: {listed(_KEYS)}"
         )
     tag = part.get("tag")
     words = " ".join(tag.split()) if isinstance(tag, str) else ""
     if not words or len(words) > LONGEST_TAG:
-        raise ValueError(f"tag {place} of the tagger is no text of 1 to {LONGEST_TAG} characters")
+        raise ValueError(f"tag {number} of the tagger is no text of 1 to {LONGEST_TAG} characters")
     out: dict[str, Any] = {"tag": words}
     if part.get("confidence") is not None:
         out["confidence"] = _number(part["confidence"], f"the confidence of '{words}'")
@@ -140,17 +140,17 @@ def _part(part: Any, place: int) -> dict[str, Any]:
     return out
 
 
-def in_fractions(seen: Sequence[dict[str, Any]], path: Path) -> list[dict[str, Any]]:
+def in_fractions(tags: Sequence[dict[str, Any]], path: Path) -> list[dict[str, Any]]:
     """Boxes in pixels of the upright image as fractions of its width and height."""
-    if not any("box" in part for part in seen):
-        return list(seen)
+    if not any("box" in part for part in tags):
+        return list(tags)
     width, height = decode_image(path).size
     sides = (width, height, width, height)
     return [
         part
         if "box" not in part
         else {**part, "box": [edge / side for edge, side in zip(part["box"], sides, strict=True)]}
-        for part in seen
+        for part in tags
     ]
 
 
@@ -158,21 +158,21 @@ def _inside(part: dict[str, Any]) -> dict[str, Any]:
     """The part, if its box lies inside the image and is not empty; edges are rounded to 1/10,000."""
     if "box" not in part:
         return part
-    left, top, right, bottom = part["box"]
+    x_min, top, right, bottom = part["box"]
     written = listed([f"{edge:g}" for edge in part["box"]])
-    if not (0 <= left <= 1 and 0 <= top <= 1 and 0 <= right <= 1 and 0 <= bottom <= 1):
+    if not (0 <= x_min <= 1 and 0 <= top <= 1 and 0 <= right <= 1 and 0 <= bottom <= 1):
         raise ValueError(
             f"the box of '{part['tag']}' ({written}) is not inside the image; edges are fractions from 0 to 1, or"
             " pixels with the option boxes=pixels"
         )
-    if not (left < right and top < bottom):
+    if not (x_min < right and top < bottom):
         raise ValueError(f"the box of '{part['tag']}' ({written}) has no area")
     return {**part, "box": [round(edge, 4) for edge in part["box"]]}
 
 
-def _number(given: Any, what: str) -> float:
-    if isinstance(given, bool) or not isinstance(given, Real):
-        raise ValueError(f"{what} is {type(given).__name__}, not a number")
-    if not math.isfinite(given):
-        raise ValueError(f"{what} is {given}")
-    return float(given)
+def _number(value: Any, subject: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise ValueError(f"{subject} is {type(value).__name__}, not a number")
+    if not math.isfinite(value):
+        raise ValueError(f"{subject} is {value}")
+    return float(value)

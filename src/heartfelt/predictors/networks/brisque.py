@@ -62,14 +62,16 @@ def statistics(grey: Floats) -> Floats:
 
 def _one_size(grey: Floats) -> Floats:
     local = _normalised(grey)
-    shape, _, left, right = _fitted(local)
+    shape, _, below_scale, right = _fitted(local)
     neighbours = (
         local[:, :-1] * local[:, 1:],
         local[:-1] * local[1:],
         local[:-1, :-1] * local[1:, 1:],
         local[1:, :-1] * local[:-1, 1:],
     )
-    return np.array([shape, (left + right) / 2, *(number for part in neighbours for number in _fitted(part))])
+    return np.array(
+        [shape, (below_scale + right) / 2, *(number for part in neighbours for number in _fitted(part))]
+    )
 
 
 def _normalised(grey: Floats) -> Floats:
@@ -97,16 +99,16 @@ def _fitted(values: Floats) -> tuple[float, float, float, float]:
         raise InputError(
             "The image has one colour, or nearly so.", "Leave it out: there is no texture to judge."
         )
-    left, right = float(np.mean(below**2)), float(np.mean(above**2))
-    ratio = np.sqrt(left / right) if right > 0 else np.inf
+    below_scale, right = float(np.mean(below**2)), float(np.mean(above**2))
+    ratio = np.sqrt(below_scale / right) if right > 0 else np.inf
     if not 0 < ratio < np.inf:
         raise InputError("The image has hardly any texture.", "Leave it out: there is nothing to judge.")
     moments = float(np.mean(np.abs(values)) ** 2 / np.mean(values**2))
     shapes, table = _shapes()
     shape = float(np.interp(moments * (ratio**3 + 1) * (ratio + 1) / (ratio**2 + 1) ** 2, table, shapes))
     width = np.sqrt(gamma(1 / shape) / gamma(3 / shape))
-    mean = (np.sqrt(right) - np.sqrt(left)) * width * gamma(2 / shape) / gamma(1 / shape)
-    return shape, float(mean), left, right
+    mean = (np.sqrt(right) - np.sqrt(below_scale)) * width * gamma(2 / shape) / gamma(1 / shape)
+    return shape, float(mean), below_scale, right
 
 
 @cache

@@ -72,8 +72,8 @@ def prepared(picture: Picture, side: int, view: View = "centre") -> Array:
         image = picture.convert("RGB")
     if view == "centre":
         square = max(1, round(min(image.size) * side / (side + _MARGIN)))
-        left, top = (image.width - square) // 2, (image.height - square) // 2
-        image = image.crop((left, top, left + square, top + square))
+        x_offset, top = (image.width - square) // 2, (image.height - square) // 2
+        image = image.crop((x_offset, top, x_offset + square, top + square))
     elif view != "whole":
         raise InputError(f"No view is called '{view}'.", "Choose 'centre' or 'whole'.")
     pixels = np.asarray(image.resize((side, side), Image.Resampling.BICUBIC), dtype=np.float32)

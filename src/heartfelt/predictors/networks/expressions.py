@@ -53,9 +53,9 @@ def _square(grey: Image, face: Face) -> Array:
     from PIL import Image, ImageStat
 
     side = max(1, round(max(face.right - face.left, face.bottom - face.top)))
-    left, top = round((face.left + face.right - side) / 2), round((face.top + face.bottom - side) / 2)
-    inside = max(left, 0), max(top, 0), min(left + side, grey.width), min(top + side, grey.height)
+    x_offset, top = round((face.left + face.right - side) / 2), round((face.top + face.bottom - side) / 2)
+    inside = max(x_offset, 0), max(top, 0), min(x_offset + side, grey.width), min(top + side, grey.height)
     part = grey.crop(inside)
     square = Image.new("L", (side, side), round(ImageStat.Stat(part).mean[0]))
-    square.paste(part, (inside[0] - left, inside[1] - top))
+    square.paste(part, (inside[0] - x_offset, inside[1] - top))
     return network_input(np.asarray(square.resize((SIDE, SIDE), Image.Resampling.BILINEAR)))

@@ -115,8 +115,8 @@ def _checked(image: Image, boxes: Boxes, model: Model, network: int, least: floa
     inside = (high > low).all(axis=1)
     boxes, places = boxes[inside], np.hstack([low, high])[inside].tolist()
     crops = [
-        network_input(np.asarray(image.resize((side, side), Resampling.BOX, box=tuple(place))))
-        for place in places
+        network_input(np.asarray(image.resize((side, side), Resampling.BOX, box=tuple(box))))
+        for box in places
     ]
     results = [
         model.run({"pictures": np.stack(crops[start : start + _BATCH])}, file=NETWORKS[network])
@@ -129,8 +129,8 @@ def _checked(image: Image, boxes: Boxes, model: Model, network: int, least: floa
     likely = scores >= least
     boxes = np.column_stack([boxes[likely, :4], scores[likely]])
     if network == 1:
-        apart = _order_apart(boxes, 0.7)
-        return _moved(boxes[apart], moves[likely][apart], 1.0)
+        separate = _order_apart(boxes, 0.7)
+        return _moved(boxes[separate], moves[likely][separate], 1.0)
     return _moved(boxes, moves[likely], 1.0)
 
 

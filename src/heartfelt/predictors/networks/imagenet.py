@@ -37,10 +37,10 @@ class ImageNetClass:
 def imagenet_classes() -> tuple[ImageNetClass, ...]:
     """The classes in the order of the network's outputs."""
     groups, out = broader_words(), []
-    for place, names in enumerate(_stored()["classes"]):
+    for index, names in enumerate(_stored()["classes"]):
         name, *synonyms = names.split("; ")
         broader = sorted(
-            (word for word in groups if place in groups[word]), key=lambda word: len(groups[word])
+            (word for word in groups if index in groups[word]), key=lambda word: len(groups[word])
         )
         out.append(ImageNetClass(name, tuple(synonyms), tuple(broader)))
     return tuple(out)
@@ -67,4 +67,4 @@ def classify(
 def _places(text: str) -> tuple[int, ...]:
     """The numbers of a list such as ``2-4 7``."""
     ends = [part.partition("-")[::2] for part in text.split()]
-    return tuple(place for low, high in ends for place in range(int(low), int(high or low) + 1))
+    return tuple(index for low, high in ends for index in range(int(low), int(high or low) + 1))

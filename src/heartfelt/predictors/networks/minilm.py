@@ -50,9 +50,9 @@ def bert_score(
     texts = list(dict.fromkeys([*candidates, *(text for several in references for text in several)]))
     vectors: dict[str, Array] = {}
     for chosen, lengths, rows in _batches(texts, model, "token_vectors"):
-        for place, length, row in zip(chosen, lengths, rows, strict=True):
+        for index, length, row in zip(chosen, lengths, rows, strict=True):
             # Without the marks at both ends, which every text has.
-            vectors[texts[place]] = row[1 : length - 1].copy()
+            vectors[texts[index]] = row[1 : length - 1].copy()
     return matched_f1(candidates, references, vectors)
 
 
@@ -61,15 +61,15 @@ def matched_f1(
 ) -> npt.NDArray[np.float64]:
     """BERTScore's F1 of each candidate with its best reference, from the token vectors (of length one) of every text."""
     out = np.zeros(len(candidates))
-    for place, several in enumerate(references):
-        mine = vectors[candidates[place]]
+    for index, several in enumerate(references):
+        candidate = vectors[candidates[index]]
         for theirs in (vectors[text] for text in several):
-            if not len(mine) or not len(theirs):
+            if not len(candidate) or not len(theirs):
                 continue
-            alike = mine @ theirs.T
+            alike = candidate @ theirs.T
             precision, recall = float(alike.max(axis=1).mean()), float(alike.max(axis=0).mean())
             if precision + recall > 0:
-                out[place] = max(out[place], 2 * precision * recall / (precision + recall))
+                out[index] = max(out[index], 2 * precision * recall / (precision + recall))
     return out
 
 
@@ -140,8 +140,10 @@ class WordPieces:
 
 
 def _words(text: str) -> Iterator[str]:
-    apart = (f" {c} " if c in punctuation or unicodedata.category(c)[0] == "P" else c for c in _normal(text))
-    yield from "".join(apart).split()
+    characters = (
+        f" {c} " if c in punctuation or unicodedata.category(c)[0] == "P" else c for c in _normal(text)
+    )
+    yield from "".join(characters).split()
 
 
 def _normal(text: str) -> str:

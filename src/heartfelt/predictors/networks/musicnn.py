@@ -88,11 +88,11 @@ class MusicFeatures:
 
     def part(self, name: str) -> Array:
         """A table by name: one of :data:`PARTS`, or ``mean_pool.timbral`` for one layer of a pooled one."""
-        whole, _, layer = name.partition(".")
-        if whole not in PARTS or (layer and (layer not in LAYERS or not whole.endswith("_pool"))):
-            known = [*PARTS, *(f"{part}.{layer}" for part in PARTS[2:] for layer in LAYERS)]
-            raise InputError(f"MusicNN has no part '{name}'.", suggestion(name, known, "Parts"))
-        table: Array = getattr(self, whole)
+        part_name, _, layer = name.partition(".")
+        if part_name not in PARTS or (layer and (layer not in LAYERS or not part_name.endswith("_pool"))):
+            part_names = [*PARTS, *(f"{part}.{layer}" for part in PARTS[2:] for layer in LAYERS)]
+            raise InputError(f"MusicNN has no part '{name}'.", suggestion(name, part_names, "Parts"))
+        table: Array = getattr(self, part_name)
         return table[:, LAYERS[layer]] if layer else table
 
     def vector(self, parts: Sequence[str] = ("penultimate",), over: Sequence[Statistic] = ("mean",)) -> Array:
@@ -170,10 +170,10 @@ def log_power(power: Array) -> Array:
 
 def _blocks(samples: Array | Iterable[Array]) -> Iterator[Array]:
     if isinstance(samples, np.ndarray):
-        whole = mono(samples)
+        samples_mono = mono(samples)
         # Ten seconds at a time: the spectrogram of an hour is not held either.
-        for start in range(0, max(len(whole), 1), 10 * RATE):
-            yield whole[start : start + 10 * RATE]
+        for start in range(0, max(len(samples_mono), 1), 10 * RATE):
+            yield samples_mono[start : start + 10 * RATE]
     else:
         for block in samples:
             yield mono(block)
@@ -202,28 +202,28 @@ class _Cutter:
 
     def patches(self, blocks: Iterable[Array]) -> Iterator[Array]:
         """The patches in order, ``(187, 96)`` each."""
-        held, first = np.empty((0, BANDS), dtype=np.float32), 0
+        frames_waiting, first = np.empty((0, BANDS), dtype=np.float32), 0
         upcoming = 0
         for frames in map(log_power, _mel_blocks(self._counted(blocks))):
-            held = np.concatenate([held, frames])
+            frames_waiting = np.concatenate([frames_waiting, frames])
             self.frames += len(frames)
             while upcoming + PATCH <= self.frames:
-                yield self._patch(held, upcoming, first)
+                yield self._patch(frames_waiting, upcoming, first)
                 upcoming += self.hop
             # Kept for a patch that may end with the clip.
             keep_from = min(upcoming, max(0, self.frames - PATCH))
-            held, first = held[keep_from - first :], keep_from
+            frames_waiting, first = frames_waiting[keep_from - first :], keep_from
         if self.samples == 0:
             raise no_sound()
         if not self.starts:
             self.starts.append(0)
-            yield np.resize(held, (PATCH, BANDS))
+            yield np.resize(frames_waiting, (PATCH, BANDS))
         elif self.to_the_end and self.starts[-1] + PATCH < self.frames:
-            yield self._patch(held, self.frames - PATCH, first)
+            yield self._patch(frames_waiting, self.frames - PATCH, first)
 
-    def _patch(self, held: Array, start: int, first: int) -> Array:
+    def _patch(self, frames_waiting: Array, start: int, first: int) -> Array:
         self.starts.append(start)
-        return held[start - first : start - first + PATCH]
+        return frames_waiting[start - first : start - first + PATCH]
 
     def _counted(self, blocks: Iterable[Array]) -> Iterator[Array]:
         for block in blocks:

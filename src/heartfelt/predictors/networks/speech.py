@@ -189,10 +189,10 @@ def _decibels(samples: Array, n_fft: int, hop: int, bands: int) -> Array:
     return scaled
 
 
-def _even_starts(length: int, apart: int, frames: int) -> list[int]:
+def _even_starts(length: int, spacing: int, frames: int) -> list[int]:
     """Windows from the beginning to the end of a clip, evenly spread and at most ``apart``."""
     over = max(frames - length, 0)
-    return [int(place * over) for place in np.linspace(0, 1, ceil(over / apart) + 1)]
+    return [int(share * over) for share in np.linspace(0, 1, ceil(over / spacing) + 1)]
 
 
 def _distillmos_scores(model: Model, window: Array) -> dict[str, float]:
@@ -274,8 +274,8 @@ def aecmos(
         ]
     feeds = {"input": np.stack(bands)[None].astype(np.float32), "h0": np.zeros((4, 1, 64), np.float32)}
     loaded = model or load_model("aecmos")
-    echo, other = loaded.run(feeds, file="talk.onnx" if talk else "model.onnx")["output"][:2].tolist()
-    return SpeechQuality({"aecmos-echo": echo, "aecmos-other": other}, 1, warnings)
+    echo, other_quality = loaded.run(feeds, file="talk.onnx" if talk else "model.onnx")["output"][:2].tolist()
+    return SpeechQuality({"aecmos-echo": echo, "aecmos-other": other_quality}, 1, warnings)
 
 
 dnsmos = Judge(

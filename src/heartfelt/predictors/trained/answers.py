@@ -33,10 +33,13 @@ class AnswerSpread:
 
     def sd(self, value: npt.ArrayLike) -> Floats:
         """The standard deviation of single answers to stimuli with these predicted values."""
-        apart = np.asarray(value, np.float64) - self.centre
-        own = self.error**2
+        from_centre = np.asarray(value, np.float64) - self.centre
+        squared_error = self.error**2
         return np.asarray(
-            np.sqrt(self.bias**2 + self.gain**2 * (apart**2 + own) + self.noise**2 + own), np.float64
+            np.sqrt(
+                self.bias**2 + self.gain**2 * (from_centre**2 + squared_error) + self.noise**2 + squared_error
+            ),
+            np.float64,
         )
 
 

@@ -86,8 +86,8 @@ class Domain:
         basis, centres = a["basis"].astype(np.float32), a["centres"].astype(np.float32)
         near, outside = [], []
         for at, part in enumerate(_slices(self.blocks)):
-            own = centres[:, at * COMPONENTS : (at + 1) * COMPONENTS]
-            near.append(_nearest(product(z[:, part], basis[part]), own))
+            part_centres = centres[:, at * COMPONENTS : (at + 1) * COMPONENTS]
+            near.append(_nearest(product(z[:, part], basis[part]), part_centres))
             outside.append(beyond[:, part].mean(axis=1))
         return np.stack(near, axis=1), np.mean(outside, axis=0)
 
@@ -109,10 +109,10 @@ class Domain:
 
     def calibrated(self, near: Floats, outside: Floats) -> Domain:
         """The domain with what is typical and what is too far, from stimuli that were left out."""
-        known = replace(self, typical=tuple(np.maximum(np.median(near, axis=0), 1e-6).tolist()))
+        with_typical = replace(self, typical=tuple(np.maximum(np.median(near, axis=0), 1e-6).tolist()))
         return replace(
-            known,
-            distance_limit=float(np.quantile(known.distance_from(near), QUANTILE)),
+            with_typical,
+            distance_limit=float(np.quantile(with_typical.distance_from(near), QUANTILE)),
             outside_limit=float(np.quantile(outside, QUANTILE)),
         )
 
@@ -159,6 +159,6 @@ def _nearest(rows: npt.NDArray[np.float32], centres: npt.NDArray[np.float32]) ->
     count = min(NEIGHBOURS + 1, centres.shape[0])
     near = np.sqrt(np.maximum(np.sort(np.partition(square, count - 1, axis=1)[:, :count], axis=1), 0.0))
     # Half precision moves a row by less than this from its own centre.
-    own = near[:, :1] < 0.05
+    same_stimulus = near[:, :1] < 0.05
     first, second = near[:, :-1].mean(axis=1), near[:, 1:].mean(axis=1)
-    return np.asarray(np.where(own[:, 0], second, first), np.float64)
+    return np.asarray(np.where(same_stimulus[:, 0], second, first), np.float64)

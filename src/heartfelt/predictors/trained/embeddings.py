@@ -219,17 +219,20 @@ class MusicnnEmbedding(Embedding):
             patches = mel[: count * musicnn.PATCH].reshape(count, musicnn.PATCH, musicnn.BANDS)
         else:
             patches = np.resize(mel, (1, musicnn.PATCH, musicnn.BANDS))
-        msd, *others = (load_model(name) for name in self.models)
+        msd, *other_models = (load_model(name) for name in self.models)
         # One patch at a time: its maps stay near the processor, which is faster than several at once.
-        seen = [msd.run({"patches": patch[None]}, ["tags", "penultimate", *_POOLS]) for patch in patches]
-        means = {part: np.mean([row[part][0] for row in seen], axis=0) for part in seen[0]}
+        patch_outputs = [
+            msd.run({"patches": patch[None]}, ["tags", "penultimate", *_POOLS]) for patch in patches
+        ]
+        means = {part: np.mean([row[part][0] for row in patch_outputs], axis=0) for part in patch_outputs[0]}
         middle = len(patches) // 2
         heard = [
-            other.run({"patches": patches[middle : middle + 1]}, ["tags", "penultimate"]) for other in others
+            model.run({"patches": patches[middle : middle + 1]}, ["tags", "penultimate"])
+            for model in other_models
         ]
-        tags = np.log(np.concatenate([means["tags"], *(other["tags"][0] for other in heard)]) + 1e-3)
+        tags = np.log(np.concatenate([means["tags"], *(output["tags"][0] for output in heard)]) + 1e-3)
         pools = [means[part] for part in _POOLS]
-        return [means["penultimate"], *pools, *(other["penultimate"][0] for other in heard), tags]
+        return [means["penultimate"], *pools, *(output["penultimate"][0] for output in heard), tags]
 
 
 class MusicLevelled(MusicnnEmbedding):
@@ -380,15 +383,15 @@ for _embedding in (MusicnnEmbedding, MusicLevelled, MusicMsd, PictureEmbedding, 
 
 def windows(blocks: Iterator[Array], rate: int) -> Iterator[Array]:
     """Mono sound in windows of ten seconds; a rest under five seconds is part of the window before it."""
-    size, rest = WINDOW_SECONDS * rate, _REST_SECONDS * rate
-    held: Array = np.zeros(0, np.float32)
+    size, shortest_tail = WINDOW_SECONDS * rate, _REST_SECONDS * rate
+    buffer: Array = np.zeros(0, np.float32)
     for block in blocks:
-        held = np.concatenate([held, block])
-        while len(held) >= size + rest:
-            yield held[:size]
-            held = held[size:]
-    if len(held):
-        yield held
+        buffer = np.concatenate([buffer, block])
+        while len(buffer) >= size + shortest_tail:
+            yield buffer[:size]
+            buffer = buffer[size:]
+    if len(buffer):
+        yield buffer
 
 
 def sound_doubts(rate: int, seconds: float, peak: float) -> tuple[str, ...]:

@@ -49,9 +49,9 @@ class FeatureCache:
         return features, digest
 
     def _place(self, embedding: Embedding, digest: str, text: str | None) -> Path:
-        who = hashlib.sha256(f"{embedding.identity}{_READING}".encode()).hexdigest()[:16]
+        embedding_digest = hashlib.sha256(f"{embedding.identity}{_READING}".encode()).hexdigest()[:16]
         words = hashlib.sha256(text.encode()).hexdigest()[:16] if text and embedding.uses_text else ""
-        return self.folder / who / digest[:2] / f"{digest}{words}.npz"
+        return self.folder / embedding_digest / digest[:2] / f"{digest}{words}.npz"
 
 
 def _written(features: Features) -> bytes:

@@ -188,29 +188,29 @@ class FineTunedPredictor(Predictor):
         ]
 
     def _prediction(self, case: Case, ask: Ask, answers: Mapping[str, _Floats], at: int) -> Prediction:
-        known = {each.question: each for each in self.model.answered}
-        own = next((known[name] for name in ask.names if name in known), None)
-        if own is None:
-            return Prediction.failed(f"the model predicts {', '.join(known)}, not '{ask.question}'")
-        notes = [f"the model's {own.question}"] if own.question != ask.question else []
-        seen, (flags, doubts) = self.model.saw(case.media_file.hash), _doubts(case.media_file)
-        flag = "trained on" if seen else "; ".join(flags) or None
-        note = "; ".join([*notes, *([TRAINED_ON] if seen else []), *doubts]) or None
-        row = answers[own.question][at]
-        if not own.categories:
-            ends = (float(row), *self._bounds(own, float(row), flag))
+        by_question = {answered.question: answered for answered in self.model.answered}
+        output = next((by_question[name] for name in ask.names if name in by_question), None)
+        if output is None:
+            return Prediction.failed(f"the model predicts {', '.join(by_question)}, not '{ask.question}'")
+        notes = [f"the model's {output.question}"] if output.question != ask.question else []
+        trained_on, (flags, doubts) = self.model.saw(case.media_file.hash), _doubts(case.media_file)
+        flag = "trained on" if trained_on else "; ".join(flags) or None
+        note = "; ".join([*notes, *([TRAINED_ON] if trained_on else []), *doubts]) or None
+        row = answers[output.question][at]
+        if not output.categories:
+            ends = (float(row), *self._bounds(output, float(row), flag))
             value, low, high = (
-                None if end is None else onto(end, own.bounds, ask.scale.bounds()) for end in ends
+                None if end is None else onto(end, output.bounds, ask.scale.bounds()) for end in ends
             )
             return Prediction(value, low=low, high=high, note=note, flag=flag)
-        shares = {name: float(share) for name, share in zip(own.categories, row, strict=True)}
-        asked = ask.scale.codes()
-        if set(asked) != set(shares):
+        shares = {name: float(share) for name, share in zip(output.categories, row, strict=True)}
+        asked_codes = ask.scale.codes()
+        if set(asked_codes) != set(shares):
             return Prediction.failed(
                 f"the model knows the categories {', '.join(shares)}, not those of '{ask.question}'"
             )
         best = max(shares, key=shares.__getitem__)
-        return Prediction(asked[best], answer=best, shares=shares, note=note, flag=flag)
+        return Prediction(asked_codes[best], answer=best, shares=shares, note=note, flag=flag)
 
     def _bounds(self, output: Answered, value: float, flag: str | None) -> tuple[float | None, float | None]:
         """The prediction interval on the model's scale; the whole scale where there is nothing to hear or see."""
@@ -240,21 +240,25 @@ def _doubts(media: Media) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 
 def _read_again(folder: Path, spec: str, label: str) -> FineTunedPredictor:
-    made = FineTunedPredictor(load_fine_tuned(folder), folder)
-    made.spec, made.label = spec, label
-    return made
+    predictor = FineTunedPredictor(load_fine_tuned(folder), folder)
+    predictor.spec, predictor.label = spec, label
+    return predictor
 
 
-def onto(value: float, own: tuple[float, float] | None, asked: tuple[float, float] | None) -> float:
+def onto(
+    value: float, model_bounds: tuple[float, float] | None, asked_bounds: tuple[float, float] | None
+) -> float:
     """A value from the model's scale onto the asked one, end to end."""
-    if own is None or asked is None or own == asked:
+    if model_bounds is None or asked_bounds is None or model_bounds == asked_bounds:
         return value
-    return asked[0] + (value - own[0]) / (own[1] - own[0]) * (asked[1] - asked[0])
+    return asked_bounds[0] + (value - model_bounds[0]) / (model_bounds[1] - model_bounds[0]) * (
+        asked_bounds[1] - asked_bounds[0]
+    )
 
 
-def damaged(folder: Path, why: str) -> DamagedError:
+def damaged(folder: Path, reason: str) -> DamagedError:
     """A folder that cannot be used."""
     return DamagedError(
-        f"The model in {folder} cannot be used: {why.rstrip('.')}.",
+        f"The model in {folder} cannot be used: {reason.rstrip('.')}.",
         "Restore the folder, or train the model again.",
     )

@@ -157,8 +157,8 @@ def read_manifest(folder: Path | str) -> dict[str, Json]:
     """``model.json`` of either kind, in a layout that this version reads."""
     folder = Path(folder)
     if not folder.is_dir():
-        what = "is a file, not the folder of a trained model" if folder.exists() else "does not exist"
-        raise InputError(f"{folder} {what}.", _TRAIN)
+        problem = "is a file, not the folder of a trained model" if folder.exists() else "does not exist"
+        raise InputError(f"{folder} {problem}.", _TRAIN)
     path = folder / MODEL
     if not path.is_file():
         content = next((words for name, words in _OTHER_FOLDERS.items() if (folder / name).is_file()), None)

@@ -88,21 +88,21 @@ class _HeadGraph:
             value = g("Min", g("Max", value, output.bounds[0]), output.bounds[1])
         g.output(value, output.question, ["rows"], "DOUBLE")
 
-    def _radial(self, seen: str, centres: str, width: str) -> str:
+    def _radial(self, scaled: str, centres: str, width: str) -> str:
         """Radial basis functions of the rows around the centres."""
         g = self.graph
-        rows = g("ReduceSum", g("Mul", seen, seen), [1], keepdims=1)
+        rows = g("ReduceSum", g("Mul", scaled, scaled), [1], keepdims=1)
         points = g("ReduceSum", g("Mul", centres, centres), [1], keepdims=0)
-        across = g("Mul", g("MatMul", seen, g("Transpose", centres, perm=[1, 0])), 2.0)
+        across = g("Mul", g("MatMul", scaled, g("Transpose", centres, perm=[1, 0])), 2.0)
         distance = g("Max", g("Sub", g("Add", rows, points), across), 0.0)
         return g("Exp", g("Neg", g("Mul", distance, width)))
 
-    def _layers(self, seen: str, a: Callable[[str], str], *, soft: bool) -> str:
+    def _layers(self, hidden: str, a: Callable[[str], str], *, soft: bool) -> str:
         """Two hidden layers of tanh, then a number or the mean of probabilities of the scale's points."""
         g = self.graph
         for layer in "12":
-            seen = g("Tanh", g("Add", g("MatMul", seen, a(f"w{layer}")), a(f"b{layer}")))
-        last = g("MatMul", seen, a("w3"))
+            hidden = g("Tanh", g("Add", g("MatMul", hidden, a(f"w{layer}")), a(f"b{layer}")))
+        last = g("MatMul", hidden, a("w3"))
         return g("MatMul", g("Softmax", g("Add", last, a("b3")), axis=-1), a("points")) if soft else last
 
 

@@ -78,10 +78,10 @@ class Head:
         scaled = np.clip(scaled, -a["reach"], a["reach"])
         if self.kind == "ridge":
             return np.asarray(self.intercept + scaled @ a["weight"])
-        seen = product(scaled, a["basis"])
+        projected = product(scaled, a["basis"])
         if self.kind == "kernel":
-            return np.asarray(self.intercept + radial(seen, a["centres"], self.width) @ a["weight"])
-        hidden = np.tanh(np.tanh(seen @ a["w1"] + a["b1"]) @ a["w2"] + a["b2"])
+            return np.asarray(self.intercept + radial(projected, a["centres"], self.width) @ a["weight"])
+        hidden = np.tanh(np.tanh(projected @ a["w1"] + a["b1"]) @ a["w2"] + a["b2"])
         if self.kind == "mlp":
             return np.asarray(self.intercept + hidden @ a["w3"])
         return np.asarray(softmax(hidden @ a["w3"] + a["b3"]) @ a["points"])
@@ -109,9 +109,9 @@ class Head:
         wanted = _ARRAYS.get(self.kind)
         if wanted is None or any(f"{name}/{key}" not in arrays for key in wanted):
             raise DamagedError(f"The head of '{name}' is incomplete.", RESTORE)
-        own = {key: np.asarray(arrays[f"{name}/{key}"], np.float64) for key in wanted}
+        head_arrays = {key: np.asarray(arrays[f"{name}/{key}"], np.float64) for key in wanted}
         intercept, width = (arrays.get(f"{name}/{key}", [number])[0] for key, number in self._numbers.items())
-        return replace(self, arrays=own, intercept=float(intercept), width=float(width))
+        return replace(self, arrays=head_arrays, intercept=float(intercept), width=float(width))
 
     @property
     def _numbers(self) -> dict[str, float]:
@@ -120,10 +120,10 @@ class Head:
 
 def radial(rows: Floats, centres: Floats, width: float) -> npt.NDArray[np.float64]:
     """Radial basis functions of the rows around the centres."""
-    apart = (
+    squared_distance = (
         (rows**2).sum(axis=1)[:, None] + (centres**2).sum(axis=1)[None, :] - 2.0 * product(rows, centres.T)
     )
-    return np.asarray(np.exp(-width * np.maximum(apart, 0.0)))
+    return np.asarray(np.exp(-width * np.maximum(squared_distance, 0.0)))
 
 
 def softmax(logits: Floats) -> npt.NDArray[np.float64]:
@@ -155,9 +155,9 @@ class QuestionHead:
     answers: AnswerSpread | None = field(default=None, metadata={"omit": True})
     """How the answers of single people spread around the predicted value; None in models that learned from means."""
 
-    def half(self, place: DomainDistance) -> float:
+    def half(self, domain: DomainDistance) -> float:
         """The half-width of the interval of a stimulus that is not foreign."""
-        return float(self.half_width * growth(self.slope, np.array(place.distance)))
+        return float(self.half_width * growth(self.slope, np.array(domain.distance)))
 
     def on_scale(self, values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         """Values clipped to the scale."""
@@ -242,13 +242,13 @@ class TrainedModel:
 
         The same clip in another container has another hash; an id alone (``1.wav``) may be somebody else's.
         """
-        known = self.out_of_fold.get(content)
-        if known is not None or None in (stimulus, system, intent):
-            return known
+        by_content = self.out_of_fold.get(content)
+        if by_content is not None or None in (stimulus, system, intent):
+            return by_content
         alike = (
-            each
-            for each in self.out_of_fold.values()
-            if (each.stimulus, each.system, each.intent) == (stimulus, system, intent)
+            prediction
+            for prediction in self.out_of_fold.values()
+            if (prediction.stimulus, prediction.system, prediction.intent) == (stimulus, system, intent)
         )
         return next(alike, None)
 

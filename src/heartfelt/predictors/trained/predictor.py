@@ -123,19 +123,19 @@ class Doubt:
 
 def doubt_of(model: TrainedModel, features: Features, path: Path) -> Doubt:
     """Whether a stimulus is silent, too short, blank, too small, or unlike what the model was trained on."""
-    place = model.place(features)
+    domain = model.place(features)
     flags = ["silent"] if SILENT in features.warnings else []
     flags += ["too short"] if features.too_short else []
     words = features.warnings
     if model.look().media == "image":
-        shown, seen = image_doubts(path)
+        shown, image_words = image_doubts(path)
         flags += shown
-        words += seen
-    if (place.foreign or SPEECH in words) and not flags:
+        words += image_words
+    if (domain.foreign or SPEECH in words) and not flags:
         flags = ["unlike training"]
         kind = {"audio": "music", "image": "pictures"}.get(model.look().media, "stimuli")
         words += (f"unlike the {kind} it was trained on: the number means little, any value is possible",)
-    return Doubt(place, "; ".join(flags) or None, words)
+    return Doubt(domain, "; ".join(flags) or None, words)
 
 
 def answer_of(
@@ -150,17 +150,19 @@ def answer_of(
     value, low, high = (onto(number, out.bounds, ask.scale.bounds()) for number in (value, low, high))
     windows = WINDOWS in ask.about
     spread = float(out.answers.sd(value)) if windows and out.answers is not None else None
-    made = Prediction(
+    prediction = Prediction(
         value, low=low, high=high, note="; ".join(notes) or None, flag=doubt.flag, answer_sd=spread
     )
     if not (windows or isinstance(ask.scale, Trace)) or features.starts.size < 2 or left_out is not None:
-        return made
+        return prediction
     # One sample in the middle of each window.
     step = float(features.starts[1] - features.starts[0])
     course = [
-        onto(each, out.bounds, ask.scale.bounds()) for each in out.on_scale(out.head.answer(features.rows))
+        onto(value, out.bounds, ask.scale.bounds()) for value in out.on_scale(out.head.answer(features.rows))
     ]
-    return replace(made, samples=tuple(course), rate=1.0 / step, start=float(features.starts[0]) + step / 2)
+    return replace(
+        prediction, samples=tuple(course), rate=1.0 / step, start=float(features.starts[0]) + step / 2
+    )
 
 
 def interval(out: QuestionHead, value: float, doubt: Doubt) -> tuple[float, float]:

@@ -46,8 +46,8 @@ SIGNAL_NAMES: tuple[str, ...] = (
     *(f"flatness_{name}" for name in ("mean", "sd")),
     *(f"pulse_{name}" for name in ("tempo", "clarity", "density", "low", "high")),
     *(f"mode_{name}" for name in ("lead", "major", "minor", "clarity", "change", "entropy")),
-    *(f"band_{place:02d}_mean" for place in range(_MEL_GROUPS)),
-    *(f"band_{place:02d}_sd" for place in range(_MEL_GROUPS)),
+    *(f"band_{band:02d}_mean" for band in range(_MEL_GROUPS)),
+    *(f"band_{band:02d}_sd" for band in range(_MEL_GROUPS)),
 )
 
 _RANGES = {"low": slice(0, 16), "middle": slice(16, 48), "high": slice(48, 96), "all": slice(0, 96)}
@@ -95,10 +95,10 @@ def signal_features(samples: Array, mel: Floats, tones: Floats) -> Floats:
 
 def _level(samples: Array) -> Floats:
     block = RATE // 20
-    whole = samples[: max(len(samples) // block, 1) * block].astype(np.float64)
-    if len(whole) < block:
-        whole = np.pad(whole, (0, block - len(whole)))
-    power = np.mean(whole.reshape(-1, block) ** 2, axis=1)
+    padded = samples[: max(len(samples) // block, 1) * block].astype(np.float64)
+    if len(padded) < block:
+        padded = np.pad(padded, (0, block - len(padded)))
+    power = np.mean(padded.reshape(-1, block) ** 2, axis=1)
     level = 10.0 * np.log10(power + 1e-8)
     peak = 20.0 * np.log10(float(np.abs(samples).max(initial=0.0)) + 1e-4)
     time = np.linspace(-1.0, 1.0, level.size)
@@ -112,8 +112,8 @@ def _shape(mel: Floats) -> tuple[Floats, Floats, Floats, Floats]:
     """Brightness, spread, change and flatness over the frames."""
     weight = mel + 1e-6
     total = weight.sum(axis=1)
-    place = np.arange(mel.shape[1])
-    first, second = (product(weight, power[:, None])[:, 0] for power in (place, place**2))
+    bins = np.arange(mel.shape[1])
+    first, second = (product(weight, power[:, None])[:, 0] for power in (bins, bins**2))
     bright = first / total
     spread = np.sqrt(np.maximum(second / total - bright**2, 0.0))
     change = np.maximum(np.diff(mel, axis=0), 0.0).mean(axis=1) if len(mel) > 1 else np.zeros(1)
@@ -232,9 +232,9 @@ def harmony(tones: Floats) -> Floats:
     spread = -(smooth**2 * np.log(smooth**2 + _TINY)).sum(axis=1)
     turns = float(np.mean(np.diff(best) != 0)) if len(best) > 1 else 0.0
     intervals = [float(total @ np.roll(total, step) / (total @ total)) for step in range(1, 7)]
-    whole = [moves.mean(), moves.std(), spread.mean(), spread.std(), likeness.max(axis=1).mean(), turns]
+    whole_clip = [moves.mean(), moves.std(), spread.mean(), spread.std(), likeness.max(axis=1).mean(), turns]
     return np.concatenate(
-        [np.roll(total / total.sum(), -root), share, by_kind.mean(axis=0), whole, intervals]
+        [np.roll(total / total.sum(), -root), share, by_kind.mean(axis=0), whole_clip, intervals]
     )
 
 
@@ -243,19 +243,19 @@ def roughness(strength: Array) -> Floats:
     hertz = np.arange(strength.shape[1]) * RATE / FRAME
     inside = (hertz > 60.0) & (hertz < 5_000.0)
     rows, hertz = strength[::2, inside].astype(np.float64), hertz[inside]
-    whole = rows.sum(axis=1)
+    energy = rows.sum(axis=1)
     peak = np.zeros(rows.shape, bool)
     peak[:, 1:-1] = (rows[:, 1:-1] > rows[:, :-2]) & (rows[:, 1:-1] >= rows[:, 2:])
     peaks = np.where(peak, rows, 0.0)
     at = np.argpartition(-peaks, _PARTIALS, axis=1)[:, :_PARTIALS]
     strong, pitch = np.take_along_axis(peaks, at, axis=1), hertz[at]
     low = np.minimum(pitch[:, :, None], pitch[:, None, :])
-    apart = np.abs(pitch[:, :, None] - pitch[:, None, :]) * 0.24 / (0.021 * low + 19.0)
-    beating = np.exp(-3.5 * apart) - np.exp(-5.75 * apart)
+    pitch_distance = np.abs(pitch[:, :, None] - pitch[:, None, :]) * 0.24 / (0.021 * low + 19.0)
+    beating = np.exp(-3.5 * pitch_distance) - np.exp(-5.75 * pitch_distance)
     rough = (beating * np.minimum(strong[:, :, None], strong[:, None, :])).sum(axis=(1, 2))
     total = strong.sum(axis=1)
     table = np.stack(
-        [rough / 2 / (total + _TINY), np.log(rough + 1e-6), total / np.maximum(whole, _TINY)], axis=1
+        [rough / 2 / (total + _TINY), np.log(rough + 1e-6), total / np.maximum(energy, _TINY)], axis=1
     )
     table[total <= _TINY] = 0.0
     return np.concatenate([table.mean(axis=0), table.std(axis=0)])
@@ -276,8 +276,8 @@ def _tones() -> tuple[npt.NDArray[np.int64], Floats]:
     hertz = np.arange(FRAME // 2 + 1) * RATE / FRAME
     bins = np.flatnonzero((hertz >= 65.0) & (hertz <= 2_100.0))
     pitch = 12.0 * np.log2(hertz[bins] / 440.0) + 9.0
-    apart = (pitch[:, None] - np.arange(12)[None, :] + 6.0) % 12.0 - 6.0
-    near = np.exp(-0.5 * (apart / 0.35) ** 2)
+    pitch_distance = (pitch[:, None] - np.arange(12)[None, :] + 6.0) % 12.0 - 6.0
+    near = np.exp(-0.5 * (pitch_distance / 0.35) ** 2)
     return bins, near / hertz[bins, None] ** 0.5
 
 

@@ -147,15 +147,16 @@ def open_checkpoint(where: str, files: Sequence[str], extra_files: Sequence[str]
 def filled(model: Any, state: NamedTensors) -> Any:
     """The model with these weights, ready to answer; weights that are missing or of another size are an error."""
     try:
-        left = model.load_state_dict(state, strict=False)
+        mismatched = model.load_state_dict(state, strict=False)
     except RuntimeError as error:
         reason = str(error).strip().split("\n")[-1].strip().rstrip(".")
         raise InputError(f"The weights of {state.file} have other sizes: {reason}.", _PUBLISHED) from error
-    if left.missing_keys:
-        raise InputError(f"{state.file} has no weights '{min(left.missing_keys)}'.", _PUBLISHED)
-    if left.unexpected_keys:
+    if mismatched.missing_keys:
+        raise InputError(f"{state.file} has no weights '{min(mismatched.missing_keys)}'.", _PUBLISHED)
+    if mismatched.unexpected_keys:
         raise InputError(
-            f"{state.file} has weights '{min(left.unexpected_keys)}', which this model has not.", _PUBLISHED
+            f"{state.file} has weights '{min(mismatched.unexpected_keys)}', which this model has not.",
+            _PUBLISHED,
         )
     return model.eval().requires_grad_(False)
 
@@ -164,13 +165,13 @@ def linear_stack(state: NamedTensors, between: Callable[[], Any] | None = None) 
     """Linear layers from their weights, in the order of their numbers, with ``between`` after all but the last."""
     from torch import nn
 
-    places = sorted({int(name.split(".")[0]) for name in state if name.split(".")[0].isdecimal()})
+    layer_numbers = sorted({int(name.split(".")[0]) for name in state if name.split(".")[0].isdecimal()})
     layers: list[Any] = []
-    for place in places:
-        weight = state[f"{place}.weight"]
+    for layer_number in layer_numbers:
+        weight = state[f"{layer_number}.weight"]
         layer = nn.Linear(weight.shape[1], weight.shape[0])
-        layer.load_state_dict({"weight": weight, "bias": state[f"{place}.bias"]})
-        layers += [layer, between()] if between is not None and place != places[-1] else [layer]
+        layer.load_state_dict({"weight": weight, "bias": state[f"{layer_number}.bias"]})
+        layers += [layer, between()] if between is not None and layer_number != layer_numbers[-1] else [layer]
     return nn.Sequential(*layers).eval().requires_grad_(False)
 
 

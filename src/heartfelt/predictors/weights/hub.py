@@ -90,12 +90,12 @@ def loaded_from(
 def model_of(where: str, kind: Any) -> Any:
     """The model of one class, ready to answer; a folder that lacks some of its weights is refused."""
 
-    def load(place: str) -> Any:
-        config = Path(place) / "config.json"
-        own = json.loads(config.read_bytes()).get("model_type") if config.is_file() else None
-        if own not in {None, kind.config_class.model_type}:
-            raise ValueError(f"it is a model of type '{own}', not '{kind.config_class.model_type}'")
-        model, loading = kind.from_pretrained(place, output_loading_info=True)
+    def load(location: str) -> Any:
+        config = Path(location) / "config.json"
+        stored_type = json.loads(config.read_bytes()).get("model_type") if config.is_file() else None
+        if stored_type not in {None, kind.config_class.model_type}:
+            raise ValueError(f"it is a model of type '{stored_type}', not '{kind.config_class.model_type}'")
+        model, loading = kind.from_pretrained(location, output_loading_info=True)
         missing = sorted(loading["missing_keys"])
         if missing:
             raise ValueError(f"{len(missing)} of its weights are missing, such as {missing[0]}")
@@ -123,11 +123,11 @@ def identity_of(where: str, model: Any = None) -> str:
     if not folder.is_dir():
         commit = getattr(getattr(model, "config", None), "_commit_hash", None)
         return f"{where}@{commit or _stored_revision(where) or 'unknown'}"
-    whole = hashlib.sha256()
+    digest = hashlib.sha256()
     for path in sorted(folder.iterdir()):
         if path.suffix in {".json", ".txt", ".safetensors", ".bin", ".model"}:
-            whole.update(f"{path.name}\0{sha256_of(path)}\n".encode())
-    return f"sha256:{whole.hexdigest()}"
+            digest.update(f"{path.name}\0{sha256_of(path)}\n".encode())
+    return f"sha256:{digest.hexdigest()}"
 
 
 def _stored_revision(name: str) -> str | None:

@@ -69,24 +69,24 @@ def load_model(name: str, *, pull: bool = True, threads: int = 1, say: Say | Non
     A registered model is pulled on first use unless ``pull`` is False or HEARTFELT_OFFLINE is set; a damaged file in the cache
     is removed and pulled again. One model is held per process, name and number of threads.
     """
-    place = resolve(name)
-    if place.pretrained is None:
+    source = resolve(name)
+    if source.pretrained is None:
         path = Path(name).expanduser()
-        if place.kind != "file" or path.suffix.lower() != ".onnx":
+        if source.kind != "file" or path.suffix.lower() != ".onnx":
             raise InputError(
-                f"'{name}' is {'on the hub' if place.kind == 'hub' else f'a {place.kind}'}, and an ONNX model is needed here.",
+                f"'{name}' is {'on the hub' if source.kind == 'hub' else f'a {source.kind}'}, and an ONNX model is needed here.",
                 "Give a registered name ('heartfelt models list') or a file ending in .onnx. Folders and hub names of the "
                 "Transformers library go to the predictors 'clap' and 'clip'.",
             )
         content = path.read_bytes()
         identity = f"sha256:{hashlib.sha256(content).hexdigest()}"
         return Model(str(path), identity, {"model.onnx": content}, threads)
-    key = (name, threads, str(folder_of(place.pretrained)))
+    key = (name, threads, str(folder_of(source.pretrained)))
     with _LOADING:
         if key in _LOADED:
             return _LOADED[key]
-    contents = _contents(place.pretrained, pull, say or _to_stderr)
-    model = Model(name, place.pretrained.identity, contents, threads)
+    contents = _contents(source.pretrained, pull, say or _to_stderr)
+    model = Model(name, source.pretrained.identity, contents, threads)
     with _LOADING:
         return _LOADED.setdefault(key, model)
 

@@ -129,16 +129,16 @@ def package_index() -> PackageIndex:
         if parts:
             sections.setdefault(parts[1], {})[parts[2]] = str(ast.literal_eval(parts[3]))
     settings = {**sections.get("global", {}), **sections.get("download", {}), **sections.get(":env:", {})}
-    places = settings.get("find-links", "").split()
+    addresses = settings.get("find-links", "").split()
     if settings.get("no-index", "").lower() not in ("1", "true", "yes", "on"):
         if "index-url" not in settings:
             default = subprocess.run(
                 [sys.executable, "-c", _DEFAULT_INDEX], capture_output=True, text=True, check=False
             )
             settings["index-url"] = default.stdout.strip()
-        places = [*settings["index-url"].split(), *settings.get("extra-index-url", "").split(), *places]
-    remote = tuple(place for place in places if place.startswith(("http://", "https://")))
-    local = tuple(place for place in places if place not in remote)
+        addresses = [*settings["index-url"].split(), *settings.get("extra-index-url", "").split(), *addresses]
+    remote = tuple(address for address in addresses if address.startswith(("http://", "https://")))
+    local = tuple(address for address in addresses if address not in remote)
     return PackageIndex(remote=remote, local=local, proxy=settings.get("proxy", ""))
 
 
@@ -263,6 +263,6 @@ def _hub_size(library: Any, name: str, revision: str | None) -> str:
     if any(file.endswith(".safetensors") for file in sizes):
         sizes = {file: size for file, size in sizes.items() if not file.endswith((".bin", ".pt"))}
     total = sum(
-        size for file, size in sizes.items() if not any(fnmatch(file, other) for other in OTHER_LIBRARIES)
+        size for file, size in sizes.items() if not any(fnmatch(file, pattern) for pattern in OTHER_LIBRARIES)
     )
     return f" (up to {max(1, round(total / 1e6)):,} MB)" if total else ""

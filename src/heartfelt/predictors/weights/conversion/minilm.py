@@ -47,9 +47,9 @@ def build(tensors: Tensors) -> bytes:
     words = graph("Gather", tensors["embeddings.word_embeddings.weight"], tokens)
     kind = tensors["embeddings.token_type_embeddings.weight"][:1]
     length = graph("Slice", graph("Shape", tokens), [1], [2])
-    places = graph("Slice", tensors["embeddings.position_embeddings.weight"] + kind, [0], length, [0])
+    positions = graph("Slice", tensors["embeddings.position_embeddings.weight"] + kind, [0], length, [0])
     value = layer_norm(
-        graph, graph("Add", words, places), weight_and_bias(tensors, "embeddings.LayerNorm"), _EPSILON
+        graph, graph("Add", words, positions), weight_and_bias(tensors, "embeddings.LayerNorm"), _EPSILON
     )
     absent = graph("Mul", graph("Sub", 1.0, counts), -1e9)
     bias = graph("Unsqueeze", absent, [1, 2])

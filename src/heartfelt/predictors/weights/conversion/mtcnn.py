@@ -60,8 +60,8 @@ def answers(model: Model) -> Tensors:
 
 def _built(layers: _Network, tensors: Tensors) -> bytes:
     """The graph: pictures as (value - 127.5) / 128 in; the probability of a face and the corrections of its box out."""
-    graph, whole = Graph(layers.name), not layers.dense
-    sides: list[int | str] = ["height", "width"] if whole else [layers.side, layers.side]
+    graph, any_size = Graph(layers.name), not layers.dense
+    sides: list[int | str] = ["height", "width"] if any_size else [layers.side, layers.side]
     value = graph.input("pictures", ["n", 3, *sides])
     for number in range(1, layers.convolutions + 1):
         value = graph("Conv", value, *weight_and_bias(tensors, f"conv{number}"))
@@ -69,7 +69,7 @@ def _built(layers: _Network, tensors: Tensors) -> bytes:
         if number <= len(layers.pools):
             size = layers.pools[number - 1]
             value = graph("MaxPool", value, kernel_shape=[size, size], strides=[2, 2], ceil_mode=1)
-    if whole:
+    if any_size:
         faces, boxes = (
             graph("Conv", value, *weight_and_bias(tensors, name)) for name in (layers.faces, layers.boxes)
         )
@@ -81,7 +81,7 @@ def _built(layers: _Network, tensors: Tensors) -> bytes:
         faces, boxes = (
             linear(graph, value, weight_and_bias(tensors, name)) for name in (layers.faces, layers.boxes)
         )
-    rest: list[int | str] = ["rows", "columns"] if whole else []
-    graph.output(graph("Softmax", faces, axis=1), "faces", ["n", 2, *rest])
-    graph.output(boxes, "boxes", ["n", 4, *rest])
+    grid: list[int | str] = ["rows", "columns"] if any_size else []
+    graph.output(graph("Softmax", faces, axis=1), "faces", ["n", 2, *grid])
+    graph.output(boxes, "boxes", ["n", 4, *grid])
     return graph.content()

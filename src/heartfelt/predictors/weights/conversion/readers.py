@@ -54,8 +54,8 @@ def _reading(kind: str) -> Iterator[None]:
         *(struct.error, pickle.UnpicklingError, zipfile.BadZipFile, EOFError),
         *(LookupError, ValueError, TypeError, AttributeError),
     ) as error:
-        why = str(error) or type(error).__name__
-        raise DamagedError(f"The {kind} cannot be read: {why}.", "Pull the model again.") from error
+        reason = str(error) or type(error).__name__
+        raise DamagedError(f"The {kind} cannot be read: {reason}.", "Pull the model again.") from error
 
 
 def read_checkpoint(index: bytes, data: bytes) -> Tensors:
@@ -191,20 +191,20 @@ def _hdf5_objects(content: bytes, path: str, header: int) -> Iterator[tuple[str,
     if 0x11 in messages:
         tree, heap = struct.unpack_from("<QQ", content, messages[0x11])
         (names,) = struct.unpack_from("<Q", content, heap + 24)
-        for name, place in _hdf5_links(content, tree):
+        for name, offset in _hdf5_links(content, tree):
             start = names + name
             word = content[start : content.index(b"\0", start)].decode("utf-8")
-            yield from _hdf5_objects(content, f"{path}/{word}" if path else word, place)
+            yield from _hdf5_objects(content, f"{path}/{word}" if path else word, offset)
     elif 0x08 in messages:
         rank = content[messages[0x01] + 1]
         shape = struct.unpack_from(f"<{rank}Q", content, messages[0x01] + 8)
         kind, order = content[messages[0x03]], content[messages[0x03] + 1] & 1
-        version, layout, place, size = struct.unpack_from("<BBQQ", content, messages[0x08])
+        version, layout, offset, size = struct.unpack_from("<BBQQ", content, messages[0x08])
         if (kind & 0x0F, order, version, layout) != (1, 0, 3, 1):
             raise ValueError(f"'{path}' is not a piece of little-endian floats")
-        if place + size > len(content) or size != 4 * int(np.prod(shape)):
+        if offset + size > len(content) or size != 4 * int(np.prod(shape)):
             raise ValueError(f"'{path}' reaches beyond its numbers")
-        yield path, np.frombuffer(content[place : place + size], dtype="<f4").reshape(shape)
+        yield path, np.frombuffer(content[offset : offset + size], dtype="<f4").reshape(shape)
 
 
 def _hdf5_messages(content: bytes, header: int) -> Iterator[tuple[int, int]]:
