@@ -6,7 +6,7 @@ hold in a notebook, and Tab should show what can be done with it, with every key
 
 from __future__ import annotations
 
-from functools import partial
+from types import MethodType
 from typing import Any
 
 METHODS = ("screen", "label", "analyze", "bench", "distances", "predict", "train", "publish")
@@ -22,7 +22,7 @@ class _Method:
         from heartfelt import api
 
         function = getattr(api, self.name)
-        return function if snapshot is None else partial(function, snapshot)
+        return function if snapshot is None else MethodType(function, snapshot)
 
 
 class Shortcuts:
