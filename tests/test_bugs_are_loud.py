@@ -48,7 +48,7 @@ _ANALYSIS = (
     ),
 )
 PARTS = (
-    *(f"heartfelt.analysis.analyze.{name}" for name in _ANALYSIS),
+    *(f"heartfelt.analysis.run.{name}" for name in _ANALYSIS),
     "heartfelt.analysis.effects._effects",
     "heartfelt.analysis.effects._one_way",
     "heartfelt.analysis.rating_models._fitted",
@@ -119,7 +119,7 @@ def test_a_bug_in_a_part_of_an_analysis_ends_it_with_1_and_costs_nothing_else(
 def test_a_refusal_in_the_same_place_is_a_reason(
     source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    targets = [f"heartfelt.analysis.analyze.{name}" for name in REFUSING]
+    targets = [f"heartfelt.analysis.run.{name}" for name in REFUSING]
     targets += [target for target in PARTS if target.startswith(("heartfelt.report", "heartfelt.screening"))]
     for place, target in enumerate(targets):
         out = tmp_path / str(place)
@@ -140,9 +140,9 @@ STAGES: tuple[tuple[tuple[str, ...], str, tuple[str, ...], tuple[str, ...]], ...
     (BENCH, "heartfelt.report.bench.page.coverage", ("scores.json", "predictions.csv", "report.html"), ()),
     (BENCH, "heartfelt.report.bench.page._misses", ("scores.json", "ledger.csv", "report.html"), ()),
     (BENCH, "heartfelt.scoring.scorer.tasks_of", (), ("scores.json",)),
-    (ANALYZE, "heartfelt.analysis.analyze.prepare", (), ("report.html",)),
+    (ANALYZE, "heartfelt.analysis.run.prepare", (), ("report.html",)),
     (ANALYZE, "heartfelt.labels.labels._labelled", (), ("report.html",)),
-    (PUBLISH, "heartfelt.analysis.analyze.variance_tables", ("README.md", "snapshot/manifest.json"), ()),
+    (PUBLISH, "heartfelt.analysis.run.variance_tables", ("README.md", "snapshot/manifest.json"), ()),
     (PUBLISH, "heartfelt.publishing.publish.check_release", (), ("README.md",)),
     (PUBLISH, "heartfelt.publishing.publish.write_papers", (), ("README.md",)),
     (("export", "long", "OUT"), "heartfelt.formats.export", (), ("ratings.csv",)),
@@ -186,10 +186,10 @@ def test_a_bug_of_a_predictor_of_ours_is_a_problem_in_every_row_and_is_loud(
 
 def test_notebooks_get_the_bug_itself(source: Path) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        break_function(patch, "heartfelt.analysis.analyze.variance_tables", bug)
+        break_function(patch, "heartfelt.analysis.run.variance_tables", bug)
         with pytest.raises(TypeError, match="injected"):
             heartfelt.analyze(heartfelt.load(source), resamples=100)
-        break_function(patch, "heartfelt.analysis.analyze.variance_tables", refusal)
+        break_function(patch, "heartfelt.analysis.run.variance_tables", refusal)
         reasons = heartfelt.analyze(heartfelt.load(source), resamples=100).summary.why_missing
         assert reasons["anova"] == "The injected data refuse"
 

@@ -67,7 +67,7 @@ def test_usual_limits_of_servers_and_clients() -> None:
     assert LONGEST_ANSWER == 16 * 2**20
     assert number_option({"timeout": "0.001"}, "timeout", 60, 0, above=True) == 0.001
     options = ServerOptions()
-    assert (options.host, options.port, options.batch, options.wait) == ("127.0.0.1", 8100, None, 0.005)
+    assert (options.host, options.port, options.batch, options.wait) == ("127.0.0.1", 8100, None, 5.0)
     assert (options.waiting, options.megabytes, options.media) == (512, 64.0, None)
     assert (Endpoint.at_once, Chat.at_once) == (8, 8)
 

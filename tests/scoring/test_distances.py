@@ -335,7 +335,7 @@ def test_what_cannot_be_is_refused_in_words(systems: Path, tmp_path: Path) -> No
         (systems, {"reference": "system=neer"}, "no system 'neer'"),
         (systems, {"reference": systems}, "Every file of the reference set"),
         (systems, {"metrics": ["fda"]}, "no distance 'fda'"),
-        (systems, {"correction": "jacknife"}, "no correction 'jacknife'"),
+        (systems, {"correction": "jacknife"}, "jacknife"),
         (systems, {"components": 500}, "500 components"),
     ]
     for source, options, words in refusals:
