@@ -234,7 +234,7 @@ from pathlib import Path
 from accelerate import debug_launcher
 from heartfelt.training.finetuning import recipe_named
 from heartfelt.training.finetuning.data import gather_data, gather_folds
-from heartfelt.training.finetuning.engine import 
+from heartfelt.training.finetuning.engine import TrainingLoop
 from heartfelt.snapshot import load
 from dataclasses import replace
 folder, settings = Path(sys.argv[1]), eval(sys.argv[2])
@@ -246,7 +246,7 @@ def work():
     chosen = recipe.settings.model_validate(settings)
     data = gather_data([snapshot], recipe, chosen, policy="none")
     torch.manual_seed(3)
-    engine = (recipe.build(data, chosen), data, chosen)
+    engine = TrainingLoop(recipe.build(data, chosen), data, chosen)
     engine.task.module.layers[2].p = 0.0
     fitted = engine.fit()
     rank = engine.accelerator.process_index
