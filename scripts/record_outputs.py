@@ -63,7 +63,7 @@ DRAWN = re.compile(
     r"""(?P<kept>"code_\w+": ")[A-Z0-9]{8}(?=")|(?<=\('store secret',')[0-9a-f]{64}|(?<="who":")[0-9a-f]{12}(?=")"""
     r"""|(?<=name="page" value=")[\w.-]{40,}(?=")|(?<='token )[0-9a-f]{8}(?=')|(?<='tokens','\[")[0-9a-f]{8}(?="\]')"""
     r"""|(?<=\{"id": ")[0-9a-f]{8}", "name": "[^"]*", "hash": "[0-9a-f]{64}(?=")"""
-    r"""|(?<=^\{"crc":")[0-9a-f]{8}(?=")|(?<=\[")[0-9a-f]{32}(?=",\d)""",
+    r"""|(?<="media": ")[0-9a-f]{24}(?=")|(?<=^\{"crc":")[0-9a-f]{8}(?=")|(?<=\[")[0-9a-f]{32}(?=",\d)""",
     re.MULTILINE,
 )
 """Codes, secrets and tokens that each study or visit draws at random; keys in journals, which depend on the folder's name."""

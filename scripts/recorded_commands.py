@@ -159,7 +159,7 @@ DEMO: list[Step] = [
     "simulate-collection small --raters 6 --seed 1 --dropout 0.3",
     Serve(
         command="preview small --port {port}",
-        during=(Get(path="/"), Get(path="/rate/step"), Get(path="/study")),
+        during=(Get(path="/"), Get(path="/rate"), Get(path="/rate/step"), Get(path="/study")),
     ),
     "demo demo --seed 1",
     "study participants demo/study --out participants.csv",
@@ -169,11 +169,8 @@ DEMO: list[Step] = [
     "study adjudicators demo/images/study --add Senior --url https://example.org",
     "study token demo/study --name recording --days 3",
     Serve(
-        command="serve demo/study --port {port}",
+        command="serve demo/study --port {port}",  # no rater page: a visitor would be a rater with an id drawn at random
         during=(
-            Get(path="/"),
-            Get(path="/rate"),
-            Get(path="/rate/step"),
             Get(path="/study"),
             Get(path="/study/login"),
             Get(path="/api/v1/docs"),
@@ -192,7 +189,7 @@ DEMO: list[Step] = [
     "export long frozen tables",
     "import long tables/ratings.csv again --map rater=rater --map stimulus=stimulus --map value=value --map scale=1-9",
     "show again",
-    "analyze frozen --out report --seed 2 --by system --policy strict --future-raters careless --smallest-effect 1",
+    "analyze frozen --out report --seed 2 --by device --policy strict --future-raters careless --smallest-effect 1",
     "bench frozen --model human --model intent --model system-mean --out benches/first --seed 2 --slice intent"
     " --resamples 500",
     "bench frozen --model measure:loudness --out benches/first --seed 2 --slice intent --resamples 500",
