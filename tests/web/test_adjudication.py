@@ -272,7 +272,7 @@ def test_the_page_in_every_language(senior: TestClient) -> None:
 def test_the_api_makes_and_ends_links(
     collection: Collection, options: WebOptions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("heartfelt.web.adjudication.desk._IDLE_SHARE", 1e9)  # reading takes long, so it rests
+    monkeypatch.setattr("heartfelt.web.study.background.IDLE_SHARE", 1e9)  # reading takes long, so it rests
     researcher, senior = log_in(client_of(collection, options)), client_of(collection, options)
     before = researcher.get("/api/v1/adjudication").json()
     assert before == {"used": True, "waiting": 3, "decided": 0, "adjudicators": []}
