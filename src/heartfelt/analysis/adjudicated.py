@@ -69,8 +69,8 @@ class _Decided:
 
     @property
     def majority(self) -> Hashable | None:
-        (first, most), *others = Counter(self.answers).most_common() or [(None, 0)]
-        return None if others and others[0][1] == most else first
+        (first, most), *runners_up = Counter(self.answers).most_common() or [(None, 0)]
+        return None if runners_up and runners_up[0][1] == most else first
 
 
 def adjudicated_items(snapshot: Snapshot) -> Adjudicated | None:
@@ -78,14 +78,16 @@ def adjudicated_items(snapshot: Snapshot) -> Adjudicated | None:
     table = snapshot.adjudications
     if not table.height:
         return None
-    asked = {question.id for question in snapshot.study.asked}
-    items = [_read(row, snapshot.study) for row in table.iter_rows(named=True) if row["question"] in asked]
+    asked_ids = {question.id for question in snapshot.study.asked}
+    items = [
+        _read(row, snapshot.study) for row in table.iter_rows(named=True) if row["question"] in asked_ids
+    ]
     rows = []
     for question in dict.fromkeys(question.id for question in snapshot.study.asked):
-        own = [item for item in items if item.question == question]
-        rules = dict.fromkeys(rule for item in own for rule in item.rules)
-        for rule in (ANY_RULE, *(rules if len(rules) > 1 else ())) if own else ():
-            chosen = [item for item in own if rule == ANY_RULE or rule in item.rules]
+        of_question = [item for item in items if item.question == question]
+        rules = dict.fromkeys(rule for item in of_question for rule in item.rules)
+        for rule in (ANY_RULE, *(rules if len(rules) > 1 else ())) if of_question else ():
+            chosen = [item for item in of_question if rule == ANY_RULE or rule in item.rules]
             rows.append(_question(question, rule, chosen, snapshot.study.scale_of(question)))
     people = table["by"].n_unique() if "by" in table.columns else 0
     revised = int((table["decisions"] > 1).sum()) if "decisions" in table.columns else 0
@@ -96,7 +98,7 @@ def _read(row: dict[str, object], study: Study) -> _Decided:
     question = str(row["question"])
     scale = study.scale_of(question)
     history = AdjudicationHistory.read(str(row.get("history") or "{}"))
-    given = [each for each in history.answers if each.words is not None]
+    worded = [answer for answer in history.answers if answer.words is not None]
     value, answer = row["value"], row.get("answer")
     number = value if isinstance(value, float) else None
     words = number if answer is None else str(answer)
@@ -106,8 +108,8 @@ def _read(row: dict[str, object], study: Study) -> _Decided:
         rules,
         answer_key(words, scale),
         number,
-        tuple(answer_key(each.words, scale) for each in given),
-        tuple(each.value for each in given if each.value is not None),
+        tuple(answer_key(answer.words, scale) for answer in worded),
+        tuple(answer.value for answer in worded if answer.value is not None),
         _draft(history.draft, question, study),
     )
 
@@ -152,36 +154,41 @@ def _question(question: str, rule: str, items: Sequence[_Decided], scale: Scale)
 
 
 def _share(
-    items: Sequence[_Decided], other: Callable[[_Decided], Hashable | None], method: str, why: str
+    items: Sequence[_Decided],
+    compared_answer: Callable[[_Decided], Hashable | None],
+    method: str,
+    reason: str,
 ) -> Estimate:
     """The share of decisions that are the same as something else, among the items that have it."""
-    both = [(item.final, other(item)) for item in items]
-    return _shares([final == known for final, known in both if known is not None], method, why)
+    both = [(item.final, compared_answer(item)) for item in items]
+    return _shares([final == compared for final, compared in both if compared is not None], method, reason)
 
 
-def _shares(same: Sequence[bool], method: str, why: str) -> Estimate:
+def _shares(same: Sequence[bool], method: str, reason: str) -> Estimate:
     counts = {"items": len(same)}
     if not same:
-        return Estimate.missing(why, method, counts)
-    plain = Estimate(sum(same) / len(same), method=method, counts=counts)
-    return plain.with_interval(*wilson(sum(same), len(same), _CONFIDENCE), "Wilson over items", _CONFIDENCE)
+        return Estimate.missing(reason, method, counts)
+    agreeing_share = Estimate(sum(same) / len(same), method=method, counts=counts)
+    return agreeing_share.with_interval(
+        *wilson(sum(same), len(same), _CONFIDENCE), "Wilson over items", _CONFIDENCE
+    )
 
 
 def _difference(items: Sequence[_Decided], numbers: bool) -> Estimate:
     method = "mean difference of the decision from the raters' mean"
     if not numbers:
         return Estimate.missing("the answers are not numbers", method)
-    known = [
+    differences = [
         item.value - math.fsum(item.values) / len(item.values)
         for item in items
         if item.value is not None and item.values
     ]
-    counts = {"items": len(known)}
-    if not known:
+    counts = {"items": len(differences)}
+    if not differences:
         return Estimate.missing("no item has ratings and a decided number", method, counts)
-    values = np.array(known)
-    plain = Estimate(float(values.mean()), method=method, counts=counts)
+    values = np.array(differences)
+    mean_difference = Estimate(float(values.mean()), method=method, counts=counts)
     bounds = t_mean(values, _CONFIDENCE)
     if bounds is None:
-        return Estimate(plain.value, method=method, counts=counts, why_no_interval="one item")
-    return plain.with_interval(*bounds, "Student's t over items", _CONFIDENCE)
+        return Estimate(mean_difference.value, method=method, counts=counts, why_no_interval="one item")
+    return mean_difference.with_interval(*bounds, "Student's t over items", _CONFIDENCE)

@@ -61,20 +61,20 @@ def agreement(
         if not question.categorical:
             continue
         if not material.many or pooled:
-            made = _full(question, material)
+            figures = _full(question, material)
         elif question.ratings.height:
             triples = question.triples_if_known
-            exact, others = exact_agreement(*triples), leave_one_out(*triples)
-            made = Agreement(fleiss_kappa(*triples), exact.unanimous, others.accuracy)
+            exact, left_one_out = exact_agreement(*triples), leave_one_out(*triples)
+            figures = Agreement(fleiss_kappa(*triples), exact.unanimous, left_one_out.accuracy)
         else:
             gone = Estimate.missing(question.why_no_raters or question.why_empty)
-            made = Agreement(gone, gone, gone)
-        asked = question.members if pooled else [question.id]
-        labels = material.labels.table.filter(pl.col("question").is_in(asked))
+            figures = Agreement(gone, gone, gone)
+        question_ids = question.members if pooled else [question.id]
+        labels = material.labels.table.filter(pl.col("question").is_in(question_ids))
         trust = reliability.get(question.id)
         ordered = trust is not None and question.level == "ordinal" and len(question.categories) > 2
         out[question.id] = replace(
-            for_future_raters(made, whom),
+            for_future_raters(figures, whom),
             leading="alpha_ordinal" if ordered else "fleiss_kappa",
             alpha_ordinal=trust.alpha_ordinal if trust is not None and ordered else None,
             n_questions=len(question.members) if pooled else None,
@@ -88,15 +88,15 @@ def _full(question: QuestionData, material: AnalysisData) -> Agreement:
     priors = _priors(question, material)
     codes, prior = sorted(question.categories), priors.get("all")
     ordinal = question.level == "ordinal"
-    made = _suite(question, question.ratings, codes, ordered=ordinal, prior=prior)
+    suite = _suite(question, question.ratings, codes, ordered=ordinal, prior=prior)
     if ordinal and len(codes) > 2 and (question.asks_presence or "present" in priors):
         least = codes[0]
         present = question.ratings.with_columns((pl.col("value") > least).cast(pl.Float64).alias("value"))
         of_presence = priors.get("present")
         if of_presence is None and prior is not None:
             of_presence = {item: float(code > least) for item, code in prior.items()}
-        made = replace(made, binary=_suite(question, present, [0.0, 1.0], prior=of_presence))
-    return made
+        suite = replace(suite, binary=_suite(question, present, [0.0, 1.0], prior=of_presence))
+    return suite
 
 
 def _suite(
@@ -121,13 +121,13 @@ def _suite(
             pairwise_accuracy=gone,
             pairwise_balanced_accuracy=gone,
         )
-    made = _coefficients(question, ratings, categories, ordered, None)
+    coefficients = _coefficients(question, ratings, categories, ordered, None)
     if not prior:
-        return made
+        return coefficients
     rater = ratings["rater"] if question.why_no_raters is None else None
     against = prior_against_majority(rater, ratings["item"], ratings["value"], prior)
     return replace(
-        made,
+        coefficients,
         with_prior=_coefficients(question, ratings, categories, False, prior),
         prior_against_majority=PriorAgreement(against.accuracy, against.balanced_accuracy, against.ties),
     )
@@ -139,46 +139,46 @@ def _coefficients(
     item, value = ratings["item"], ratings["value"]
     rater = ratings["rater"] if question.why_no_raters is None else None
     exact = exact_agreement(rater, item, value, prior=prior)
-    others = leave_one_out(rater, item, value, prior=prior)
-    made = Agreement(
+    left_one_out = leave_one_out(rater, item, value, prior=prior)
+    coefficients = Agreement(
         fleiss_kappa(rater, item, value, prior=prior),
         exact.unanimous,
-        others.accuracy,
-        others.balanced_accuracy,
-        others.ties,
+        left_one_out.accuracy,
+        left_one_out.balanced_accuracy,
+        left_one_out.ties,
         exact.pairwise,
         alpha(rater, item, value, "nominal", prior=prior),
         gwet_ac1=gwet_ac1(rater, item, value, categories=categories, prior=prior),
         gwet_ac2=gwet_ac2(rater, item, value, categories=categories, prior=prior) if ordered else None,
     )
     if rater is None:
-        why = question.why_no_raters or ""
+        reason = question.why_no_raters or ""
         return replace(
-            made,
-            cohen_kappa=Estimate.missing(why, "cohen_kappa"),
-            pairwise_accuracy=Estimate.missing(why, "pairwise_accuracy"),
-            pairwise_balanced_accuracy=Estimate.missing(why, "pairwise_balanced_accuracy"),
+            coefficients,
+            cohen_kappa=Estimate.missing(reason, "cohen_kappa"),
+            pairwise_accuracy=Estimate.missing(reason, "pairwise_accuracy"),
+            pairwise_balanced_accuracy=Estimate.missing(reason, "pairwise_balanced_accuracy"),
         )
     none = Estimate.missing("no pooled figure")
     kappa = cohen_kappa(rater, item, value, categories=categories, prior=prior)
-    plain = pairwise_accuracy(rater, item, value, prior=prior)
+    pairwise = pairwise_accuracy(rater, item, value, prior=prior)
     balanced = pairwise_balanced_accuracy(rater, item, value, prior=prior)
-    made = replace(
-        made,
+    coefficients = replace(
+        coefficients,
         cohen_kappa=kappa.mean,
         cohen_kappa_weighted_by_items=kappa.weighted,
-        pairwise_accuracy=plain.mean,
-        pairwise_accuracy_pooled=plain.pooled or none,
+        pairwise_accuracy=pairwise.mean,
+        pairwise_accuracy_pooled=pairwise.pooled or none,
         pairwise_balanced_accuracy=balanced.mean,
         pairwise_balanced_accuracy_pooled=balanced.pooled or none,
     )
     if not ordered:
-        return made
+        return coefficients
     linear, quadratic = (
         cohen_kappa(rater, item, value, weights, categories=categories, prior=prior).mean
         for weights in ("linear", "quadratic")
     )
-    return replace(made, cohen_kappa_linear=linear, cohen_kappa_quadratic=quadratic)
+    return replace(coefficients, cohen_kappa_linear=linear, cohen_kappa_quadratic=quadratic)
 
 
 def _priors(question: QuestionData, material: AnalysisData) -> dict[str, Prior]:
@@ -197,8 +197,8 @@ def _priors(question: QuestionData, material: AnalysisData) -> dict[str, Prior]:
         words = items.select("item", pl.col("intended").cast(pl.String)).drop_nulls().iter_rows()
         out["all"] = {item: codes[word] for item, word in words if word in codes}
     if "intended_present" in items.columns:
-        known = items.select("item", "intended_present").drop_nulls().iter_rows()
-        out["present"] = {item: float(bool(value)) for item, value in known}
+        intended = items.select("item", "intended_present").drop_nulls().iter_rows()
+        out["present"] = {item: float(bool(value)) for item, value in intended}
         if len(codes) == 2 and "all" not in out:
             low, high = sorted(question.categories)
             out["all"] = {item: high if value else low for item, value in out["present"].items()}
@@ -222,13 +222,13 @@ def breakdown(material: AnalysisData) -> dict[str, tuple[BreakdownRow, ...]] | N
 
 def _items(material: AnalysisData) -> pl.DataFrame | None:
     """One row per item with a category: its label, whether all agreed, what it was meant to be, and its facts."""
-    asked = {q.id: q for q in material.questions if q.categorical and q.items.height}
-    if not asked:
+    by_id = {q.id: q for q in material.questions if q.categorical and q.items.height}
+    if not by_id:
         return None
     listed = material.snapshot.table("items")
     by_item = "intended_present" in listed.columns
-    lowest = {name: min(q.categories) for name, q in asked.items() if q.asks_presence or by_item}
-    table = material.labels.table.filter(pl.col("question").is_in(list(asked)))
+    lowest = {name: min(q.categories) for name, q in by_id.items() if q.asks_presence or by_item}
+    table = material.labels.table.filter(pl.col("question").is_in(list(by_id)))
     least = pl.col("question").replace_strict(lowest, default=None, return_dtype=pl.Float64)
     table = table.with_columns(
         (pl.col("value") > least).alias("present"), (pl.col("share") == 1.0).alias("unanimous")
@@ -236,7 +236,7 @@ def _items(material: AnalysisData) -> pl.DataFrame | None:
     if listed.height:
         keys = ["stimulus", "question"]
         table = table.join(listed, on=keys, how="left", maintain_order="left", suffix="_item")
-    about = {question.id: question.about for question in material.study.asked if question.id in asked}
+    about = {question.id: question.about for question in material.study.asked if question.id in by_id}
     names = sorted({name for facts in about.values() for name in facts})
     columns = [
         pl.col("question")
@@ -246,7 +246,7 @@ def _items(material: AnalysisData) -> pl.DataFrame | None:
     ]
     extra = [name for name in listed.columns if name not in _NOT_FACTS and name not in names]
     columns += [pl.col(name).cast(pl.String).alias(f"fact {name}") for name in extra if name in table.columns]
-    if len(asked) > 1:
+    if len(by_id) > 1:
         columns.append(pl.col("question").alias("fact question"))
     matches = pl.lit(None, pl.Boolean)
     if "intended" in table.columns:
@@ -275,15 +275,15 @@ def _breakdown_row(value: str, items: pl.DataFrame) -> BreakdownRow:
     )
 
 
-def share_of(column: pl.Series, method: str, why: str = "no item says so") -> Estimate:
+def share_of(column: pl.Series, method: str, reason: str = "no item says so") -> Estimate:
     """The share of true values among the known ones, with Wilson's interval."""
-    known = column.drop_nulls()
-    counts = {"items": known.len()}
-    if not known.len():
-        return Estimate.missing(why, method, counts)
-    hits = int(known.sum())
-    low, high = wilson(hits, known.len(), 0.95)
-    return Estimate(hits / known.len(), low, high, method, "Wilson over items", 0.95, counts)
+    non_null = column.drop_nulls()
+    counts = {"items": non_null.len()}
+    if not non_null.len():
+        return Estimate.missing(reason, method, counts)
+    hits = int(non_null.sum())
+    low, high = wilson(hits, non_null.len(), 0.95)
+    return Estimate(hits / non_null.len(), low, high, method, "Wilson over items", 0.95, counts)
 
 
 def intent_confusion(material: AnalysisData, seed: int) -> tuple[IntentConfusion, ...] | None:

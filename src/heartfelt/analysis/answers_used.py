@@ -77,13 +77,13 @@ def answers_used(
     excluded = [plural(len(panel.dropped), "rater")] if panel.dropped else []
     excluded += [plural(len(panel.dropped_batches), "batch", "batches")] if panel.dropped_batches else []
     policy = f"{listed(excluded)} excluded by the policy '{panel.policy.name}'"
-    for reason, rest in (
+    for reason, remaining in (
         (policy, panel.scan_ratings()),
         (PROBES, material.snapshot.scan_ratings()),
         *_unused(material, comparisons),
     ):
-        reasons[reason] = reasons.get(reason, 0) + _count(ratings, study) - _count(rest, study)
-        ratings = rest
+        reasons[reason] = reasons.get(reason, 0) + _count(ratings, study) - _count(remaining, study)
+        ratings = remaining
     return AnswersUsed(
         _count(ratings, study), total, {reason: count for reason, count in reasons.items() if count}
     )

@@ -35,7 +35,9 @@ _KEYS = ("rater", "stimulus", "question")
 
 def has_fields(study: Study) -> bool:
     """Whether a study asks for tags, or for what a machine fills in first."""
-    return any(each.machine_first or isinstance(study.scale_of(each.id), Tags) for each in study.asked)
+    return any(
+        question.machine_first or isinstance(study.scale_of(question.id), Tags) for question in study.asked
+    )
 
 
 def field_answers(material: AnalysisData) -> pl.DataFrame:
@@ -51,10 +53,10 @@ def field_answers(material: AnalysisData) -> pl.DataFrame:
     fields = snapshot.fields
     if fields.height and "final" in fields.columns:
         shown = pl.col("shown") if "shown" in fields.columns else pl.lit(None, pl.String)
-        asked = [question.id for question in material.study.asked]
+        asked_ids = [question.id for question in material.study.asked]
         verified = fields.filter(
             pl.col("final").is_not_null()
-            & pl.col("field").is_in(asked)
+            & pl.col("field").is_in(asked_ids)
             & (shown.fill_null("true") != "planted")
         )
         rater = pl.col("verified_by") if "verified_by" in fields.columns else pl.lit(None, pl.String)
@@ -69,8 +71,8 @@ def field_answers(material: AnalysisData) -> pl.DataFrame:
         rated = pl.concat(
             [rated, verified.join(rated, on=_KEYS, how="anti", nulls_equal=True, maintain_order="left")]
         )
-    given = pl.col("value").is_not_null() | (pl.col("answer").fill_null("") != "")
-    rated = rated.filter(given & ~pl.col("stimulus").is_in(list(material.aside)))
+    answered = pl.col("value").is_not_null() | (pl.col("answer").fill_null("") != "")
+    rated = rated.filter(answered & ~pl.col("stimulus").is_in(list(material.aside)))
     # Sums of distances between tags end in other digits in another order of the rows.
     rated = rated.sort("question", "stimulus", "rater", "answer", "value")
     unnamed = pl.format("\x1f{}", pl.int_range(pl.len()))
@@ -84,10 +86,10 @@ def field_agreement(
     study = material.study
     if not has_fields(study):
         return None
-    asked = [question for question in study.asked if study.scale_of(question.id).level != "comparison"]
+    scaled = [question for question in study.asked if study.scale_of(question.id).level != "comparison"]
     return tuple(
         _agreement(study, question, answers.filter(pl.col("question") == question.id), trust or {})
-        for question in asked
+        for question in scaled
     )
 
 
@@ -108,9 +110,9 @@ def _agreement(
     elif scale.level == "text":
         value = Estimate.missing(TEXTS)
     else:
-        own = trust.get(question.id)
-        value = _numbers(question.id, study, answers) if own is None else _own_level(own, scale.level)
-        if value.is_missing and own is not None and answers["value"].null_count():
+        trusted = trust.get(question.id)
+        value = _numbers(question.id, study, answers) if trusted is None else _own_level(trusted, scale.level)
+        if value.is_missing and trusted is not None and answers["value"].null_count():
             value = _numbers(question.id, study, answers)
     return FieldAgreement(
         question.id,
@@ -158,10 +160,10 @@ def attribute_tables(
         scale = study.scale_of(question.id)
         if scale.level != "text" and not (question.machine_first and scale.codes()):
             continue
-        mine = answers.filter(pl.col("question") == question.id).join(
+        of_question = answers.filter(pl.col("question") == question.id).join(
             label, on="stimulus", maintain_order="left"
         )
-        table = _counts(question.id, mine, _named(study, question, mine), categories)
+        table = _counts(question.id, of_question, _named(study, question, of_question), categories)
         if table is not None:
             tables.append(table)
     corrected = holm([cell.p_alone for table in tables for cell in table.cells])
@@ -199,11 +201,11 @@ def _named(study: Study, question: Question, answers: pl.DataFrame) -> pl.DataFr
 
 
 def _counts(
-    question: str, answers: pl.DataFrame, given: pl.DataFrame, categories: tuple[str, ...]
+    question: str, answers: pl.DataFrame, named_answers: pl.DataFrame, categories: tuple[str, ...]
 ) -> AttributeTable | None:
     """The attributes of one field with the number of stimuli of each category that have them."""
     by_stimulus = answers.group_by("stimulus").agg(pl.len().alias("answers"), pl.first("category"))
-    named = given.group_by("stimulus", "names").agg(pl.len())
+    named = named_answers.group_by("stimulus", "names").agg(pl.len())
     named = named.join(by_stimulus, on="stimulus", maintain_order="left").filter(
         2 * pl.col("len") >= pl.col("answers")
     )

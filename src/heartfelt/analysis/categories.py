@@ -53,16 +53,16 @@ SIDES = {"positive": 1, "negative": -1}
 
 def is_categories(study: Study, question: QuestionData) -> bool:
     """Whether a question asks for one of three or more categories without an order, of the rater's own judgement."""
-    own = not study.question(question.id).machine_first
-    return own and question.level == "nominal" and len(question.categories) >= 3
+    rater_answered = not study.question(question.id).machine_first
+    return rater_answered and question.level == "nominal" and len(question.categories) >= 3
 
 
 def categories(
     material: AnalysisData, scores: Scores, answers: pl.DataFrame
 ) -> tuple[CategoryQuestion, ...] | None:
     """The figures of every question answered with categories; ``answers`` are those of ``attributes.field_answers``."""
-    asked = [q for q in material.questions if is_categories(material.study, q) and q.items.height]
-    return tuple(_categories(material, question, scores, answers) for question in asked) or None
+    categorical = [q for q in material.questions if is_categories(material.study, q) and q.items.height]
+    return tuple(_categories(material, question, scores, answers) for question in categorical) or None
 
 
 def _categories(
@@ -78,7 +78,7 @@ def _categories(
     recovered = _recovered(numbers, axes, labelled, names)
     raters = _rater_confusion(question, names)
     parts = {"polarity": polarity, "recovered": recovered, "raters": raters}
-    why = {name: part for name, part in parts.items() if isinstance(part, str)}
+    reasons = {name: part for name, part in parts.items() if isinstance(part, str)}
     return CategoryQuestion(
         question.id,
         names,
@@ -90,7 +90,7 @@ def _categories(
         None if isinstance(recovered, str) else recovered,
         None if isinstance(raters, str) else raters,
         attribute_tables(material, answers, labelled, names),
-        why,
+        reasons,
     )
 
 
@@ -115,17 +115,17 @@ def _category_of_each(question: QuestionData) -> pl.DataFrame:
 def category_balance(question: QuestionData) -> CategoryBalance:
     """How the labels of a question's stimuli spread over its categories."""
     label, names = _category_of_each(question), tuple(question.categories.values())
-    known = label.drop_nulls("category")
-    counts = {name: known.filter(pl.col("category") == name).height for name in names}
+    labelled = label.drop_nulls("category")
+    counts = {name: labelled.filter(pl.col("category") == name).height for name in names}
     intended = label.filter(pl.col("intent").is_in(list(names)))
-    meant = {name: intended.filter(pl.col("intent") == name).height for name in names}
+    intended_counts = {name: intended.filter(pl.col("intent") == name).height for name in names}
     rows = tuple(
         CategoryShare(
             name,
             counts[name],
-            share_of(known["category"] == name, SHARE, "no stimulus has a label"),
-            meant[name] if intended.height else None,
-            meant[name] / intended.height if intended.height else None,
+            share_of(labelled["category"] == name, SHARE, "no stimulus has a label"),
+            intended_counts[name] if intended.height else None,
+            intended_counts[name] / intended.height if intended.height else None,
         )
         for name in names
     )
@@ -135,7 +135,11 @@ def category_balance(question: QuestionData) -> CategoryBalance:
         table = confusion(names, names, list(both.select("intent", "category").iter_rows()))
         test = marginal_homogeneity(table.counts)
     return CategoryBalance(
-        known.height, label.height - known.height, rows, evenness([counts[name] for name in names]), test
+        labelled.height,
+        label.height - labelled.height,
+        rows,
+        evenness([counts[name] for name in names]),
+        test,
     )
 
 
@@ -159,13 +163,13 @@ def _places(
     out = []
     for name in names:
         means = {
-            question: scores[question].estimate((own == name).fill_null(value=False).to_numpy(), "value")
-            for question, own in of_stimulus.items()
+            question: scores[question].estimate((label == name).fill_null(value=False).to_numpy(), "value")
+            for question, label in of_stimulus.items()
         }
         shape = None
         if len(axes) == 2 and points is not None:
-            mine = points.filter(pl.col("category") == name)
-            cloud = ellipse(mine["0"], mine["1"])
+            of_category = points.filter(pl.col("category") == name)
+            cloud = ellipse(of_category["0"], of_category["1"])
             gone = cloud.is_missing
             shape = CategoryEllipse(
                 cloud.points,
@@ -175,7 +179,7 @@ def _places(
                 cloud.confidence,
                 cloud.why_missing,
             )
-        size = sum(1 for own in category.values() if own == name)
+        size = sum(1 for label in category.values() if label == name)
         if size:
             out.append(CategoryPlace(name, size, means, shape))
     return tuple(out)
@@ -186,9 +190,9 @@ def _points(questions: list[QuestionData], labelled: pl.DataFrame) -> pl.DataFra
     if not questions:
         return None
     points = labelled
-    for place, question in enumerate(questions):
-        own = question.items.select("stimulus", pl.col("mean").alias(str(place)))
-        points = points.join(own, on="stimulus", how="inner", maintain_order="left")
+    for axis, question in enumerate(questions):
+        question_means = question.items.select("stimulus", pl.col("mean").alias(str(axis)))
+        points = points.join(question_means, on="stimulus", how="inner", maintain_order="left")
     return points.drop_nulls()
 
 
@@ -196,8 +200,8 @@ def _explained(question: QuestionData, labelled: pl.DataFrame) -> Explained:
     points = _points([question], labelled)
     assert points is not None
     if points["category"].n_unique() < 2 or points.height < 3:
-        why = "fewer than two categories have stimuli with a mean"
-        return Explained(question.id, Estimate.missing(why), None, None, None)
+        reason = "fewer than two categories have stimuli with a mean"
+        return Explained(question.id, Estimate.missing(reason), None, None, None)
     result = anova(points["0"], {"category": points["category"]})
     row = result.rows[0]
     df = (row.df, result.residual_df) if row.f is not None else None
@@ -217,7 +221,7 @@ def _polarity(material: AnalysisData, question: QuestionData, axes: tuple[str, .
         return "no question asks for valence on a scale with a midpoint"
     midpoint = sum(bounds) / 2
     table = material.answers
-    mine = table.filter(pl.col("question") == question.id).select(
+    of_question = table.filter(pl.col("question") == question.id).select(
         "rater",
         "stimulus",
         pl.col("value").alias("code"),
@@ -226,9 +230,9 @@ def _polarity(material: AnalysisData, question: QuestionData, axes: tuple[str, .
     theirs = table.filter(pl.col("question") == valence).select(
         "rater", "stimulus", pl.col("value").alias("valence")
     )
-    both = mine.join(theirs, on=["rater", "stimulus"], maintain_order="left").drop_nulls("side")
-    apart = both.filter(pl.col("valence") != midpoint)
-    fits = apart.with_columns(
+    both = of_question.join(theirs, on=["rater", "stimulus"], maintain_order="left").drop_nulls("side")
+    off_midpoint = both.filter(pl.col("valence") != midpoint)
+    fits = off_midpoint.with_columns(
         ((pl.col("valence") - midpoint).sign() == pl.col("side")).cast(pl.Float64).alias("value")
     )
     by_name = {question.categories[code]: fits.filter(pl.col("code") == code) for code in sorted(side)}
@@ -238,9 +242,9 @@ def _polarity(material: AnalysisData, question: QuestionData, axes: tuple[str, .
         tuple(question.categories[code] for code in sorted(side) if side[code] == 1),
         tuple(question.categories[code] for code in sorted(side) if side[code] == -1),
         both.height,
-        both.height - apart.height,
+        both.height - off_midpoint.height,
         _fit(question, fits),
-        {name: _fit(question, mine) for name, mine in by_name.items()},
+        {name: _fit(question, answers) for name, answers in by_name.items()},
     )
 
 
@@ -273,7 +277,7 @@ def _recovered(
     if isinstance(result, str):
         return result
     label = points["category"].to_list()
-    predicted = [used[place] for place in result.tolist()]
+    predicted = [used[index] for index in result.tolist()]
     return Recovered(
         RECOVERED,
         axes,
@@ -288,9 +292,9 @@ def _rater_confusion(question: QuestionData, names: tuple[str, ...]) -> RaterCon
     ratings = question.ratings
     if not ratings.height:
         return question.why_no_raters or question.why_empty
-    places = {code: at for at, code in enumerate(question.categories)}
+    code_indices = {code: at for at, code in enumerate(question.categories)}
     items = ratings["item"].rank("dense").cast(pl.Int64).to_numpy() - 1
-    codes = ratings["value"].replace_strict(places, return_dtype=pl.Int64).to_numpy()
+    codes = ratings["value"].replace_strict(code_indices, return_dtype=pl.Int64).to_numpy()
     width = len(names)
     votes = np.bincount(items * width + codes, minlength=(int(items.max()) + 1) * width).reshape(-1, width)
     sizes = votes.sum(axis=1)

@@ -92,7 +92,7 @@ def sentences(result: CategoryQuestion, *, reasons: bool = True) -> list[str]:
             f" correction, most of all {listed(named)}."
         )
     if reasons:
-        out += [f"No figure for {spaced(part)}: {why}." for part, why in result.why_missing.items()]
+        out += [f"No figure for {spaced(part)}: {reason}." for part, reason in result.why_missing.items()]
     return out
 
 

@@ -194,8 +194,8 @@ class ComparisonQuestion:
     @property
     def ranked(self) -> tuple[Contestant, ...]:
         """The contestants with a strength, the strongest first."""
-        known = [each for each in self.contestants if not each.strength.is_missing]
-        return tuple(sorted(known, key=lambda each: -float(each.strength)))
+        with_strength = [contestant for contestant in self.contestants if not contestant.strength.is_missing]
+        return tuple(sorted(with_strength, key=lambda contestant: -float(contestant.strength)))
 
 
 @dataclass(frozen=True, slots=True)

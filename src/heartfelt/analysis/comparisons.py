@@ -74,12 +74,12 @@ def comparison_results(
     if study.sets is not None and study.sets.type == "reference":
         names = [question.id for question in study.asked]
     for question in names:
-        made = attempt(_question, snapshot, question, contests, brief)
-        if isinstance(made, Failed):
+        result = attempt(_question, snapshot, question, contests, brief)
+        if isinstance(result, Failed):
             scale = cast("Answered", getattr(study.scale_of(question), "type", "choice"))
-            made = ComparisonQuestion(question, scale, 0, 0, why_missing=made.reason)
-        if made is not None:
-            out.append(made)
+            result = ComparisonQuestion(question, scale, 0, 0, why_missing=result.reason)
+        if result is not None:
+            out.append(result)
     return tuple(out)
 
 
@@ -97,14 +97,20 @@ def _question(
             question, "abx", trials, raters, abx=_abx(rows.filter(pl.col("role") == "x"), snapshot)
         )
     if isinstance(scale, COMPARED):
-        own = [each for each in contests if each.question == question]
+        of_question = [a_contest for a_contest in contests if a_contest.question == question]
         if not contests:
             levels: tuple[Of, ...] = ("system", "stimulus")
-            own = [each for of in levels if (each := contest(snapshot, question, of)) is not None]
-        return _compared(question, scale, trials, raters, {each.of: each for each in own}, brief)
+            of_question = [
+                level_contest
+                for of in levels
+                if (level_contest := contest(snapshot, question, of)) is not None
+            ]
+        return _compared(
+            question, scale, trials, raters, {a_contest.of: a_contest for a_contest in of_question}, brief
+        )
     if study.sets is not None and study.sets.type == "reference":
-        made = against_reference(rows, snapshot.stimuli, scale)
-        return ComparisonQuestion(question, "reference", trials, raters, reference=made)
+        references = against_reference(rows, snapshot.stimuli, scale)
+        return ComparisonQuestion(question, "reference", trials, raters, reference=references)
     if (rows["role"] == "hidden-reference").any():
         result = mushra_result(rows, snapshot.stimuli, scale.bounds() or (0.0, 100.0))
         return ComparisonQuestion(question, "mushra", trials, raters, mushra=result)
@@ -120,35 +126,35 @@ def _compared(
     kind = cast("Answered", scale.type)  # type: ignore[attr-defined]  # every scale for sets has its type
     by_stimulus = contests.get("stimulus")
     if by_stimulus is None:
-        why = "no trial has answers about two different stimuli"
-        return ComparisonQuestion(question, kind, trials, raters, why_missing=why)
-    made = contests.get("system", by_stimulus)
-    result = made.result
-    missing = [each.why_missing for each in result.strengths if each.is_missing]
-    pairs = made.pairs
+        reason = "no trial has answers about two different stimuli"
+        return ComparisonQuestion(question, kind, trials, raters, why_missing=reason)
+    main_contest = contests.get("system", by_stimulus)
+    result = main_contest.result
+    missing = [strength.why_missing for strength in result.strengths if strength.is_missing]
+    pairs = main_contest.pairs
     paired = isinstance(scale, Choice | Preference)
     return ComparisonQuestion(
         question,
         kind,
         trials,
         raters,
-        made.of,
+        main_contest.of,
         result.model if result.core else "",
-        _contestants(made) if len(result.names) <= MOST_LISTED else (),
+        _contestants(main_contest) if len(result.names) <= MOST_LISTED else (),
         missing[0] if missing and not result.core else None,
-        _pairs(made) if len(result.names) <= MOST_PAIRED and not brief else (),
+        _pairs(main_contest) if len(result.names) <= MOST_PAIRED and not brief else (),
         _order(pairs, result.order_effect) if paired and why_no_order(pairs) is None else None,
         result.tie if result.model == "Davidson" else None,
         stats.transitivity(pairs["first"], pairs["second"], pairs["value"], rater=rater_of(pairs))
         if paired and len(result.names) <= MOST_TRANSITIVE and not brief
         else None,
-        _consistency(made, raters),
+        _consistency(main_contest, raters),
         _agreement(by_stimulus) if paired else None,
         stats.rank_concordance(*by_stimulus.rows.select("rater", "trial", "name", "value"))
         if isinstance(scale, Ranking) and not brief
         else None,
-        _ceilings(by_stimulus, made) if paired and not brief else {},
-        notes=made.notes,
+        _ceilings(by_stimulus, main_contest) if paired and not brief else {},
+        notes=main_contest.notes,
     )
 
 
@@ -173,8 +179,8 @@ def _order(pairs: pl.DataFrame, effect: TestedEffect) -> OrderEffect:
     return OrderEffect(wide or share, effect.estimate, p)
 
 
-def _contestants(made: Contest) -> tuple[Contestant, ...]:
-    answers, scores = made.answers, _best_worst_scores(made)
+def _contestants(fitted_contest: Contest) -> tuple[Contestant, ...]:
+    answers, scores = fitted_contest.answers, _best_worst_scores(fitted_contest)
     made_of = (
         Contestant(
             name=str(name),
@@ -187,39 +193,46 @@ def _contestants(made: Contest) -> tuple[Contestant, ...]:
             score=scores.get(str(name)),
         )
         for name, strength, (rank, rank_low, rank_high, best) in zip(
-            made.result.names, made.result.strengths, ranks(made.result), strict=True
+            fitted_contest.result.names,
+            fitted_contest.result.strengths,
+            ranks(fitted_contest.result),
+            strict=True,
         )
     )
-    return tuple(sorted(made_of, key=lambda each: (each.rank is None, each.rank or 0, each.name)))
+    return tuple(
+        sorted(
+            made_of, key=lambda contestant: (contestant.rank is None, contestant.rank or 0, contestant.name)
+        )
+    )
 
 
-def _best_worst_scores(made: Contest) -> Mapping[str, Estimate]:
-    if not isinstance(made.scale, BestWorst):
+def _best_worst_scores(fitted_contest: Contest) -> Mapping[str, Estimate]:
+    if not isinstance(fitted_contest.scale, BestWorst):
         return {}
-    rows = made.rows
+    rows = fitted_contest.rows
     counted = stats.best_worst_counts(rows["rater"], rows["trial"], rows["name"], rows["value"])
     return {str(name): score for name, score in zip(counted.names, counted.scores, strict=True)}
 
 
-def _pairs(made: Contest) -> tuple[ComparedPair, ...]:
+def _pairs(fitted_contest: Contest) -> tuple[ComparedPair, ...]:
     """Every two contestants that met or that both have a strength."""
-    result, table = made.result, made.pairs
-    graded = isinstance(made.scale, Preference)
+    result, table = fitted_contest.result, fitted_contest.pairs
+    graded = isinstance(fitted_contest.scale, Preference)
     turned = pl.col("first") > pl.col("second")
-    other = -pl.col("grade") if graded else 1.0 - pl.col("value")
+    reversed_grade = -pl.col("grade") if graded else 1.0 - pl.col("value")
     unit = unit_of(table)
     met = table.select(
         pl.min_horizontal("first", "second").alias("a"),
         pl.max_horizontal("first", "second").alias("b"),
-        pl.when(turned).then(other).otherwise(pl.col("grade" if graded else "value")).alias("value"),
+        pl.when(turned).then(reversed_grade).otherwise(pl.col("grade" if graded else "value")).alias("value"),
         pl.Series("rater", rater_of(table) if rater_of(table) is not None else range(table.height)),
         pl.Series("unit", range(table.height) if unit is None else unit),
     )
     by_pair = {(str(k[0]), str(k[1])): part for k, part in met.partition_by("a", "b", as_dict=True).items()}
-    strong = sorted(str(result.names[place]) for place in result.core)
+    strong = sorted(str(result.names[index]) for index in result.core)
     wanted = sorted({*by_pair, *((a, b) for a in strong for b in strong if a < b)})
     middle = 0.0 if graded else 0.5
-    scale: tuple[float, float] = (made.scale.bounds() or (0.0, 1.0)) if graded else (0.0, 1.0)
+    scale: tuple[float, float] = (fitted_contest.scale.bounds() or (0.0, 1.0)) if graded else (0.0, 1.0)
     effects = [result.difference(a, b) for a, b in wanted]
     corrected = stats.holm([effect.p_value for effect in effects])
     out = []
@@ -254,17 +267,17 @@ def _pairs(made: Contest) -> tuple[ComparedPair, ...]:
     return tuple(out)
 
 
-def _consistency(made: Contest, raters: int) -> tuple[Any, ...]:
+def _consistency(fitted_contest: Contest, raters: int) -> tuple[Any, ...]:
     """The consistency of every known rater, where contestants are few enough to meet in triads."""
-    table = made.pairs.filter(pl.col("rater").is_not_null())
-    few = len(made.result.names) <= TRIADS_AT_MOST
+    table = fitted_contest.pairs.filter(pl.col("rater").is_not_null())
+    few = len(fitted_contest.result.names) <= TRIADS_AT_MOST
     if not table.height or raters < 2 or not few or raters * table.height > WORK_AT_MOST:
         return ()
     columns = (table["rater"], table["first"], table["second"], table["value"])
-    return tuple(stats.rater_consistency(*columns, ordered=why_no_order(made.pairs) is None))
+    return tuple(stats.rater_consistency(*columns, ordered=why_no_order(fitted_contest.pairs) is None))
 
 
-def _ceilings(by_stimulus: Contest, made: Contest) -> dict[str, Estimate]:
+def _ceilings(by_stimulus: Contest, main_contest: Contest) -> dict[str, Estimate]:
     """What the best prediction of a choice, of a majority and of the strengths can expect."""
     table = by_stimulus.pairs
     rater = rater_of(table)
@@ -275,8 +288,8 @@ def _ceilings(by_stimulus: Contest, made: Contest) -> dict[str, Estimate]:
         "decided_accuracy": best.decided_accuracy,
         "majority_accuracy": best.majority_accuracy,
         "log_loss": best.log_loss,
-        "strength": strength_ceiling(made.result),
-        "strength_ranks": strength_ceiling(made.result, "spearman"),
+        "strength": strength_ceiling(main_contest.result),
+        "strength_ranks": strength_ceiling(main_contest.result, "spearman"),
     }
 
 
@@ -295,8 +308,8 @@ def oriented(pairs: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _agreement(made: Contest) -> ChoiceAgreement:
-    answers = oriented(made.pairs)
+def _agreement(fitted_contest: Contest) -> ChoiceAgreement:
+    answers = oriented(fitted_contest.pairs)
     votes = answers.group_by("item", "value").len().group_by("item")
     most = pl.col("len") == pl.max("len")
     per_pair = votes.agg(
@@ -306,11 +319,11 @@ def _agreement(made: Contest) -> ChoiceAgreement:
     )
     twice = per_pair.filter(pl.col("n") > 1)
     majority = twice.filter(pl.col("leading") == 1)
-    table, known = answers, None
+    table, raters = answers, None
     if not answers["rater"].null_count():
         table = answers.unique(["rater", "item"], keep="first", maintain_order=True)
-        known = table["rater"]
-    exact = stats.exact_agreement(known, table["item"], table["value"])
+        raters = table["rater"]
+    exact = stats.exact_agreement(raters, table["item"], table["value"])
     return ChoiceAgreement(
         per_pair.height,
         twice.height,
@@ -318,8 +331,8 @@ def _agreement(made: Contest) -> ChoiceAgreement:
         int(majority["tie"].sum()),
         exact.unanimous,
         exact.pairwise,
-        stats.leave_one_out(known, table["item"], table["value"]).accuracy,
-        stats.alpha(known, table["item"], table["value"], "nominal"),
+        stats.leave_one_out(raters, table["item"], table["value"]).accuracy,
+        stats.alpha(raters, table["item"], table["value"], "nominal"),
         answers.height - table.height,
     )
 
@@ -396,14 +409,18 @@ def _pair_of(rows: pl.DataFrame, stimuli: pl.DataFrame) -> pl.Series:
     """The two systems of each trial: those of the set's members, as far as its name or its other trials tell."""
     systems = dict(stimuli.select("stimulus", "system").iter_rows()) if "system" in stimuli.columns else {}
     sets = rows["set"] if "set" in rows.columns else rows["trial"]
-    known: dict[str, set[str]] = {}
+    stimuli_of_pair: dict[str, set[str]] = {}
     for name, stimulus in zip(sets, rows["stimulus"], strict=True):
-        members_of = known.setdefault(str(name), {stimulus})
+        members_of = stimuli_of_pair.setdefault(str(name), {stimulus})
         members_of.add(stimulus)
         parts = str(name).split("|")
         members_of.update(part for part in parts if part in systems)
     pair = {
-        name: "\x1f".join(sorted({str(systems[each]) for each in own if systems.get(each) is not None}))
-        for name, own in known.items()
+        name: "\x1f".join(
+            sorted(
+                {str(systems[stimulus_id]) for stimulus_id in members if systems.get(stimulus_id) is not None}
+            )
+        )
+        for name, members in stimuli_of_pair.items()
     }
     return pl.Series("pair", [pair[str(name)] for name in sets], dtype=pl.String)

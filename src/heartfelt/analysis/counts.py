@@ -32,7 +32,7 @@ def counts(material: AnalysisData, everything: Snapshot) -> AnalysisCounts:
     """Counts of the whole snapshot and of what was kept; probes are counted by themselves."""
     probes = probe_counts(everything)
     everything = everything.without_probes
-    whole = everything.counts
+    all_counts = everything.counts
     trials, per_trial = _trials(everything)
     raters = len(everything.survey.raters)
     if everything.survey.blank:
@@ -51,23 +51,23 @@ def counts(material: AnalysisData, everything: Snapshot) -> AnalysisCounts:
         first = first.filter(pl.col("question") == next(iter(everything.survey.questions), ""))
     sizes = first.group_by("stimulus", "question").len("n").group_by("n").len("items").sort("n").collect()
     return AnalysisCounts(
-        stimuli=whole["stimuli"],
-        rated=whole["rated"],
-        unrated=whole["unrated"],
+        stimuli=all_counts["stimuli"],
+        rated=all_counts["rated"],
+        unrated=all_counts["unrated"],
         raters=raters,
         raters_kept=len(material.snapshot.survey.raters),
-        raters_without_ratings=whole["raters"] - raters,
+        raters_without_ratings=all_counts["raters"] - raters,
         ratings=trials,
         ratings_kept=_trials(material.snapshot)[0],
-        answers=whole["ratings"],
+        answers=all_counts["ratings"],
         answers_kept=material.snapshot.counts["ratings"],
         answers_of_unknown_raters=everything.survey.unknown_raters,
         probe_stimuli=probes.height,
         answers_to_probes=int(probes["ratings"].sum()),
-        means=whole["means"],
-        questions=whole["questions"],
+        means=all_counts["means"],
+        questions=all_counts["questions"],
         systems=systems.drop_nulls().n_unique(),
-        intents=whole["intents"],
+        intents=all_counts["intents"],
         labels=material.labels.table["value"].count(),
         items_without_label=material.labels.ledger.filter(pl.col("what") == "item").height,
         ratings_by_question={name: facts.ratings for name, facts in everything.survey.questions.items()},
@@ -88,8 +88,8 @@ def _trials(snapshot: Snapshot) -> tuple[int, bool]:
             snapshot.survey.questions
         ) == 1
     marked = [name for name in ("position", "at") if name in have][:1]
-    apart = not marked and snapshot.table("items").height > 0
-    if snapshot.survey.unknown_raters == answers or apart:
+    unmarked_items = not marked and snapshot.table("items").height > 0
+    if snapshot.survey.unknown_raters == answers or unmarked_items:
         return answers, len(snapshot.survey.questions) == 1
     key = ["rater", "stimulus", *(["repeat"] if "repeat" in have else []), *marked]
     named = table.filter(pl.col("rater").is_not_null())
@@ -119,16 +119,16 @@ def _count_tests(material: AnalysisData) -> dict[str, CountTests]:
     ).unique("stimulus")
     names, tests = [], []
     for question in material.questions:
-        mine = material.answers.filter(pl.col("question") == question.id)
-        if mine.height:
-            made = attempt(_tested, question, mine, facts)
+        of_question = material.answers.filter(pl.col("question") == question.id)
+        if of_question.height:
+            dependence = attempt(_tested, question, of_question, facts)
             names.append(question.id)
-            if isinstance(made, Failed):
-                tests += [CorrectedCountTest(None, None, False, why_missing=made.reason)] * 2
+            if isinstance(dependence, Failed):
+                tests += [CorrectedCountTest(None, None, False, why_missing=dependence.reason)] * 2
             else:
                 tests += [
                     CorrectedCountTest(test.p, None, False, test.change, test.category)
-                    for test in (made.answers, made.disagreement)
+                    for test in (dependence.answers, dependence.disagreement)
                 ]
     corrected = holm([test.p for test in tests], confidence=CONFIDENCE)
     tests = [
@@ -138,8 +138,8 @@ def _count_tests(material: AnalysisData) -> dict[str, CountTests]:
     return {name: CountTests(*tests[2 * at : 2 * at + 2]) for at, name in enumerate(names)}
 
 
-def _tested(question: QuestionData, mine: pl.DataFrame, facts: pl.DataFrame) -> CountDependence:
-    joined = mine.join(facts, on="stimulus", how="left", maintain_order="left")
+def _tested(question: QuestionData, answers: pl.DataFrame, facts: pl.DataFrame) -> CountDependence:
+    joined = answers.join(facts, on="stimulus", how="left", maintain_order="left")
     cell = joined.select(
         pl.concat_str(pl.col("system").fill_null(""), pl.col("intent").fill_null(""), separator="\x1f")
     ).to_series()

@@ -20,12 +20,12 @@ SORT_SECONDS = 0.017
 def sort_seconds() -> float:
     """What the reference sort takes here, the quickest of three."""
     numbers = np.random.default_rng(0).random(200_000)
-    taken = []
+    durations = []
     for _ in range(3):
         begun = time.perf_counter()
         np.argsort(numbers, kind="stable")
-        taken.append(time.perf_counter() - begun)
-    return min(taken)
+        durations.append(time.perf_counter() - begun)
+    return min(durations)
 
 
 def expected_seconds(answers: int, sort: float = SORT_SECONDS) -> float:

@@ -75,8 +75,10 @@ class EffectsModel:
     def frame(self, question: QuestionData, covariates: Covariates) -> pl.DataFrame:
         """The items the model is fitted to: those that have everything it needs; none where a factor has too many levels."""
         frame = question.items.with_columns(
-            pl.col("stimulus").replace_strict(dict(known), default=None, return_dtype=pl.Float64).alias(name)
-            for name, known in covariates.items()
+            pl.col("stimulus")
+            .replace_strict(dict(by_stimulus), default=None, return_dtype=pl.Float64)
+            .alias(name)
+            for name, by_stimulus in covariates.items()
             if name in self.covariates
         )
         frame = frame.drop_nulls([*self.factors, *self.covariates])
@@ -95,7 +97,7 @@ def outcome_column(frame: pl.DataFrame, outcome: Outcome) -> pl.Series:
 
 def models(question: QuestionData, covariates: Iterable[str] = ()) -> list[EffectsModel]:
     """The models that suit a question, given what is known of its stimuli."""
-    known = {name for name in ("system", "intent", "quadrant") if question.items[name].n_unique() > 1}
+    varying = {name for name in ("system", "intent", "quadrant") if question.items[name].n_unique() > 1}
     wanted: list[EffectsModel] = []
     if question.referenced:
         wanted = [
@@ -104,13 +106,13 @@ def models(question: QuestionData, covariates: Iterable[str] = ()) -> list[Effec
             EffectsModel("signed", ("system", "quadrant"), True),
             EffectsModel("absolute", ("system", "quadrant"), True),
         ]
-        if "quadrant" not in known:
+        if "quadrant" not in varying:
             wanted.append(EffectsModel("absolute", ("system", "intent")))
     else:
-        wanted.append(EffectsModel("value", ("system", "intent") if "intent" in known else ("system",)))
-    if "system" not in known and "intent" in known:
+        wanted.append(EffectsModel("value", ("system", "intent") if "intent" in varying else ("system",)))
+    if "system" not in varying and "intent" in varying:
         wanted = [EffectsModel("signed" if question.referenced else "value", ("intent",))]
-    fitting = [model for model in wanted if set(model.factors) <= known]
+    fitting = [model for model in wanted if set(model.factors) <= varying]
     extra = tuple(covariates)
     return fitting + [replace(model, covariates=extra) for model in fitting if extra]
 
@@ -122,10 +124,10 @@ def variance_tables(material: AnalysisData, covariates: Covariates) -> tuple[Ano
         if not question.numbers or not question.items.height:
             continue
         for model in models(question, covariates):
-            made = attempt(_effects, question, model, covariates)
-            if isinstance(made, Failed):
-                gone = Estimate.missing(made.reason, "partial eta squared")
-                made = [
+            effect_rows = attempt(_effects, question, model, covariates)
+            if isinstance(effect_rows, Failed):
+                gone = Estimate.missing(effect_rows.reason, "partial eta squared")
+                effect_rows = [
                     AnovaEffect(
                         outcome=question.id,
                         deviation=model.outcome,
@@ -133,11 +135,11 @@ def variance_tables(material: AnalysisData, covariates: Covariates) -> tuple[Ano
                         type=2,
                         effect=name,
                         partial_eta_squared=gone,
-                        why_missing=made.reason,
+                        why_missing=effect_rows.reason,
                     )
                     for name in model.factors
                 ]
-            rows += made
+            rows += effect_rows
     return tuple(rows)
 
 
@@ -154,11 +156,13 @@ def _effects(question: QuestionData, model: EffectsModel, covariates: Covariates
             covariates={name: frame[name] for name in names},
         )
 
-    made = table(model.covariates)
-    plain = table(()) if model.covariates else None
+    variance_table = table(model.covariates)
+    unadjusted = table(()) if model.covariates else None
     out = []
-    for row in made.rows:
-        alone = plain[row.effect] if plain is not None and row.effect not in model.covariates else None
+    for row in variance_table.rows:
+        alone = (
+            unadjusted[row.effect] if unadjusted is not None and row.effect not in model.covariates else None
+        )
         out.append(
             AnovaEffect(
                 outcome=question.id,
@@ -166,7 +170,7 @@ def _effects(question: QuestionData, model: EffectsModel, covariates: Covariates
                 model=model.formula,
                 type=2,
                 effect=row.effect,
-                df=(row.df, made.residual_df),
+                df=(row.df, variance_table.residual_df),
                 f=row.f,
                 p=row.p,
                 eta_squared=row.eta_squared.value,
@@ -174,7 +178,7 @@ def _effects(question: QuestionData, model: EffectsModel, covariates: Covariates
                 partial_eta_squared=row.partial_eta_squared,
                 omega_squared=row.omega_squared.value,
                 n=frame.height,
-                notes=tuple(made.notes),
+                notes=tuple(variance_table.notes),
                 why_missing=row.why_missing,
                 without_covariates=(
                     None if alone is None else WithoutCovariates(alone.f, alone.p, alone.eta_squared.value)
@@ -195,13 +199,13 @@ def _unequal_spread(frame: pl.DataFrame, model: EffectsModel, factor: str) -> fl
     score = frame.select("system", "intent", "quadrant").with_columns(
         outcome_column(frame, model.outcome).alias("score")
     )
-    for other in [name for name in model.factors if name != factor]:
-        score = score.with_columns(pl.col("score") - pl.col("score").mean().over(other))
-    apart = score.with_columns((pl.col("score") - pl.col("score").median().over(factor)).abs())
-    apart = apart.filter(pl.len().over(factor) > 1)
-    if apart[factor].n_unique() < 2 or apart["score"].n_unique() < 2:
+    for other_factor in [name for name in model.factors if name != factor]:
+        score = score.with_columns(pl.col("score") - pl.col("score").mean().over(other_factor))
+    distances = score.with_columns((pl.col("score") - pl.col("score").median().over(factor)).abs())
+    distances = distances.filter(pl.len().over(factor) > 1)
+    if distances[factor].n_unique() < 2 or distances["score"].n_unique() < 2:
         return None
-    return anova(apart["score"], {factor: apart[factor]}).rows[0].p
+    return anova(distances["score"], {factor: distances[factor]}).rows[0].p
 
 
 def pairwise(scores: Scores, covariates: Covariates, failures: Failures) -> tuple[PairDifference, ...]:
@@ -294,10 +298,10 @@ def _jackknife(score: StimulusScores, outcome: Outcome, factor: str) -> list[Pai
     """All pairs by the two-way jackknife, with Holm's correction."""
     names = group_names(score.question.items, factor)
     parts = {name: score.changes(score.where(factor, name), outcome) for name in names}
-    known = {name: part for name, part in parts.items() if isinstance(part, Changes)}
-    pairs = [(a, b, difference(known[a], known[b])) for a, b in combinations(known, 2)]
-    plain = [p_value(apart) for _, _, apart in pairs]
-    corrected = holm(plain)
+    usable = {name: part for name, part in parts.items() if isinstance(part, Changes)}
+    pairs = [(a, b, difference(usable[a], usable[b])) for a, b in combinations(usable, 2)]
+    uncorrected = [p_value(change) for _, _, change in pairs]
+    corrected = holm(uncorrected)
     return [
         PairDifference(
             outcome=score.question.id,
@@ -307,13 +311,13 @@ def _jackknife(score: StimulusScores, outcome: Outcome, factor: str) -> list[Pai
             method=JACKKNIFE,
             a=a,
             b=b,
-            difference=estimate(apart, "difference of means"),
+            difference=estimate(change, "difference of means"),
             p=p,
             significant=significant,
             p_alone=alone,
         )
-        for (a, b, apart), p, alone, significant in zip(
-            pairs, corrected.adjusted, plain, corrected.significant, strict=True
+        for (a, b, change), p, alone, significant in zip(
+            pairs, corrected.adjusted, uncorrected, corrected.significant, strict=True
         )
     ]
 

@@ -70,7 +70,7 @@ def mushra_result(rows: pl.DataFrame, stimuli: pl.DataFrame, bounds: tuple[float
     reference = next(name for name, role in roles.items() if role == "hidden-reference")
     anchors = [name for name, role in roles.items() if role == "anchor"]
     middle = mid_anchor(anchors)
-    made = stats.mushra(
+    mushra = stats.mushra(
         table["rater"],
         table["item"],
         table["condition"],
@@ -81,33 +81,33 @@ def mushra_result(rows: pl.DataFrame, stimuli: pl.DataFrame, bounds: tuple[float
     below = _below_anchor(table, reference, anchors)
     listeners = tuple(
         MushraListener(
-            str(each.name),
-            each.items,
-            each.reference_below,
-            below.get(str(each.name), 0),
-            each.anchor_above,
-            each.excluded,
-            each.reason,
+            str(listener.name),
+            listener.items,
+            listener.reference_below,
+            below.get(str(listener.name), 0),
+            listener.anchor_above,
+            listener.excluded,
+            listener.reason,
         )
-        for each in made.listeners
+        for listener in mushra.listeners
     )
-    left_out = [each.rater for each in listeners if each.excluded]
+    left_out = [listener.rater for listener in listeners if listener.excluded]
     used = table.filter(~pl.col("rater").is_in(left_out))
     conditions = tuple(
         MushraCondition(
-            str(each.name),
-            roles[str(each.name)],
-            each.mean,
-            each.median,
-            each.quartiles,
-            each.lowest,
-            each.highest,
-            each.below_reference,
-            _items(used.filter(pl.col("condition") == each.name)),
+            str(condition.name),
+            roles[str(condition.name)],
+            condition.mean,
+            condition.median,
+            condition.quartiles,
+            condition.lowest,
+            condition.highest,
+            condition.below_reference,
+            _items(used.filter(pl.col("condition") == condition.name)),
         )
-        for each in made.conditions
+        for condition in mushra.conditions
     )
-    missing = tuple(str(item) for item in made.without_reference)
+    missing = tuple(str(item) for item in mushra.without_reference)
     return MushraResult(reference, middle, conditions, listeners, sum(below.values()), missing)
 
 
@@ -120,10 +120,16 @@ def _below_anchor(table: pl.DataFrame, reference: str, anchors: Sequence[str]) -
         .group_by("rater", "item")
         .agg(pl.max("grade").alias("top"))
     )
-    own = table.filter(pl.col("condition") == reference).join(
+    reference_grades = table.filter(pl.col("condition") == reference).join(
         highest, on=["rater", "item"], maintain_order="left"
     )
-    return dict(own.filter(pl.col("grade") < pl.col("top")).group_by("rater").len().sort("rater").iter_rows())
+    return dict(
+        reference_grades.filter(pl.col("grade") < pl.col("top"))
+        .group_by("rater")
+        .len()
+        .sort("rater")
+        .iter_rows()
+    )
 
 
 def _items(rows: pl.DataFrame) -> tuple[ItemGrades, ...]:

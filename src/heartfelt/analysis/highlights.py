@@ -125,10 +125,12 @@ def rating_tests(summary: Summary) -> dict[str, RatingModelEffect]:
 
 def highest(row: RatingModelEffect) -> tuple[str, str] | None:
     """The systems with the highest and the lowest mean; None where means are missing."""
-    known = {name: float(mean) for name, mean in (row.means or {}).items() if not mean.is_missing}
-    if len(known) < 2:
+    mean_by_name = {name: float(mean) for name, mean in (row.means or {}).items() if not mean.is_missing}
+    if len(mean_by_name) < 2:
         return None
-    return max(known, key=lambda name: known[name]), min(known, key=lambda name: known[name])
+    return max(mean_by_name, key=lambda name: mean_by_name[name]), min(
+        mean_by_name, key=lambda name: mean_by_name[name]
+    )
 
 
 def differs(row: AnovaEffect | RatingModelEffect) -> bool:

@@ -75,9 +75,9 @@ def reliability_so_far(material: AnalysisData) -> list[LiveReliability]:
             ratings = ratings.join(times, on=keys, how="left", maintain_order="left")
             ratings = ratings.sort("at", nulls_last=True, maintain_order=True)
         now, total = question_alpha(question, ratings), ratings.height
-        why = NO_ORDER if not question.numbers else question.why_no_raters
-        if why is not None:
-            single, averaged = Estimate.missing(why, "ICC"), Estimate.missing(why, "ICC of the mean")
+        reason = NO_ORDER if not question.numbers else question.why_no_raters
+        if reason is not None:
+            single, averaged = Estimate.missing(reason, "ICC"), Estimate.missing(reason, "ICC of the mean")
         else:
             forms = intraclass_correlations(question, 0)
             single = forms["icc1"] if forms["icc2"].is_missing else forms["icc2"]
@@ -149,12 +149,12 @@ def ratings_needed(row: LiveSystemMean, precision: float) -> Estimate:
     mean, parts = row.mean, row.parts
     counts = {"ratings": row.ratings, "stimuli": row.stimuli}
     if parts is None:
-        why = mean.why_missing or (mean.why_no_interval if mean.low is None else None)
-        return Estimate.missing(why or "there is no interval yet", _NEEDED, counts)
+        reason = mean.why_missing or (mean.why_no_interval if mean.low is None else None)
+        return Estimate.missing(reason or "there is no interval yet", _NEEDED, counts)
     if mean.low is not None and mean.high is not None and (mean.high - mean.low) / 2 <= precision:
         return Estimate(0.0, method=_NEEDED, counts=counts)
-    left = (precision / parts.t) ** 2 - parts.fixed
-    if left <= 0:
+    variance_left = (precision / parts.t) ** 2 - parts.fixed
+    if variance_left <= 0:
         stimuli = math.ceil(row.stimuli * parts.fixed / (precision / parts.t) ** 2) + 1
         half_width = parts.t * math.sqrt(parts.fixed)
         return Estimate.missing(
@@ -163,7 +163,7 @@ def ratings_needed(row: LiveSystemMean, precision: float) -> Estimate:
             _NEEDED,
             counts,
         )
-    more = math.ceil(max(row.ratings * (parts.shrinking / left - 1.0), 1.0))
+    more = math.ceil(max(row.ratings * (parts.shrinking / variance_left - 1.0), 1.0))
     return Estimate(float(more), method=_NEEDED, counts=counts)
 
 
@@ -223,7 +223,7 @@ def exclusion_effect(snapshot: Snapshot, before: pl.DataFrame, after: pl.DataFra
     alphas, means, strengths = [], [], []
     for ratings in (before, after):
         material = prepare(Snapshot.build(snapshot.study, stimuli=snapshot.stimuli, ratings=ratings))
-        alphas.append({each.id: question_alpha(each, each.ratings) for each in material.blocks})
+        alphas.append({block.id: question_alpha(block, block.ratings) for block in material.blocks})
         means.append({(row.question, row.system): row.mean for row in system_means(material)})
         strengths.append(material.labels.system_strengths)
     return ExclusionEffect(
@@ -272,20 +272,20 @@ def machine_fields(
     rows = verified_rows(snapshot).filter(~pl.col("verified_by").is_in(list(left_out)))
     out = []
     for question in questions:
-        made = drafted_field(rows.filter(pl.col("field") == question), question)
-        given = made.verdicts
+        field = drafted_field(rows.filter(pl.col("field") == question), question)
+        verdicts = field.verdicts
         out.append(
             MachineField(
                 question,
-                given.verified,
-                made.hidden,
-                given.accepted,
-                given.fixed,
-                given.rejected,
-                made.missed,
-                made.accuracy,
-                made.anchoring.difference,
-                made.seconds.difference,
+                verdicts.verified,
+                field.hidden,
+                verdicts.accepted,
+                verdicts.fixed,
+                verdicts.rejected,
+                field.missed,
+                field.accuracy,
+                field.anchoring.difference,
+                field.seconds.difference,
             )
         )
     return out

@@ -157,7 +157,7 @@ def prepare(snapshot: Snapshot) -> AnalysisData:
     snapshot = snapshot.without_probes
     study = snapshot.study
     answers = first_answers(snapshot)
-    made = labels(snapshot, answers=answers)
+    item_labels = labels(snapshot, answers=answers)
     aside = _references_and_anchors(snapshot)
     answers = answers.filter(~pl.col("stimulus").is_in(aside)) if aside else answers
     plane = find_plane(study)
@@ -172,7 +172,7 @@ def prepare(snapshot: Snapshot) -> AnalysisData:
     facts = snapshot.stimuli.select("stimulus", *columns).with_columns(quadrant.alias("quadrant"))
     # One row per item that has a label or a tie, with its mean rating.
     computed = answers.group_by(ITEM).agg(pl.mean("value").alias("mean"))
-    means = made.table.select(*ITEM, "value", "n", "sd", "method")
+    means = item_labels.table.select(*ITEM, "value", "n", "sd", "method")
     means = means.filter(~pl.col("stimulus").is_in(aside)) if aside else means
     means = means.join(computed, on=ITEM, how="left", maintain_order="left")
     means = means.with_columns(pl.coalesce("mean", "value").alias("mean"))
@@ -188,11 +188,15 @@ def prepare(snapshot: Snapshot) -> AnalysisData:
     for name in (q.id for q in study.asked if study.scale_of(q.id).has_values):
         data = _question(study, name, ratings.get(name, labelled.clear()), items.get(name, means.clear()))
         if name in answered and not data.items.height:
-            why = f"no item has the {study.design.minimum_ratings} ratings yet that minimum_ratings asks for"
-            data = replace(data, why_no_raters=why, too_few=why)
+            reason = (
+                f"no item has the {study.design.minimum_ratings} ratings yet that minimum_ratings asks for"
+            )
+            data = replace(data, why_no_raters=reason, too_few=reason)
         questions.append(data)
     pools = _pools(study, questions, labelled, means)
-    return AnalysisData(snapshot, kind_of(study), answers, made, tuple(questions), pools, plane, tuple(aside))
+    return AnalysisData(
+        snapshot, kind_of(study), answers, item_labels, tuple(questions), pools, plane, tuple(aside)
+    )
 
 
 def _references_and_anchors(snapshot: Snapshot) -> list[str]:
@@ -256,7 +260,7 @@ def find_plane(study: Study) -> QuestionPlane | str:
 
 def _quadrant_names(study: Study, side_of: Mapping[str, Side], axes: tuple[str, str]) -> dict[Side, str]:
     """A name for each of the four quadrants: the study's group of intents where groups and quadrants are the same thing."""
-    plain = {
+    default_names = {
         (x, y): f"{'high' if x > 0 else 'low'} {axes[0]}, {'high' if y > 0 else 'low'} {axes[1]}"
         for x in (1, -1)
         for y in (1, -1)
@@ -267,8 +271,8 @@ def _quadrant_names(study: Study, side_of: Mapping[str, Side], axes: tuple[str, 
             groups.setdefault(side_of[intent.id], set()).add(intent.group or "")
     names = {side: next(iter(group)) for side, group in groups.items() if len(group) == 1}
     if len(set(names.values()) - {""}) < len(groups):
-        return plain
-    return plain | names
+        return default_names
+    return default_names | names
 
 
 def _question(study: Study, name: str, ratings: pl.DataFrame, items: pl.DataFrame) -> QuestionData:
@@ -319,8 +323,8 @@ def _pools(
         items = means.filter(pl.col("question").is_in(names)).with_columns(
             item, none.alias("reference"), none.alias("deviation")
         )
-        why = _why_no_raters(ratings, items)
+        reason = _why_no_raters(ratings, items)
         ratings = ratings.select("rater", "item", "stimulus", "value", "known", *FACTS, "question")
-        pool = replace(first, id=scale, ratings=ratings, items=items, why_no_raters=why)
+        pool = replace(first, id=scale, ratings=ratings, items=items, why_no_raters=reason)
         out.append(replace(pool, members=tuple(names), too_few=""))
     return tuple(out)

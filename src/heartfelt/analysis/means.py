@@ -103,10 +103,10 @@ class StimulusScores:
             return NO_NOISE
 
         def deviation(mean: Matrix, at: Ints) -> Floats:
-            apart = mean[:, 0] - self.reference[at]
+            from_reference = mean[:, 0] - self.reference[at]
             if outcome == "corrected":
-                return without_noise(apart, self.noise[at])
-            return np.abs(apart) if outcome == "absolute" else apart
+                return without_noise(from_reference, self.noise[at])
+            return np.abs(from_reference) if outcome == "absolute" else from_reference
 
         return mean_changes(self.data, chosen, deviation)
 
@@ -129,17 +129,17 @@ class StimulusScores:
 Scores = Mapping[str, StimulusScores]
 
 
-def without_noise(apart: Floats, noise: Floats) -> Floats:
+def without_noise(deviation: Floats, noise: Floats) -> Floats:
     """Scores whose mean is the mean absolute deviation without the noise; a single score may be negative."""
     from scipy.special import ndtr
 
-    out = np.zeros_like(apart)
+    out = np.zeros_like(deviation)
     for more, weight in EXTRAPOLATION:
         spread = np.sqrt(more * noise)
         wide = spread > 0
-        z = np.divide(apart, spread, out=np.zeros_like(apart), where=wide)
-        folded = spread * np.sqrt(2 / np.pi) * np.exp(-z * z / 2) + apart * (1 - 2 * ndtr(-z))
-        out += weight * np.where(wide, folded, np.abs(apart))
+        z = np.divide(deviation, spread, out=np.zeros_like(deviation), where=wide)
+        folded = spread * np.sqrt(2 / np.pi) * np.exp(-z * z / 2) + deviation * (1 - 2 * ndtr(-z))
+        out += weight * np.where(wide, folded, np.abs(deviation))
     return out
 
 
@@ -184,7 +184,7 @@ def system_means(scores: Scores, pairs: Iterable[PairDifference]) -> tuple[Syste
             for row in rows
             if (value := (row.means.absolute_deviation if closest else row.means.mean).value) is not None
         }
-        place = {system: rank for rank, system in enumerate(sorted(size, key=lambda s: (size[s], s)), 1)}
+        rank_of = {system: rank for rank, system in enumerate(sorted(size, key=lambda s: (size[s], s)), 1)}
         outcome = "absolute" if closest else "value"
         tested = [pair for pair in tests if (pair.outcome, pair.deviation) == (name, outcome)]
         tied: dict[str, set[str]] = {row.system: set() for row in rows}
@@ -195,7 +195,7 @@ def system_means(scores: Scores, pairs: Iterable[PairDifference]) -> tuple[Syste
         out += [
             replace(
                 row,
-                rank=place.get(row.system),
+                rank=rank_of.get(row.system),
                 tied_with=tuple(sorted(tied[row.system])) if tested else None,
             )
             for row in rows
@@ -231,14 +231,14 @@ def slopes(scores: Scores) -> tuple[Slope, ...]:
 def _slope(score: StimulusScores, chosen: Bools, name: str) -> Slope:
     line = slope_changes(score.data, chosen, score.reference)
     mean = score.data.mean[:, 0]
-    known = chosen & np.isfinite(score.reference) & np.isfinite(mean)
-    ids = score.question.items["intent"].fill_null("").to_numpy()[known]
-    others = Estimate.missing(f"{len(set(ids))} intents; at least 3 are needed", SLOPE)
+    usable = chosen & np.isfinite(score.reference) & np.isfinite(mean)
+    ids = score.question.items["intent"].fill_null("").to_numpy()[usable]
+    clustered = Estimate.missing(f"{len(set(ids))} intents; at least 3 are needed", SLOPE)
     if len(set(ids)) >= 3:
-        others = shrinkage_slope(mean[known], score.reference[known], cluster=ids).slope
+        clustered = shrinkage_slope(mean[usable], score.reference[usable], cluster=ids).slope
     if isinstance(line, str):
         gone = Estimate.missing(line, SLOPE)
-        return Slope(name, score.question.id, gone, gone, None, None, None, others)
+        return Slope(name, score.question.id, gone, gone, None, None, None, clustered)
     slope, intercept = line
     shrinkage = 1 - slope.value
     return Slope(
@@ -249,7 +249,7 @@ def _slope(score: StimulusScores, chosen: Bools, name: str) -> Slope:
         intercept.value / shrinkage if abs(shrinkage) > 1e-6 else None,
         p_value(slope),
         p_value(slope, null=1.0),
-        others,
+        clustered,
     )
 
 
@@ -269,8 +269,8 @@ def distributions(material: AnalysisData) -> tuple[Distribution, ...]:
             edges = tuple(limits.tolist())
         names = question.systems if len(question.systems) <= MOST_INTENTS else []
         for name in [ALL, *names]:
-            mine = ratings if name == ALL else ratings.filter(pl.col("system") == name)
-            counted = mine.group_by("value").len("n").sort("value")
+            of_system = ratings if name == ALL else ratings.filter(pl.col("system") == name)
+            counted = of_system.group_by("value").len("n").sort("value")
             answers = tuple(
                 AnswerCount(value, question.categories.get(value), n) for value, n in counted.iter_rows()
             )

@@ -122,7 +122,11 @@ def methods_section(analysis: Analysis) -> tuple[Paragraph, ...]:
 def references(paragraphs: tuple[Paragraph, ...], study: Study | None = None) -> tuple[str, ...]:
     """The references of the methods and instruments that the paragraphs name, in alphabetical order."""
     text = " ".join(paragraph.text for paragraph in paragraphs)
-    instruments = {} if study is None else {each.name: each.citation for each in study.instruments.values()}
+    instruments = (
+        {}
+        if study is None
+        else {instrument.name: instrument.citation for instrument in study.instruments.values()}
+    )
     norms = {name: table.citation for name, table in NORMS.items()}
     return tuple(
         sorted(source for words, source in (REFERENCES | instruments | norms).items() if words in text)
@@ -147,8 +151,10 @@ def stimuli_text(snapshot: Snapshot, summary: Summary) -> str:
         )
     if counts.unrated:
         text += f" {number(counts.unrated)} of them had no rating."
-    if "duration" in table.columns and (known := table["duration"].drop_nulls()).len():
-        low, mean, high = (number(float(str(value)), 1) for value in (known.min(), known.mean(), known.max()))
+    if "duration" in table.columns and (durations := table["duration"].drop_nulls()).len():
+        low, mean, high = (
+            number(float(str(value)), 1) for value in (durations.min(), durations.mean(), durations.max())
+        )
         text += (
             f" They lasted {mean} s on average ({low} to {high} s)."
             if low != high
@@ -200,7 +206,7 @@ def scale_words(scale: Scale) -> str:
         limits = scale.bounds()
         return f"a number{unit}" if limits is None else f"a number from {limits[0]:g} to {limits[1]:g}{unit}"
     if isinstance(scale, Ordered | Categories):
-        names = [_category(each) for each in scale.categories]
+        names = [_category(category) for category in scale.categories]
         order = "ordered " if isinstance(scale, Ordered) else ""
         return f"one of {len(names)} {order}categories ({listed(names, 20)})"
     if isinstance(scale, YesNo):
@@ -208,8 +214,8 @@ def scale_words(scale: Scale) -> str:
     if isinstance(scale, FreeText):
         return "a text of the rater's own"
     if isinstance(scale, Tags):
-        known = f" from a list of {len(scale.names)}" if scale.names else ""
-        return f"any number of tags{known}{' or tags of the rater' + chr(8217) + 's own' if scale.open and known else ''}"
+        from_list = f" from a list of {len(scale.names)}" if scale.names else ""
+        return f"any number of tags{from_list}{' or tags of the rater' + chr(8217) + 's own' if scale.open and from_list else ''}"
     return _set_scale_words(scale)
 
 
@@ -229,8 +235,12 @@ def _set_scale_words(scale: Scale) -> str:
     return "an answer"
 
 
-def _category(each: Category | str) -> str:
-    return each if isinstance(each, str) else (_line(each.text) if each.text else "") or each.id
+def _category(category: Category | str) -> str:
+    return (
+        category
+        if isinstance(category, str)
+        else (_line(category.text) if category.text else "") or category.id
+    )
 
 
 def _anchor(text: Text | None) -> str:
@@ -302,8 +312,8 @@ def _words(count: int) -> str:
 def labels_text(analysis: Analysis) -> str:
     """How labels were made from ratings."""
     table = analysis.labels
-    made = table.filter(table["value"].is_not_null()) if table.height else table
-    if not made.height:
+    labelled = table.filter(table["value"].is_not_null()) if table.height else table
+    if not labelled.height:
         return ""
     words = {
         "mean": "the mean of its ratings",
@@ -314,7 +324,7 @@ def labels_text(analysis: Analysis) -> str:
         "published mean": "the published mean",
     }
     methods = list(
-        dict.fromkeys(words.get(name.split(",")[0], name) for name in made["method"].unique().sort())
+        dict.fromkeys(words.get(name.split(",")[0], name) for name in labelled["method"].unique().sort())
     )
     least = analysis.snapshot.study.design.minimum_ratings
     text = f"A stimulus's label was {listed(methods)}"
@@ -325,7 +335,7 @@ def labels_text(analysis: Analysis) -> str:
 
 def software(summary: Summary) -> str:
     """What the analyses were run with."""
-    libraries = [f"{name} {known}" for name in LIBRARIES if (known := _version(name))]
+    libraries = [f"{name} {version}" for name in LIBRARIES if (version := _version(name))]
     return (
         f"Analyses were run with heartfelt {summary.heartfelt} (seed {summary.seed}, data {summary.hash[:12]}) under Python"
         f" {platform.python_version()} with {listed(libraries)}."

@@ -42,19 +42,19 @@ def collected(summary: Summary, study: Study) -> str:
     rated = plural(c.rated, "stimulus", "stimuli")
     if not c.answers:
         return f"Published means of {rated} on {names} were analysed; no single ratings were available."
-    who = plural(c.raters, "rater") if c.raters else "Raters whose identity was not recorded"
+    people = plural(c.raters, "rater") if c.raters else "Raters whose identity was not recorded"
     inferred = summary.source.inferred_raters
-    who += f" (inferred from {inferred})" if inferred else ""
+    people += f" (inferred from {inferred})" if inferred else ""
     spread = ""
     per = {int(n): items for n, items in c.ratings_per_item.items()}
     if per:
         low, high = min(per), max(per)
         mean = sum(n * items for n, items in per.items()) / sum(per.values())
-        each = f"{low} to {high} ratings each, mean {number(mean, 1)}"
-        spread = f" ({each if low < high else plural(low, 'rating') + ' each'})"
-    made = f" by {plural(c.systems, 'system')}" if c.systems else ""
-    asked = names if len(study.asked) <= MOST_NAMED else plural(len(study.asked), "question")
-    return f"{who} gave {plural(c.ratings, noun(summary))} of {rated}{made}{spread} on {asked}."
+        ratings_each = f"{low} to {high} ratings each, mean {number(mean, 1)}"
+        spread = f" ({ratings_each if low < high else plural(low, 'rating') + ' each'})"
+    by_systems = f" by {plural(c.systems, 'system')}" if c.systems else ""
+    questions = names if len(study.asked) <= MOST_NAMED else plural(len(study.asked), "question")
+    return f"{people} gave {plural(c.ratings, noun(summary))} of {rated}{by_systems}{spread} on {questions}."
 
 
 def instrument_words(summary: Summary, study: Study) -> Iterator[str]:
@@ -68,10 +68,10 @@ def instrument_words(summary: Summary, study: Study) -> Iterator[str]:
         ]
         columns = {score_column(key, name) for name in instrument.subscales}
         alphas = [score.alpha.value for score in summary.instruments or () if score.column in columns]
-        known = sorted(value for value in alphas if value is not None)
+        computed_alphas = sorted(value for value in alphas if value is not None)
         alpha = ""
-        if known:
-            ends = dict.fromkeys(number(value, 2) for value in (known[0], known[-1]))
+        if computed_alphas:
+            ends = dict.fromkeys(number(value, 2) for value in (computed_alphas[0], computed_alphas[-1]))
             alpha = f"; Cronbach's alpha {' to '.join(ends)}"
         yield (
             f"{when} the stimuli, raters filled in the {instrument.name}"
@@ -81,21 +81,21 @@ def instrument_words(summary: Summary, study: Study) -> Iterator[str]:
 
 def verified(summary: Summary) -> str:
     """How machine drafts were verified, with the shares that were withheld and planted."""
-    made = summary.verification
-    if made is None:
+    verification = summary.verification
+    if verification is None:
         return ""
-    every = made.fields[0]
+    every = verification.fields[0]
     total = every.verdicts.verified + every.hidden + every.planted + every.planted_alike
-    fields = plural(len(made.fields) - (len(made.fields) > 1), "field")
+    fields = plural(len(verification.fields) - (len(verification.fields) > 1), "field")
     tested = [
-        f"{percent(count / total)} of the drafts were {what}"
-        for count, what in (
+        f"{percent(count / total)} of the drafts were {outcome}"
+        for count, outcome in (
             (every.hidden, "withheld"),
             (every.planted + every.planted_alike, "those of other stimuli"),
         )
         if count
     ]
-    text = f"{fields} were drafted by machines ({listed([model.source for model in made.models], 4)}) and verified by raters"
+    text = f"{fields} were drafted by machines ({listed([model.source for model in verification.models], 4)}) and verified by raters"
     return f"{text}; {' and '.join(tested)}." if tested else f"{text}."
 
 
@@ -181,16 +181,16 @@ def tests(summary: Summary) -> Iterator[str]:
 
 def comparison_methods(summary: Summary) -> Iterator[str]:
     """How comparisons of stimuli, MUSHRA grades and traces were analysed."""
-    models = dict.fromkeys(each.model for each in summary.comparisons or () if each.model)
+    models = dict.fromkeys(comparison.model for comparison in summary.comparisons or () if comparison.model)
     if models:
         yield (
             f"Strengths were estimated by {listed(list(models))} models with mean zero, those of pairs with an effect of the"
             " order of presentation; their intervals took raters, and what systems were compared on, as samples (jackknife);"
             " pairs were tested with Holm's correction"
         )
-    if any(each.abx for each in summary.comparisons or ()):
+    if any(comparison.abx for comparison in summary.comparisons or ()):
         yield "ABX answers were tested against guessing by the exact binomial test, with d' by the differencing model"
-    if any(each.mushra for each in summary.comparisons or ()):
+    if any(comparison.mushra for comparison in summary.comparisons or ()):
         yield "MUSHRA listeners were post-screened after ITU-R BS.1534-3; mean grades took listeners and items as samples"
     if summary.traces:
         yield (
@@ -242,12 +242,12 @@ def _effects(summary: Summary) -> list[str]:
     out = []
     chosen = covered(summary)[0]
     for row in summary.anova or ():
-        plain = "*" not in row.model and row.effect in ("system", "quadrant")
-        wanted = (plain and row.effect == row.model.split(" + ")[0]) or ":" in row.effect
+        main_effect = "*" not in row.model and row.effect in ("system", "quadrant")
+        wanted = (main_effect and row.effect == row.model.split(" + ")[0]) or ":" in row.effect
         if row.outcome in chosen and wanted and row.f is not None and not held_constant(row, summary):
-            what = "mean rating" if row.deviation == "value" else f"{row.deviation} deviation"
+            outcome_words = "mean rating" if row.deviation == "value" else f"{row.deviation} deviation"
             name = row.effect.replace(":", " x ")
-            out.append(f"The effect of {name} on {row.outcome} ({what}) was {f_test(row)}.")
+            out.append(f"The effect of {name} on {row.outcome} ({outcome_words}) was {f_test(row)}.")
     return out[:MOST_EFFECTS]
 
 
@@ -282,10 +282,12 @@ def _screening(summary: Summary) -> Iterator[str]:
             if row.figure != "alpha_interval" or not isinstance(row.without, Estimate) or not row.question:
                 continue
             if not row.without.is_missing:
-                other = held_out.get(row.question)
+                held_out_row = held_out.get(row.question)
                 words = f"alpha of {row.question} became {share(row.without.value)}"
                 words += (
-                    f" ({share(other.without)} on stimuli the raters were not chosen on)" if other else ""
+                    f" ({share(held_out_row.without)} on stimuli the raters were not chosen on)"
+                    if held_out_row
+                    else ""
                 )
                 moved.append(words)
         text += f" {listed(moved[:MOST_SHOWN])}" if moved else " nothing could be compared"

@@ -43,20 +43,20 @@ def ordinal_checks(
         if row.effect != "system" or row.p is None or question is None:
             continue
         values = question.ratings["value"].n_unique()
-        why = _why_left_out(question, row, values, used)
-        used += 0 if why else question.ratings.height
-        own = [pair for pair in compared if (pair.outcome, pair.model) == (row.outcome, row.model)]
-        made = Failed(why) if why else attempt(_check, question, row, values, own)
-        if isinstance(made, Failed):
-            made = OrdinalCheck(
+        reason = _why_left_out(question, row, values, used)
+        used += 0 if reason else question.ratings.height
+        model_pairs = [pair for pair in compared if (pair.outcome, pair.model) == (row.outcome, row.model)]
+        check = Failed(reason) if reason else attempt(_check, question, row, values, model_pairs)
+        if isinstance(check, Failed):
+            check = OrdinalCheck(
                 outcome=row.outcome,
                 model=row.model,
                 n=question.ratings.height,
                 categories=values,
                 p_interval=row.p,
-                why_missing=made.reason,
+                why_missing=check.reason,
             )
-        checks.append(made)
+        checks.append(check)
     return tuple(checks)
 
 
@@ -68,16 +68,16 @@ def _why_left_out(question: QuestionData, row: RatingModelEffect, values: int, u
     if any(estimate.is_missing for estimate in row.variances.values()):
         return "the model of the ratings is too large to fit"
     model = rating_model(question)
-    others = [name for name in model.factors if name != "system"] if model else []
-    if row.deviation == "signed" and others and _references_vary(question.items, others):
-        return f"references differ within {listed(others)}"
+    other_factors = [name for name in model.factors if name != "system"] if model else []
+    if row.deviation == "signed" and other_factors and _references_vary(question.items, other_factors):
+        return f"references differ within {listed(other_factors)}"
     return None
 
 
 def _references_vary(items: pl.DataFrame, factors: list[str]) -> bool:
     """Whether stimuli that share their factors have different references."""
-    known = items.drop_nulls("reference")
-    return known.select(*factors, "reference").n_unique() > known.select(factors).n_unique()
+    with_reference = items.drop_nulls("reference")
+    return with_reference.select(*factors, "reference").n_unique() > with_reference.select(factors).n_unique()
 
 
 def _check(
@@ -118,14 +118,14 @@ def _compared(
     differences = _by_pair(fitted.differences("system"))
     changed, turned, count = [], [], 0
     for pair in pairs:
-        other = differences.get((pair.a, pair.b))
-        if other is None or other[1] is None or pair.significant is None:
+        rank_difference = differences.get((pair.a, pair.b))
+        if rank_difference is None or rank_difference[1] is None or pair.significant is None:
             continue
         count += 1
-        same_sign = (other[0] > 0) == (float(pair.difference) > 0)
+        same_sign = (rank_difference[0] > 0) == (float(pair.difference) > 0)
         if not same_sign:
             turned.append((pair.a, pair.b))
-        if other[1] != pair.significant or (pair.significant and not same_sign):
+        if rank_difference[1] != pair.significant or (pair.significant and not same_sign):
             changed.append((pair.a, pair.b))
     chi_square = effect.chi_square or 0.0
     return OrdinalCheck(
@@ -159,9 +159,9 @@ def _by_pair(table: Pairwise) -> Mapping[tuple[str, str], tuple[float, bool | No
 
 def sentence(checks: Iterable[OrdinalCheck]) -> str:
     """What the check says in one sentence; empty where no question was checked."""
-    known = [check for check in checks if check.p is not None]
-    agree = [_findings(check) for check in known if check.agrees]
-    differ = [_findings(check) for check in known if not check.agrees]
+    tested = [check for check in checks if check.p is not None]
+    agree = [_findings(check) for check in tested if check.agrees]
+    differ = [_findings(check) for check in tested if not check.agrees]
     parts = []
     if agree:
         parts.append(f"An {MODEL} agrees: {'; '.join(agree)}")

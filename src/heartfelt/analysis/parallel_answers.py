@@ -49,12 +49,14 @@ def parallel_answers(snapshot: Snapshot, raters: Sequence[str]) -> ParallelAnswe
     lines: list[dict[tuple[int, float], PresentedTrial]] = []
     for name in shown:
         line, at, waiting = {}, 0, 0
-        for here, there in _align(answers[shown[0]], answers[name]):
-            if here is not None:
-                at, waiting = here + 1, 0
-            if there is not None:
-                line[(at, waiting) if here is None else (here, math.inf)] = trials[name][there]
-                waiting += here is None
+        for shown_index, other_index in _align(answers[shown[0]], answers[name]):
+            if shown_index is not None:
+                at, waiting = shown_index + 1, 0
+            if other_index is not None:
+                line[(at, waiting) if shown_index is None else (shown_index, math.inf)] = trials[name][
+                    other_index
+                ]
+                waiting += shown_index is None
         lines.append(line)
     columns = sorted({column for line in lines for column in line})
     aligned = tuple(tuple(line.get(column) for column in columns) for line in lines)
@@ -73,10 +75,10 @@ def _trials(snapshot: Snapshot, raters: Sequence[str]) -> dict[str, list[Present
     out: dict[str, dict[str, PresentedTrial]] = {}
     columns = ("rater", "stimulus", "question", "value")
     for rater, stimulus, question, value in frame.select(columns).iter_rows():
-        mine = out.setdefault(rater, {})
-        trial = mine.setdefault(stimulus, PresentedTrial(len(mine) + 1, stimulus, {}))
+        of_rater = out.setdefault(rater, {})
+        trial = of_rater.setdefault(stimulus, PresentedTrial(len(of_rater) + 1, stimulus, {}))
         trial.answers[question] = value
-    return {rater: list(mine.values())[:MOST_TRIALS] for rater, mine in out.items()}
+    return {rater: list(by_stimulus.values())[:MOST_TRIALS] for rater, by_stimulus in out.items()}
 
 
 def _matrix(
@@ -87,18 +89,21 @@ def _matrix(
 ) -> Floats:
     """Answers between 0 and 1 on their scale, or on the range of ``every`` answer; NaN where there is none."""
     out = np.array([[trial.answers.get(question, np.nan) for question in questions] for trial in trials])
-    for place, question in enumerate(questions):
-        given = [trial.answers[question] for trial in every if question in trial.answers]
-        low, high = snapshot.study.scale_of(question).bounds() or (min(given), max(given))
-        out[:, place] = (out[:, place] - low) / ((high - low) or 1.0)
+    for column, question in enumerate(questions):
+        question_answers = [trial.answers[question] for trial in every if question in trial.answers]
+        low, high = snapshot.study.scale_of(question).bounds() or (
+            min(question_answers),
+            max(question_answers),
+        )
+        out[:, column] = (out[:, column] - low) / ((high - low) or 1.0)
     return out
 
 
 def _align(a: Floats, b: Floats) -> list[tuple[int | None, int | None]]:
     """The alignment of two whole sequences with the least sum of differences; a trial without a partner costs ``GAP``."""
-    apart = np.abs(a[:, None, :] - b[None, :, :])
-    known = np.isfinite(apart)
-    cost = np.where(known, apart, 0.0).sum(axis=2) / np.maximum(known.sum(axis=2), 1) * 2
+    distances = np.abs(a[:, None, :] - b[None, :, :])
+    comparable = np.isfinite(distances)
+    cost = np.where(comparable, distances, 0.0).sum(axis=2) / np.maximum(comparable.sum(axis=2), 1) * 2
     n, m = cost.shape
     best = np.zeros((n + 1, m + 1))
     best[:, 0], best[0, :] = np.arange(n + 1) * GAP, np.arange(m + 1) * GAP

@@ -139,9 +139,9 @@ def check_registration(
         if registered != done:
             detected.append(Deviation(topic, registered, done))
 
-    def count(topic: str, registered: float, done: float, places: int = 0) -> None:
+    def count(topic: str, registered: float, done: float, decimals: int = 0) -> None:
         if abs(done - registered) > TOLERANCE * max(registered, 1.0):
-            detected.append(Deviation(topic, number(registered, places), number(done, places)))
+            detected.append(Deviation(topic, number(registered, decimals), number(done, decimals)))
 
     study = snapshot.study
     count("raters", planned.raters, raters)
@@ -151,12 +151,12 @@ def check_registration(
         ("systems", planned.systems, "system"),
         ("intents", planned.intents, "intent"),
     ):
-        there = (
+        present = (
             snapshot.stimuli[column].drop_nulls().unique().to_list()
             if column in snapshot.stimuli.columns
             else []
         )
-        compare(topic, _names(before), _names([str(name) for name in there]))
+        compare(topic, _names(before), _names([str(name) for name in present]))
     compare("minimum ratings of a label", str(planned.minimum_ratings), str(study.design.minimum_ratings))
     trials = study.design.stimuli_per_rater
     if trials is not None:

@@ -45,14 +45,14 @@ def published(
 
 
 def exact(
-    what: str, printed: int | tuple[int, ...], recomputed: int | tuple[int | float | None, ...] | None
+    label: str, printed: int | tuple[int, ...], recomputed: int | tuple[int | float | None, ...] | None
 ) -> PublishedFigure:
     """A published figure that agrees when it is equal."""
-    return PublishedFigure(what, printed, recomputed, printed == recomputed)
+    return PublishedFigure(label, printed, recomputed, printed == recomputed)
 
 
-def rounded(what: str, printed: str, recomputed: float | None) -> PublishedFigure:
+def rounded(label: str, printed: str, recomputed: float | None) -> PublishedFigure:
     """A published figure that agrees when the recomputed one rounds to the digits that were printed."""
-    places = len(printed.partition(".")[2])
-    agrees = recomputed is not None and f"{recomputed:.{places}f}" == f"{float(printed):.{places}f}"
-    return PublishedFigure(what, float(printed), recomputed, agrees, printed)
+    decimals = len(printed.partition(".")[2])
+    agrees = recomputed is not None and f"{recomputed:.{decimals}f}" == f"{float(printed):.{decimals}f}"
+    return PublishedFigure(label, float(printed), recomputed, agrees, printed)

@@ -50,11 +50,11 @@ def quadrants(material: AnalysisData, scores: Scores, seed: int) -> QuadrantResu
         return None
     items = _items(material, plane)
     axes = [question for name in plane.axes for question in material.questions if question.id == name]
-    why = axes[0].why_no_raters or axes[1].why_no_raters
-    data = stimuli_of(items, [question.ratings for question in axes], ["x", "y"], why)
+    reason = axes[0].why_no_raters or axes[1].why_no_raters
+    data = stimuli_of(items, [question.ratings for question in axes], ["x", "y"], reason)
     columns = (*plane.names, MIDLINE)
     intended = np.array([plane.names.index(name) for name in items["quadrant"]], dtype=np.int64)
-    perceived = [columns[place] for place in _perceived(data.mean, plane)]
+    perceived = [columns[index] for index in _perceived(data.mean, plane)]
     system = items["system"].to_list()
 
     def hit_rate(chosen: Bools) -> Estimate:
@@ -92,7 +92,7 @@ def quadrants(material: AnalysisData, scores: Scores, seed: int) -> QuadrantResu
         hit_rate_by_chance=chance(everything),
         hit_rate_by_system={name: hit_rate(chosen) for name, chosen in of_system.items()},
         hit_rate_by_system_by_chance={name: chance(chosen) for name, chosen in of_system.items()},
-        hit_rate_by_quadrant={name: hit_rate(intended == place) for place, name in enumerate(plane.names)},
+        hit_rate_by_quadrant={name: hit_rate(intended == index) for index, name in enumerate(plane.names)},
     )
 
 
@@ -123,20 +123,20 @@ def _items(material: AnalysisData, plane: QuestionPlane) -> pl.DataFrame:
     """The stimuli that have a quadrant and a mean on both axes."""
     by_id = {question.id: question for question in material.questions}
     first, second = (by_id[name].items for name in plane.axes)
-    known = first.drop_nulls("quadrant").select(
+    with_quadrant = first.drop_nulls("quadrant").select(
         "item", "system", "intent", "quadrant", pl.col("mean").alias("x")
     )
-    other = second.select("item", pl.col("mean").alias("y"))
-    return known.join(other, on="item", how="inner", maintain_order="left")
+    second_means = second.select("item", pl.col("mean").alias("y"))
+    return with_quadrant.join(second_means, on="item", how="inner", maintain_order="left")
 
 
 def _perceived(mean: Matrix, plane: QuestionPlane) -> Ints:
     """The place of each mean among the quadrants; one past the last for means on a midline."""
     x, y = (np.sign(np.round(mean[:, k] - plane.midpoints[k], 9)) for k in (0, 1))
     out = np.full(mean.shape[0], len(plane.names), dtype=np.int64)
-    for place, name in enumerate(plane.names):
+    for index, name in enumerate(plane.names):
         side = plane.sides[name]
-        out[(x == side[0]) & (y == side[1])] = place
+        out[(x == side[0]) & (y == side[1])] = index
     return out
 
 
@@ -148,16 +148,16 @@ def ellipses(
     if isinstance(plane, str):
         return None
     items = _items(material, plane)
-    drawn: list[QuadrantEllipse] = []
+    drawn_ellipses: list[QuadrantEllipse] = []
     overlaps: list[Overlap] = []
     for system in sorted({name for name in items["system"].to_list() if name}) or [ALL]:
-        mine = items if system == ALL else items.filter(items["system"] == system)
+        of_system = items if system == ALL else items.filter(items["system"] == system)
         clouds = {}
         for name in plane.names:
-            cloud = mine.filter(mine["quadrant"] == name)
+            cloud = of_system.filter(of_system["quadrant"] == name)
             clouds[name] = (cloud["x"].to_numpy(), cloud["y"].to_numpy())
             shape = ellipse(*clouds[name])
-            drawn.append(
+            drawn_ellipses.append(
                 QuadrantEllipse(
                     system,
                     name,
@@ -175,7 +175,7 @@ def ellipses(
             Overlap(system, a, b, overlap(clouds[a], clouds[b], resamples=resamples, seed=seed))
             for a, b in combinations(plane.names, 2)
         ]
-    return tuple(drawn), tuple(overlaps)
+    return tuple(drawn_ellipses), tuple(overlaps)
 
 
 def confusion(
@@ -202,7 +202,7 @@ def chance_of_hits(
     if not intended:
         return None
     every = dict.fromkeys([*intended, *(name or "" for name in perceived)])
-    names = {name: place for place, name in enumerate(every)}
+    names = {name: index for index, name in enumerate(every)}
     a = np.array([names[name] for name in intended], np.int64)
     b = np.array([names[name] if name else -1 for name in perceived], np.int64)
     group = code([name or "" for name in system]).codes
@@ -221,25 +221,30 @@ def chance_of_hits(
         )
     rng = stream(seed, "analysis", "chance of hits")
     counted = np.zeros(DRAWS, np.int64)
-    for place in range(int(group.max()) + 1):
-        mine = np.flatnonzero(group == place)
-        drawn = rng.permuted(np.broadcast_to(a[mine], (DRAWS, mine.size)), axis=1)
-        counted += np.count_nonzero(drawn == b[mine], axis=1)
+    for group_index in range(int(group.max()) + 1):
+        members = np.flatnonzero(group == group_index)
+        permuted = rng.permuted(np.broadcast_to(a[members], (DRAWS, members.size)), axis=1)
+        counted += np.count_nonzero(permuted == b[members], axis=1)
     return ChanceTest(share, (1 + int(np.count_nonzero(counted >= hits))) / (1 + DRAWS), METHOD)
 
 
 def _moments(a: Ints, b: Ints, group: Ints, size: int) -> tuple[float, float]:
     """Mean and variance of the hits over all reassignments (Hoeffding 1951)."""
     mean, variance = 0.0, 0.0
-    for place in range(int(group.max()) + 1):
-        mine = group == place
-        n = int(np.count_nonzero(mine))
-        meant = np.bincount(a[mine], minlength=size).astype(np.float64)
-        seen = np.bincount(b[mine][b[mine] >= 0], minlength=size).astype(np.float64)
-        both = float(meant @ seen)
+    for group_index in range(int(group.max()) + 1):
+        in_group = group == group_index
+        n = int(np.count_nonzero(in_group))
+        intended_counts = np.bincount(a[in_group], minlength=size).astype(np.float64)
+        perceived_counts = np.bincount(b[in_group][b[in_group] >= 0], minlength=size).astype(np.float64)
+        both = float(intended_counts @ perceived_counts)
         mean += both / n
         if n > 1:
-            other = np.append(seen, n - seen.sum())
-            apart = np.eye(size, size + 1) - (seen / n)[:, None] - np.append(meant, 0.0) / n + both / n**2
-            variance += float(meant @ apart**2 @ other) / (n - 1)
+            with_none = np.append(perceived_counts, n - perceived_counts.sum())
+            deviations = (
+                np.eye(size, size + 1)
+                - (perceived_counts / n)[:, None]
+                - np.append(intended_counts, 0.0) / n
+                + both / n**2
+            )
+            variance += float(intended_counts @ deviations**2 @ with_none) / (n - 1)
     return mean, variance

@@ -52,9 +52,9 @@ class RaterGrouping:
 def rater_grouping(snapshot: Snapshot, column: str) -> RaterGrouping:
     """The groups of a column of the raters; refused, with advice, where the column makes no groups."""
     raters = snapshot.raters
-    known = [name for name in raters.columns if name != "rater"]
-    if column not in known:
-        fix = suggestion(column, known, "The raters have") if known else "The raters have no columns."
+    columns = [name for name in raters.columns if name != "rater"]
+    if column not in columns:
+        fix = suggestion(column, columns, "The raters have") if columns else "The raters have no columns."
         raise InputError(f"The raters have no column '{column}'.", fix)
     rated = raters.filter(pl.col("rater").is_in(snapshot.survey.raters))
     values, cuts = _categories(rated[column], column)
@@ -98,8 +98,8 @@ def _categories(column: pl.Series, name: str) -> tuple[pl.Series, list[float]]:
             "Add a column of your own that names each rater's group.",
         )
     labels = _labels(cuts)
-    places = np.searchsorted(cuts, numbers.fill_null(np.inf).to_numpy(), side="left").tolist()
-    words = [None if v is None else labels[at] for v, at in zip(numbers.to_list(), places, strict=True)]
+    bins = np.searchsorted(cuts, numbers.fill_null(np.inf).to_numpy(), side="left").tolist()
+    words = [None if v is None else labels[at] for v, at in zip(numbers.to_list(), bins, strict=True)]
     return pl.Series(name, words, dtype=pl.String), cuts
 
 
@@ -120,11 +120,13 @@ def rater_groups(material: AnalysisData, grouping: RaterGrouping | None, seed: i
     for question in material.questions:
         if not question.ratings.height:
             continue
-        own = question.ratings.filter("known")
-        parts = {name: own.filter(group == name) for name in grouping.names}
+        of_known_raters = question.ratings.filter("known")
+        parts = {name: of_known_raters.filter(group == name) for name in grouping.names}
         for name in grouping.names:
-            made = attempt(_figures, question, name, parts[name], seed)
-            rows.append(_no_figures(question, name, made.reason) if isinstance(made, Failed) else made)
+            figures = attempt(_figures, question, name, parts[name], seed)
+            rows.append(
+                _no_figures(question, name, figures.reason) if isinstance(figures, Failed) else figures
+            )
         compared = attempt(_differences, question, parts)
         if isinstance(compared, Failed):
             gone = Estimate.missing(compared.reason, DIFFERENCE)
@@ -152,9 +154,9 @@ def _why_too_few(ratings: pl.DataFrame) -> str | None:
 
 
 def _no_figures(
-    question: QuestionData, name: str, why: str, n_raters: int = 0, n_stimuli: int = 0, n_ratings: int = 0
+    question: QuestionData, name: str, reason: str, n_raters: int = 0, n_stimuli: int = 0, n_ratings: int = 0
 ) -> GroupFigures:
-    gone = Estimate.missing(why)
+    gone = Estimate.missing(reason)
     return GroupFigures(
         question=question.id,
         group=name,
@@ -166,16 +168,16 @@ def _no_figures(
         icc2k=gone,
         mean=gone,
         mean_by_system={},
-        why_missing=why,
+        why_missing=reason,
     )
 
 
 def _figures(question: QuestionData, name: str, ratings: pl.DataFrame, seed: int) -> GroupFigures:
     """One group under one question."""
     n_raters, n_stimuli = ratings["rater"].n_unique(), ratings["item"].n_unique()
-    why = _why_too_few(ratings)
-    if why is not None:
-        return _no_figures(question, name, why, n_raters, n_stimuli, ratings.height)
+    reason = _why_too_few(ratings)
+    if reason is not None:
+        return _no_figures(question, name, reason, n_raters, n_stimuli, ratings.height)
     score = _scores(question, ratings)
     named = replace(score.question, why_no_raters=None)
     forms = intraclass_correlations(named, seed)
@@ -205,10 +207,12 @@ def _systems(question: QuestionData) -> list[str]:
 
 def _scores(question: QuestionData, ratings: pl.DataFrame) -> StimulusScores:
     """The stimuli a group rated, with the group's own means."""
-    own = ratings.group_by("item").agg(
+    group_scores = ratings.group_by("item").agg(
         pl.mean("value").alias("mean"), pl.len().cast(pl.Int64).alias("n"), pl.std("value").alias("sd")
     )
-    items = question.items.drop("mean", "n", "sd").join(own, on="item", how="inner", maintain_order="left")
+    items = question.items.drop("mean", "n", "sd").join(
+        group_scores, on="item", how="inner", maintain_order="left"
+    )
     items = items.with_columns((pl.col("mean") - pl.col("reference")).alias("deviation"))
     return stimulus_scores(replace(question, ratings=ratings, items=items))
 
@@ -220,12 +224,12 @@ def _differences(question: QuestionData, parts: Mapping[str, pl.DataFrame]) -> l
         for a, b in combinations(parts, 2)
         for system in [ALL, *_systems(question)]
     ]
-    plain = [p_value(changes) for *_, changes in rows]
-    corrected = holm(plain)
+    uncorrected = [p_value(changes) for *_, changes in rows]
+    corrected = holm(uncorrected)
     return [
         GroupDifference(question.id, system, a, b, estimate(changes, DIFFERENCE), alone, p, bool(significant))
         for (system, a, b, changes), alone, p, significant in zip(
-            rows, plain, corrected.adjusted, corrected.significant, strict=True
+            rows, uncorrected, corrected.adjusted, corrected.significant, strict=True
         )
     ]
 
@@ -233,9 +237,9 @@ def _differences(question: QuestionData, parts: Mapping[str, pl.DataFrame]) -> l
 def _difference(question: QuestionData, a: pl.DataFrame, b: pl.DataFrame, system: str) -> Changes | str:
     if not question.numbers:
         return NO_MEAN
-    why = _why_too_few(a) or _why_too_few(b)
-    if why is not None:
-        return why
+    reason = _why_too_few(a) or _why_too_few(b)
+    if reason is not None:
+        return reason
     items = question.items.select("item", "system", "intent")
     for part, name in ((a, "first"), (b, "second")):
         means = part.group_by("item").agg(pl.mean("value").alias(name))

@@ -30,29 +30,31 @@ MOST_RANKED = 25
 def screening(panel: Panel, default: Panel, why_missing: str | None) -> Screening:
     """Who was flagged and why, whose answers run in parallel, and who would be left out by default."""
     judged = panel.flags.filter(pl.col("rater").is_not_null() & pl.col("why_missing").is_null())
-    known = set(judged["rater"].to_list())
+    judged_raters = set(judged["rater"].to_list())
     left_out = default.ledger.select("rater", "rule", "reason", "statistic", "value", "threshold")
     ranked = panel.ranking.filter(pl.col("score") > 0).head(MOST_RANKED)
     copies = panel.pairs.filter("copies").sort("equal", "rater", "other", descending=[True, False, False])
     return Screening(
         policy=panel.policy,
         flagged={rater: tuple(reasons) for rater, reasons in panel.flagged().items()},
-        flagged_by_standards={rater: tuple(why) for rater, why in panel.flagged_by_standards().items()},
+        flagged_by_standards={
+            rater: tuple(reasons) for rater, reasons in panel.flagged_by_standards().items()
+        },
         collusion=tuple(tuple(group) for group in panel.groups),
         parallel=tuple(
             ParallelPair(
-                raters=(rater, other),
+                raters=(rater, other_rater),
                 positions=trials,
                 correlation=correlation,
                 share=equal,
                 expected_share=expected_equal,
                 p=p_adjusted,
             )
-            for rater, other, trials, correlation, equal, expected_equal, p_adjusted in copies.select(
+            for rater, other_rater, trials, correlation, equal, expected_equal, p_adjusted in copies.select(
                 PARALLEL
             ).iter_rows()
         ),
-        not_judged=tuple(name for name in panel.view.raters if name not in known)
+        not_judged=tuple(name for name in panel.view.raters if name not in judged_raters)
         if panel.flags.height
         else (),
         dropped=tuple(panel.dropped),
@@ -118,7 +120,7 @@ def raters_table(material: AnalysisData, panel: Panel) -> pl.DataFrame:
     out = panel.source.raters.select("rater")
     for table in tables:
         out = out.join(table, on="rater", how="left", maintain_order="left")
-    groups = {rater: place for place, group in enumerate(panel.groups, 1) for rater in group}
+    groups = {rater: number for number, group in enumerate(panel.groups, 1) for rater in group}
     return out.with_columns(
         pl.col("n").fill_null(0),
         pl.col("flags", "flags_by_standards", "words", "not_judged").fill_null(""),
@@ -160,11 +162,11 @@ def _figures(question: QuestionData) -> pl.DataFrame:
     )
     if question.numbers:
         fitted = p910(ratings["rater"], ratings["item"], ratings["value"], leverage=True)
-        own = pl.DataFrame(
+        rater_figures = pl.DataFrame(
             {"rater": list(fitted.raters), "bias": fitted.bias, "inconsistency": fitted.inconsistency},
             schema={"rater": pl.String, "bias": pl.Float64, "inconsistency": pl.Float64},
         ).with_columns(pl.col("bias", "inconsistency").fill_nan(None))
-        out = out.join(own, on="rater", how="left", maintain_order="left")
+        out = out.join(rater_figures, on="rater", how="left", maintain_order="left")
     else:
         out = out.with_columns(none.alias("bias"), none.alias("inconsistency"))
     out = out.join(_agreement(question, ratings), on="rater", how="left", maintain_order="left")
@@ -177,10 +179,10 @@ def _agreement(question: QuestionData, ratings: pl.DataFrame) -> pl.DataFrame:
             (pl.len().over("item", "value") - 1).alias("same"), (pl.len().over("item") - 1).alias("others")
         ).filter(pl.col("others") > 0)
         return same.group_by("rater").agg((pl.col("same") / pl.col("others")).mean().alias("agreement"))
-    others = ratings.with_columns(
+    with_others = ratings.with_columns(
         ((pl.sum("value").over("item") - pl.col("value")) / (pl.len().over("item") - 1)).alias("others")
     ).filter(pl.col("others").is_finite())
     squares = [pl.var(name) * (pl.len() - 1) for name in ("value", "others")]
     enough = (pl.len() >= 3) & (squares[0] > 1e-12) & (squares[1] > 1e-12)
     correlation = pl.when(enough).then(pl.corr("value", "others")).alias("agreement")
-    return others.group_by("rater").agg(correlation)
+    return with_others.group_by("rater").agg(correlation)

@@ -63,24 +63,24 @@ def rating_models(
         model = rating_model(question)
         if model is None:
             continue
-        made = attempt(_fitted, question, model, scores.get(question.id), smallest_effect)
-        if isinstance(made, Failed | str):
-            why = made if isinstance(made, str) else made.reason
+        fitted = attempt(_fitted, question, model, scores.get(question.id), smallest_effect)
+        if isinstance(fitted, Failed | str):
+            reason = fitted if isinstance(fitted, str) else fitted.reason
             effects += [
                 RatingModelEffect(
                     outcome=question.id,
                     deviation=model.outcome,
                     model=f"{model.formula}{RANDOM}",
                     effect=name,
-                    variances=_no_variances(why),
-                    why_missing=why,
+                    variances=_no_variances(reason),
+                    why_missing=reason,
                 )
                 for name in model.factors
             ]
             continue
-        effects += made.effects
-        pairs += made.pairs
-        equivalence += made.equivalence
+        effects += fitted.effects
+        pairs += fitted.pairs
+        equivalence += fitted.equivalence
     return RatingModels(effects=tuple(effects), pairs=tuple(pairs), equivalence=tuple(equivalence))
 
 
@@ -92,8 +92,8 @@ def rating_model(question: QuestionData) -> EffectsModel | None:
     return EffectsModel("value" if chosen[0].outcome == "value" else "signed", chosen[0].factors)
 
 
-def _no_variances(why: str) -> dict[str, Estimate]:
-    return dict.fromkeys(("rater", "stimulus", "residual"), Estimate.missing(why, "linear mixed model"))
+def _no_variances(reason: str) -> dict[str, Estimate]:
+    return dict.fromkeys(("rater", "stimulus", "residual"), Estimate.missing(reason, "linear mixed model"))
 
 
 def rating_frame(question: QuestionData, model: EffectsModel) -> pl.DataFrame:
@@ -183,13 +183,13 @@ def _fitted(
 
 
 def _by_jackknife(
-    question: QuestionData, model: EffectsModel, score: StimulusScores, why: str
+    question: QuestionData, model: EffectsModel, score: StimulusScores, reason: str
 ) -> RatingModels | str:
     """The test of systems from their means and the covariance of the two-way jackknife."""
     names = group_names(question.items, "system")
     parts = {name: score.changes(score.where("system", name), model.outcome) for name in names}
-    known = {name: part for name, part in parts.items() if isinstance(part, Changes)}
-    tested = joint_test(list(known.values()))
+    usable = {name: part for name, part in parts.items() if isinstance(part, Changes)}
+    tested = joint_test(list(usable.values()))
     if isinstance(tested, str):
         return tested
     row = RatingModelEffect(
@@ -200,10 +200,10 @@ def _by_jackknife(
         df=(tested.contrasts, tested.df),
         f=tested.f,
         p=tested.p,
-        variances=_no_variances(why),
+        variances=_no_variances(reason),
         method="Wald F test, two-way jackknife over stimuli and raters",
         n=question.ratings.height,
-        means={name: score.estimate(score.where("system", name), model.outcome) for name in known},
+        means={name: score.estimate(score.where("system", name), model.outcome) for name in usable},
     )
     return RatingModels(effects=(row,))
 
@@ -212,28 +212,30 @@ def _equivalence(outcome: str, pairs: Pairwise, margin: float) -> tuple[SystemEq
     """Both one-sided tests of every pair, each corrected over the pairs."""
     from scipy.special import stdtr, stdtrit
 
-    known = [
+    estimated = [
         (pair, float(pair.estimate), pair.standard_error, pair.df)
         for pair in pairs.pairs
         if pair.standard_error is not None and pair.df is not None
     ]
-    above = [float(stdtr(df, -(margin + value) / error)) for _, value, error, df in known]
-    below = [float(stdtr(df, -(margin - value) / error)) for _, value, error, df in known]
+    above = [float(stdtr(df, -(margin + value) / error)) for _, value, error, df in estimated]
+    below = [float(stdtr(df, -(margin - value) / error)) for _, value, error, df in estimated]
     corrected = [
         holm(tail).adjusted for tail in (above, below, [max(pair) for pair in zip(above, below, strict=True)])
     ]
     out = []
-    for place, (pair, value, error, df) in enumerate(known):
+    for index, (pair, value, error, df) in enumerate(estimated):
         reach = float(stdtrit(df, 0.95)) * error
-        plain = Estimate(value, method=pair.estimate.method, counts=dict(pair.estimate.counts))
-        p_a, p_b, p = (float(tail[place] or 0.0) for tail in corrected)
+        without_interval = Estimate(value, method=pair.estimate.method, counts=dict(pair.estimate.counts))
+        p_a, p_b, p = (float(tail[index] or 0.0) for tail in corrected)
         out.append(
             SystemEquivalence(
                 outcome=outcome,
                 a=pair.a,
                 b=pair.b,
                 margin=margin,
-                difference=plain.with_interval(value - reach, value + reach, "Satterthwaite t", 0.9),
+                difference=without_interval.with_interval(
+                    value - reach, value + reach, "Satterthwaite t", 0.9
+                ),
                 p=p,
                 p_a_not_inferior=p_a,
                 p_b_not_inferior=p_b,

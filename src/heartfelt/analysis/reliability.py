@@ -73,8 +73,8 @@ def reliability(material: AnalysisData, seed: int, *, brief: bool = False) -> di
             alphas, forms = _alphas(question, seed), _forms(lambda _: gone)
             return Reliability(**alphas, **forms, split_half=gone, ceiling=Ceilings(gone))
         votes = question.id not in crowded
-        made = attempt(question_reliability, question, seed, brief=brief, votes=votes)
-        return _nothing(made.reason) if isinstance(made, Failed) else made
+        figures = attempt(question_reliability, question, seed, brief=brief, votes=votes)
+        return _nothing(figures.reason) if isinstance(figures, Failed) else figures
 
     names = [question.id for question in material.questions]
     if len(names) < 2 or sum(question.ratings.height for question in material.questions) < MANY_RATINGS:
@@ -101,13 +101,13 @@ def question_reliability(
     """
     if not question.ratings.height:
         # From means, spreads and counts alone; all the rest is missing, with the reason.
-        made = _nothing(question.why_no_raters or question.why_empty, method=True)
+        figures = _nothing(question.why_no_raters or question.why_empty, method=True)
         if not question.items.height:
-            return made
-        known = one_way_from_means(*(question.items[name] for name in ("mean", "sd", "n")))
-        top = replace(made.ceiling, correlation=known.ceiling, rmse=known.rmse)
-        made = replace(made, icc1=known.icc1, icc1k=known.icc1k, ceiling=top)
-        return with_more_raters(made, known.icc1)
+            return figures
+        one_way = one_way_from_means(*(question.items[name] for name in ("mean", "sd", "n")))
+        top = replace(figures.ceiling, correlation=one_way.ceiling, rmse=one_way.rmse)
+        figures = replace(figures, icc1=one_way.icc1, icc1k=one_way.icc1k, ceiling=top)
+        return with_more_raters(figures, one_way.icc1)
     forms = intraclass_correlations(question, seed)
     alphas = _alphas(question, seed)
     if brief:
@@ -121,17 +121,17 @@ def question_reliability(
         # Over so many ratings the mean of a few splits is as steady as that of many over few.
         splits = max(FEWEST_SPLITS, min(SPLITS, 10_000_000 // question.ratings.height))
         halves = split_half(question.coded, splits=splits, seed=seed)
-    made = Reliability(
+    figures = Reliability(
         **alphas,
         **forms,
         split_half=halves,
         ceiling=_ceilings(question, seed, votes),
         variance_components=_components(question, seed),
     )
-    return with_more_raters(made, made.icc1 if made.icc2.is_missing else made.icc2)
+    return with_more_raters(figures, figures.icc1 if figures.icc2.is_missing else figures.icc2)
 
 
-def with_more_raters(made: Reliability, single: Estimate) -> Reliability:
+def with_more_raters(figures: Reliability, single: Estimate) -> Reliability:
     """Add what more raters would give, and how many a target needs, from the reliability of one rating."""
 
     def whole(number: float | None) -> int | None:
@@ -139,7 +139,7 @@ def with_more_raters(made: Reliability, single: Estimate) -> Reliability:
 
     needed = {f"{target:g}": raters_needed(single, target) for target in TARGETS}
     return replace(
-        made,
+        figures,
         reliability_with={str(k): reliability_with(single, k) for k in RATERS},
         raters_needed={name: whole(e.value) for name, e in needed.items()},
         raters_needed_between={name: (whole(e.low), whole(e.high)) for name, e in needed.items()},
@@ -148,23 +148,23 @@ def with_more_raters(made: Reliability, single: Estimate) -> Reliability:
     )
 
 
-def for_future_raters(made: Figures, whom: FutureRaters) -> Figures:
+def for_future_raters(figures: Figures, whom: FutureRaters) -> Figures:
     """The same figures with intervals for raters like these, or reaching to the bounds if some future ones are careless."""
     changed: dict[str, Any] = {
         part.name: estimate.for_future_raters(whom)
-        for part in fields(made)
-        if isinstance(estimate := getattr(made, part.name), Estimate)
+        for part in fields(figures)
+        if isinstance(estimate := getattr(figures, part.name), Estimate)
     }
-    return replace(made, **changed)
+    return replace(figures, **changed)
 
 
-def reliability_for(made: Reliability, whom: FutureRaters) -> Reliability:
+def reliability_for(figures: Reliability, whom: FutureRaters) -> Reliability:
     """The same reliability for these future raters, with the raters needed that follow from it."""
     if whom == "alike":
-        return made
-    shares = made.variance_components
+        return figures
+    shares = figures.variance_components
     out = replace(
-        for_future_raters(made, whom),
+        for_future_raters(figures, whom),
         variance_components=None if shares is None else for_future_raters(shares, whom),
     )
     return (
@@ -172,12 +172,12 @@ def reliability_for(made: Reliability, whom: FutureRaters) -> Reliability:
     )
 
 
-def _nothing(why: str, method: bool = False) -> Reliability:
+def _nothing(reason: str, method: bool = False) -> Reliability:
     """A question without ratings, or whose reliability could not be computed: every figure missing, with the reason."""
-    gone = Estimate.missing(why)
+    gone = Estimate.missing(reason)
 
     def named(name: str) -> Estimate:
-        return Estimate.missing(why, name if method else "")
+        return Estimate.missing(reason, name if method else "")
 
     ceilings = Ceilings(
         named("ceiling, correlation"),
@@ -191,7 +191,7 @@ def _nothing(why: str, method: bool = False) -> Reliability:
         human=gone,
     )
     shares = VarianceShares(gone, gone, gone, gone, gone, gone)
-    made = Reliability(
+    empty = Reliability(
         alpha_interval=gone,
         alpha_ordinal=gone,
         alpha_nominal=gone,
@@ -200,7 +200,7 @@ def _nothing(why: str, method: bool = False) -> Reliability:
         ceiling=ceilings,
         variance_components=shares,
     )
-    return with_more_raters(made, made.icc1)
+    return with_more_raters(empty, empty.icc1)
 
 
 def _alphas(question: QuestionData, seed: int) -> KrippendorffAlphas:
@@ -231,13 +231,13 @@ def intraclass_correlations(question: QuestionData, seed: int) -> IntraclassCorr
         return _forms(lambda form: Estimate.missing(NO_ORDER, form))
     # Without one of very few ratings nobody may disagree any more; the jackknife then has no variance to divide by.
     with np.errstate(divide="ignore", invalid="ignore"):
-        made = icc(question.coded, seed=seed)
+        correlations = icc(question.coded, seed=seed)
 
     def figure(form: str) -> Estimate:
-        known: Estimate = getattr(made, form)
+        coefficient: Estimate = getattr(correlations, form)
         if question.why_no_raters is None or form.startswith("icc1"):
-            return known
-        return Estimate.missing(question.why_no_raters, known.method, known.counts)
+            return coefficient
+        return Estimate.missing(question.why_no_raters, coefficient.method, coefficient.counts)
 
     return _forms(figure)
 
@@ -255,12 +255,17 @@ def _forms(make: Callable[[str], Estimate]) -> IntraclassCorrelations:
 
 def _components(question: QuestionData, seed: int) -> VarianceShares:
     if not question.numbers or question.why_no_raters is not None:
-        why = NO_ORDER if not question.numbers else question.why_no_raters or ""
+        reason = NO_ORDER if not question.numbers else question.why_no_raters or ""
         names = ("rater", "stimulus", "residual", "share_rater", "share_stimulus", "share_residual")
-        return VarianceShares(**{name: Estimate.missing(why, name) for name in names})
-    made = variance_components(question.coded, seed=seed)
+        return VarianceShares(**{name: Estimate.missing(reason, name) for name in names})
+    components = variance_components(question.coded, seed=seed)
     return VarianceShares(
-        made.rater, made.item, made.residual, made.rater_share, made.item_share, made.residual_share
+        components.rater,
+        components.item,
+        components.residual,
+        components.rater_share,
+        components.item_share,
+        components.residual_share,
     )
 
 
@@ -269,8 +274,8 @@ def _ceilings(question: QuestionData, seed: int, votes: bool) -> Ceilings:
     names, facts = question.items["item"].to_list(), question.items.select("item", "system", "intent")
     system = dict(zip(names, facts["system"].fill_null("unknown").to_list(), strict=True))
     grouped = system if 1 < len(set(system.values())) <= MOST_GROUPS else None
-    known = facts.select(pl.concat_str(pl.col("system", "intent").fill_null(""), separator=" / ")).to_series()
-    cell = dict(zip(names, known.to_list(), strict=True)) if known.n_unique() > 1 else None
+    cells = facts.select(pl.concat_str(pl.col("system", "intent").fill_null(""), separator=" / ")).to_series()
+    cell = dict(zip(names, cells.to_list(), strict=True)) if cells.n_unique() > 1 else None
     correlation, rmse = (Estimate.missing(NO_ORDER, f"ceiling, {name}") for name in ("correlation", "rmse"))
     accuracy = Estimate.missing(LEFT_TO_POOL if question.categorical else NOT_CATEGORIES, "ceiling, accuracy")
     main = of_votes = None

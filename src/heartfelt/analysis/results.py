@@ -322,19 +322,19 @@ class PairDifference:
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> PairDifference:
         """Restore a row."""
-        why = data.get("why_missing")
-        plain: dict[str, Any] = {name: data.get(name) for name in cls.__slots__ if name != "difference"}
+        reason = data.get("why_missing")
+        fields_read: dict[str, Any] = {name: data.get(name) for name in cls.__slots__ if name != "difference"}
         value, low, high = data["difference"], data["low"], data["high"]
         return cls(
-            **plain,
+            **fields_read,
             difference=Estimate(
                 value,
                 low,
                 high,
                 method="difference of means",
                 interval=data.get("interval", ""),
-                why_missing=(why or "not computed") if value is None else None,
-                why_no_interval=why,
+                why_missing=(reason or "not computed") if value is None else None,
+                why_no_interval=reason,
             ),
         )
 

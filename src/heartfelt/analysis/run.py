@@ -87,9 +87,9 @@ def analyze(
     seed, failures = options.seed, Failures()
     guard = failures.guard
 
-    def step(place: int) -> None:
+    def step(index: int) -> None:
         if progress is not None:
-            progress(f"analysing: {STEPS[place]}", place, len(STEPS))
+            progress(f"analysing: {STEPS[index]}", index, len(STEPS))
 
     planned = None if options.preregistration is None else read_preregistration(options.preregistration)
     column = options.by or compared_arms(snapshot)
@@ -106,7 +106,7 @@ def analyze(
     trust = {name: reliability_for(part, whom) for name, part in trust.items()}
     pooled = pooled and {name: reliability_for(part, whom) for name, part in pooled.items()}
     step(2)
-    own, scores = _side(material, trust, covariates, failures, seed)
+    policy_side, scores = _side(material, trust, covariates, failures, seed)
     if "means" in failures.reasons:
         failures.absent |= dict.fromkeys(FROM_MEANS, failures.reasons["means"])
     step(3)
@@ -115,7 +115,9 @@ def analyze(
     step(4)
     shapes = guard("ellipses", None, ellipses, material, options.resamples, seed) or (None, None)
     step(5)
-    sides = guard("sensitivity", (own, own), _both_sides, panel, default, own, failures, seed)
+    sides = guard(
+        "sensitivity", (policy_side, policy_side), _both_sides, panel, default, policy_side, failures, seed
+    )
     compared = "sensitivity" not in failures.reasons
     held_out = guard("crossfit", "", crossfit, panel, default, seed)
     if isinstance(held_out, str) and held_out:
@@ -152,16 +154,16 @@ def analyze(
         ),
         checks=guard("checks", None, checks, material),
         covariates=tuple(covariates),
-        anova=own.anova,
-        pairwise=(*rated.pairs, *own.pairwise) if own.pairwise else own.pairwise,
+        anova=policy_side.anova,
+        pairwise=(*rated.pairs, *policy_side.pairwise) if policy_side.pairwise else policy_side.pairwise,
         mixed=rated.effects,
         equivalence=rated.equivalence if margin else None,
         ordinal=guard("ordinal", (), ordinal_checks, material, rated.effects, rated.pairs),
         questions=guard("questions", (), question_means, scores),
-        systems=own.systems,
+        systems=policy_side.systems,
         intents=guard("intents", (), intent_means, scores),
-        quadrants=own.quadrants,
-        slopes=own.slopes,
+        quadrants=policy_side.quadrants,
+        slopes=policy_side.slopes,
         distributions=guard("distributions", (), distributions, material),
         ellipses=shapes[0],
         overlap=shapes[1],
@@ -245,22 +247,22 @@ def _side(
 
 
 def _both_sides(
-    panel: Panel, default: Panel, own: PolicySide, failures: Failures, seed: int
+    panel: Panel, default: Panel, policy_side: PolicySide, failures: Failures, seed: int
 ) -> tuple[PolicySide, PolicySide]:
     """What is compared: all raters, and those without whom the default policy would leave out."""
 
     def side(snapshot: Snapshot) -> PolicySide:
         """The same parts for other raters; a part that fails here is missing on that side only."""
         material, failed = prepare(snapshot), Failures()
-        made, _ = _side(material, reliability(material, seed, brief=True), {}, failed, seed)
-        failures.reasons |= {f"{part} of the other raters": why for part, why in failed.reasons.items()}
-        return made
+        analysed, _ = _side(material, reliability(material, seed, brief=True), {}, failed, seed)
+        failures.reasons |= {f"{part} of the other raters": reason for part, reason in failed.reasons.items()}
+        return analysed
 
     left_out = (set(panel.dropped), set(panel.dropped_batches))
     by_default = (set(default.dropped), set(default.dropped_batches))
-    everyone = side(panel.source.without_probes) if any(left_out) else own
+    everyone = side(panel.source.without_probes) if any(left_out) else policy_side
     if left_out == by_default:
-        return everyone, own
+        return everyone, policy_side
     return everyone, side(default.snapshot()) if any(by_default) else everyone
 
 
@@ -275,13 +277,13 @@ def _registered(
     if planned is None:
         return None
     items = sum(counted.ratings_per_item.values())
-    given = sum(int(times) * count for times, count in counted.ratings_per_item.items())
+    n_ratings = sum(int(times) * count for times, count in counted.ratings_per_item.items())
     return check_registration(
         planned,
         snapshot,
         raters=counted.raters,
         dropped=len(panel.dropped),
-        per_item=given / max(items, 1),
+        per_item=n_ratings / max(items, 1),
         policy=options.rules.name,
         covariates=options.covariates,
     )
@@ -299,24 +301,24 @@ def _labels(material: AnalysisData) -> pl.DataFrame:
     keys = ["stimulus", "question"]
     every = pl.concat([pl.DataFrame(schema=columns), *facts])
     table = material.labels.table.join(every, on=keys, how="left", maintain_order="left")
-    known = [name for name in ("system", "intent") if name in material.snapshot.stimuli.columns]
-    if not known or not set_questions(material.study):
+    design_columns = [name for name in ("system", "intent") if name in material.snapshot.stimuli.columns]
+    if not design_columns or not set_questions(material.study):
         return table
     # Strengths, and grades of references and anchors, are labels of no question that is averaged.
-    own = material.snapshot.stimuli.select(
-        "stimulus", *(pl.col(name).cast(pl.String).alias(f"_{name}") for name in known)
+    design = material.snapshot.stimuli.select(
+        "stimulus", *(pl.col(name).cast(pl.String).alias(f"_{name}") for name in design_columns)
     )
-    table = table.join(own, on="stimulus", how="left", maintain_order="left")
-    return table.with_columns(pl.coalesce(name, f"_{name}").alias(name) for name in known).drop(
-        f"_{name}" for name in known
+    table = table.join(design, on="stimulus", how="left", maintain_order="left")
+    return table.with_columns(pl.coalesce(name, f"_{name}").alias(name) for name in design_columns).drop(
+        f"_{name}" for name in design_columns
     )
 
 
 def _in_words(summary: Summary, material: AnalysisData, snapshot: Snapshot, failures: Failures) -> Summary:
     """The summary with the reasons for its missing parts, its verdict, and paragraphs for a paper."""
     reasons = _reasons(material) | failures.absent
-    reasons |= {part: why for part, why in failures.reasons.items() if part in reasons}
-    parts = [each.name for each in fields(summary)]
+    reasons |= {part: reason for part, reason in failures.reasons.items() if part in reasons}
+    parts = [field.name for field in fields(summary)]
     missing = {part: reasons[part] for part in parts if part in reasons and not getattr(summary, part)}
     gone: dict[str, Any] = dict.fromkeys(missing)
     summary = replace(summary, why_missing=missing, **gone)
@@ -328,7 +330,7 @@ def _in_words(summary: Summary, material: AnalysisData, snapshot: Snapshot, fail
         results=failures.guard("results", "", results, summary),
         notes=(
             *summary.notes,
-            *(f"The part '{part}' is missing: {why}." for part, why in failures.reasons.items()),
+            *(f"The part '{part}' is missing: {reason}." for part, reason in failures.reasons.items()),
         ),
     )
 
@@ -367,6 +369,6 @@ def _reasons(material: AnalysisData) -> dict[str, str]:
     }
     if not material.questions and set_questions(material.study):
         compared = "every question compares stimuli; see the comparisons"
-        others = {"by", "crossfit", "published", "sensitivity"}
-        reasons |= {part: compared for part in reasons if part not in others}
+        not_compared = {"by", "crossfit", "published", "sensitivity"}
+        reasons |= {part: compared for part in reasons if part not in not_compared}
     return reasons

@@ -68,10 +68,10 @@ class PolicySide:
 
 def sensitivity(with_all: PolicySide, without: PolicySide) -> tuple[SensitivityFigure, ...]:
     """Figures of both sides in the same order; a figure that only one side has is missing on the other."""
-    left, right = _figures(with_all), _figures(without)
+    figures_with, figures_without = _figures(with_all), _figures(without)
     gone = Estimate.missing("it cannot be computed from these raters")
     rows = []
-    for key in dict.fromkeys([*left, *right]):
+    for key in dict.fromkeys([*figures_with, *figures_without]):
         figure, question, of, model = key
         rows.append(
             SensitivityFigure(
@@ -79,8 +79,8 @@ def sensitivity(with_all: PolicySide, without: PolicySide) -> tuple[SensitivityF
                 question=question,
                 of=of,
                 model=model,
-                with_all=left.get(key, gone),
-                without=right.get(key, gone),
+                with_all=figures_with.get(key, gone),
+                without=figures_without.get(key, gone),
             )
         )
     return tuple(rows)
@@ -121,13 +121,13 @@ def _figures(side: PolicySide) -> dict[Key, Estimate | float | None]:
 
 def sensitivity_pairs(with_all: PolicySide, without: PolicySide) -> tuple[SensitivityPairs, ...]:
     """For every family of pairs, how many differ on each side, and which pairs differ on one side only."""
-    left, right = (_families(side.pairwise) for side in (with_all, without))
+    families_with, families_without = (_families(side.pairwise) for side in (with_all, without))
     rows = []
-    for key, pairs in left.items():
-        other = right.get(key, {})
-        both = [pair for pair in pairs if pair in other]
-        only_left = tuple(pair for pair in both if pairs[pair] and not other[pair])
-        only_right = tuple(pair for pair in both if other[pair] and not pairs[pair])
+    for key, pairs in families_with.items():
+        without_pairs = families_without.get(key, {})
+        both = [pair for pair in pairs if pair in without_pairs]
+        only_with = tuple(pair for pair in both if pairs[pair] and not without_pairs[pair])
+        only_without = tuple(pair for pair in both if without_pairs[pair] and not pairs[pair])
         question, deviation, factor, method, model = key
         rows.append(
             SensitivityPairs(
@@ -138,9 +138,9 @@ def sensitivity_pairs(with_all: PolicySide, without: PolicySide) -> tuple[Sensit
                 model=model,
                 pairs=len(pairs),
                 with_all=sum(pairs.values()),
-                without=sum(other.values()),
-                only_with_all=only_left,
-                only_without=only_right,
+                without=sum(without_pairs.values()),
+                only_with_all=only_with,
+                only_without=only_without,
             )
         )
     return tuple(rows)
@@ -168,21 +168,21 @@ def crossfit(panel: Panel, default: Panel, seed: int) -> Crossfit | str:
         return f"fewer than {LEAST_STIMULI} rated stimuli"
     chosen = [list(screen(half, POLICIES["default"], seed=seed).dropped) for half in halves]
     materials = [prepare(half) for half in halves]
-    rows = [_held_out(materials, place, chosen) for place in range(len(materials[0].questions))]
-    known = tuple(row for row in rows if row is not None)
-    if not known:
+    rows = [_held_out(materials, index, chosen) for index in range(len(materials[0].questions))]
+    held_out_rows = tuple(row for row in rows if row is not None)
+    if not held_out_rows:
         return "alpha cannot be computed on both halves"
-    return Crossfit(tuple(len(names) for names in chosen), known)
+    return Crossfit(tuple(len(names) for names in chosen), held_out_rows)
 
 
-def _held_out(materials: list[AnalysisData], place: int, chosen: list[list[str]]) -> HeldOutAlpha | None:
+def _held_out(materials: list[AnalysisData], index: int, chosen: list[list[str]]) -> HeldOutAlpha | None:
     pairs = []
-    for half, other in ((0, 1), (1, 0)):
-        question = materials[half].questions[place]
-        rest = question.ratings.filter(~pl.col("rater").is_in(chosen[other]))
-        if not rest.height:
+    for half, other_half in ((0, 1), (1, 0)):
+        question = materials[half].questions[index]
+        remaining = question.ratings.filter(~pl.col("rater").is_in(chosen[other_half]))
+        if not remaining.height:
             return None
-        with_all, without = question_alpha(question, question.ratings), question_alpha(question, rest)
+        with_all, without = question_alpha(question, question.ratings), question_alpha(question, remaining)
         if with_all.value is None or without.value is None:
             return None
         pairs.append(HalfAlpha(with_all.value, without.value))
@@ -198,18 +198,18 @@ def _halves(source: Snapshot, seed: int) -> list[Snapshot] | None:
     if len(names) < LEAST_STIMULI:
         return None
     order = stream(seed, "analysis", "crossfit").permutation(len(names))
-    first = {names[place] for place in order[: len(names) // 2].tolist()}
+    first = {names[index] for index in order[: len(names) // 2].tolist()}
     out = []
     for chosen in (first | probes, set(names) - first | probes):
-        mine = pl.col("stimulus").is_in(list(chosen))
+        in_half = pl.col("stimulus").is_in(list(chosen))
         out.append(
             Snapshot.build(
                 source.study,
-                stimuli=source.stimuli.filter(mine),
-                ratings=source.scan_ratings().filter(mine).collect(),
+                stimuli=source.stimuli.filter(in_half),
+                ratings=source.scan_ratings().filter(in_half).collect(),
                 raters=source.raters,
                 source=source.source,
-                items=source.table("items").filter(mine),
+                items=source.table("items").filter(in_half),
             )
         )
     return out

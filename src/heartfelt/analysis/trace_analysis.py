@@ -43,10 +43,10 @@ def _question(snapshot: Snapshot, question: str) -> TraceQuestion:
         raters=len(raters),
         traces=sum(len(data.raters) for data in every.values()),
         timed=timed,
-        pairwise=over_stimuli([each.pairwise for each in stimuli]),
-        leave_one_out=over_stimuli([each.leave_one_out for each in stimuli]),
-        ceiling=over_stimuli([each.ceiling for each in stimuli]),
-        one_rater=over_stimuli([each.one_rater for each in stimuli]),
+        pairwise=over_stimuli([stimulus.pairwise for stimulus in stimuli]),
+        leave_one_out=over_stimuli([stimulus.leave_one_out for stimulus in stimuli]),
+        ceiling=over_stimuli([stimulus.ceiling for stimulus in stimuli]),
+        one_rater=over_stimuli([stimulus.one_rater for stimulus in stimuli]),
         lags={rater: _lag(lags.get(rater, []), timed) for rater in raters},
         stimuli=stimuli,
         constant=constant,
@@ -82,7 +82,7 @@ def _odd_traces(snapshot: Snapshot, question: str, timed: bool) -> tuple[int, in
 
 
 def _stimulus(name: str, data: Traces, timed: bool) -> TraceStimulus:
-    made = trace_agreement(data)
+    agreement = trace_agreement(data)
     moments, spread = agreement_over_time(data, 10.0 if timed else 4.0)
     step = max(1, math.ceil(moments.size / WINDOWS))
     samples = int(data.values.shape[1])
@@ -91,28 +91,28 @@ def _stimulus(name: str, data: Traces, timed: bool) -> TraceStimulus:
         len(data.raters),
         samples / data.rate if timed else None,
         samples,
-        made.pairwise,
-        made.leave_one_out,
-        made.ceiling,
-        made.one_rater,
+        agreement.pairwise,
+        agreement.leave_one_out,
+        agreement.ceiling,
+        agreement.one_rater,
         tuple(moments[::step].tolist()),
         tuple(spread[::step].tolist()),
-        {str(rater): why for rater, why in (data.left_out or {}).items()},
+        {str(rater): reason for rater, reason in (data.left_out or {}).items()},
         "fewer than three raters" if len(data.raters) < 3 else None,
     )
 
 
 def over_stimuli(figures: Sequence[Estimate]) -> Estimate:
     """The mean of a figure over stimuli, with stimuli as the sample."""
-    known = [float(figure) for figure in figures if not figure.is_missing]
+    usable = [float(figure) for figure in figures if not figure.is_missing]
     method = f"{figures[0].method}, mean over stimuli" if figures else "mean over stimuli"
-    counts = {"stimuli": len(known)} | (
-        {"left_out": len(figures) - len(known)} if len(known) < len(figures) else {}
+    counts = {"stimuli": len(usable)} | (
+        {"left_out": len(figures) - len(usable)} if len(usable) < len(figures) else {}
     )
-    if not known:
-        why = next((figure.why_missing for figure in figures if figure.why_missing), "there are no traces")
-        return Estimate.missing(why or "", method, counts)
-    return _mean(known, method, counts, "one stimulus")
+    if not usable:
+        reason = next((figure.why_missing for figure in figures if figure.why_missing), "there are no traces")
+        return Estimate.missing(reason or "", method, counts)
+    return _mean(usable, method, counts, "one stimulus")
 
 
 def _lag(lags: Sequence[float], timed: bool) -> Estimate:
@@ -123,13 +123,13 @@ def _lag(lags: Sequence[float], timed: bool) -> Estimate:
     return _mean(lags, method, counts, "one stimulus")
 
 
-def _mean(known: Sequence[float], method: str, counts: Mapping[str, int], alone: str) -> Estimate:
-    size = len(known)
-    centre = math.fsum(known) / size
+def _mean(figures: Sequence[float], method: str, counts: Mapping[str, int], alone: str) -> Estimate:
+    size = len(figures)
+    centre = math.fsum(figures) / size
     estimate = Estimate(centre, method=method, counts=counts)
     if size < 2:
         return estimate.without_interval(alone)
-    variance = math.fsum((value - centre) ** 2 for value in known) / (size - 1) / size
+    variance = math.fsum((value - centre) ** 2 for value in figures) / (size - 1) / size
     if variance <= 0:
         return estimate.without_interval("nothing varies")
     return with_t(estimate, math.sqrt(variance), size - 1, "Student's t over stimuli", 0.95)

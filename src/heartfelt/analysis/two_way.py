@@ -102,31 +102,33 @@ def stimuli_of(
     names = items["item"].to_list()
     mean = items.select(means).to_numpy().astype(np.float64, copy=True)
     size = len(names)
-    known = pl.struct(pl.col(name).fill_null("") for name in ("system", "intent"))
-    cell = items.select(known.rank("dense").cast(pl.Int64)).to_series().to_numpy()
+    design_cell = pl.struct(pl.col(name).fill_null("") for name in ("system", "intent"))
+    cell = items.select(design_cell.rank("dense").cast(pl.Int64)).to_series().to_numpy()
     if not any(part.height for part in parts):
         none = np.zeros(0, np.int64)
         empty = np.zeros((0, len(means)))
         return Stimuli(names, mean, np.ones_like(mean), none, none, empty, 0, cell, "no single ratings")
     wide = parts[0].select("rater", "item", pl.col("value").alias("0"))
-    for place, part in enumerate(parts[1:], 1):
-        other = part.select("rater", "item", pl.col("value").alias(str(place)))
-        wide = wide.join(other, on=["rater", "item"], how="full", coalesce=True, maintain_order="left_right")
+    for part_number, part in enumerate(parts[1:], 1):
+        part_values = part.select("rater", "item", pl.col("value").alias(str(part_number)))
+        wide = wide.join(
+            part_values, on=["rater", "item"], how="full", coalesce=True, maintain_order="left_right"
+        )
     where = pl.DataFrame({"item": names}, schema={"item": pl.String}).with_row_index("_at")
     wide = wide.join(where, on="item", how="inner", maintain_order="left").sort("_at", "rater")
-    value = wide.select(str(place) for place in range(len(parts))).to_numpy().astype(np.float64)
+    value = wide.select(str(part_index) for part_index in range(len(parts))).to_numpy().astype(np.float64)
     stimulus = wide["_at"].to_numpy().astype(np.int64)
     raters = code(wide["rater"])
-    there = np.isfinite(value)
+    rated = np.isfinite(value)
     n = np.column_stack(
-        [np.bincount(stimulus, there[:, k], minlength=size) for k in range(value.shape[1])]
+        [np.bincount(stimulus, rated[:, k], minlength=size) for k in range(value.shape[1])]
     ).astype(np.float64)
-    why = ""
+    reason = ""
     if why_no_raters:
-        why = "raters unknown"
+        reason = "raters unknown"
     elif raters.count < LEAST_RATERS:
-        why = f"only {plural(raters.count, 'rater')}"
-    return Stimuli(names, mean, n, raters.codes, stimulus, value, raters.count, cell, why)
+        reason = f"only {plural(raters.count, 'rater')}"
+    return Stimuli(names, mean, n, raters.codes, stimulus, value, raters.count, cell, reason)
 
 
 def _without_rating(data: Stimuli, rows: Ints) -> tuple[Matrix, Bools]:
@@ -134,9 +136,9 @@ def _without_rating(data: Stimuli, rows: Ints) -> tuple[Matrix, Bools]:
     at = data.stimulus[rows]
     n, mean, value = data.n[at], data.mean[at], data.value[rows]
     answered = np.isfinite(value)
-    left = n - answered
-    gone = np.asarray(((left < 0.5) & (n > 0.5)).any(axis=1))
-    shifted = mean - (np.where(answered, value, mean) - mean) / np.maximum(left, 1.0)
+    remaining = n - answered
+    gone = np.asarray(((remaining < 0.5) & (n > 0.5)).any(axis=1))
+    shifted = mean - (np.where(answered, value, mean) - mean) / np.maximum(remaining, 1.0)
     return shifted, gone
 
 
@@ -145,25 +147,25 @@ def mean_changes(data: Stimuli, chosen: Bools, score: Score) -> Changes | str:
     at = np.flatnonzero(chosen & np.isfinite(data.mean).all(axis=1))
     if not at.size:
         return "there are no such stimuli with a label"
-    own = score(data.mean[at], at)
-    size, total = at.size, float(own.sum())
+    full_score = score(data.mean[at], at)
+    size, total = at.size, float(full_score.sum())
     value = total / size
-    rows, place = _rows_of(data, at)
+    rows, row_position = _rows_of(data, at)
     shifted, gone = _without_rating(data, rows)
     after = np.where(gone, 0.0, score(shifted, data.stimulus[rows]))
-    change, lost = after - own[place], gone.astype(np.float64)
-    who = data.rater[rows]
-    sums = np.bincount(who, change, minlength=data.raters)
-    fewer = np.bincount(who, lost, minlength=data.raters)
-    took = np.bincount(who, minlength=data.raters) > 0
-    why = data.why_items_only
-    if not why and (fewer >= size).any():
-        why = "one rater alone rated all of them"
-    by_rater = np.zeros(data.raters) if why else (total + sums) / (size - fewer) - value
+    change, lost = after - full_score[row_position], gone.astype(np.float64)
+    row_rater = data.rater[rows]
+    sums = np.bincount(row_rater, change, minlength=data.raters)
+    fewer = np.bincount(row_rater, lost, minlength=data.raters)
+    took = np.bincount(row_rater, minlength=data.raters) > 0
+    reason = data.why_items_only
+    if not reason and (fewer >= size).any():
+        reason = "one rater alone rated all of them"
+    by_rater = np.zeros(data.raters) if reason else (total + sums) / (size - fewer) - value
     by_rating = (total + change) / np.maximum(size - lost, 1.0) - value
-    stimuli = _within(own - value, np.full(size, 1.0 / size), data.cell[at])
+    stimuli = _within(full_score - value, np.full(size, 1.0 / size), data.cell[at])
     return Changes(
-        value, stimuli, Sampled(jackknife_variance(by_rating), 1.0, rows.size), by_rater, took, why
+        value, stimuli, Sampled(jackknife_variance(by_rating), 1.0, rows.size), by_rater, took, reason
     )
 
 
@@ -173,39 +175,41 @@ def slope_changes(data: Stimuli, chosen: Bools, x: Floats) -> tuple[Changes, Cha
     if at.size < 3:
         return f"{at.size} stimuli; a line needs at least 3"
     centre = float(x[at].mean())
-    apart = x[at] - centre
-    spread = float(apart @ apart)
+    centred = x[at] - centre
+    spread = float(centred @ centred)
     if spread <= 1e-18 * max(centre * centre, 1.0):
         return "the intended coordinate does not vary"
     y = data.mean[at, 0]
-    slope, level = float(apart @ y) / spread, float(y.mean())
-    residual = y - level - slope * apart
-    free = 1.0 - (1.0 / at.size + apart * apart / spread)
+    slope, level = float(centred @ y) / spread, float(y.mean())
+    residual = y - level - slope * centred
+    free = 1.0 - (1.0 / at.size + centred * centred / spread)
     # Without one stimulus, least squares moves by its residual over what its leverage leaves (Cook 1977).
     without = -residual / np.where(free > 1e-9, free, np.inf)
-    rows, place = _rows_of(data, at)
+    rows, row_position = _rows_of(data, at)
     shifted, gone = _without_rating(data, rows)
-    moved = np.where(gone, without[place], shifted[:, 0] - y[place])
-    who, why = data.rater[rows], data.why_items_only
-    took = np.bincount(who, minlength=data.raters) > 0
+    moved = np.where(gone, without[row_position], shifted[:, 0] - y[row_position])
+    row_rater, reason = data.rater[rows], data.why_items_only
+    took = np.bincount(row_rater, minlength=data.raters) > 0
     out = []
-    steep = apart / spread
+    steep = centred / spread
     for value, weight in ((slope, steep), (level - slope * centre, 1.0 / at.size - centre * steep)):
-        change = weight[place] * moved
-        by_rater = np.bincount(who, change, minlength=data.raters).astype(np.float64)
+        change = weight[row_position] * moved
+        by_rater = np.bincount(row_rater, change, minlength=data.raters).astype(np.float64)
         stimuli = _within(residual, weight, data.cell[at])
         out.append(
-            Changes(value, stimuli, Sampled(jackknife_variance(change), 1.0, rows.size), by_rater, took, why)
+            Changes(
+                value, stimuli, Sampled(jackknife_variance(change), 1.0, rows.size), by_rater, took, reason
+            )
         )
     return out[0], out[1]
 
 
 def _rows_of(data: Stimuli, at: Ints) -> tuple[Ints, Ints]:
     """The ratings of the stimuli ``at``, and each one's place among them."""
-    place = np.full(len(data.names), -1, np.int64)
-    place[at] = np.arange(at.size)
-    rows = np.flatnonzero(place[data.stimulus] >= 0)
-    return rows, place[data.stimulus[rows]]
+    position = np.full(len(data.names), -1, np.int64)
+    position[at] = np.arange(at.size)
+    rows = np.flatnonzero(position[data.stimulus] >= 0)
+    return rows, position[data.stimulus[rows]]
 
 
 def _within(values: Floats, weight: Floats, cell: Ints) -> Sampled:
@@ -221,8 +225,8 @@ def _within(values: Floats, weight: Floats, cell: Ints) -> Sampled:
     if values.size < 2:
         return Sampled(0.0, 1.0, values.size)
     pulled = weight * values
-    apart = pulled - (np.bincount(codes, pulled) / sizes)[codes]
-    parts = np.bincount(codes, apart * apart) * sizes / (sizes - 1.0)
+    residuals = pulled - (np.bincount(codes, pulled) / sizes)[codes]
+    parts = np.bincount(codes, residuals * residuals) * sizes / (sizes - 1.0)
     total = float(parts.sum())
     below = float(np.sum(parts**2 / (sizes - 1.0)))
     return Sampled(total, max(total**2 / below, 1.0) if below > 0 else 1.0, values.size)
@@ -260,9 +264,9 @@ def joint_test(parts: Sequence[Changes]) -> JointTest | str:
 
     if len(parts) < 2:
         return "there are no two systems to compare"
-    why = next((part.why_items_only for part in parts if part.why_items_only), "")
-    if why:
-        return why
+    reason = next((part.why_items_only for part in parts if part.why_items_only), "")
+    if reason:
+        return reason
     took = np.logical_or.reduce([part.took_part for part in parts])
     raters = int(np.count_nonzero(took))
     moved = np.stack([part.by_rater[took] for part in parts], axis=1)
@@ -271,19 +275,19 @@ def joint_test(parts: Sequence[Changes]) -> JointTest | str:
     sizes, turns = np.linalg.eigh(by_rater)
     stimuli = np.array([part.stimuli.variance for part in parts])
     covariance = np.diag(stimuli) + (turns * np.maximum(sizes, 0.0)) @ turns.T
-    apart = np.eye(len(parts))[1:] - np.eye(len(parts))[:1]
-    gaps = apart @ np.array([part.value for part in parts])
-    inside = apart @ covariance @ apart.T
+    contrast_matrix = np.eye(len(parts))[1:] - np.eye(len(parts))[:1]
+    gaps = contrast_matrix @ np.array([part.value for part in parts])
+    inside = contrast_matrix @ covariance @ contrast_matrix.T
     if float(np.linalg.eigvalsh(inside)[0]) <= 1e-24:
         return NO_WIDTH
     contrasts = len(parts) - 1
     df = min(raters - 1.0, float(sum(part.stimuli.df for part in parts)))
     # Hotelling's correction for a covariance that was itself estimated with so many degrees of freedom.
-    left = df - contrasts + 1
-    if left < 1:
+    residual_df = df - contrasts + 1
+    if residual_df < 1:
         return f"{raters} raters are too few to test {len(parts)} systems at once"
-    f = float(gaps @ np.linalg.solve(inside, gaps)) / contrasts * left / df
-    return JointTest(contrasts=contrasts, df=left, f=f, p=float(fdtrc(contrasts, left, f)))
+    f = float(gaps @ np.linalg.solve(inside, gaps)) / contrasts * residual_df / df
+    return JointTest(contrasts=contrasts, df=residual_df, f=f, p=float(fdtrc(contrasts, residual_df, f)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,12 +305,12 @@ def error_of(changes: Changes) -> Error | str:
         return "a single stimulus says nothing about how stimuli differ"
     items, df = changes.stimuli.variance, changes.stimuli.df
     total = items
-    name, why = "jackknife over stimuli", changes.why_items_only
+    name, reason = "jackknife over stimuli", changes.why_items_only
     by_rater = changes.by_rater[changes.took_part]
-    if not why and by_rater.size < LEAST_RATERS:
-        why = f"only {plural(by_rater.size, 'rater')}"
-    if why:
-        name += f" ({why})"
+    if not reason and by_rater.size < LEAST_RATERS:
+        reason = f"only {plural(by_rater.size, 'rater')}"
+    if reason:
+        name += f" ({reason})"
     else:
         name = "two-way jackknife over stimuli and raters"
         raters = RaterVariance(jackknife_variance(by_rater), changes.ratings.variance, by_rater.size)
@@ -320,22 +324,22 @@ def estimate(changes: Changes | str, method: str, scale: Literal["plain", "share
     """A statistic with its 95% interval; a share's is made on the logit scale."""
     if isinstance(changes, str):
         return Estimate.missing(changes, method)
-    plain = Estimate(changes.value, method=method, counts=changes.counts)
+    without_interval = Estimate(changes.value, method=method, counts=changes.counts)
     error = error_of(changes)
     if isinstance(error, str):
-        return replace(plain, counts=dict(plain.counts), why_no_interval=error)
+        return replace(without_interval, counts=dict(without_interval.counts), why_no_interval=error)
     from scipy.special import stdtrit
 
     reach = float(stdtrit(error.df, 0.975)) * error.value
     value = changes.value
     if scale == "plain":
-        return plain.with_interval(value - reach, value + reach, error.name)
+        return without_interval.with_interval(value - reach, value + reach, error.name)
     if not 1e-12 < value < 1 - 1e-12:
-        why = "the share lies on the edge of its range"
-        return replace(plain, counts=dict(plain.counts), why_no_interval=why)
+        reason = "the share lies on the edge of its range"
+        return replace(without_interval, counts=dict(without_interval.counts), why_no_interval=reason)
     centre, reach = math.log(value / (1 - value)), reach / (value * (1 - value))
     low, high = (1 / (1 + math.exp(-(centre + side * reach))) for side in (-1, 1))
-    return plain.with_interval(low, high, f"{error.name}, logit scale")
+    return without_interval.with_interval(low, high, f"{error.name}, logit scale")
 
 
 def p_value(changes: Changes | str, null: float = 0.0) -> float | None:

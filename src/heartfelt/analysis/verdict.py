@@ -44,9 +44,13 @@ MOST_NAMED = 4
 def verdict(summary: Summary) -> ReportVerdict:
     """What these ratings let one conclude, and what they do not."""
 
-    def written(what: str, sentences: Callable[[Summary], Iterable[str]]) -> tuple[str, ...]:
-        made = attempt_part(f"the verdict on {what}", lambda: tuple(sentences(summary)))
-        return (f"The verdict on {what} is missing: {made.reason}.",) if isinstance(made, Failed) else made
+    def written(topic: str, sentences: Callable[[Summary], Iterable[str]]) -> tuple[str, ...]:
+        result = attempt_part(f"the verdict on {topic}", lambda: tuple(sentences(summary)))
+        return (
+            (f"The verdict on {topic} is missing: {result.reason}.",)
+            if isinstance(result, Failed)
+            else result
+        )
 
     return ReportVerdict(
         " ".join(written("the bottom line", lambda of: [bottom_line(of)])),
@@ -104,8 +108,8 @@ def _no_information(summary: Summary) -> str | None:
         )
     figures = []
     for name, trust in [item for item in every.items() if item[0] not in flat][:MOST_NAMED]:
-        what, figure = single_rating(trust)
-        figures.append(f"{called(name, trust)}: {what} of one rating {interval(figure, bare=True)}")
+        coefficient, figure = single_rating(trust)
+        figures.append(f"{called(name, trust)}: {coefficient} of one rating {interval(figure, bare=True)}")
     constant = ""
     if checks and checks.raters_judged:
         constant = f" ({verdict_raters.constant_words(checks)})"
@@ -117,16 +121,16 @@ def _no_information(summary: Summary) -> str | None:
 
 def _systems(summary: Summary) -> list[str]:
     """Whether systems differ and which is highest: by the model of the ratings, else by the analysis of variance."""
-    tests, plain = rating_tests(summary), main_effects(summary)
+    tests, main_by_name = rating_tests(summary), main_effects(summary)
     differ: list[str] = []
     only_here: list[str] = []
     same: list[str] = []
-    for name in dict.fromkeys([*plain, *tests]):
+    for name in dict.fromkeys([*main_by_name, *tests]):
         if name in tests and differs(tests[name]):
             ends = highest(tests[name])
             differ.append(f"{name} ({ends[0]} highest)" if ends else name)
-        elif name in tests or not differs(plain[name]):
-            (only_here if name in plain and differs(plain[name]) else same).append(name)
+        elif name in tests or not differs(main_by_name[name]):
+            (only_here if name in main_by_name and differs(main_by_name[name]) else same).append(name)
         else:
             differ.append(name)
     parts = [f"systems differ in {_some(differ)}"] if differ else []
@@ -145,31 +149,33 @@ def _some(names: list[str]) -> str:
 
 def _range(values: Iterable[float | None]) -> str:
     """``.63 to .81``, or one number where both are the same."""
-    known = [value for value in values if value is not None]
-    return " to ".join(dict.fromkeys(share(limit) for limit in (min(known), max(known))))
+    numbers = [value for value in values if value is not None]
+    return " to ".join(dict.fromkeys(share(limit) for limit in (min(numbers), max(numbers))))
 
 
 def _trust(summary: Summary) -> list[str]:
     """What the labels are good for, over the questions the verdict covers; drafted ones only if there are no others."""
     every, drafted = main_questions(summary), _drafted(summary)
     every = {name: trust for name, trust in every.items() if name not in drafted} or every
-    known = {name: trust for name, trust in every.items() if not mean_rating(trust).is_missing}
+    rated = {name: trust for name, trust in every.items() if not mean_rating(trust).is_missing}
     parts: list[str] = []
     only_means = verdict_comparisons.only_means_usable(summary)
     by_use: dict[str, dict[str, Reliability]] = {}
-    for name, trust in known.items():
+    for name, trust in rated.items():
         if information(trust) != "not shown":
             by_use.setdefault(fitness(mean_rating(trust)), {})[called(name, trust)] = trust
     for use, questions in by_use.items():
         of = f" of {_some(list(questions))}" if len(by_use) > 1 else ""
         between = _range(mean_rating(trust).value for trust in questions.values())
-        what = "only the mean per stimulus is usable: the means" if only_means and not parts else "the labels"
-        parts.append(f"{what}{of} are {use} (reliability {between})")
+        usable_part = (
+            "only the mean per stimulus is usable: the means" if only_means and not parts else "the labels"
+        )
+        parts.append(f"{usable_part}{of} are {use} (reliability {between})")
     # For answers without an order: whether raters agree beyond chance.
     agree = {called(name, t): single_rating(t)[1] for name, t in every.items() if information(t) == "shown"}
-    if not known and agree:
-        rest = 0 if covers_pools(summary) else len(covered(summary)[1])
-        more = f" (and see below for {plural(rest, 'further question')})" if rest else ""
+    if not rated and agree:
+        n_further = 0 if covers_pools(summary) else len(covered(summary)[1])
+        more = f" (and see below for {plural(n_further, 'further question')})" if n_further else ""
         range_ = _range(figure.value for figure in agree.values())
         parts.append(
             f"raters agree beyond chance on {_some(list(agree))} (Krippendorff's alpha {range_}){more}"
@@ -220,12 +226,17 @@ def reliability_sentences(summary: Summary) -> Iterator[str]:
 
 def _drafted(summary: Summary) -> list[str]:
     """The questions with a reliability whose answers were mostly given in sight of a machine's draft."""
-    made = summary.verification
-    seen = {field.field for field in made.fields if field.verdicts.verified} if made is not None else set()
+    verification = summary.verification
+    verified_fields = (
+        {field.field for field in verification.fields if field.verdicts.verified}
+        if verification is not None
+        else set()
+    )
     return [
         name
         for name, trust in (summary.reliability or {}).items()
-        if name in seen and not (trust.alpha_interval.is_missing and trust.alpha_nominal.is_missing)
+        if name in verified_fields
+        and not (trust.alpha_interval.is_missing and trust.alpha_nominal.is_missing)
     ]
 
 
@@ -233,7 +244,7 @@ def _selected(summary: Summary) -> Iterator[str]:
     """Whether the number of ratings depends on the answers, which makes agreement that of a selected sample."""
     tests = summary.checks.ratings_per_item if summary.checks else {}
     by_answer = {name: test.answers for name, test in tests.items() if test.answers.significant}
-    apart = {name: test.disagreement for name, test in tests.items() if test.disagreement.significant}
+    significant = {name: test.disagreement for name, test in tests.items() if test.disagreement.significant}
     parts = []
 
     def rises(test: CorrectedCountTest) -> bool:
@@ -243,14 +254,14 @@ def _selected(summary: Summary) -> Iterator[str]:
         test = next(iter(by_answer.values()))
         side = "other" if test.category is not None else "higher" if rises(test) else "lower"
         parts.append(f"stimuli with more ratings have {side} answers on {listed(list(by_answer), 4)}")
-    if apart:
-        more = "more" if rises(next(iter(apart.values()))) else "less"
-        parts.append(f"raters disagree {more} on stimuli with more ratings ({listed(list(apart), 4)})")
+    if significant:
+        more = "more" if rises(next(iter(significant.values()))) else "less"
+        parts.append(f"raters disagree {more} on stimuli with more ratings ({listed(list(significant), 4)})")
     if parts:
-        smallest = min(test.p_corrected or 0.0 for test in (*by_answer.values(), *apart.values()))
-        known = ["raters"] if not summary.counts.answers_of_unknown_raters else []
-        known += ["cells"] if cell_words(summary) else []
-        within = f"within {listed(known)}, " if known else ""
+        smallest = min(test.p_corrected or 0.0 for test in (*by_answer.values(), *significant.values()))
+        strata = ["raters"] if not summary.counts.answers_of_unknown_raters else []
+        strata += ["cells"] if cell_words(summary) else []
+        within = f"within {listed(strata)}, " if strata else ""
         yield (
             f"How many ratings a stimulus has depends on its answers: {listed(parts)} ({within}{p_value(smallest)},"
             " Holm). If ratings were added because of earlier answers, agreement and reliability describe a selected sample."
@@ -267,8 +278,10 @@ def _agreement(summary: Summary) -> Iterator[str]:
     for name, votes in every.items():
         if votes.lead.is_missing:
             continue
-        what = "Krippendorff's alpha, ordinal," if votes.leading == "alpha_ordinal" else "Fleiss' kappa"
-        shown = f"{_shown(votes.lead)} ({what} {interval(votes.lead, bare=True)})"
+        coefficient = (
+            "Krippendorff's alpha, ordinal," if votes.leading == "alpha_ordinal" else "Fleiss' kappa"
+        )
+        shown = f"{_shown(votes.lead)} ({coefficient} {interval(votes.lead, bare=True)})"
         text = f"On {called(name, votes)}, {shown}"
         if not votes.leave_one_out.is_missing:
             text += (
@@ -289,14 +302,14 @@ def _shown(agreement: Estimate) -> str:
 
 def _one_question(summary: Summary, name: str, trust: Reliability) -> Iterator[str]:
     """How reliable labels are, and how many raters a better label would need."""
-    what, single = single_rating(trust)
+    coefficient, single = single_rating(trust)
     labels = mean_rating(trust)
-    if single.is_missing or (labels.is_missing and what == "reliability"):
+    if single.is_missing or (labels.is_missing and coefficient == "reliability"):
         if trust.alpha_nominal.is_missing and summary.counts.answers:
             yield f"Reliability of {name}: unknown ({single.why_missing})."
     elif information(trust) == "not shown":
         yield (
-            f"{what[0].upper()}{what[1:]} of {name}: {interval(single, bare=True)} for one rating, which includes zero: no"
+            f"{coefficient[0].upper()}{coefficient[1:]} of {name}: {interval(single, bare=True)} for one rating, which includes zero: no"
             " information about the stimuli is shown."
         )
     elif labels.value is not None:
@@ -323,25 +336,25 @@ def _needed(trust: Reliability) -> str:
 def _others(summary: Summary) -> Iterator[str]:
     """The questions without a sentence of their own."""
     every = summary.reliability or {}
-    rest = list(every) if covers_pools(summary) else covered(summary)[1]
-    known: dict[str, list[tuple[float, str]]] = {}
-    for name in rest:
-        what, single = single_rating(every[name])
+    remaining = list(every) if covers_pools(summary) else covered(summary)[1]
+    by_figure: dict[str, list[tuple[float, str]]] = {}
+    for name in remaining:
+        figure_name, single = single_rating(every[name])
         labels = mean_rating(every[name])
         if labels.value is not None:
-            known.setdefault("the reliability of the labels", []).append((labels.value, name))
+            by_figure.setdefault("the reliability of the labels", []).append((labels.value, name))
         elif single.value is not None:
-            known.setdefault(what, []).append((single.value, name))
-    if not known:
+            by_figure.setdefault(figure_name, []).append((single.value, name))
+    if not by_figure:
         return
-    lead = f"Of the other {plural(len(rest), 'question')}"
+    lead = f"Of the other {plural(len(remaining), 'question')}"
     lead = "Question by question" if covers_pools(summary) else lead
     parts = []
-    for what, values in known.items():
+    for figure_name, values in by_figure.items():
         (low, first), (high, last) = min(values), max(values)
-        parts.append(f"{what} runs from {share(low)} ({first}) to {share(high)} ({last})")
+        parts.append(f"{figure_name} runs from {share(low)} ({first}) to {share(high)} ({last})")
     text = f"{lead}, {listed(parts)}"
-    lost = [name for name in rest if information(every[name]) == "not shown"]
+    lost = [name for name in remaining if information(every[name]) == "not shown"]
     text += f"; {len(lost)} show no information about the stimuli ({listed(lost, 5)})" if lost else ""
     yield f"{text}."
 
@@ -419,14 +432,14 @@ def _unknown_reliability(summary: Summary) -> str:
 
 def _weakest(summary: Summary) -> str:
     """How many more ratings the least reliable question needs; nothing where labels are reliable or that is not known."""
-    known = {
+    rated = {
         called(name, trust): trust
         for name, trust in main_questions(summary).items()
         if (value := mean_rating(trust).value) is not None and value < SINGLE_ITEM_RELIABILITY
     }
-    if not known:
+    if not rated:
         return ""
-    name, trust = min(known.items(), key=lambda item: float(mean_rating(item[1])))
+    name, trust = min(rated.items(), key=lambda item: float(mean_rating(item[1])))
     needed, high = trust.raters_needed.get("0.9"), trust.raters_needed_between.get("0.9", (None, None))[1]
     if not needed or high is None or high > MOST_RATERS:
         return f"Collect more ratings per stimulus: the reliability of {name} is {interval(mean_rating(trust), bare=True)}."

@@ -32,37 +32,41 @@ def _counts(summary: Summary) -> Iterator[str]:
     c = summary.counts
     if not c.answers:
         if c.means:
-            known = any(not trust.icc1k.is_missing for trust in (summary.reliability or {}).values())
+            reliability_known = any(
+                not trust.icc1k.is_missing for trust in (summary.reliability or {}).values()
+            )
             yield (
                 f"The source gives {c.means:,} published means and no single ratings: careless raters"
-                f"{'' if known else ' and reliability'} are not known."
+                f"{'' if reliability_known else ' and reliability'} are not known."
             )
         return
-    what = noun(summary)
+    answer_noun = noun(summary)
     # A rating is one answer: two questions about a stimulus are two ratings, given in one trial.
-    total, retained = (c.answers, c.answers_kept) if what == "rating" else (c.ratings, c.ratings_kept)
+    total, retained = (c.answers, c.answers_kept) if answer_noun == "rating" else (c.ratings, c.ratings_kept)
     trials = f" in {plural(c.ratings, 'trial')}" if total != c.ratings else ""
     inferred = summary.source.inferred_raters
     people = plural(c.raters, "person", "people") + (f" (inferred from {inferred})" if inferred else "")
-    who = (
-        f"{people} gave {plural(total, what)}{trials}"
+    ratings_by = (
+        f"{people} gave {plural(total, answer_noun)}{trials}"
         if c.raters
-        else f"There are {plural(total, what if what != 'rating' else 'answer')} of unknown raters"
+        else f"There are {plural(total, answer_noun if answer_noun != 'rating' else 'answer')} of unknown raters"
     )
-    made = f" by {plural(c.systems, 'system')}" if c.systems else ""
-    made += f" for {plural(c.intents, 'intent')}" if c.intents else ""
-    text = f"{who} of {plural(c.rated, 'stimulus', 'stimuli')}{' made' if made else ''}{made}"
+    by_systems = f" by {plural(c.systems, 'system')}" if c.systems else ""
+    by_systems += f" for {plural(c.intents, 'intent')}" if c.intents else ""
+    text = (
+        f"{ratings_by} of {plural(c.rated, 'stimulus', 'stimuli')}{' made' if by_systems else ''}{by_systems}"
+    )
     text += f"; {plural(c.blank_answers, 'answer')} left blank" if c.blank_answers else ""
     none = c.raters_without_ratings
     yield f"{text}; {plural(none, 'listed rater')} gave none." if none else f"{text}."
     dropped, lost, name = len(summary.screening.dropped), total - retained, summary.policy.name
     if dropped:
         yield (
-            f"The policy '{name}' excluded {dropped} of {plural(c.raters, 'rater')} with {lost:,} of {plural(total, what)};"
+            f"The policy '{name}' excluded {dropped} of {plural(c.raters, 'rater')} with {lost:,} of {plural(total, answer_noun)};"
             f" the figures are those of the other {c.raters_kept:,}."
         )
     elif lost:
-        yield f"The policy '{name}' excluded {lost:,} of {plural(total, what)}."
+        yield f"The policy '{name}' excluded {lost:,} of {plural(total, answer_noun)}."
 
 
 def _flags(summary: Summary) -> Iterator[str]:
@@ -114,7 +118,10 @@ def flagged_words(summary: Summary) -> str:
     text = f"{flagged} of {plural(summary.counts.raters, 'rater')} {'is' if flagged == 1 else 'are'} flagged"
     findings = flag_findings(summary)
     kinds = [DEPENDENCE, frozenset({"straight-lining"}), frozenset({"collusion"})]
-    several = any(sum(bool(own & kind) for kind in kinds) > 1 for own in rules_by_rater(summary).values())
+    several = any(
+        sum(bool(rater_rules & kind) for kind in kinds) > 1
+        for rater_rules in rules_by_rater(summary).values()
+    )
     text += ", some for two reasons" if several else ""
     return f"{text}: {listed(findings)}" if findings else f"{text} by {listed(flagging_rules(summary))}"
 
@@ -132,16 +139,16 @@ def flag_findings(summary: Summary) -> list[str]:
     rules = rules_by_rater(summary)
 
     def count(names: frozenset[str]) -> int:
-        return sum(bool(own & names) for own in rules.values())
+        return sum(bool(rater_rules & names) for rater_rules in rules.values())
 
     parts = []
     if empty := count(DEPENDENCE):
         parts.append(f"{empty} with answers unrelated to the stimuli")
     if constant := count(frozenset({"straight-lining"})):
         parts.append(f"{constant} with one answer throughout")
-    others = [own for own in rules.values() if not own & NAMED]
-    if others and len(others) < len(rules):
-        parts.append(f"{len(others)} by {listed(sorted(set().union(*others)))} only")
+    unnamed_only = [rater_rules for rater_rules in rules.values() if not rater_rules & NAMED]
+    if unnamed_only and len(unnamed_only) < len(rules):
+        parts.append(f"{len(unnamed_only)} by {listed(sorted(set().union(*unnamed_only)))} only")
     if screening.collusion:
         members = sum(len(group) for group in screening.collusion)
         parts.append(f"{members} in {plural(len(screening.collusion), 'group')} with parallel answers")
@@ -151,16 +158,17 @@ def flag_findings(summary: Summary) -> list[str]:
 def rules_by_rater(summary: Summary) -> dict[str, set[str]]:
     """The rules with error control that flag each rater."""
     return {
-        rater: {why.split(":")[0] for why in reasons} for rater, reasons in summary.screening.flagged.items()
+        rater: {reason.split(":")[0] for reason in reasons}
+        for rater, reasons in summary.screening.flagged.items()
     }
 
 
 def _drafts(summary: Summary) -> Iterator[str]:
     """What became of a machine's drafts, and who accepted planted ones."""
-    made = summary.verification
-    if made is None:
+    verification = summary.verification
+    if verification is None:
         return
-    every = made.fields[0]
+    every = verification.fields[0]
     verified = plural(every.verdicts.verified, "draft")
     text = f"Of {verified} that were verified, {percent_interval(every.verdicts.accepted)} were accepted unchanged"
     if not every.accuracy.is_missing:
@@ -171,21 +179,21 @@ def _drafts(summary: Summary) -> Iterator[str]:
     if not every.missed.is_missing:
         stamps = sorted(
             rater
-            for rater, why in summary.screening.flagged.items()
-            if any(reason.startswith("rubber-stamping") for reason in why)
+            for rater, reasons in summary.screening.flagged.items()
+            if any(reason.startswith("rubber-stamping") for reason in reasons)
         )
-        met = sum(rater.planted > 0 for rater in made.raters)
+        met = sum(rater.planted > 0 for rater in verification.raters)
         named = f" ({listed(stamps, 6)})" if stamps else ""
         verb = "accepts" if len(stamps) == 1 else "accept"
         yield (
             f"{percent_interval(every.missed)} of planted errors were accepted; {len(stamps) or 'none'} of"
             f" {plural(met, 'rater')}{named} {verb} more of them than a careful rater would."
         )
-    apart = every.anchoring
-    if apart.p is not None and apart.p < 0.05 and float(apart.difference) > 0:
+    anchoring = every.anchoring
+    if anchoring.p is not None and anchoring.p < 0.05 and float(anchoring.difference) > 0:
         yield (
-            f"Seeing a draft moves answers towards it by {interval(apart.difference, 2)} on a scale from 0 to 1"
-            f" ({p_value(apart.p)})."
+            f"Seeing a draft moves answers towards it by {interval(anchoring.difference, 2)} on a scale from 0 to 1"
+            f" ({p_value(anchoring.p)})."
         )
 
 
@@ -198,15 +206,15 @@ def _constant(summary: Summary) -> Iterator[str]:
     sure = [
         rater
         for rater in constant
-        if any(why.startswith("straight-lining") for why in flagged.get(rater, ()))
+        if any(reason.startswith("straight-lining") for reason in flagged.get(rater, ()))
     ]
-    rest = ""
+    flagged_note = ""
     if "straight-lining" in screening.rules:
         if not sure:
             return
         if len(sure) < len(constant):
-            rest = f"; {len(sure)} of them are flagged, since of the others a careful rater might give one answer as often"
-    yield f"{constant_words(checks)} ({listed(list(constant), 6)}){rest}."
+            flagged_note = f"; {len(sure)} of them are flagged, since of the others a careful rater might give one answer as often"
+    yield f"{constant_words(checks)} ({listed(list(constant), 6)}){flagged_note}."
 
 
 def constant_words(checks: Checks) -> str:
@@ -223,14 +231,18 @@ def _crossfit(summary: Summary) -> Iterator[str]:
     held_out = {(row.question, row.figure): row for row in summary.crossfit.questions}
     parts = []
     for row in summary.sensitivity or ():
-        other = held_out.get((row.question or "", row.figure))
-        if other is None or not isinstance(row.with_all, Estimate) or not isinstance(row.without, Estimate):
+        held_out_row = held_out.get((row.question or "", row.figure))
+        if (
+            held_out_row is None
+            or not isinstance(row.with_all, Estimate)
+            or not isinstance(row.without, Estimate)
+        ):
             continue
         before, after = share(row.with_all.value), share(row.without.value)
         if not row.with_all.is_missing and not row.without.is_missing and before != after:
             parts.append(
-                f"{row.question} from {before} to {after} (on held-out stimuli from {share(other.with_all)} to"
-                f" {share(other.without)})"
+                f"{row.question} from {before} to {after} (on held-out stimuli from {share(held_out_row.with_all)} to"
+                f" {share(held_out_row.without)})"
             )
     if parts:
         yield (
@@ -263,8 +275,8 @@ def _groups(summary: Summary) -> Iterator[str]:
             f"No difference between these groups is shown on the stimuli both rated ({plural(tested, 'test')}, Holm)."
         )
     elif not tested and every:
-        apart = every[0].difference
-        yield f"The groups cannot be compared: {apart.why_missing or apart.why_no_interval}."
+        difference = every[0].difference
+        yield f"The groups cannot be compared: {difference.why_missing or difference.why_no_interval}."
     inner = [
         f"{row.system} ({row.question}, {row.a} and {row.b})"
         for row in groups.differences

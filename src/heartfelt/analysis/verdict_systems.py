@@ -57,11 +57,11 @@ def _differences(summary: Summary) -> Iterator[str]:
             )
         elif row is not None:
             yield f"No difference between systems is shown in {name} ({_what(row)}): {f_test(row)}."
-    others = [effects[name] for name in other_questions if name in effects]
-    if others:
-        differ = [row.outcome for row in others if differs(tests.get(row.outcome, row))]
-        sizes = [row.eta_squared for row in others if row.eta_squared is not None]
-        text = f"Of the other {plural(len(others), 'question')}, systems differ in {len(differ)}"
+    other_effects = [effects[name] for name in other_questions if name in effects]
+    if other_effects:
+        differ = [row.outcome for row in other_effects if differs(tests.get(row.outcome, row))]
+        sizes = [row.eta_squared for row in other_effects if row.eta_squared is not None]
+        text = f"Of the other {plural(len(other_effects), 'question')}, systems differ in {len(differ)}"
         text += f" (p < .05 each, not corrected){': ' + listed(differ, 6) if differ else ''}"
         if sizes:
             text += f"; eta squared runs from {share(min(sizes), 3)} to {share(max(sizes), 3)}"
@@ -107,23 +107,23 @@ def _samples(test: RatingModelEffect) -> str:
 
 def _model_pairs(summary: Summary, test: RatingModelEffect, row: AnovaEffect | None) -> str:
     """How many pairs differ: by the model, or, where systems differ in spread, each pair with its own variance."""
-    mine = [
+    of_outcome = [
         pair
         for pair in summary.pairwise or ()
         if (pair.outcome, pair.deviation, pair.factor) == (test.outcome, test.deviation, "system")
     ]
     unequal = row is not None and row.unequal_spread is not None and row.unequal_spread < 0.05
-    wanted = [pair for pair in mine if pair.method == (JACKKNIFE if unequal else TUKEY)]
+    wanted = [pair for pair in of_outcome if pair.method == (JACKKNIFE if unequal else TUKEY)]
     if not wanted:
-        wanted = [pair for pair in mine if pair.method == JACKKNIFE]
-    known = [pair for pair in wanted if pair.p is not None]
-    if not known:
+        wanted = [pair for pair in of_outcome if pair.method == JACKKNIFE]
+    tested = [pair for pair in wanted if pair.p is not None]
+    if not tested:
         return ""
-    differ = sum(bool(pair.significant) for pair in known)
-    how = "Tukey" if known[0].method == TUKEY else "two-way jackknife, Holm"
+    differ = sum(bool(pair.significant) for pair in tested)
+    how = "Tukey" if tested[0].method == TUKEY else "two-way jackknife, Holm"
     if unequal:
         how += "; systems differ in spread, so each pair has its own variance"
-    return f"{_count(differ, len(known))} ({how})."
+    return f"{_count(differ, len(tested))} ({how})."
 
 
 def _count(differ: int, pairs: int) -> str:
@@ -135,15 +135,15 @@ def _equivalence(summary: Summary) -> Iterator[str]:
     """Which systems are equivalent within the smallest effect, and which pairs stay undecided."""
     rows = summary.equivalence or ()
     for name in dict.fromkeys(row.outcome for row in rows):
-        mine = [row for row in rows if row.outcome == name]
-        margin = number(mine[0].margin, 2)
-        shown = [f"{row.a} and {row.b}" for row in mine if row.equivalent]
-        apart = {
+        of_outcome = [row for row in rows if row.outcome == name]
+        margin = number(of_outcome[0].margin, 2)
+        shown = [f"{row.a} and {row.b}" for row in of_outcome if row.equivalent]
+        differing = {
             (pair.a, pair.b)
             for pair in summary.pairwise or ()
             if pair.outcome == name and pair.method == TUKEY and pair.significant
         }
-        undecided = [row for row in mine if (row.a, row.b) not in apart and not row.equivalent]
+        undecided = [row for row in of_outcome if (row.a, row.b) not in differing and not row.equivalent]
         text = f"Within {margin} points of {name}, "
         text += f"{listed(shown, 4)} are equivalent" if shown else "no two systems are shown to be equivalent"
         if undecided:
@@ -162,28 +162,32 @@ def _equivalence(summary: Summary) -> Iterator[str]:
 def _pairs(summary: Summary, row: AnovaEffect) -> str:
     """How many pairs differ, in the model the F test belongs to; with unequal spread, each pair with its own variance."""
     pairs = model_pairs(summary.pairwise, row)
-    others = [name for name in row.model.split(" + ") if name != row.effect]
-    how = f"Tukey, adjusted for {listed(others)}" if others else "Tukey-Kramer"
+    other_factors = [name for name in row.model.split(" + ") if name != row.effect]
+    how = f"Tukey, adjusted for {listed(other_factors)}" if other_factors else "Tukey-Kramer"
     if row.unequal_spread is not None and row.unequal_spread < 0.05:
         key = (row.outcome, row.deviation, row.effect, "Games-Howell")
-        own = [p for p in summary.pairwise or () if (p.outcome, p.deviation, p.factor, p.method) == key]
-        pairs, how = (own, "Games-Howell, as systems differ in spread") if own else (pairs, how)
-    known = [pair for pair in pairs if pair.p is not None]
-    if not known:
+        games_howell = [
+            p for p in summary.pairwise or () if (p.outcome, p.deviation, p.factor, p.method) == key
+        ]
+        pairs, how = (
+            (games_howell, "Games-Howell, as systems differ in spread") if games_howell else (pairs, how)
+        )
+    tested = [pair for pair in pairs if pair.p is not None]
+    if not tested:
         return ""
-    differ = sum(bool(pair.significant) for pair in known)
-    text = f"{_count(differ, len(known))} ({how})"
-    gone = len(pairs) - len(known)
+    differ = sum(bool(pair.significant) for pair in tested)
+    text = f"{_count(differ, len(tested))} ({how})"
+    gone = len(pairs) - len(tested)
     return f"{text}; {plural(gone, 'pair')} cannot be compared." if gone else f"{text}."
 
 
 def _these_raters(summary: Summary, row: AnovaEffect) -> str:
     """The test of stimulus means, and the same test for the other choice of raters."""
-    family, others = _pairs_by_raters(summary, row), _other_raters(summary, row)
+    family, with_other_raters = _pairs_by_raters(summary, row), _other_raters(summary, row)
     text = f"For these raters alone (stimulus means): {f_test(row)}"
-    if others and family is not None:
+    if with_other_raters and family is not None:
         text += f", {_count(family.without if summary.screening.dropped else family.with_all, family.pairs)}"
-    return f"{text}; {others}." if others else f"{text}."
+    return f"{text}; {with_other_raters}." if with_other_raters else f"{text}."
 
 
 def _pairs_by_raters(summary: Summary, row: AnovaEffect) -> SensitivityPairs | None:
@@ -265,22 +269,22 @@ def _distance(summary: Summary) -> Iterator[str]:
             f" {f_test(largest)}."
         )
     elif largest is not None:
-        others = [
+        smaller_effects = [
             f"{row.effect} {share(row.eta_squared, 3)}"
             for row in rows
             if (row.outcome, row.model) == (largest.outcome, largest.model) and row.effect != largest.effect
         ]
-        smaller = f" ({listed(others)})" if others else ""
+        smaller = f" ({listed(smaller_effects)})" if smaller_effects else ""
         yield (
             "Which system comes closest to its intent depends on the quadrant: the interaction of system and quadrant on"
             f" absolute {largest.outcome} deviation is the largest effect, {f_test(largest)}{smaller}."
         )
     parts = []
     for question in summary.questions or ():
-        plain, true = question.means.absolute_deviation, question.means.absolute_deviation_corrected
-        if not plain.is_missing and not true.is_missing:
+        uncorrected, true = question.means.absolute_deviation, question.means.absolute_deviation_corrected
+        if not uncorrected.is_missing and not true.is_missing:
             parts.append(
-                f"{question.question} {number(plain.value, 2)} ({interval(true, 2)} without rating noise)"
+                f"{question.question} {number(uncorrected.value, 2)} ({interval(true, 2)} without rating noise)"
             )
     if parts:
         yield f"Mean distance from the intent: {'; '.join(parts[:MOST_SHOWN])}."
@@ -293,13 +297,13 @@ def _shrinkage(summary: Summary) -> Iterator[str]:
         text += (
             ", so intended differences shrink" if row.slope.high is not None and row.slope.high < 1 else ""
         )
-        known = sorted(
+        slopes = sorted(
             (float(line.slope), line.system)
             for line in lines
             if line.question == row.question and line.system != ALL
         )
-        if len(known) > 1:
-            (low, first), (high, last) = known[0], known[-1]
+        if len(slopes) > 1:
+            (low, first), (high, last) = slopes[0], slopes[-1]
             text += f" ({first} {share(low)} to {last} {share(high)})"
         yield f"{text}."
 

@@ -90,16 +90,16 @@ def drafted_field(rows: pl.DataFrame, name: str) -> DraftedField:
     )
 
 
-def verdicts(own: pl.DataFrame) -> DraftVerdicts:
+def verdicts(rows: pl.DataFrame) -> DraftVerdicts:
     """The shares of the verdicts on the machine's own drafts."""
-    if not own.height:
+    if not rows.height:
         missing = Estimate.missing("no draft has been verified yet", _ACCEPTED, {"verifications": 0})
         return DraftVerdicts(0, missing, missing, missing)
-    who = _crossed(own)
+    crossed = _crossed(rows)
     accepted, fixed, rejected = (
-        _renamed(share((own["verdict"] == verdict).to_numpy(), who, _ACCEPTED)) for verdict in VERDICTS
+        _renamed(share((rows["verdict"] == verdict).to_numpy(), crossed, _ACCEPTED)) for verdict in VERDICTS
     )
-    return DraftVerdicts(own.height, accepted, fixed, rejected)
+    return DraftVerdicts(rows.height, accepted, fixed, rejected)
 
 
 def _renamed(estimate: Estimate) -> Estimate:
@@ -114,13 +114,13 @@ def _missed(errors: pl.DataFrame) -> Estimate:
 
 
 def _accuracy(hidden: pl.DataFrame) -> Estimate:
-    known = hidden.filter(pl.col("alike").is_not_null())
-    if not known.height:
+    comparable = hidden.filter(pl.col("alike").is_not_null())
+    if not comparable.height:
         return Estimate.missing("nobody answered without seeing the draft", _ACCURACY, {"answers": 0})
-    alike = known["alike"].to_numpy()
+    alike = comparable["alike"].to_numpy()
     if np.isin(alike, (0.0, 1.0)).all():
-        return share(alike, _crossed(known), _ACCURACY)
-    return _within(mean(alike, _crossed(known), _ACCURACY))
+        return share(alike, _crossed(comparable), _ACCURACY)
+    return _within(mean(alike, _crossed(comparable), _ACCURACY))
 
 
 def _within(estimate: Estimate) -> Estimate:
@@ -131,21 +131,29 @@ def _within(estimate: Estimate) -> Estimate:
 
 
 def _anchoring(rows: pl.DataFrame) -> Contrast:
-    known = rows.filter(pl.col("alike").is_not_null())
-    made = _contrast(known, "alike", "mean similarity to the draft", "no answer can be compared with a draft")
-    return replace(made, with_draft=_within(made.with_draft), without_draft=_within(made.without_draft))
+    comparable = rows.filter(pl.col("alike").is_not_null())
+    contrast = _contrast(
+        comparable, "alike", "mean similarity to the draft", "no answer can be compared with a draft"
+    )
+    return replace(
+        contrast, with_draft=_within(contrast.with_draft), without_draft=_within(contrast.without_draft)
+    )
 
 
 def _times(rows: pl.DataFrame) -> Contrast:
     """Each rater's own times with and without a draft, on the log scale."""
     log = rows.with_columns(pl.col("seconds").clip(lower_bound=_LEAST_SECONDS).log().alias("_log"))
-    made = _contrast(
+    contrast = _contrast(
         log, "_log", "geometric mean of seconds", "time per field was not recorded", within_raters=True
     )
-    if made.difference.is_missing:
-        return replace(made, with_draft=_exp(made.with_draft), without_draft=_exp(made.without_draft))
-    ratio = replace(_exp(made.difference), method="time with a draft as a multiple of that without, by rater")
-    return Contrast(_exp(made.with_draft), _exp(made.without_draft), ratio, made.p)
+    if contrast.difference.is_missing:
+        return replace(
+            contrast, with_draft=_exp(contrast.with_draft), without_draft=_exp(contrast.without_draft)
+        )
+    ratio = replace(
+        _exp(contrast.difference), method="time with a draft as a multiple of that without, by rater"
+    )
+    return Contrast(_exp(contrast.with_draft), _exp(contrast.without_draft), ratio, contrast.p)
 
 
 def _exp(estimate: Estimate) -> Estimate:
@@ -156,20 +164,20 @@ def _exp(estimate: Estimate) -> Estimate:
 
 
 def _contrast(
-    rows: pl.DataFrame, column: str, method: str, why: str, *, within_raters: bool = False
+    rows: pl.DataFrame, column: str, method: str, reason: str, *, within_raters: bool = False
 ) -> Contrast:
     """A number with the machine's own draft in sight against the same without any draft."""
-    known = rows.filter(pl.col(column).is_not_null() & (pl.col("shown") != "planted"))
-    if not known.height:
-        missing = Estimate.missing(why, method, {"answers": 0})
+    usable = rows.filter(pl.col(column).is_not_null() & (pl.col("shown") != "planted"))
+    if not usable.height:
+        missing = Estimate.missing(reason, method, {"answers": 0})
         return Contrast(missing, missing, missing, None)
-    value: Floats = known[column].cast(pl.Float64).to_numpy()
-    seen = (known["shown"] == "true").to_numpy()
-    who = _crossed(known)
-    sides = [mean(value[side], who.where(side), method) for side in (seen, ~seen)]
-    counts = who.counts | {"without_draft": int((~seen).sum())}
-    apart, p = difference(value, seen, who, method, within_raters=within_raters, counts=counts)
-    return Contrast(sides[0], sides[1], apart, p)
+    value: Floats = usable[column].cast(pl.Float64).to_numpy()
+    with_draft = (usable["shown"] == "true").to_numpy()
+    crossed = _crossed(usable)
+    sides = [mean(value[side], crossed.where(side), method) for side in (with_draft, ~with_draft)]
+    counts = crossed.counts | {"without_draft": int((~with_draft).sum())}
+    gap, p = difference(value, with_draft, crossed, method, within_raters=within_raters, counts=counts)
+    return Contrast(sides[0], sides[1], gap, p)
 
 
 def _corrected(fields: Sequence[DraftedField]) -> list[DraftedField]:
@@ -190,10 +198,12 @@ def _with_holm(contrasts: Sequence[Contrast]) -> list[Contrast]:
 
 
 def _by_model(rows: pl.DataFrame) -> list[tuple[tuple[str, str | None], pl.DataFrame]]:
-    own = rows.filter(pl.col("shown") != "planted").with_columns(pl.col("source").fill_null("unknown"))
-    groups = own.group_by("source", "version", maintain_order=True)
+    with_source = rows.filter(pl.col("shown") != "planted").with_columns(
+        pl.col("source").fill_null("unknown")
+    )
+    groups = with_source.group_by("source", "version", maintain_order=True)
     models = [((str(key[0]), None if key[1] is None else str(key[1])), part) for key, part in groups]
-    return sorted(models, key=lambda each: (each[0][0], each[0][1] or ""))
+    return sorted(models, key=lambda model: (model[0][0], model[0][1] or ""))
 
 
 def _model(source: str, version: str | None, rows: pl.DataFrame) -> DraftedModel:
@@ -204,9 +214,9 @@ def _model(source: str, version: str | None, rows: pl.DataFrame) -> DraftedModel
 
 def _rater(name: str, rows: pl.DataFrame) -> VerifyingRater:
     errors = rows.filter(pl.col("wrong"))
-    seen, hidden = (rows.filter(pl.col("shown") == kind)["seconds"] for kind in ("true", "hidden"))
+    visible, hidden = (rows.filter(pl.col("shown") == kind)["seconds"] for kind in ("true", "hidden"))
     seconds, seconds_without = (
-        None if not part.count() else float(np.median(part.drop_nulls())) for part in (seen, hidden)
+        None if not part.count() else float(np.median(part.drop_nulls())) for part in (visible, hidden)
     )
     return VerifyingRater(
         rater=name or "unknown",
