@@ -45,12 +45,14 @@ class UnboundedScale:
 
 
 SCALES: dict[Transform, UnboundedScale] = {
-    "identity": UnboundedScale(lambda value: value, lambda place: place, lambda _: 1.0),
+    "identity": UnboundedScale(lambda value: value, lambda transformed: transformed, lambda _: 1.0),
     "fisher": UnboundedScale(np.arctanh, np.tanh, lambda value: 1 / (1 - value * value)),
-    "log": UnboundedScale(np.log, lambda place: np.exp(np.minimum(place, 700.0)), lambda value: 1 / value),
+    "log": UnboundedScale(
+        np.log, lambda transformed: np.exp(np.minimum(transformed, 700.0)), lambda value: 1 / value
+    ),
     "logit": UnboundedScale(
         lambda value: np.log(np.divide(value, 1 - value)),
-        lambda place: 0.5 + 0.5 * np.tanh(place / 2),
+        lambda transformed: 0.5 + 0.5 * np.tanh(transformed / 2),
         lambda value: 1 / (value * (1 - value)),
     ),
 }
@@ -75,10 +77,10 @@ def t_quantile(confidence: float, df: float) -> float:
     return float(stdtrit(df, 0.5 + check_confidence(confidence) / 2))
 
 
-def with_t(plain: Estimate, error: float, df: float, interval: str, confidence: float) -> Estimate:
+def with_t(point_estimate: Estimate, error: float, df: float, interval: str, confidence: float) -> Estimate:
     """The estimate with Student's t interval about its value."""
-    value, half = float(plain), t_quantile(confidence, df) * error
-    return plain.with_interval(value - half, value + half, interval, confidence)
+    value, half = float(point_estimate), t_quantile(confidence, df) * error
+    return point_estimate.with_interval(value - half, value + half, interval, confidence)
 
 
 def clopper_pearson(hits: Floats, trials: Floats, tail: float) -> tuple[Floats, Floats]:
@@ -120,10 +122,10 @@ def fisher(value: float, error: float, confidence: float) -> Bounds:
 def delta(value: float, error: float, confidence: float, transform: Transform = "identity") -> Bounds | None:
     """Normal interval on a transformed scale; None where the transform or the error is degenerate."""
     scale = SCALES[transform]
-    place = scale.to(value)
-    if not (math.isfinite(error) and error > 0 and math.isfinite(place)):
+    transformed = scale.to(value)
+    if not (math.isfinite(error) and error > 0 and math.isfinite(transformed)):
         return None
-    return scale.interval(place, normal_quantile(confidence) * error * scale.slope(value))
+    return scale.interval(transformed, normal_quantile(confidence) * error * scale.slope(value))
 
 
 def influence_error(influence: Floats) -> float:
@@ -205,16 +207,20 @@ def ratio(top: Estimate, bottom: Estimate, method: str = "ratio") -> Estimate:
     a, b = float(top), float(bottom)
     if b <= 0:
         return Estimate.missing("the denominator is not above 0", method, counts)
-    plain = Estimate(a / b, method=method, counts=counts)
+    point_estimate = Estimate(a / b, method=method, counts=counts)
     if top.low is None or top.high is None or bottom.low is None or bottom.high is None:
-        why = top.why_no_interval or bottom.why_no_interval or "one side has no interval"
-        return bounded(plain, None, "", top.confidence, why)
+        reason = top.why_no_interval or bottom.why_no_interval or "one side has no interval"
+        return bounded(point_estimate, None, "", top.confidence, reason)
     if top.confidence != bottom.confidence:
-        return bounded(plain, None, "", top.confidence, "the two intervals have different confidences")
+        return bounded(
+            point_estimate, None, "", top.confidence, "the two intervals have different confidences"
+        )
     low = _end(a, b, top.low, bottom.high, -1)
     high = _end(a, b, top.high, bottom.low, 1)
     ends = None if low is None or high is None else (min(low, a / b), max(high, a / b))
-    return bounded(plain, ends, "MOVER from the two intervals", top.confidence, "the denominator may be 0")
+    return bounded(
+        point_estimate, ends, "MOVER from the two intervals", top.confidence, "the denominator may be 0"
+    )
 
 
 def _end(a: float, b: float, top: float, bottom: float, sign: int) -> float | None:
@@ -223,5 +229,5 @@ def _end(a: float, b: float, top: float, bottom: float, sign: int) -> float | No
     if bottom <= NEGLIGIBLE * b or below <= 0:
         return None
     # (a b)² - top (2a - top) * below, written as a sum of squares: it cannot be negative but for rounding.
-    under = (a * b) ** 2 - top * (2 * a - top) * below
-    return (a * b + sign * math.sqrt(max(under, 0.0))) / below
+    radicand = (a * b) ** 2 - top * (2 * a - top) * below
+    return (a * b + sign * math.sqrt(max(radicand, 0.0))) / below

@@ -54,7 +54,7 @@ def median_moments(
     offset: Array,
     lower: Array,
     upper: Array,
-    left: Array,
+    moment_below: Array,
     right: Array,
     tail: Array,
 ) -> tuple[Array, Array]:
@@ -84,8 +84,10 @@ def median_moments(
             first_u += upper[at + i] * x
             second_l += lower[at + i] * x * x
             second_u += upper[at + i] * x * x
-            cross += running * right[at + i] * x + (lower[at + i] - left[at + i] * tail[at + i]) * x * x
-            running += left[at + i] * x
+            cross += (
+                running * right[at + i] * x + (lower[at + i] - moment_below[at + i] * tail[at + i]) * x * x
+            )
+            running += moment_below[at + i] * x
         mean = 0.5 * (first_l + first_u)
         error[g] = np.sqrt(max(0.25 * (second_l + second_u + 2.0 * cross) - mean * mean, 0.0))
     return median, error
@@ -368,7 +370,7 @@ def two_way_errors(starts: Array, rater: Array, weight: Array, bias_covariance: 
             total += weight[rater[i]]
         if total <= 0.0:
             continue
-        own = 1.0 / total
+        item_variance = 1.0 / total
         for i in range(lo, hi):
             r = rater[i]
             if dense:
@@ -378,18 +380,18 @@ def two_way_errors(starts: Array, rater: Array, weight: Array, bias_covariance: 
             else:
                 with_rater = weight[r] / total * bias_covariance[r, 0]
             shared[i] = with_rater
-            own += weight[r] / total * with_rater
-        variance[g] = own
+            item_variance += weight[r] / total * with_rater
+        variance[g] = item_variance
         for i in range(lo, hi):
             r = rater[i]
             spread = bias_covariance[r, r] if dense else bias_covariance[r, 0]
-            free[r] += 1.0 - weight[r] * max(own + spread - 2.0 * shared[i], 0.0)
+            free[r] += 1.0 - weight[r] * max(item_variance + spread - 2.0 * shared[i], 0.0)
     return variance, free
 
 
 @compiled
 def weighted_two_way(
-    starts: Array, rater: Array, value: Array, weight: Array, held: Array, tolerance: float, limit: int
+    starts: Array, rater: Array, value: Array, weight: Array, fixed: Array, tolerance: float, limit: int
 ) -> tuple[Array, Array, Array]:
     """Quality and bias by weighted least squares with these weights, and each rater's sum of squared residuals.
 
@@ -416,7 +418,7 @@ def weighted_two_way(
             for i in range(starts[g], starts[g + 1]):
                 sums[rater[i]] += value[i] - quality[g]
         for r in range(weight.size):
-            if not held[r]:
+            if not fixed[r]:
                 new = sums[r] / count[r]
                 moved = max(moved, abs(new - bias[r]))
                 bias[r] = new

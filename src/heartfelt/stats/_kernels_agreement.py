@@ -44,13 +44,13 @@ def group(item, width, rater, value):
         start[i] += start[i - 1]
     out_rater = np.empty(rater.size, np.int32)
     out_value = np.empty_like(value)
-    known = rater.size > 0
+    with_raters = rater.size > 0
     for k in range(item.size):
         slot = uint64(item[k]) + uint64(1)
         to = uint64(start[slot])
         start[slot] += 1
         out_value[to] = value[k]
-        if known:
+        if with_raters:
             out_rater[to] = rater[k]
     return start[: width + 1], out_rater, out_value
 
@@ -68,7 +68,7 @@ def grouped_duplicate(start, rater, raters):
 
 
 @compiled
-def loose_duplicate(item, low, width, rater, seen, rater_low):
+def loose_duplicate(item, low, width, rater, has_rated, rater_low):
     """Position of a rating whose (rater, item) occurs twice, or -1; marks the raters seen.
 
     Each item keeps a 64-bit signature of its raters, two bits each. Both bits met before make a suspect;
@@ -83,7 +83,7 @@ def loose_duplicate(item, low, width, rater, seen, rater_low):
     for k in range(n):
         i = uint64(item[k] - low)
         r = uint64(rater[k] - rater_low)
-        seen[r] = 1
+        has_rated[r] = 1
         h = r * _GOLDEN
         bits = (uint64(1) << (h >> uint64(58))) | (uint64(1) << ((h >> uint64(52)) & uint64(63)))
         m = mask[i]
@@ -93,7 +93,7 @@ def loose_duplicate(item, low, width, rater, seen, rater_low):
             suspects[result] = k
             result += uint64(1)
         mask[i] = m | bits
-    return _earlier(item, low, width, rater, rater_low, suspects[:result], uint64(seen.size))
+    return _earlier(item, low, width, rater, rater_low, suspects[:result], uint64(has_rated.size))
 
 
 @compiled
@@ -278,7 +278,7 @@ def table_within(table, scores):
 
 
 @compiled(interpret_below=SMALL)
-def add_scores(start, rater, z, inside, across, own):
+def add_scores(start, rater, z, inside, across, rater_sums):
     """Add one axis of squared distances: to the item's other ratings, to all, and within each rater's set.
 
     A rater's set is what leaves when the rater does: their pairable ratings, and the partner's where an item
@@ -306,8 +306,8 @@ def add_scores(start, rater, z, inside, across, own):
         for k in range(start[i], start[i + 1]):
             x = z[k] - mean
             inside[k] += max(m * x * x - 2.0 * x * s + q, 0.0)
-            if own.shape[0]:
-                row = own[rater[k]]
+            if rater_sums.shape[0]:
+                row = rater_sums[rater[k]]
                 row[0] += 2 if m == 2 else 1
                 row[1] += s if m == 2 else x
                 row[2] += q if m == 2 else x * x
@@ -316,7 +316,7 @@ def add_scores(start, rater, z, inside, across, own):
             for k in range(start[i], start[i + 1]):
                 x = z[k] - mean
                 across[k] += max(n * x * x - 2.0 * x * total + squares, 0.0)
-    for row in own:
+    for row in rater_sums:
         row[3] += max(2.0 * (row[0] * row[2] - row[1] * row[1]), 0.0)
         row[:3] = 0.0
 
@@ -331,33 +331,33 @@ def add_categories(start, code, width, inside, across):
             n += start[i + 1] - start[i]
             for k in range(start[i], start[i + 1]):
                 count[code[k]] += 1
-    here = np.zeros(width, np.int64)
+    votes_here = np.zeros(width, np.int64)
     for i in range(start.size - 1):
         m = start[i + 1] - start[i]
         if m < 2:
             continue
         for k in range(start[i], start[i + 1]):
-            here[code[k]] += 1
+            votes_here[code[k]] += 1
         for k in range(start[i], start[i + 1]):
-            inside[k] = m - here[code[k]]
+            inside[k] = m - votes_here[code[k]]
             across[k] = n - count[code[k]]
         for k in range(start[i], start[i + 1]):
-            here[code[k]] = 0
+            votes_here[code[k]] = 0
 
 
 @compiled(interpret_below=SMALL)
 def taken(start, rater, code):
     """Rater and category of everything that leaves with a rater (see ``add_scores``)."""
-    who, what = np.empty(2 * code.size, np.int64), np.empty(2 * code.size, np.int64)
+    taken_rater, taken_code = np.empty(2 * code.size, np.int64), np.empty(2 * code.size, np.int64)
     n = 0
     for i in range(start.size - 1):
         m = start[i + 1] - start[i]
         if m < 2:
             continue
         for k in range(start[i], start[i + 1]):
-            who[n], what[n] = rater[k], code[k]
+            taken_rater[n], taken_code[n] = rater[k], code[k]
             n += 1
             if m == 2:
-                who[n], what[n] = rater[k], code[start[i] + start[i + 1] - 1 - k]
+                taken_rater[n], taken_code[n] = rater[k], code[start[i] + start[i + 1] - 1 - k]
                 n += 1
-    return who[:n], what[:n]
+    return taken_rater[:n], taken_code[:n]

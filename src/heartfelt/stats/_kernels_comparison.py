@@ -36,16 +36,16 @@ def count_pairs(first: Any, second: Any, value: Any, size: int, ordered: bool) -
     for cell in range(size * size):
         if table[cell, 0] + table[cell, 1] + table[cell, 2] > 0:
             occurring += 1
-    left, right = np.empty(occurring, np.int64), np.empty(occurring, np.int64)
+    first_codes, right = np.empty(occurring, np.int64), np.empty(occurring, np.int64)
     sums = np.empty((occurring, 3))
     row = 0
     for cell in range(size * size):
         if table[cell, 0] + table[cell, 1] + table[cell, 2] > 0:
-            left[row], right[row] = cell // size, cell % size
+            first_codes[row], right[row] = cell // size, cell % size
             for outcome in range(3):
                 sums[row, outcome] = table[cell, outcome]
             row += 1
-    return left, right, sums
+    return first_codes, right, sums
 
 
 @compiled(interpret_below=_FEW)
@@ -296,10 +296,10 @@ def fit_each(first: Any, second: Any, sums: Any, ties: bool, start: Any, size: i
             length = 1.0
             while length > 1e-9:
                 _pair_slopes(first, second, sums[b], ties, at + length * step, size, after, matrix)
-                along = 0.0
+                slope_after = 0.0
                 for i in range(width):
-                    along += after[i] * step[i]
-                if along >= -0.9 * rise:
+                    slope_after += after[i] * step[i]
+                if slope_after >= -0.9 * rise:
                     break
                 length /= 2
             at += length * step

@@ -87,32 +87,32 @@ def split_once(
     half = np.empty(rater.size, np.int64)
     means, size = np.zeros((items, 2)), np.zeros((items, 2))
     total = _deal(starts, value, uniform, half, means, size)
-    whole = _correlation(total)
-    if whole == 2.0:
-        return whole
+    full_correlation = _correlation(total)
+    if full_correlation == 2.0:
+        return full_correlation
     change = np.zeros((by_rater.size, 6))
     old, part = np.empty(6), np.empty(6)
     for g in range(items):
         lo, hi = starts[g], starts[g + 1]
         if hi - lo < 2:
-            by_item[g] += whole
-            by_rating[lo:hi] += whole
+            by_item[g] += full_correlation
+            by_rating[lo:hi] += full_correlation
             continue
         _pair_sums(1.0, means[g, 0], means[g, 1], old)
-        by_item[g] += _or(_correlation(total - old), whole)
+        by_item[g] += _or(_correlation(total - old), full_correlation)
         for i in range(lo, hi):
             h = half[i]
-            left = size[g, h] - 1.0
+            remaining = size[g, h] - 1.0
             part[:] = 0.0
-            if left > 0:
-                moved = (means[g, h] * size[g, h] - value[i]) / left
+            if remaining > 0:
+                moved = (means[g, h] * size[g, h] - value[i]) / remaining
                 _pair_sums(1.0, means[g, 0] if h == 1 else moved, means[g, 1] if h == 0 else moved, part)
             part -= old
-            by_rating[i] += _or(_correlation(total + part), whole)
+            by_rating[i] += _or(_correlation(total + part), full_correlation)
             change[rater[i]] += part
     for c in range(by_rater.size):
-        by_rater[c] += _or(_correlation(total + change[c]), whole)
-    return whole
+        by_rater[c] += _or(_correlation(total + change[c]), full_correlation)
+    return full_correlation
 
 
 # Columns of the moment sums: ratings, items, cells, sum of squares, item sums^2/n, cell sums^2/n, raters,
@@ -197,9 +197,9 @@ def without_groups(starts: Array, order: Array, by_rater: bool, ratings: Array) 
             row[8] -= item[g, 0] ** 2
         for u in range(used):
             c = touched[u]
-            left = cell[c, 0] - count[c]
-            row[5] += _square(cell[c, 1] - gone[c], left) - _square(cell[c, 1], cell[c, 0])
-            if left <= 0:
+            remaining = cell[c, 0] - count[c]
+            row[5] += _square(cell[c, 1] - gone[c], remaining) - _square(cell[c, 1], cell[c, 0])
+            if remaining <= 0:
                 row[2] -= 1.0
             count[c] = 0.0
             gone[c] = 0.0

@@ -105,13 +105,13 @@ def shuffle_matches(
 
 
 @compiled
-def shuffle_concordance(place: Ints, order: Ints, starts: Ints, resamples: int, state: Any) -> Floats:
+def shuffle_concordance(rank: Ints, order: Ints, starts: Ints, resamples: int, state: Any) -> Floats:
     """Per shuffle of y's places: concordant minus discordant pairs. ``order`` and ``starts`` sort rows by x."""
-    pool, scores = place.copy(), np.zeros(place.size, np.int64)
-    places = pool.max() + 1
+    pool, scores = rank.copy(), np.zeros(rank.size, np.int64)
+    rank_count = pool.max() + 1
     out = np.empty(resamples)
     for r in range(resamples):
         for i in range(pool.size - 1):
             state, _ = _pick(pool, i, pool.size, state)
-        out[r] = concordance(order, starts, pool, places, False, scores)
+        out[r] = concordance(order, starts, pool, rank_count, False, scores)
     return out

@@ -30,18 +30,18 @@ def group(codes: Array, count: int) -> tuple[Array, Array]:
 
 
 @compiled(interpret_below=SMALL)
-def repeated_pairs(starts: Array, order: Array, other: Array, count: int) -> tuple[int, int]:
+def repeated_pairs(starts: Array, order: Array, second_code: Array, count: int) -> tuple[int, int]:
     """How many ratings repeat a (group, other) pair, and where the first of them stands."""
-    seen = np.full(count, -1, np.int64)
+    last_group = np.full(count, -1, np.int64)
     repeats, first = 0, -1
     for g in range(starts.size - 1):
         for i in range(starts[g], starts[g + 1]):
-            c = other[order[i]]
-            if seen[c] == g:
+            c = second_code[order[i]]
+            if last_group[c] == g:
                 repeats += 1
                 if first < 0:
                     first = order[i]
-            seen[c] = g
+            last_group[c] = g
     return repeats, first
 
 
@@ -184,7 +184,7 @@ def system_product(starts: Array, codes: Array, factor: Array, root: Array, rand
     kinds = codes.shape[1]
     out = np.zeros((m, columns))
     sums = np.empty(columns)
-    own = np.empty(columns)
+    column_sums = np.empty(columns)
     for g in range(starts.size - 1):
         sums[:] = 0.0
         for i in range(starts[g], starts[g + 1]):
@@ -194,15 +194,15 @@ def system_product(starts: Array, codes: Array, factor: Array, root: Array, rand
                     sums[c] += root[a] * x[a, c]
         for i in range(starts[g], starts[g + 1]):
             for c in range(columns):
-                own[c] = -factor[g] * sums[c]
+                column_sums[c] = -factor[g] * sums[c]
             for k in range(kinds):
                 a = codes[i, k]
                 for c in range(columns):
-                    own[c] += root[a] * x[a, c]
+                    column_sums[c] += root[a] * x[a, c]
             for k in range(kinds):
                 a = codes[i, k]
                 for c in range(columns):
-                    out[a, c] += own[c]
+                    out[a, c] += column_sums[c]
     for a in range(m):
         for c in range(columns):
             out[a, c] *= root[a]
@@ -213,10 +213,10 @@ def system_product(starts: Array, codes: Array, factor: Array, root: Array, rand
 
 @compiled
 def level_forms(
-    bounds: Array, levels: Array, weights: Array, scale: Array, root: Array, left: Array, right: Array
+    bounds: Array, levels: Array, weights: Array, scale: Array, root: Array, left_factor: Array, right: Array
 ) -> Array:
     """``left' R (sum_g scale[g] m_g m_g') R right`` for each column."""
-    k = left.shape[1]
+    k = left_factor.shape[1]
     out = np.zeros(k)
     for g in range(bounds.size - 1):
         for c in range(k):
@@ -224,7 +224,7 @@ def level_forms(
             b = 0.0
             for i in range(bounds[g], bounds[g + 1]):
                 w = weights[i] * root[levels[i]]
-                a += w * left[levels[i], c]
+                a += w * left_factor[levels[i], c]
                 b += w * right[levels[i], c]
             out[c] += scale[g] * a * b
     return out

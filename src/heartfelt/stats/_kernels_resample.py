@@ -57,7 +57,7 @@ def draw(state: Any, counts: Counts) -> Any:
     picked = np.empty(2 * _BLOCK, np.uint32)
     times = np.zeros((lanes, rows), np.uint8)
     for lane in range(lanes):
-        mine = times[lane]
+        lane_times = times[lane]
         done = 0
         while done < words:
             block = min(_BLOCK, words - done)
@@ -68,9 +68,9 @@ def draw(state: Any, counts: Counts) -> Any:
             state += np.uint64(block) * _GOLDEN
             done += block
             for k in range(block):
-                mine[picked[k]] += 1
+                lane_times[picked[k]] += 1
             for k in range(block - 1 if done == words and rows % 2 else block):
-                mine[picked[_BLOCK + k]] += 1
+                lane_times[picked[_BLOCK + k]] += 1
     for row in range(rows):
         for lane in range(lanes):
             counts[row, lane] = times[lane, row]
@@ -140,20 +140,20 @@ def class_totals(counts: Counts, label: Ints, predicted: Ints, classes: int) -> 
 
 
 @compiled
-def spearman(counts: Counts, order: Ints, starts: Ints, place: Ints, places: int) -> Floats:
+def spearman(counts: Counts, order: Ints, starts: Ints, rank_index: Ints, rank_count: int) -> Floats:
     """Per lane: the correlation of mid-ranks.
 
     ``order`` lists the rows by x, ``starts`` where each distinct x begins in it, ``place`` is the rank of a
     row's y among the distinct ones.
     """
     lanes = counts.shape[1]
-    ranks = np.zeros((places, lanes))
-    for row in range(place.size):
-        p = place[row]
+    ranks = np.zeros((rank_count, lanes))
+    for row in range(rank_index.size):
+        p = rank_index[row]
         for lane in range(lanes):
             ranks[p, lane] += counts[row, lane]
     work = np.zeros((7, lanes))
-    for p in range(places):
+    for p in range(rank_count):
         for lane in range(lanes):
             count = ranks[p, lane]
             rank = work[0, lane] + 0.5 * (count + 1.0)
@@ -167,7 +167,7 @@ def spearman(counts: Counts, order: Ints, starts: Ints, place: Ints, places: int
             work[6, lane] = 0.0
         for k in range(first, last):
             row = order[k]
-            p = place[row]
+            p = rank_index[row]
             for lane in range(lanes):
                 weight = np.float64(counts[row, lane])
                 work[5, lane] += weight
@@ -187,18 +187,18 @@ def spearman(counts: Counts, order: Ints, starts: Ints, place: Ints, places: int
 
 
 @compiled
-def kendall(counts: Counts, order: Ints, starts: Ints, place: Ints, places: int) -> Floats:
+def kendall(counts: Counts, order: Ints, starts: Ints, rank: Ints, rank_count: int) -> Floats:
     """Per lane: tau-b, by one Fenwick tree whose nodes hold all lanes."""
     lanes = counts.shape[1]
-    tree = np.zeros((places + 1, lanes), counts.dtype)
-    same = np.zeros((places, lanes), counts.dtype)
+    tree = np.zeros((rank_count + 1, lanes), counts.dtype)
+    same = np.zeros((rank_count, lanes), counts.dtype)
     prefix, total = np.zeros(lanes, counts.dtype), np.zeros(lanes, counts.dtype)
     work = np.zeros((4, lanes))
     for g in range(starts.size - 1):
         first, last = starts[g], starts[g + 1]
         for k in range(first, last):
             row = order[k]
-            p = place[row]
+            p = rank[row]
             for lane in range(lanes):
                 prefix[lane] = same[p, lane] - total[lane]
             node = p
@@ -212,7 +212,7 @@ def kendall(counts: Counts, order: Ints, starts: Ints, place: Ints, places: int)
             work[1, lane] = 0.0
         for k in range(first, last):
             row = order[k]
-            p = place[row]
+            p = rank[row]
             for lane in range(lanes):
                 work[1, lane] += counts[row, lane]
             for lane in range(lanes):
@@ -220,13 +220,13 @@ def kendall(counts: Counts, order: Ints, starts: Ints, place: Ints, places: int)
             for lane in range(lanes):
                 total[lane] += counts[row, lane]
             node = p + 1
-            while node <= places:
+            while node <= rank_count:
                 for lane in range(lanes):
                     tree[node, lane] += counts[row, lane]
                 node += node & -node
         for lane in range(lanes):
             work[2, lane] += work[1, lane] * (work[1, lane] - 1.0)
-    for p in range(places):
+    for p in range(rank_count):
         for lane in range(lanes):
             work[3, lane] += np.float64(same[p, lane]) * (np.float64(same[p, lane]) - 1.0)
     out = np.empty(lanes)
@@ -239,42 +239,42 @@ def kendall(counts: Counts, order: Ints, starts: Ints, place: Ints, places: int)
 
 
 @compiled
-def concordance(order: Ints, starts: Ints, place: Ints, places: int, backward: bool, out: Ints) -> int:
+def concordance(order: Ints, starts: Ints, rank: Ints, rank_count: int, backward: bool, out: Ints) -> int:
     """Add to each row how many rows before it in x (after it if ``backward``) are concordant, less the discordant.
 
     Returns the sum over rows.
     """
-    tree, same = np.zeros(places + 1, np.int64), np.zeros(places, np.int64)
+    tree, same = np.zeros(rank_count + 1, np.int64), np.zeros(rank_count, np.int64)
     total, net = 0, 0
     for step in range(starts.size - 1):
         g = starts.size - 2 - step if backward else step
         for k in range(starts[g], starts[g + 1]):
             row = order[k]
-            node = place[row]
+            node = rank[row]
             less = 0
             while node > 0:
                 less += tree[node]
                 node &= node - 1
-            score = 2 * less + same[place[row]] - total
+            score = 2 * less + same[rank[row]] - total
             out[row] += -score if backward else score
             net += score
         for k in range(starts[g], starts[g + 1]):
-            p = place[order[k]]
+            p = rank[order[k]]
             same[p] += 1
             total += 1
             node = p + 1
-            while node <= places:
+            while node <= rank_count:
                 tree[node] += 1
                 node += node & -node
     return net
 
 
 @compiled
-def kendall_scores(order: Ints, starts: Ints, place: Ints, places: int) -> Ints:
+def kendall_scores(order: Ints, starts: Ints, rank: Ints, rank_count: int) -> Ints:
     """Per row: concordant minus discordant partners."""
-    out = np.zeros(place.size, np.int64)
-    concordance(order, starts, place, places, False, out)
-    concordance(order, starts, place, places, True, out)
+    out = np.zeros(rank.size, np.int64)
+    concordance(order, starts, rank, rank_count, False, out)
+    concordance(order, starts, rank, rank_count, True, out)
     return out
 
 

@@ -14,7 +14,9 @@ _SHIFT = np.uint64(20)
 
 
 @compiled
-def common_lengths(own: Ints, own_starts: Ints, other: Ints, other_starts: Ints, item: Ints) -> Ints:
+def common_lengths(
+    candidate_tokens: Ints, own_starts: Ints, reference_tokens: Ints, other_starts: Ints, item: Ints
+) -> Ints:
     """The longest common subsequence of each reference with its item's candidate."""
     out = np.zeros(item.size, np.int64)
     for r in range(item.size):
@@ -25,12 +27,12 @@ def common_lengths(own: Ints, own_starts: Ints, other: Ints, other_starts: Ints,
             before = 0
             for j in range(b0, b1):
                 k = j - b0 + 1
-                held = row[k]
-                if own[i] == other[j]:
+                above = row[k]
+                if candidate_tokens[i] == reference_tokens[j]:
                     row[k] = before + 1
                 elif row[k - 1] > row[k]:
                     row[k] = row[k - 1]
-                before = held
+                before = above
         out[r] = row[b1 - b0]
     return out
 
@@ -39,7 +41,7 @@ def common_lengths(own: Ints, own_starts: Ints, other: Ints, other_starts: Ints,
 def factors(tokens: Ints, starts: Ints, kinds: int, threshold: float, backward: bool) -> Floats:
     """MTLD's factors of each text read in one direction, the last one in part."""
     out = np.zeros(starts.size - 1)
-    seen = np.full(kinds + 1, -1, np.int64)
+    last_stamp = np.full(kinds + 1, -1, np.int64)
     stamp = 0
     for text in range(starts.size - 1):
         first, last = starts[text], starts[text + 1]
@@ -49,8 +51,8 @@ def factors(tokens: Ints, starts: Ints, kinds: int, threshold: float, backward: 
         for step in range(last - first):
             token = tokens[last - 1 - step] if backward else tokens[first + step]
             length += 1
-            if seen[token] != stamp:
-                seen[token] = stamp
+            if last_stamp[token] != stamp:
+                last_stamp[token] = stamp
                 types += 1
             share = types / length
             if share <= threshold:
@@ -64,25 +66,25 @@ def factors(tokens: Ints, starts: Ints, kinds: int, threshold: float, backward: 
 
 
 @compiled
-def number_pairs(left: Ints, right: Ints, kinds: int) -> Any:
+def number_pairs(first: Ints, right: Ints, kinds: int) -> Any:
     """A number for every different pair, in the order they first come, and how many there are; ``right`` is below ``kinds``."""
     size = 16
-    while size < 2 * left.size:
+    while size < 2 * first.size:
         size *= 2
     keys = np.full(size, -1, np.int64)
     numbers = np.empty(size, np.int64)
-    out = np.empty(left.size, np.int64)
-    known, mask = 0, np.int64(size - 1)
-    for i in range(left.size):
-        key = left[i] * kinds + right[i]
-        place = np.int64(mix(np.uint64(key)) >> _SHIFT) & mask
-        while keys[place] >= 0 and keys[place] != key:
-            place = (place + 1) & mask
-        if keys[place] < 0:
-            keys[place], numbers[place] = key, known
-            known += 1
-        out[i] = numbers[place]
-    return out, known
+    out = np.empty(first.size, np.int64)
+    key_count, mask = 0, np.int64(size - 1)
+    for i in range(first.size):
+        key = first[i] * kinds + right[i]
+        slot = np.int64(mix(np.uint64(key)) >> _SHIFT) & mask
+        while keys[slot] >= 0 and keys[slot] != key:
+            slot = (slot + 1) & mask
+        if keys[slot] < 0:
+            keys[slot], numbers[slot] = key, key_count
+            key_count += 1
+        out[i] = numbers[slot]
+    return out, key_count
 
 
 @compiled
@@ -95,9 +97,9 @@ def count_by_text(codes: Ints, starts: Ints, kinds: int) -> Any:
     for text in range(starts.size - 1):
         first = filled
         for i in range(starts[text], starts[text + 1]):
-            place = slot[codes[i]]
-            if place >= first:
-                times[place] += 1
+            position = slot[codes[i]]
+            if position >= first:
+                times[position] += 1
             else:
                 slot[codes[i]] = filled
                 gram[filled], times[filled] = codes[i], 1
@@ -108,7 +110,13 @@ def count_by_text(codes: Ints, starts: Ints, kinds: int) -> Any:
 
 @compiled
 def clipped_matches(
-    own: Ints, own_starts: Ints, other: Ints, other_starts: Ints, items: Ints, kinds: int, orders: int
+    candidate_tokens: Ints,
+    own_starts: Ints,
+    reference_tokens: Ints,
+    other_starts: Ints,
+    items: Ints,
+    kinds: int,
+    orders: int,
 ) -> Ints:
     """Matches of each candidate by order, each n-gram at most as often as in the reference that has it most.
 
@@ -125,7 +133,7 @@ def clipped_matches(
         size *= 2
     keys, numbers = np.empty(size, np.int64), np.empty(size, np.int64)
     times, most, now, stamp = np.empty((4, longest), np.int64)
-    mine, theirs = np.empty(longest, np.int64), np.empty(widest, np.int64)
+    gram_numbers, theirs = np.empty(longest, np.int64), np.empty(widest, np.int64)
     for item in range(items.size - 1):
         a0, a1 = own_starts[item], own_starts[item + 1]
         b0 = other_starts[items[item]]
@@ -135,73 +143,73 @@ def clipped_matches(
         mask = np.int64(space - 1)
         for order in range(1, orders + 1):
             keys[:space] = -1
-            known = 0
+            gram_count = 0
             for k in range(a1 - a0 - order + 1):
-                key = own[a0 + k + order - 1] + (mine[k] * kinds if order > 1 else 0)
-                place = np.int64(mix(np.uint64(key)) >> _SHIFT) & mask
-                while keys[place] >= 0 and keys[place] != key:
-                    place = (place + 1) & mask
-                if keys[place] < 0:
-                    keys[place], numbers[place] = key, known
-                    times[known], most[known], stamp[known] = 0, 0, -1
-                    known += 1
-                mine[k] = numbers[place]
-                times[mine[k]] += 1
+                key = candidate_tokens[a0 + k + order - 1] + (gram_numbers[k] * kinds if order > 1 else 0)
+                slot = np.int64(mix(np.uint64(key)) >> _SHIFT) & mask
+                while keys[slot] >= 0 and keys[slot] != key:
+                    slot = (slot + 1) & mask
+                if keys[slot] < 0:
+                    keys[slot], numbers[slot] = key, gram_count
+                    times[gram_count], most[gram_count], stamp[gram_count] = 0, 0, -1
+                    gram_count += 1
+                gram_numbers[k] = numbers[slot]
+                times[gram_numbers[k]] += 1
             for reference in range(items[item], items[item + 1]):
                 c0, c1 = other_starts[reference], other_starts[reference + 1]
                 for k in range(c0, c1 - order + 1):
                     before = theirs[k - b0] if order > 1 else 0
                     if before < 0:
                         continue
-                    key = other[k + order - 1] + before * kinds
-                    place = np.int64(mix(np.uint64(key)) >> _SHIFT) & mask
-                    while keys[place] >= 0 and keys[place] != key:
-                        place = (place + 1) & mask
-                    if keys[place] < 0:
+                    key = reference_tokens[k + order - 1] + before * kinds
+                    slot = np.int64(mix(np.uint64(key)) >> _SHIFT) & mask
+                    while keys[slot] >= 0 and keys[slot] != key:
+                        slot = (slot + 1) & mask
+                    if keys[slot] < 0:
                         theirs[k - b0] = -1
                         continue
-                    gram = numbers[place]
+                    gram = numbers[slot]
                     theirs[k - b0] = gram
                     if stamp[gram] != reference:
                         stamp[gram], now[gram] = reference, 0
                     now[gram] += 1
                     most[gram] = max(most[gram], now[gram])
-            for gram in range(known):
+            for gram in range(gram_count):
                 out[item, order - 1] += min(times[gram], most[gram])
     return out
 
 
 @compiled
 def weighted_cosines(
-    own: Ints, own_times: Ints, own_starts: Ints, other: Ints, other_times: Ints, other_starts: Ints,
+    candidate_grams: Ints, own_times: Ints, own_starts: Ints, reference_grams: Ints, other_times: Ints, other_starts: Ints,
     items: Ints, kinds: int,
 ) -> Floats:  # fmt: skip
     """The clipped cosine of each reference with its item's candidate, n-grams weighted by how few items have them."""
     count = items.size - 1
-    rarity, seen = np.zeros(max(kinds, 1)), np.full(max(kinds, 1), -1, np.int64)
+    rarity, last_item = np.zeros(max(kinds, 1)), np.full(max(kinds, 1), -1, np.int64)
     for item in range(count):
         for k in range(other_starts[items[item]], other_starts[items[item + 1]]):
-            if seen[other[k]] != item:
-                seen[other[k]] = item
-                rarity[other[k]] += 1.0
+            if last_item[reference_grams[k]] != item:
+                last_item[reference_grams[k]] = item
+                rarity[reference_grams[k]] += 1.0
     for gram in range(kinds):
         rarity[gram] = np.log(float(count)) - np.log(max(rarity[gram], 1.0))
     out = np.zeros(other_starts.size - 1)
     weight = np.zeros(max(kinds, 1))
-    seen[:] = -1
+    last_item[:] = -1
     for item in range(count):
         own_square = 0.0
         for k in range(own_starts[item], own_starts[item + 1]):
-            gram = own[k]
-            seen[gram], weight[gram] = item, own_times[k] * rarity[gram]
+            gram = candidate_grams[k]
+            last_item[gram], weight[gram] = item, own_times[k] * rarity[gram]
             own_square += weight[gram] ** 2
         for reference in range(items[item], items[item + 1]):
             square, dot = 0.0, 0.0
             for k in range(other_starts[reference], other_starts[reference + 1]):
-                gram = other[k]
+                gram = reference_grams[k]
                 value = other_times[k] * rarity[gram]
                 square += value * value
-                if seen[gram] == item:
+                if last_item[gram] == item:
                     dot += min(weight[gram], value) * value
             if own_square > 0 and square > 0:
                 out[reference] = dot / (np.sqrt(own_square) * np.sqrt(square))

@@ -45,14 +45,14 @@ def outright_wins(p: Array, n: int) -> Array:
             for m in range(1, n + 1):
                 if (n - m) > (k - 1) * (m - 1):
                     continue
-                rest = n - m
-                product[: rest + 1] = 0.0
+                other_votes = n - m
+                product[: other_votes + 1] = 0.0
                 product[0] = 1.0
-                for other in range(k):
-                    if other == j or p[g, other] <= 0.0:
+                for rival in range(k):
+                    if rival == j or p[g, rival] <= 0.0:
                         continue
-                    _times(product, p[g, other], m - 1, rest, longer)
-                total += product[rest] * p[g, j] ** m / factorial[m]
+                    _times(product, p[g, rival], m - 1, other_votes, longer)
+                total += product[other_votes] * p[g, j] ** m / factorial[m]
             out[g, j] = total * factorial[n]
     return out
 
@@ -80,10 +80,10 @@ def top_two(values: Array, times: Array, n: int) -> tuple[Array, Array]:
             for kind in range(kinds + 1):
                 product[:] = 0.0
                 product[0] = 1.0
-                for other in range(kinds):
-                    copies = int(times[g, other]) - (1 if other == kind else 0)
+                for rival in range(kinds):
+                    copies = int(times[g, rival]) - (1 if rival == kind else 0)
                     for _ in range(copies):
-                        _times(product, values[g, other], b, n, longer)
+                        _times(product, values[g, rival], b, n, longer)
                 if kind == kinds:
                     below[b] = product[n] * factorial[n]
                 else:

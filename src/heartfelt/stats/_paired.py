@@ -154,17 +154,17 @@ def _coded_in_order(column: npt.NDArray[Any]) -> tuple[list[Any], Ints]:
         order = sorted(range(len(names)), key=names.__getitem__)
     except TypeError:
         return names, ids.codes
-    place = np.empty(len(names), np.int64)
-    place[order] = np.arange(len(names))
-    return [names[i] for i in order], place[ids.codes]
+    rank = np.empty(len(names), np.int64)
+    rank[order] = np.arange(len(names))
+    return [names[i] for i in order], rank[ids.codes]
 
 
-def coded(column: Column, what: str) -> tuple[list[Any], Ints, Flags]:
+def coded(column: Column, column_name: str) -> tuple[list[Any], Ints, Flags]:
     """Code a column of ids in sorted order: names, codes of the entries present, and which rows those are."""
     array = as_array(column)
     used = present(array)
     if not used.any() and array.size:
-        raise InputError(f"The column '{what}' has no entries.", "Pass one id per row.")
+        raise InputError(f"The column '{column_name}' has no entries.", "Pass one id per row.")
     if not used.any():
         return [], np.zeros(0, np.int64), used
     names, codes = _coded_in_order(array if used.all() else array[used])
@@ -178,8 +178,8 @@ def cluster_codes(group: Column, used: Flags, name: str = "group") -> tuple[Ints
         raise InputError(
             f"The column '{name}' has {ids.size} rows, the others {used.size}.", "Pass one id per row."
         )
-    names, codes, known = coded(ids[used], name)
-    if not known.all():
+    names, codes, has_id = coded(ids[used], name)
+    if not has_id.all():
         raise InputError(f"A row has no id in '{name}'.", "Give every row an id, or leave out those without.")
     return codes, len(names)
 
@@ -189,9 +189,9 @@ def as_flags(column: Column, positive: Any = None) -> npt.NDArray[Any]:
     array = as_array(column)
     if positive is None:
         return array
-    known = present(array)
+    has_label = present(array)
     flags = np.full(array.size, np.nan)
-    flags[known] = [item == positive for item in array[known].tolist()]
+    flags[has_label] = [item == positive for item in array[has_label].tolist()]
     return flags
 
 
@@ -242,9 +242,9 @@ def sort_rows(column: Floats) -> Sorted:
     ordered = column[order]
     new = np.concatenate([[True], ordered[1:] != ordered[:-1]]) if order.size else np.zeros(0, np.bool_)
     starts = np.append(np.flatnonzero(new), order.size).astype(np.int64)
-    place = np.empty(order.size, np.int64)
-    place[order] = np.cumsum(new) - 1
-    return Sorted(order, starts, place)
+    rank = np.empty(order.size, np.int64)
+    rank[order] = np.cumsum(new) - 1
+    return Sorted(order, starts, rank)
 
 
 def mid_ranks(column: Floats) -> Floats:

@@ -26,11 +26,11 @@ def successive_shuffles(length: int, first: Sequence[int] | Ints, second: Ints) 
     draws = len(second)
     rows = np.arange(draws)
     swapped = np.tile(np.arange(length)[:, None], draws)
-    for step, place in enumerate(first):
-        other = second[:, step]
-        held = swapped[place].copy()
-        swapped[place] = swapped[other, rows]
-        swapped[other, rows] = held
+    for step, position in enumerate(first):
+        partner = second[:, step]
+        saved = swapped[position].copy()
+        swapped[position] = swapped[partner, rows]
+        swapped[partner, rows] = saved
     orders, order = np.ascontiguousarray(swapped.T), np.arange(length)
     for draw in range(draws):
         orders[draw] = order = order[orders[draw]]

@@ -65,9 +65,9 @@ def metric_estimate(
     counts = data.counts
     if chosen.kind == "scores":
         counts["positives"] = int(np.count_nonzero(data.x))
-    why = chosen.undefined(data)
-    if why:
-        return Estimate.missing(why, chosen.title, counts)
+    reason = chosen.undefined(data)
+    if reason:
+        return Estimate.missing(reason, chosen.title, counts)
     if metric == "balanced_accuracy":
         counts["classes"] = int(np.unique(data.x).size)
     if metric == "macro_f1":
@@ -296,8 +296,8 @@ class MetricDifference:
         """The difference with an interval at another confidence; ``label`` says what for."""
         if self.spread is None or self.metric is None or self.spread.why_none or self.estimate.is_missing:
             return self.estimate
-        plain = replace(self.estimate, low=None, high=None)
-        bounded = _in_range(self.spread.estimate(plain, confidence), self.metric)
+        point_estimate = replace(self.estimate, low=None, high=None)
+        bounded = _in_range(self.spread.estimate(point_estimate, confidence), self.metric)
         return replace(bounded, interval=bounded.interval + (f", {label}" if label else ""))
 
     def needed(self, alpha: float = 0.05, power: float = POWER) -> Estimate:
@@ -327,14 +327,14 @@ def metric_difference(
     """Compare two predictions against the same labels ``x``; rows that lack either are left out of both."""
     chosen = metric_called(metric)
     name, test = f"difference of {chosen.name}", f"p-value of the difference of {chosen.name}"
-    data, other, units, counts = common_rows(chosen, x, first, second, group)
-    why = chosen.undefined(data) or chosen.undefined(other)
-    if why:
+    data, second_data, units, counts = common_rows(chosen, x, first, second, group)
+    reason = chosen.undefined(data) or chosen.undefined(second_data)
+    if reason:
         return MetricDifference(
-            Estimate.missing(why, name, counts), Estimate.missing(why, test, counts), None, 0
+            Estimate.missing(reason, name, counts), Estimate.missing(reason, test, counts), None, 0
         )
-    value = full_value(chosen, data) - full_value(chosen, other)
-    spread = _spread(chosen, value, data, other, units)
+    value = full_value(chosen, data) - full_value(chosen, second_data)
+    spread = _spread(chosen, value, data, second_data, units)
     estimate = _in_range(spread.estimate(Estimate(value, method=name, counts=counts), confidence), chosen)
     p = spread.p(0.0)
     if p is None:
@@ -350,9 +350,9 @@ def common_rows(
     """The rows that have both predictions, their units and counts."""
     label, *sides = as_array(x), as_array(first), as_array(second)
     both = rows(metric, label, sides[0]).used & rows(metric, label, sides[1]).used
-    data, other = (rows(metric, label[both], side[both]) for side in sides)
+    data, second_data = (rows(metric, label[both], side[both]) for side in sides)
     units = units_of(both, group)
-    return data, other, units, replace(data, used=both).counts | units.counts
+    return data, second_data, units, replace(data, used=both).counts | units.counts
 
 
 def _in_range(estimate: Estimate, metric: Metric) -> Estimate:
@@ -364,22 +364,24 @@ def _in_range(estimate: Estimate, metric: Metric) -> Estimate:
 
 
 def _spread(
-    metric: Metric, value: float, data: PairedValues, other: PairedValues, units: ResampledUnits
+    metric: Metric, value: float, data: PairedValues, second_data: PairedValues, units: ResampledUnits
 ) -> JackknifeError:
-    why = too_few(units)
-    if why:
-        return JackknifeError(value, "identity", units.count, why_none=why)
+    reason = too_few(units)
+    if reason:
+        return JackknifeError(value, "identity", units.count, why_none=reason)
     _, error, how = movement(
         units,
         data.n,
-        lambda: leave_out(metric, data, units) - leave_out(metric, other, units) - value,
-        lambda: metric.influence(data) - metric.influence(other),
+        lambda: leave_out(metric, data, units) - leave_out(metric, second_data, units) - value,
+        lambda: metric.influence(data) - metric.influence(second_data),
     )
     if not math.isfinite(error):
-        why = f"without one of the {units.name}s the metric is undefined"
+        reason = f"without one of the {units.name}s the metric is undefined"
     elif not error > 1e-12 * max(1.0, abs(value)):
         same = abs(value) < 1e-12
-        why = "the two predictions do not differ" if same else f"every {units.name} shows the same difference"
-    if why:
-        return JackknifeError(value, "identity", units.count, why_none=why)
+        reason = (
+            "the two predictions do not differ" if same else f"every {units.name} shows the same difference"
+        )
+    if reason:
+        return JackknifeError(value, "identity", units.count, why_none=reason)
     return JackknifeError(value, "identity", units.count, error, degrees(units), how=how)

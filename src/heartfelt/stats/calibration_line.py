@@ -107,8 +107,8 @@ def _bias_alone(
     if not label.size:
         return Estimate.missing("no items", _METHODS[2], counts)
     gap, n = np.bincount(codes, predicted - label), np.bincount(codes)
-    rest = np.maximum(label.size - n, 1)
-    without = (gap.sum() - gap) / rest
+    remaining = np.maximum(label.size - n, 1)
+    without = (gap.sum() - gap) / remaining
     value, df = float(gap.sum()) / label.size, float(gap.size - 1)
     return _bounded(_METHODS[2], value, without, df, counts, confidence, raters)
 

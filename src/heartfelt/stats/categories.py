@@ -44,16 +44,16 @@ class CodedCategories:
         return np.arange(self.count, dtype=np.float64)
 
 
-def categorise(column: npt.NDArray[Any], given: Sequence[Any] | None = None) -> CodedCategories:
+def categorise(column: npt.NDArray[Any], categories: Sequence[Any] | None = None) -> CodedCategories:
     """Code answers by category, ascending or in the order given."""
     codes, names = answer_codes(column)
-    if given is None:
+    if categories is None:
         try:
             order = sorted(names)
         except TypeError:
             order = names
     else:
-        order = list(given)
+        order = list(categories)
         strange = [name for name in names if name not in order]
         if len(set(order)) != len(order):
             raise InputError("The list of categories names one twice.", "Name each category once.")
@@ -63,10 +63,10 @@ def categorise(column: npt.NDArray[Any], given: Sequence[Any] | None = None) -> 
                 "Add it to categories=, or leave such answers out first.",
             )
     if order == names:
-        return CodedCategories(codes, order, given is not None)
-    place = {name: at for at, name in enumerate(order)}
-    lookup = np.array([*(place[name] for name in names), -1], dtype=np.int64)
-    return CodedCategories(lookup[codes], order, given is not None)
+        return CodedCategories(codes, order, categories is not None)
+    index = {name: at for at, name in enumerate(order)}
+    lookup = np.array([*(index[name] for name in names), -1], dtype=np.int64)
+    return CodedCategories(lookup[codes], order, categories is not None)
 
 
 def answer_codes(column: npt.NDArray[Any]) -> tuple[Ints, list[Any]]:
@@ -81,18 +81,18 @@ def answer_codes(column: npt.NDArray[Any]) -> tuple[Ints, list[Any]]:
         return codes, [float(name) for name in coded.names]
     coded = code(column)
     names = [bool(name) for name in coded.names] if column.dtype.kind == "b" else list(coded.names)
-    known = np.array([not absent(name) for name in names], dtype=np.bool_)
-    if known.all():
+    is_answer = np.array([not absent(name) for name in names], dtype=np.bool_)
+    if is_answer.all():
         return coded.codes, names
-    lookup = np.where(known, np.cumsum(known) - 1, -1)
-    return lookup[coded.codes], [name for name, there in zip(names, known, strict=True) if there]
+    lookup = np.where(is_answer, np.cumsum(is_answer) - 1, -1)
+    return lookup[coded.codes], [name for name, is_kept in zip(names, is_answer, strict=True) if is_kept]
 
 
-def absent(thing: Any) -> bool:
+def absent(answer: Any) -> bool:
     """Whether an answer is missing: ``None``, NaN, an infinity, or a table library's own mark."""
-    if thing is None or (isinstance(thing, float) and not math.isfinite(thing)):
+    if answer is None or (isinstance(answer, float) and not math.isfinite(answer)):
         return True
     try:
-        return bool(thing != thing)
+        return bool(answer != answer)
     except (TypeError, ValueError):
         return True

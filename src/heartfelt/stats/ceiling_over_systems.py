@@ -57,9 +57,9 @@ def system_ceiling(
     added = np.sum((moved - moved.mean(axis=0)) ** 2, axis=1) * (1 - 1 / raters) / (systems - 1)
     noise = float(added.sum()) / variance
     value = max(_against(means, noise * max(systems - 3.0, 0.5) / (systems - 1), metric, seed), 0.0)
-    plain = Estimate(value, method=method, counts=counts)
+    point_estimate = Estimate(value, method=method, counts=counts)
     if noise <= 0:
-        return plain.without_interval("no rater changes the differences between systems")
+        return point_estimate.without_interval("no rater changes the differences between systems")
     spread = float(np.var(added)) / float(added.mean()) ** 2
     of_noise = max(spread, 2 / (systems - 1)) / raters
     of_means = 2 * (1 - max(1 - noise, 0.0) ** 2) / (systems - 1)
@@ -74,7 +74,9 @@ def system_ceiling(
         reached.reshape(OUTER, INNER).mean(axis=1), [(1 - confidence) / 2, (1 + confidence) / 2]
     )
     how = "simulated from the raters' noise, for these systems and stimuli"
-    return plain.with_interval(max(min(float(low), value), 0.0), max(float(high), value), how, confidence)
+    return point_estimate.with_interval(
+        max(min(float(low), value), 0.0), max(float(high), value), how, confidence
+    )
 
 
 def _against(means: Floats, noise: float, metric: Correlation, seed: int) -> float:
@@ -91,20 +93,20 @@ def _true_means(means: Floats, noise: Floats | float, draws: Floats) -> Floats:
     return np.asarray((1 - noise) * centred + spread * draws)
 
 
-def _correlations(rows: Floats, others: Floats, metric: Correlation) -> Floats:
+def _correlations(rows: Floats, other_rows: Floats, metric: Correlation) -> Floats:
     """The correlation of each row with its row in the other table."""
     from scipy.stats import rankdata
 
     pieces = len(rows) * rows.shape[1] ** 2 // MOST_AT_ONCE + 1
     if pieces > 1:
-        parts = zip(np.array_split(rows, pieces), np.array_split(others, pieces), strict=True)
+        parts = zip(np.array_split(rows, pieces), np.array_split(other_rows, pieces), strict=True)
         return np.concatenate([_correlations(*part, metric) for part in parts])
     if metric == "kendall":
         first, second = np.triu_indices(rows.shape[1], 1)
-        rows, others = (np.sign(side[:, first] - side[:, second]) for side in (rows, others))
+        rows, other_rows = (np.sign(side[:, first] - side[:, second]) for side in (rows, other_rows))
     else:
         if metric == "spearman":
-            rows, others = (rankdata(side, axis=1) for side in (rows, others))
-        rows, others = (side - side.mean(axis=1, keepdims=True) for side in (rows, others))
-    lengths = np.sqrt(np.sum(rows**2, axis=1) * np.sum(others**2, axis=1))
-    return np.asarray(np.sum(rows * others, axis=1) / np.maximum(lengths, 1e-300))
+            rows, other_rows = (rankdata(side, axis=1) for side in (rows, other_rows))
+        rows, other_rows = (side - side.mean(axis=1, keepdims=True) for side in (rows, other_rows))
+    lengths = np.sqrt(np.sum(rows**2, axis=1) * np.sum(other_rows**2, axis=1))
+    return np.asarray(np.sum(rows * other_rows, axis=1) / np.maximum(lengths, 1e-300))

@@ -102,21 +102,21 @@ def _clustered(contributions: Floats, dense: Ints, size: int) -> tuple[int, floa
     return size, float(sums @ sums) * size / max(size - 1, 1)
 
 
-def share(hit: npt.ArrayLike, who: Crossed, method: str) -> Estimate:
+def share(hit: npt.ArrayLike, crossed: Crossed, method: str) -> Estimate:
     """The share of answers that are hits, from 0 to 1."""
-    given = np.asarray(hit, np.float64)
-    counts = who.counts
-    if not given.size:
+    hits = np.asarray(hit, np.float64)
+    counts = crossed.counts
+    if not hits.size:
         return Estimate.missing("there are no such answers", method, counts)
-    value = float(given.mean())
-    spread = who.spread((given - value) / given.size)
+    value = float(hits.mean())
+    spread = crossed.spread((hits - value) / hits.size)
     if isinstance(spread, str):
         size = float(counts["raters"] if counts["raters"] > 1 else counts["stimuli"])
         over = "raters" if counts["raters"] > 1 else "stimuli, one rater"
         if 0.0 < value < 1.0:
             return Estimate(value, method=method, counts=counts, why_no_interval=spread)
     else:
-        size = min(max(value * (1 - value) / spread.variance, 1.0), float(given.size))
+        size = min(max(value * (1 - value) / spread.variance, 1.0), float(hits.size))
         size *= (_Z / t_quantile(spread.df)) ** 2
         over = spread.over
     low, high = clopper_pearson(value * size, size)
@@ -141,20 +141,20 @@ def t_quantile(df: float) -> float:
     return float(stdtrit(max(df, 1.0), 0.975))
 
 
-def mean(value: npt.ArrayLike, who: Crossed, method: str) -> Estimate:
+def mean(value: npt.ArrayLike, crossed: Crossed, method: str) -> Estimate:
     """The mean of answers."""
-    given = np.asarray(value, np.float64)
-    if not given.size:
-        return Estimate.missing("there are no such answers", method, who.counts)
-    centre = float(given.mean())
-    plain = Estimate(centre, method=method, counts=who.counts)
-    return _with_bounds(plain, who.spread((given - centre) / given.size))[0]
+    values = np.asarray(value, np.float64)
+    if not values.size:
+        return Estimate.missing("there are no such answers", method, crossed.counts)
+    centre = float(values.mean())
+    point_estimate = Estimate(centre, method=method, counts=crossed.counts)
+    return _with_bounds(point_estimate, crossed.spread((values - centre) / values.size))[0]
 
 
 def difference(
     value: npt.ArrayLike,
     treated: npt.NDArray[np.bool_],
-    who: Crossed,
+    crossed: Crossed,
     method: str,
     *,
     within_raters: bool = False,
@@ -164,21 +164,21 @@ def difference(
 
     ``within_raters`` compares each rater's answers with their own: least squares with a level for each rater.
     """
-    given = np.asarray(value, np.float64)
-    counts = who.counts if counts is None else counts
+    values = np.asarray(value, np.float64)
+    counts = crossed.counts if counts is None else counts
     sides = int(treated.sum()), int((~treated).sum())
     if min(sides) < LEAST_EACH:
-        why = f"each side needs {LEAST_EACH} answers, and there are {sides[0]} and {sides[1]}"
-        return Estimate.missing(why, method, counts), None
+        reason = f"each side needs {LEAST_EACH} answers, and there are {sides[0]} and {sides[1]}"
+        return Estimate.missing(reason, method, counts), None
     x: Floats = treated.astype(np.float64)
-    level: Any = who.rater if within_raters else np.zeros(given.size, np.int64)
-    x, given = _less_means(x, level), _less_means(given, level)
+    level: Any = crossed.rater if within_raters else np.zeros(values.size, np.int64)
+    x, values = _less_means(x, level), _less_means(values, level)
     squares = float(x @ x)
     if squares < 1e-12:
         return Estimate.missing("no rater has answers on both sides", method, counts), None
-    slope = float(x @ given) / squares
-    plain = Estimate(slope, method=method, counts=counts)
-    return _with_bounds(plain, who.spread(x * (given - slope * x) / squares))
+    slope = float(x @ values) / squares
+    point_estimate = Estimate(slope, method=method, counts=counts)
+    return _with_bounds(point_estimate, crossed.spread(x * (values - slope * x) / squares))
 
 
 def _less_means(values: Floats, codes: Ints) -> Floats:
@@ -187,15 +187,15 @@ def _less_means(values: Floats, codes: Ints) -> Floats:
     return out
 
 
-def _with_bounds(plain: Estimate, spread: ClusteredSpread | str) -> tuple[Estimate, float | None]:
+def _with_bounds(point_estimate: Estimate, spread: ClusteredSpread | str) -> tuple[Estimate, float | None]:
     if isinstance(spread, str):
-        return plain.without_interval(spread), None
+        return point_estimate.without_interval(spread), None
     from scipy.special import stdtr
 
-    error, value = math.sqrt(spread.variance), float(plain)
+    error, value = math.sqrt(spread.variance), float(point_estimate)
     reach = t_quantile(spread.df) * error
     name = f"clustered over {spread.over}, Student's t"
     return (
-        plain.with_interval(value - reach, value + reach, name),
+        point_estimate.with_interval(value - reach, value + reach, name),
         float(2 * stdtr(spread.df, -abs(value) / error)),
     )

@@ -63,21 +63,21 @@ def evenness(counts: Sequence[int]) -> Estimate:
     if not n:
         return Estimate.missing("no item has a category", EVENNESS, sizes)
     scale = math.log(count.size)
-    plain = Estimate(_entropy(count) / scale, method=EVENNESS, counts=sizes)
+    point_estimate = Estimate(_entropy(count) / scale, method=EVENNESS, counts=sizes)
     if n < 3:
-        return plain.without_interval("fewer than three items")
+        return point_estimate.without_interval("fewer than three items")
     used = np.flatnonzero(count)
     without = np.array([_entropy(count - (np.arange(count.size) == at)) / scale for at in used])
     weight = count[used]
     mean = float(weight @ without) / n
     variance = (n - 1) / n * float(weight @ np.square(without - mean))
     if variance <= 1e-24:
-        return plain.without_interval(
+        return point_estimate.without_interval(
             "leaving out any item changes the evenness by the same, which would make an interval without width"
         )
-    value, reach = float(plain), t_quantile(0.95, n - 1) * math.sqrt(variance)
+    value, reach = float(point_estimate), t_quantile(0.95, n - 1) * math.sqrt(variance)
     low, high = max(value - reach, 0.0), min(value + reach, 1.0)
-    return plain.with_interval(low, high, "jackknife over items, Student's t")
+    return point_estimate.with_interval(low, high, "jackknife over items, Student's t")
 
 
 def _entropy(counts: Floats) -> float:
@@ -107,10 +107,10 @@ def marginal_homogeneity(table: Sequence[Sequence[int]]) -> Homogeneity:
     # freedom less for each group.
     size, axes = np.linalg.eigh(covariance)
     free = size > 1e-9 * size.max()
-    apart = axes[:, free].T @ (rows - columns)
+    difference = axes[:, free].T @ (rows - columns)
     from scipy.special import chdtrc
 
-    df, statistic = int(np.count_nonzero(free)), float(apart @ (apart / size[free]))
+    df, statistic = int(np.count_nonzero(free)), float(difference @ (difference / size[free]))
     return Homogeneity(statistic, df, float(chdtrc(df, statistic)), n)
 
 
@@ -127,11 +127,11 @@ def association(both: int, attribute: int, category: int, items: int) -> Associa
         return Association(both, expected, both / expected if expected else None, None, None)
     from scipy.stats import fisher_exact
 
-    rest: Ints = np.array([[both, attribute - both], [category - both, items - attribute - category + both]])
-    if rest.min() < 0:
+    table: Ints = np.array([[both, attribute - both], [category - both, items - attribute - category + both]])
+    if table.min() < 0:
         raise InputError(
             "Fewer items than these counts need.",
             "Pass the number of all items, with or without the attribute.",
         )
-    p = float(fisher_exact(rest).pvalue)
+    p = float(fisher_exact(table).pvalue)
     return Association(both, expected, both / expected, (both - expected) / math.sqrt(spread), min(p, 1.0))

@@ -34,12 +34,12 @@ def discriminant_leave_one_out(points: npt.NDArray[np.float64], group: Ints) -> 
         return f"{n} items are too few for {kinds} groups"
     sums = np.stack([np.bincount(group, points[:, d], minlength=kinds) for d in range(width)], axis=1)
     means = sums / np.maximum(counts, 1.0)[:, None]
-    apart = points - means[group]
-    within = apart.T @ apart
-    own = counts[group]
-    single = own < 2
-    gone = np.where(single, 0.0, own / np.maximum(own - 1, 1.0))
-    covariance = within - gone[:, None, None] * apart[:, :, None] * apart[:, None, :]
+    deviation = points - means[group]
+    within = deviation.T @ deviation
+    group_size = counts[group]
+    single = group_size < 2
+    gone = np.where(single, 0.0, group_size / np.maximum(group_size - 1, 1.0))
+    covariance = within - gone[:, None, None] * deviation[:, :, None] * deviation[:, None, :]
     # Without a point of a group of one, one group fewer is estimated.
     covariance /= (n - 1 - (kinds - single))[:, None, None]
     scale = np.maximum(np.diag(within), 1e-300)
@@ -49,12 +49,14 @@ def discriminant_leave_one_out(points: npt.NDArray[np.float64], group: Ints) -> 
     inverse = np.linalg.pinv(covariance, hermitian=True)
     scores = np.empty((n, kinds))
     for k in range(kinds):
-        mine = group == k
+        in_group = group == k
         centre = np.broadcast_to(means[k], points.shape).copy()
-        left = np.full(n, counts[k])
-        left[mine] -= 1
-        centre[mine] -= apart[mine] / np.maximum(counts[k] - 1, 1.0)
+        remaining = np.full(n, counts[k])
+        remaining[in_group] -= 1
+        centre[in_group] -= deviation[in_group] / np.maximum(counts[k] - 1, 1.0)
         offset = points - centre
         distance = np.einsum("ni,nij,nj->n", offset, inverse, offset)
-        scores[:, k] = np.where(left > 0, np.log(np.maximum(left, 1e-300)) - 0.5 * distance, -np.inf)
+        scores[:, k] = np.where(
+            remaining > 0, np.log(np.maximum(remaining, 1e-300)) - 0.5 * distance, -np.inf
+        )
     return np.asarray(scores.argmax(axis=1), dtype=np.int64)

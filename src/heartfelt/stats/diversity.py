@@ -106,32 +106,39 @@ def diversity(
     sheet = _Figures(kinds, window, draws, size)
     values = sheet.values(coded.tokens, coded.size)
     groups = _groups(coded)
-    rest = np.array([sheet.values(*_without(coded, *ends)) for ends in groups])
+    values_without = np.array([sheet.values(*_without(coded, *ends)) for ends in groups])
     counts = {"texts": coded.size, "words": total}
-    made = {}
-    for place, name in enumerate(MEASURES):
-        if (why := _why_missing(name, values[place], coded.size, total, sheet)) is not None:
-            made[name] = Estimate.missing(why, MEASURES[name], counts)
+    estimates = {}
+    for index, name in enumerate(MEASURES):
+        if (reason := _why_missing(name, values[index], coded.size, total, sheet)) is not None:
+            estimates[name] = Estimate.missing(reason, MEASURES[name], counts)
             continue
-        value = total if name == "words" else float(values[place])
-        plain = Estimate(value, method=MEASURES[name], counts=counts)
-        made[name] = _with_interval(plain, name, values[place], rest[:, place], groups, confidence)
-    made["mtld"] = _mtld_interval(made["mtld"], coded, kinds, confidence)
+        value = total if name == "words" else float(values[index])
+        point_estimate = Estimate(value, method=MEASURES[name], counts=counts)
+        estimates[name] = _with_interval(
+            point_estimate, name, values[index], values_without[:, index], groups, confidence
+        )
+    estimates["mtld"] = _mtld_interval(estimates["mtld"], coded, kinds, confidence)
     empty = int(np.count_nonzero(coded.lengths == 0))
-    return Diversity(coded.size, empty, character_share(sentences), size, **made)
+    return Diversity(coded.size, empty, character_share(sentences), size, **estimates)
 
 
-def expected_types(counts: Ints, drawn: int) -> float:
+def expected_types(counts: Ints, sample_size: int) -> float:
     """How many different words are expected among ``drawn`` words without replacement; ``counts`` is how often each occurs."""
     from scipy.special import gammaln
 
     total = int(counts.sum())
     often, words = np.unique(counts[counts > 0], return_counts=True)
-    left = total - often
+    other_words = total - often
     with np.errstate(invalid="ignore"):
-        none = gammaln(left + 1.0) - gammaln(left - drawn + 1.0)
-    none = none - (math.lgamma(total + 1.0) - math.lgamma(total - drawn + 1.0))
-    return float(words @ np.where(left >= drawn, 1.0 - np.exp(np.where(left >= drawn, none, 0.0)), 1.0))
+        none = gammaln(other_words + 1.0) - gammaln(other_words - sample_size + 1.0)
+    none = none - (math.lgamma(total + 1.0) - math.lgamma(total - sample_size + 1.0))
+    return float(
+        words
+        @ np.where(
+            other_words >= sample_size, 1.0 - np.exp(np.where(other_words >= sample_size, none, 0.0)), 1.0
+        )
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +157,7 @@ class _Figures:
             return np.full(len(MEASURES), np.nan)
         counts = np.bincount(tokens, minlength=self.kinds)
         some = counts[counts > 0].astype(np.float64)
-        whole = TokenizedTexts(tokens, np.array([0, total]), np.zeros(1, np.int64))
+        one_text = TokenizedTexts(tokens, np.array([0, total]), np.zeros(1, np.int64))
         return np.array([
             total / number,
             total / number,
@@ -159,7 +166,7 @@ class _Figures:
             abs(math.log2(total) - float(some @ np.log2(some)) / total),
             some.size / total,
             window_ratios(tokens, self.kinds, self.window) if total >= self.window else np.nan,
-            mtld_of(whole, self.kinds, THRESHOLD)[0],
+            mtld_of(one_text, self.kinds, THRESHOLD)[0],
             expected_types(counts, self.draws) / self.draws if total >= self.draws else np.nan,
         ])  # fmt: skip
 
@@ -186,27 +193,27 @@ def _why_missing(name: str, value: float, number: int, total: int, sheet: _Figur
 
 
 def _with_interval(
-    plain: Estimate,
+    point_estimate: Estimate,
     name: str,
     value: float,
-    rest: Floats,
+    values_without: Floats,
     groups: Sequence[tuple[int, int]],
     confidence: float,
 ) -> Estimate:
-    number = plain.counts["texts"]
+    number = point_estimate.counts["texts"]
     if number < LEAST_TEXTS:
-        return plain.without_interval(f"fewer than {LEAST_TEXTS} texts")
-    if not np.isfinite(rest).all():
-        return plain.without_interval("too few words once some texts are left out")
-    error = group_error(value, rest, np.array([last - first for first, last in groups]))
+        return point_estimate.without_interval(f"fewer than {LEAST_TEXTS} texts")
+    if not np.isfinite(values_without).all():
+        return point_estimate.without_interval("too few words once some texts are left out")
+    error = group_error(value, values_without, np.array([last - first for first, last in groups]))
     if error <= 1e-9 * abs(value):
-        return plain.without_interval("leaving out texts does not change it")
+        return point_estimate.without_interval("leaving out texts does not change it")
     half = _bounds.t_quantile(confidence, len(groups) - 1) * error
     times = number if name == "words" else 1
     low, high = max(value - half, 0.0) * times, (value + half) * times
     how = "texts" if len(groups) == number else f"{len(groups)} groups of consecutive texts"
     high = min(high, 1.0) if name in _SHARES else high
-    return plain.with_interval(low, high, f"jackknife over {how}, Student's t", confidence)
+    return point_estimate.with_interval(low, high, f"jackknife over {how}, Student's t", confidence)
 
 
 def _mtld_interval(jackknifed: Estimate, coded: TokenizedTexts, kinds: int, confidence: float) -> Estimate:
@@ -222,8 +229,8 @@ def _mtld_interval(jackknifed: Estimate, coded: TokenizedTexts, kinds: int, conf
     factors = lengths / np.maximum(mtld_of(parts, kinds, THRESHOLD), 1.0) if lengths.all() else np.zeros(1)
     if not factors.all():
         return jackknifed
-    left = lengths - lengths.sum() / factors.sum() * factors
-    error = math.sqrt(len(groups) / (len(groups) - 1) * float(left @ left)) / float(factors.sum())
+    residuals = lengths - lengths.sum() / factors.sum() * factors
+    error = math.sqrt(len(groups) / (len(groups) - 1) * float(residuals @ residuals)) / float(factors.sum())
     half = _bounds.t_quantile(confidence, len(groups) - 1) * error
     how = f"ratio over {len(groups)} groups of consecutive texts, Student's t"
     return jackknifed.with_interval(max(value - half, 0.0), value + half, how, confidence)
@@ -237,9 +244,9 @@ def compared(
     confidence: float = 0.95,
 ) -> dict[str, Diversity]:
     """The figures of several sets of texts, their vocabulary also at the size of the smallest that has words."""
-    sizes = {name: int(texts(own)[0].tokens.size) for name, own in corpora.items()}
+    sizes = {name: int(texts(corpus)[0].tokens.size) for name, corpus in corpora.items()}
     size = min((size for size in sizes.values() if size), default=0)
     return {
-        name: diversity(own, window=window, draws=draws, size=size, confidence=confidence)
-        for name, own in corpora.items()
+        name: diversity(corpus, window=window, draws=draws, size=size, confidence=confidence)
+        for name, corpus in corpora.items()
     }

@@ -76,9 +76,9 @@ class Estimate:
         object.__setattr__(self, "counts", MappingProxyType({k: int(v) for k, v in self.counts.items()}))
 
     @classmethod
-    def missing(cls, why: str, method: str = "", counts: Mapping[str, int] | None = None) -> Estimate:
+    def missing(cls, reason: str, method: str = "", counts: Mapping[str, int] | None = None) -> Estimate:
         """An estimate that could not be made, and why."""
-        return cls(None, method=method, counts=counts or {}, why_missing=why)
+        return cls(None, method=method, counts=counts or {}, why_missing=reason)
 
     @property
     def is_missing(self) -> bool:
@@ -89,14 +89,14 @@ class Estimate:
         self, low: float | None, high: float | None, interval: str, confidence: float = 0.95
     ) -> Estimate:
         """Return the same estimate with bounds by the named method."""
-        why = None if low is not None else self.why_no_interval
+        reason = None if low is not None else self.why_no_interval
         return replace(
-            self, low=low, high=high, interval=interval, confidence=confidence, why_no_interval=why
+            self, low=low, high=high, interval=interval, confidence=confidence, why_no_interval=reason
         )
 
-    def without_interval(self, why: str) -> Estimate:
+    def without_interval(self, reason: str) -> Estimate:
         """Return the same estimate without bounds, and the reason it has none."""
-        return replace(self, low=None, high=None, interval="", why_no_interval=why, bound_if_careless=None)
+        return replace(self, low=None, high=None, interval="", why_no_interval=reason, bound_if_careless=None)
 
     def informative(self, least: float, most: float = 1.0) -> Estimate:
         """Return the estimate, without its interval where that spans all values from ``least`` to ``most``."""
@@ -170,5 +170,5 @@ class Estimate:
         return self.value
 
     def __reduce__(self) -> tuple[Any, ...]:
-        values = {each.name: getattr(self, each.name) for each in fields(self)}
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
         return Estimate, tuple((values | {"counts": dict(self.counts)}).values())

@@ -95,10 +95,10 @@ def ellipse(x: Column, y: Column, *, confidence: float = 0.95) -> Ellipse:
 
 
 def _no_ellipse(
-    centre: tuple[float, float], confidence: float, points: int, left_out: int, why: str
+    centre: tuple[float, float], confidence: float, points: int, left_out: int, reason: str
 ) -> Ellipse:
     nothing = (0.0, 0.0)
-    return Ellipse(centre, nothing, 0.0, (nothing, nothing), confidence, points, left_out, why)
+    return Ellipse(centre, nothing, 0.0, (nothing, nothing), confidence, points, left_out, reason)
 
 
 def _axes(shape: Ellipse) -> Floats:
@@ -125,7 +125,9 @@ def intersection_area(first: Ellipse, second: Ellipse) -> float:
     area = _ellipse_arcs(centre, shape, turns) + _circle_arcs(centre, shape, around)
     shared = max(area, 0.0) * second.semi_axes[0] * second.semi_axes[1]
     # Where they touch, crossings are double roots, good to half the digits.
-    return float(min(shared, *(math.pi * each.semi_axes[0] * each.semi_axes[1] for each in (first, second))))
+    return float(
+        min(shared, *(math.pi * ellipse.semi_axes[0] * ellipse.semi_axes[1] for ellipse in (first, second)))
+    )
 
 
 def _crossings(centre: Floats, shape: Floats) -> Floats | None:
@@ -199,20 +201,20 @@ def overlap(
     for shape in shapes:
         if shape.is_missing:
             return Estimate.missing(shape.why_missing or "", name, counts)
-    plain = Estimate(overlap_of(*shapes), method=name, counts=counts | {"resamples": resamples})
+    point_estimate = Estimate(overlap_of(*shapes), method=name, counts=counts | {"resamples": resamples})
     rng = stream(seed, "analysis", "overlap")
-    drawn = []
+    resampled = []
     for cloud in clouds:
         points = np.column_stack([cloud.x, cloud.y])[rng.integers(0, cloud.n, (resamples, cloud.n))]
         centre = points.mean(axis=1)
         x, y = np.moveaxis(points - centre[:, None, :], 2, 0)
         products = [np.einsum("rn,rn->r", a, b) / (cloud.n - 1) for a, b in ((x, x), (x, y), (y, y))]
-        drawn += [centre, np.column_stack(products)]
-    values = overlap_batch(*drawn, confidence=confidence)
+        resampled += [centre, np.column_stack(products)]
+    values = overlap_batch(*resampled, confidence=confidence)
     values = values[np.isfinite(values)]
     bounds = _bounds.percentile(values, 0.95) if values.size >= 0.9 * resamples else None
     how = "percentile bootstrap over the points of both clouds"
-    return _bounds.bounded(plain, bounds, how, 0.95, "too few resamples span an area")
+    return _bounds.bounded(point_estimate, bounds, how, 0.95, "too few resamples span an area")
 
 
 def overlap_batch(
@@ -231,19 +233,19 @@ def overlap_batch(
         flat = (xx <= 0) | (determinant <= 1e-12 * np.maximum(xx * yy, 1e-300))
         areas.append(np.where(flat, np.nan, np.pi * size * np.sqrt(np.maximum(determinant, 0.0))))
         shapes.append((centre, np.where(flat, 1.0, xx), xy, np.maximum(determinant, 0.0)))
-    left = np.maximum(*(c[:, 0] - np.sqrt(size * xx) for c, xx, _, _ in shapes))
+    start = np.maximum(*(c[:, 0] - np.sqrt(size * xx) for c, xx, _, _ in shapes))
     right = np.minimum(*(c[:, 0] + np.sqrt(size * xx) for c, xx, _, _ in shapes))
-    width = np.maximum(right - left, 0.0)
+    width = np.maximum(right - start, 0.0)
     nodes, weights = np.polynomial.legendre.leggauss(SLICES)
     # Slices thin out towards both ends, where the ellipses' edges are steep.
     turn = np.pi / 2 * (nodes + 1)
-    at = left[:, None] + width[:, None] * (1 - np.cos(turn)) / 2
+    at = start[:, None] + width[:, None] * (1 - np.cos(turn)) / 2
     low = np.full(at.shape, -np.inf)
     high = np.full(at.shape, np.inf)
     for centre, xx, xy, determinant in shapes:
-        apart = at - centre[:, :1]
-        middle = centre[:, 1:] + (xy / xx)[:, None] * apart
-        inside = np.maximum(size * xx[:, None] - apart**2, 0.0)
+        offset = at - centre[:, :1]
+        middle = centre[:, 1:] + (xy / xx)[:, None] * offset
+        inside = np.maximum(size * xx[:, None] - offset**2, 0.0)
         half = np.sqrt(determinant[:, None] * inside) / xx[:, None]
         low, high = np.maximum(low, middle - half), np.minimum(high, middle + half)
     shared = np.maximum(high - low, 0.0) @ (weights * np.pi / 2 * np.sin(turn) / 2) * width

@@ -74,7 +74,7 @@ def omega_of(covariance: Answers) -> float | str:
 
 def _loadings(correlation: Answers) -> np.ndarray[tuple[int], np.dtype[np.float64]] | None:
     """Loadings of one factor that minimise the squared off-diagonal differences, one item after another."""
-    off = correlation - np.diag(np.diag(correlation))
+    off_diagonal = correlation - np.diag(np.diag(correlation))
     values, vectors = np.linalg.eigh(correlation)
     loadings: np.ndarray[tuple[int], np.dtype[np.float64]] = vectors[:, -1] * np.sqrt(values[-1])
     if loadings.sum() < 0:
@@ -82,10 +82,10 @@ def _loadings(correlation: Answers) -> np.ndarray[tuple[int], np.dtype[np.float6
     for _ in range(_STEPS):
         before = loadings.copy()
         for item in range(len(loadings)):
-            others = float(loadings @ loadings - loadings[item] ** 2)
-            if others <= 0:
+            squares = float(loadings @ loadings - loadings[item] ** 2)
+            if squares <= 0:
                 return None
-            loadings[item] = float(off[item] @ loadings) / others
+            loadings[item] = float(off_diagonal[item] @ loadings) / squares
         if float(np.abs(loadings - before).max()) < _CONVERGED:
             return loadings
     return None

@@ -99,9 +99,11 @@ class JackknifeError:
             return 0.0 if gap > 0 else 1.0
         return 2 * float(stdtr(self.df, -gap / spread))
 
-    def estimate(self, plain: Estimate, confidence: float) -> Estimate:
+    def estimate(self, point_estimate: Estimate, confidence: float) -> Estimate:
         """The estimate with this spread's interval, or the reason it has none."""
-        return _bounds.bounded(plain, self.bounds(confidence), self.name, confidence, self.why_none or "")
+        return _bounds.bounded(
+            point_estimate, self.bounds(confidence), self.name, confidence, self.why_none or ""
+        )
 
 
 def _place(scale: Transform, value: float) -> float:
@@ -137,8 +139,8 @@ def leave_out(metric: Metric, data: PairedValues, units: ResampledUnits) -> Floa
     for start in range(0, units.count, step):
         stop = min(start + step, units.count)
         counts = np.ones((data.n, stop - start), kind)
-        mine = (unit >= start) & (unit < stop)
-        counts[np.flatnonzero(mine), unit[mine] - start] = 0
+        in_batch = (unit >= start) & (unit < stop)
+        counts[np.flatnonzero(in_batch), unit[in_batch] - start] = 0
         out[start:stop] = kernel(counts)
     return out
 
@@ -200,9 +202,9 @@ def metric_spread(basis: Basis, units: ResampledUnits) -> JackknifeError:
     # A share is left as it is and has its score interval at the end.
     on = SCALES["identity" if scale == "logit" else scale]
     end = scale == "logit" and not 0 < value < 1
-    why = _why_no_spread(metric, data, units) or _at_its_end(scale, value)
-    if why:
-        return JackknifeError(value, scale, count, why_none=why)
+    reason = _why_no_spread(metric, data, units) or _at_its_end(scale, value)
+    if reason:
+        return JackknifeError(value, scale, count, why_none=reason)
     moved, error, how = movement(
         units,
         data.n,
@@ -210,11 +212,11 @@ def metric_spread(basis: Basis, units: ResampledUnits) -> JackknifeError:
         lambda: basis.influence * on.slope(value),
     )
     if not math.isfinite(error):
-        why = f"without one of the {units.name}s it is perfect or undefined"
+        reason = f"without one of the {units.name}s it is perfect or undefined"
     elif not end and not error > 1e-13 * max(abs(value), 1e-300):
-        why = f"leaving out any one {units.name} changes nothing"
-    if why:
-        return JackknifeError(value, scale, count, why_none=why)
+        reason = f"leaving out any one {units.name} changes nothing"
+    if reason:
+        return JackknifeError(value, scale, count, why_none=reason)
     df = degrees(units) if units.codes is None else min(degrees(units), count / 2)
     df = max(min(df, df_of_spread(moved), max((count - 1) / 2, 1.5) if scale == "log" else math.inf), 1.0)
     if scale != "logit":
@@ -229,8 +231,8 @@ def jackknife_metric(
     """A named metric of labels ``x`` and predictions ``y`` with a jackknife interval over rows, or over
     clusters (``group``).
     """
-    plain, spread = spread_of(metric, x, y, group=group)
-    return plain if spread is None else spread.estimate(plain, confidence)
+    point_estimate, spread = spread_of(metric, x, y, group=group)
+    return point_estimate if spread is None else spread.estimate(point_estimate, confidence)
 
 
 def spread_of(
@@ -246,14 +248,14 @@ def spreads_over(
     """The metric and its spread for each of ``groups`` (None: over rows); the rows are cleaned once."""
     chosen = metric_called(metric)
     data = rows(chosen, x, y)
-    why = chosen.undefined(data)
+    reason = chosen.undefined(data)
     basis = Basis(chosen, data)
     out: list[tuple[Estimate, JackknifeError | None]] = []
     for group in groups:
         units = units_of(data.used, group)
         counts = data.counts | units.counts
-        if why:
-            out.append((Estimate.missing(why, chosen.name, counts), None))
+        if reason:
+            out.append((Estimate.missing(reason, chosen.name, counts), None))
         else:
             spread = metric_spread(basis, units)
             out.append((Estimate(spread.value, method=chosen.name, counts=counts), spread))
@@ -291,11 +293,11 @@ def df_of_spread(moved: Floats) -> float:
     return moved.size / (kurtosis - 1) if kurtosis > 1 + 1e-9 else math.inf
 
 
-def group_error(value: float, rest: Floats, sizes: Ints) -> float:
+def group_error(value: float, values_without: Floats, sizes: Ints) -> float:
     """The standard error of a value from the values without each group of units; groups may differ in size (Busing et al. 1999)."""
     share = sizes.sum() / sizes
-    pseudo = share * value - (share - 1) * rest
-    centre = float(np.sum(value - rest) + np.sum(rest / share))
+    pseudo = share * value - (share - 1) * values_without
+    centre = float(np.sum(value - values_without) + np.sum(values_without / share))
     return math.sqrt(float(np.mean((pseudo - centre) ** 2 / (share - 1))))
 
 

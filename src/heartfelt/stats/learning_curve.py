@@ -75,8 +75,8 @@ def fit_power_law(
     for c in _POWERS:
         t = n**-c
         middle = float(t @ share)
-        apart = t - middle
-        slope = np.maximum(-(scores @ (share * apart)) / float(share @ apart**2), 0.0)
+        centred = t - middle
+        slope = np.maximum(-(scores @ (share * centred)) / float(share @ centred**2), 0.0)
         a = centre + slope * middle
         if most is not None:
             over = a > most
@@ -91,10 +91,10 @@ def fit_power_law(
 
 
 def _ranged(values: Floats, method: str, confidence: float) -> Estimate:
-    plain = Estimate(float(values[0]), method=method, counts={"resamples": max(values.size - 1, 0)})
-    drawn = values[1:][np.isfinite(values[1:])]
-    if drawn.size < 20:
-        return plain.without_interval("too few resamples")
+    point_estimate = Estimate(float(values[0]), method=method, counts={"resamples": max(values.size - 1, 0)})
+    replicates = values[1:][np.isfinite(values[1:])]
+    if replicates.size < 20:
+        return point_estimate.without_interval("too few resamples")
     tail = 50.0 * (1.0 - confidence)
-    low, high = np.percentile(drawn, [tail, 100.0 - tail])
-    return plain.with_interval(float(low), float(high), _INTERVAL, confidence)
+    low, high = np.percentile(replicates, [tail, 100.0 - tail])
+    return point_estimate.with_interval(float(low), float(high), _INTERVAL, confidence)

@@ -129,9 +129,9 @@ def _one_class(data: PairedValues) -> str | None:
 
 
 def _none_positive(
-    side: Callable[[PairedValues], npt.NDArray[Any]], why: str
+    side: Callable[[PairedValues], npt.NDArray[Any]], reason: str
 ) -> Callable[[PairedValues], str | None]:
-    return lambda data: None if np.any(side(data)) else why
+    return lambda data: None if np.any(side(data)) else reason
 
 
 # Moments: Pearson's correlation, and Lin's concordance (quadratic kappa is the same)
@@ -179,9 +179,9 @@ def _ccc_kernel(data: PairedValues) -> Kernel:
     def concordance(counts: Counts | None) -> Floats:
         weight, sx, sy, xx, yy, xy = _moments(counts, x, y)
         weight = np.maximum(weight, 1)
-        apart = xx + yy - 2 * sx * sy / weight
-        usable = apart > 1e-12 * (xx + yy)
-        return np.where(usable, 2 * (xy - sx * sy / weight) / np.where(usable, apart, 1.0), np.nan)
+        denominator = xx + yy - 2 * sx * sy / weight
+        usable = denominator > 1e-12 * (xx + yy)
+        return np.where(usable, 2 * (xy - sx * sy / weight) / np.where(usable, denominator, 1.0), np.nan)
 
     return concordance
 

@@ -104,16 +104,16 @@ def ceiling(
     work = _Work(d, None if cells is None else cells.codes, metric, confidence, seed)
     overall, half_panels = work.overall()
     parts = {}
-    for place, name in enumerate(groups.names if groups is not None else ()):
+    for index, name in enumerate(groups.names if groups is not None else ()):
         assert groups is not None
-        part = d.part(groups.codes[d.item] == place)
+        part = d.part(groups.codes[d.item] == index)
         parts[name] = replace(work, d=part, cells=None).overall()[0]
     return Ceiling(
         metric,
         overall,
         work.within_cells(),
-        work.cell_means(own=False),
-        work.cell_means(own=True),
+        work.cell_means(in_sample=False),
+        work.cell_means(in_sample=True),
         work.jackknifed(yardsticks.of_single_rater(d, metric), "one rating against the item's others"),
         parts,
         float(1.0 / np.mean(1.0 / d.per_item)),
@@ -171,11 +171,11 @@ class _Work:
         cells = np.unique(self.cells[shared], return_inverse=True)[1].astype(np.int64)
         return self._number_ceiling(self.d.part(shared[self.d.item]), cells)
 
-    def cell_means(self, own: bool) -> Estimate:
-        method = "cell means" + (", in sample" if own else ", own label left out")
+    def cell_means(self, in_sample: bool) -> Estimate:
+        method = "cell means" + (", in sample" if in_sample else ", own label left out")
         if self.cells is None:
             return Estimate.missing("no cells were given", method, self.d.counts)
-        return self.jackknifed(yardsticks.of_cell_means(self.d, self.cells, self.metric, own), method)
+        return self.jackknifed(yardsticks.of_cell_means(self.d, self.cells, self.metric, in_sample), method)
 
     def _category_ceiling(self, metric: CategoryMetric) -> tuple[Estimate, HalfPanels | None]:
         method = (
@@ -193,11 +193,11 @@ class _Work:
         estimate = replace(solved.estimate, method=method, counts=counted)
         halves = solved.half_panels
         if halves is not None and not halves.fits:
-            why = (
+            reason = (
                 f"the vote model predicts that half panels agree on {halves.predicted:.2f} of the items, "
                 f"but they agree on {halves.observed:.2f}"
             )
-            return estimate.without_interval(why), halves
+            return estimate.without_interval(reason), halves
         return estimate, halves
 
     def smooth(self) -> Estimate | None:
@@ -210,29 +210,32 @@ class _Work:
         critical = critical_value(self.d, counts, self.confidence)
         gain = fixed_panel_gain(self.d, counts, self.seed)
         metric = cast("CategoryMetric", self.metric)
-        made = smooth_ceiling(counts, metric, critical, self.confidence, self.seed, gain)
-        return replace(made, counts=dict(self.d.counts))
+        smoothed = smooth_ceiling(counts, metric, critical, self.confidence, self.seed, gain)
+        return replace(smoothed, counts=dict(self.d.counts))
 
     def _at_limit(self, value: float, method: str) -> Estimate:
         """A value of 1, or an error of 0, with the one-sided bound that perfect agreement gives."""
-        plain = self._plain(value, method)
+        point_estimate = self._plain(value, method)
         if self.metric in CATEGORY_METRICS:
             if value != 1.0:
-                return plain.without_interval("the value is at its limit")
+                return point_estimate.without_interval("the value is at its limit")
             items = len(self.d.items)
             low = (1.0 - self.confidence) ** (1.0 / items)
-            return plain.with_interval(
+            return point_estimate.with_interval(
                 low, 1.0, f"one-sided, rule of three over {items} items", self.confidence
             )
         agreed = perfect_agreement(self.d, self.confidence)
         if agreed is None or agreed.error == 0.0:
-            return plain.without_interval("the value is at its limit")
-        own, others = agreed.error, agreed.error / max(float(np.median(self.d.per_item)) - 1.0, 1.0)
-        low, high = 0.0, float(np.sqrt(own + others))
+            return point_estimate.without_interval("the value is at its limit")
+        own_error, others_error = (
+            agreed.error,
+            agreed.error / max(float(np.median(self.d.per_item)) - 1.0, 1.0),
+        )
+        low, high = 0.0, float(np.sqrt(own_error + others_error))
         if self.metric == "correlation":
             v = float(self.d.item_means.var())
-            low, high = v / float(np.sqrt((v + own) * (v + others))), 1.0
-        return plain.with_interval(low, high, agreed.interval, self.confidence)
+            low, high = v / float(np.sqrt((v + own_error) * (v + others_error))), 1.0
+        return point_estimate.with_interval(low, high, agreed.interval, self.confidence)
 
     def jackknifed(self, statistic: Statistic, method: str) -> Estimate:
         """The statistic with a two-way group-jackknife interval on the scale that suits the metric."""
@@ -249,33 +252,38 @@ class _Work:
             moved = math.nan if without is None else scale.to(without)
             return moved if math.isfinite(moved) else None
 
-        plain = self._plain(value, method)
+        point_estimate = self._plain(value, method)
         spread = group_variance(self.d, scaled, GROUPS, self.seed)
         if spread is None:
-            return plain.without_interval("too few items or raters to leave groups of them out")
+            return point_estimate.without_interval("too few items or raters to leave groups of them out")
         variance, units = spread
         half = half_width(variance, units - 1, self.confidence)
-        return plain.with_interval(*scale.interval(z, half), f"{NAME}, {units} groups", self.confidence)
+        return point_estimate.with_interval(
+            *scale.interval(z, half), f"{NAME}, {units} groups", self.confidence
+        )
 
 
-def _of_items(given: Any, d: Ratings, used: Keep | None, what: str) -> IdCodes:
+def _of_items(column_or_mapping: Any, d: Ratings, used: Keep | None, column_name: str) -> IdCodes:
     """Code the cell or group of each item, from a mapping, a column parallel to the ratings or a tuple of
     them.
     """
-    if isinstance(given, Mapping):
-        absent = [name for name in d.items if name not in given]
+    if isinstance(column_or_mapping, Mapping):
+        absent = [name for name in d.items if name not in column_or_mapping]
         if absent:
             raise InputError(
-                f"The mapping of items to {what}s lacks item {absent[0]!r} ({len(absent)} in all).",
-                f"Give every rated item a {what}.",
+                f"The mapping of items to {column_name}s lacks item {absent[0]!r} ({len(absent)} in all).",
+                f"Give every rated item a {column_name}.",
             )
-        return code([given[name] for name in d.items])
-    columns = [as_array(column) for column in (given if isinstance(given, tuple) else (given,))]
+        return code([column_or_mapping[name] for name in d.items])
+    columns = [
+        as_array(column)
+        for column in (column_or_mapping if isinstance(column_or_mapping, tuple) else (column_or_mapping,))
+    ]
     size = d.size if used is None else used.size
     for column in columns:
         if column.size != size:
             raise InputError(
-                f"The {what} column has {column.size} entries for {size} ratings.",
+                f"The {column_name} column has {column.size} entries for {size} ratings.",
                 "Pass one entry per rating.",
             )
     parts = [code(column if used is None else column[used]) for column in columns]
@@ -285,8 +293,8 @@ def _of_items(given: Any, d: Ratings, used: Keep | None, what: str) -> IdCodes:
         differs = np.flatnonzero(part.codes != part.codes[first[d.item]])
         if differs.size:
             raise InputError(
-                f"Item {d.items[d.item[differs[0]]]!r} has more than one {what}.",
-                f"An item belongs to one {what}; make the {what} column agree with the items.",
+                f"Item {d.items[d.item[differs[0]]]!r} has more than one {column_name}.",
+                f"An item belongs to one {column_name}; make the {column_name} column agree with the items.",
             )
     if len(parts) == 1:
         return code([parts[0].names[c] for c in parts[0].codes[first]])

@@ -135,17 +135,17 @@ class _Compared:
     def moments(self, true: float) -> tuple[float, float]:
         """Standard error and skewness of the difference, were the true one ``true``."""
         of_part = np.where(self.inside, true, 0.0)
-        rest = float(np.mean(self.values - of_part))
+        rest_mean = float(np.mean(self.values - of_part))
         for _ in range(2):
-            mean = np.maximum(rest + of_part, self._floor)
+            mean = np.maximum(rest_mean + of_part, self._floor)
             spread = self.spread(mean)
             precision = 1 / spread**2
-            rest = float(precision @ (self.values - of_part) / precision.sum())
+            rest_mean = float(precision @ (self.values - of_part) / precision.sum())
         # Part and rest share what their groups do in proportion to their errors.
-        shared = _of_unit_size(np.maximum(rest + of_part, self._floor))
+        shared = _of_unit_size(np.maximum(rest_mean + of_part, self._floor))
         least = float(np.mean(spread**2)) if self.at_least else 0.0
         spread = _of_unit_size(spread)
-        residual = (self.values - of_part - rest) / spread
+        residual = (self.values - of_part - rest_mean) / spread
         variance, covariance = self._components(residual, shared / spread)
         variance, of_group = max(variance, least), covariance * shared**2
         alone = np.maximum(variance * spread**2 - of_group, 0.0)
@@ -172,8 +172,8 @@ class _Compared:
             sums = np.bincount(self.group, residual)
             product = (float(sums @ sums) - n * square) / below
             # Residuals are from a mean that was estimated from them, which lowers both moments.
-            others = float(sizes @ (sizes - 1) ** 2) / pairs
-            moments = [[1 - 1 / n, -pairs / n**2], [-1 / n, 1 - 2 * others / n + pairs / n**2]]
+            pair_share = float(sizes @ (sizes - 1) ** 2) / pairs
+            moments = [[1 - 1 / n, -pairs / n**2], [-1 / n, 1 - 2 * pair_share / n + pairs / n**2]]
             variance, covariance = np.linalg.solve(np.array(moments), [square, product])
             if covariance > 0 and variance > 0:
                 # Something is left to every value, or groups that are cut through would seem to compare without error.

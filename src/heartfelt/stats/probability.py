@@ -89,13 +89,13 @@ def calibration(
     which = np.clip(np.searchsorted(edges, data.y, side="left") - 1, 0, edges.size - 2)
     gap = data.y - data.x
     value = float(np.abs(np.bincount(which, weights=gap, minlength=bins)).sum()) / data.n
-    drawn = _resampled(data, gap, which, edges.size - 1, resamples, seed)
+    replicates = _resampled(data, gap, which, edges.size - 1, resamples, seed)
     null = _calibrated(data, which, edges.size - 1, resamples, seed)
     p = float(1 + np.count_nonzero(null >= value - 1e-12)) / (1 + resamples)
-    plain = Estimate(value, method=name, counts=data.counts | {"resamples": resamples})
-    low, high = _bounds.basic(value, drawn, confidence)
+    point_estimate = Estimate(value, method=name, counts=data.counts | {"resamples": resamples})
+    low, high = _bounds.basic(value, replicates, confidence)
     low = max(low, 0.0) if p <= (1 - confidence) / 2 else 0.0
-    error = plain.with_interval(low, min(max(high, 0.0), 1.0), "basic bootstrap", confidence)
+    error = point_estimate.with_interval(low, min(max(high, 0.0), 1.0), "basic bootstrap", confidence)
     return Calibration(error, score, float(null.mean()), p, _table(data, which, edges, confidence))
 
 
@@ -116,8 +116,8 @@ def _edges(probability: Floats, bins: int, binning: Binning) -> Floats:
 def _resampled(data: PairedValues, gap: Floats, which: Ints, bins: int, resamples: int, seed: int) -> Floats:
     from heartfelt.stats._kernels_resample import LANES, binned_gap
 
-    drawn = weight_batches(SamplingUnits(data), -(-resamples // LANES), seed)
-    return np.concatenate([binned_gap(counts, gap, which, bins) for counts in drawn])[:resamples]
+    batches = weight_batches(SamplingUnits(data), -(-resamples // LANES), seed)
+    return np.concatenate([binned_gap(counts, gap, which, bins) for counts in batches])[:resamples]
 
 
 def _calibrated(data: PairedValues, which: Ints, bins: int, resamples: int, seed: int) -> Floats:
@@ -158,14 +158,14 @@ def jensen_shannon(first: npt.ArrayLike, second: npt.ArrayLike) -> Floats:
 def top_k(label: npt.ArrayLike, shares: npt.ArrayLike, k: int) -> Floats:
     """For each row, whether the category ``label`` (a column number) is among the ``k`` with the largest shares."""
     table = _distributions(shares)
-    own: Ints = np.asarray(label, dtype=np.int64)
-    if k < 1 or own.shape != (table.shape[0],):
+    labels: Ints = np.asarray(label, dtype=np.int64)
+    if k < 1 or labels.shape != (table.shape[0],):
         raise InputError(
             "There must be one label per row, and k at least 1.", "Pass the column number of each label."
         )
-    mine = table[np.arange(own.size), own][:, None]
-    above = (table > mine).sum(axis=1)
-    tied = (table == mine).sum(axis=1)
+    label_score = table[np.arange(labels.size), labels][:, None]
+    above = (table > label_score).sum(axis=1)
+    tied = (table == label_score).sum(axis=1)
     return np.asarray(np.clip((k - above) / tied, 0.0, 1.0), dtype=np.float64)
 
 

@@ -55,8 +55,8 @@ def slopes(d: Ratings) -> tuple[Floats, Floats, Floats] | None:
     if float(xx.min()) <= 0.0:
         return None
     slope = np.bincount(d.rater, x * y, minlength=count) / xx
-    left = np.bincount(d.rater, (y - slope[d.rater] * x) ** 2, minlength=count) / (n - 2.0)
-    return slope, xx, left
+    residual_variance = np.bincount(d.rater, (y - slope[d.rater] * x) ** 2, minlength=count) / (n - 2.0)
+    return slope, xx, residual_variance
 
 
 def gain_variance(d: Ratings) -> float:
@@ -75,11 +75,11 @@ def gain_variance_with_doubt(d: Ratings) -> tuple[float, float, float]:
     slopes_of_raters = slopes(d) if len(d.raters) > 2 else None
     if slopes_of_raters is None:
         return 0.0, 0.0, 0.0
-    slope, xx, left = slopes_of_raters
-    noise, scale = float(np.mean(left / xx)), float(xx.sum() / d.size)
+    slope, xx, residual_variance = slopes_of_raters
+    noise, scale = float(np.mean(residual_variance / xx)), float(xx.sum() / d.size)
     beyond = max(float(slope.var(ddof=1)) - noise, 0.0)
     error = (4.0 * beyond + 2.0 * noise) * noise * scale**2 / (len(d.raters) - 1)
-    steep = slope - left * d.per_rater / xx * (len(d.items) / d.size)
+    steep = slope - residual_variance * d.per_rater / xx * (len(d.items) / d.size)
     steeper = max(float(steep.var(ddof=1)) - noise, 0.0) / max(float(steep.mean()), _LEAST_RELIABLE)
     return beyond * scale, error, max(steeper - beyond, 0.0) * scale
 
@@ -98,9 +98,9 @@ def largest_gain(d: Ratings) -> float:
     slopes_of_raters = slopes(d) if len(d.raters) <= MANY_RATERS else None
     if slopes_of_raters is None:
         return USUAL_GAIN
-    slope, xx, left = slopes_of_raters
+    slope, xx, residual_variance = slopes_of_raters
     free = len(d.raters) - 1
-    reliable = 1.0 - float(left.mean()) / per_item * (d.size - free - 1) / float(xx.sum())
+    reliable = 1.0 - float(residual_variance.mean()) / per_item * (d.size - free - 1) / float(xx.sum())
     if reliable <= _LEAST_RELIABLE:
         return USUAL_GAIN
     largest = float(slope.var(ddof=1)) * free / float(chdtri(free, 1.0 - SHOWN))

@@ -88,7 +88,7 @@ def raters_worth(
         return RatersWorth(nothing, None, 0.0)
     sums = moment_jackknife(d)
     model = _ModelSums(d, predicted)
-    whole = _quantities(model.total[None], sums.total[None])
+    overall = _quantities(model.total[None], sums.total[None])
     items = _covariance(_quantities(model.items(), sums.items), group)
     raters = _covariance(_quantities(model.raters(), sums.raters))
     ratings = _covariance_of_ratings(model, sums)
@@ -107,7 +107,7 @@ def raters_worth(
             rater_count=rater_count,
         )
 
-    return _Inversion(whole[0], confidence, d.counts, INTERVAL).worth(spread)
+    return _Inversion(overall[0], confidence, d.counts, INTERVAL).worth(spread)
 
 
 def worth_from_means(

@@ -73,14 +73,14 @@ def shrinkage_slope(
     clusters = _clusters(cluster, data)
     counts = data.counts | {name: int(codes.max()) + 1 for name, codes in clusters.items() if codes.size}
     name = "least-squares slope of perceived on intended"
-    why = f"{data.n} pairs; at least 3 are needed" if data.n < 3 else None
-    if why is None and is_constant(data.x):
-        why = "the intended coordinate does not vary"
-    if why:
-        nothing = Estimate.missing(why, name, counts)
+    reason = f"{data.n} pairs; at least 3 are needed" if data.n < 3 else None
+    if reason is None and is_constant(data.x):
+        reason = "the intended coordinate does not vary"
+    if reason:
+        nothing = Estimate.missing(reason, name, counts)
         return ShrinkageSlope(
             slope=nothing,
-            intercept=Estimate.missing(why, "intercept", counts),
+            intercept=Estimate.missing(reason, "intercept", counts),
             neutral=None,
             r_squared=None,
             standard_error=None,
@@ -93,8 +93,8 @@ def shrinkage_slope(
     r_squared = 1 - float(line.residual @ line.residual) / total if total > 0 else None
     estimates, error, df = _estimates(line, clusters, counts, confidence)
     tests = [_p_value(line.slope - at, error, df) for at in (0.0, 1.0)]
-    apart = 1 - line.slope
-    neutral = (line.mean - line.slope * line.centre) / apart if abs(apart) > 1e-12 else None
+    shrinkage = 1 - line.slope
+    neutral = (line.mean - line.slope * line.centre) / shrinkage if abs(shrinkage) > 1e-12 else None
     return ShrinkageSlope(estimates[1], estimates[0], neutral, r_squared, error, df, tests[0], tests[1])
 
 
@@ -122,22 +122,26 @@ def _estimates(
 ) -> tuple[list[Estimate], float | None, float | None]:
     values = line.contrasts @ np.array([line.mean, line.slope])
     names = ("intercept", "least-squares slope of perceived on intended")
-    plain = [Estimate(v, method=m, counts=counts) for v, m in zip(values, names, strict=True)]
+    point_estimates = [Estimate(v, method=m, counts=counts) for v, m in zip(values, names, strict=True)]
     fewest = min((int(codes.max()) + 1 for codes in clusters.values()), default=3)
-    why = None
+    reason = None
     if fewest < 3:
-        why = f"{fewest} clusters; at least 3 are needed"
+        reason = f"{fewest} clusters; at least 3 are needed"
     elif float(line.residual @ line.residual) <= 1e-24 * float(np.sum(line.design[:, 1] ** 2)):
-        why = "the points lie on a line"
+        reason = "the points lie on a line"
     else:
         interval, covariance, dfs = _covariance(line, clusters)
         variances = [float(row @ covariance @ row) for row in line.contrasts]
-        why = "the two-way clustered variance is not positive" if min(variances) <= 0 else None
-    if why:
-        return [_bounds.bounded(estimate, None, "", confidence, why) for estimate in plain], None, None
+        reason = "the two-way clustered variance is not positive" if min(variances) <= 0 else None
+    if reason:
+        return (
+            [_bounds.bounded(estimate, None, "", confidence, reason) for estimate in point_estimates],
+            None,
+            None,
+        )
     out = [
         _bounds.with_t(estimate, math.sqrt(variance), df, interval, confidence)
-        for estimate, variance, df in zip(plain, variances, dfs, strict=True)
+        for estimate, variance, df in zip(point_estimates, variances, dfs, strict=True)
     ]
     return out, math.sqrt(variances[1]), dfs[1]
 
@@ -188,16 +192,18 @@ def _cr2(line: _Line, codes: Ints) -> tuple[Floats, list[float]]:
     scores = _sums(line.design * line.residual[:, None], codes)
     adjusted = np.einsum("gij,gj->gi", adjust, scores)
     covariance = line.inverse @ (adjusted.T @ adjusted) @ line.inverse
-    whole = within + within @ root @ (turn / free[:, None, :]) @ turn.transpose(0, 2, 1) @ root @ within
+    full_adjustment = (
+        within + within @ root @ (turn / free[:, None, :]) @ turn.transpose(0, 2, 1) @ root @ within
+    )
     dfs = []
     for row in line.contrasts:
         direction = line.inverse @ row
-        own = np.einsum("i,gij,j->g", direction, whole, direction)
+        cluster_share = np.einsum("i,gij,j->g", direction, full_adjustment, direction)
         pulled = np.einsum("gij,gjk,k->gi", adjust, within, direction)
         shared = np.einsum("gi,ij,gj->g", pulled, line.inverse, pulled)
         gram = line.inverse @ (pulled.T @ pulled)
-        square = float(np.sum((own - shared) ** 2) + np.trace(gram @ gram) - np.sum(shared**2))
-        dfs.append(float(np.sum(own - shared)) ** 2 / square)
+        square = float(np.sum((cluster_share - shared) ** 2) + np.trace(gram @ gram) - np.sum(shared**2))
+        dfs.append(float(np.sum(cluster_share - shared)) ** 2 / square)
     return np.asarray(covariance), dfs
 
 

@@ -114,19 +114,19 @@ class CrossedSystem:
         from heartfelt.stats import _kernels_reliability as kernels
 
         self._k = kernels
-        (first, levels), others = groups[0], groups[1:]
+        (first, levels), later_groups = groups[0], groups[1:]
         self.starts, order = kernels.group(first, levels)
-        ends = np.cumsum([0, *(size for _, size in others)]).tolist()
+        ends = np.cumsum([0, *(size for _, size in later_groups)]).tolist()
         self.slices = [slice(a, b) for a, b in pairwise(ends)]
         self.random = ends[-1]
-        codes = [code + begin for (code, _), begin in zip(others, ends, strict=False)]
+        codes = [code + begin for (code, _), begin in zip(later_groups, ends, strict=False)]
         marked = 0
         if columns is None:
             cells = np.zeros(value.size, np.int64) if cells is None else cells
             codes, marked = [*codes, cells + self.random], int(cells.max()) + 1
         self.codes: Ints = np.empty((value.size, len(codes)), np.int64)
-        for place, code in enumerate(codes):
-            self.codes[:, place] = code[order]
+        for index, code in enumerate(codes):
+            self.codes[:, index] = code[order]
         self.columns = np.zeros((value.size, 0)) if columns is None else columns[order]
         self.marked = self.random + marked
         self.order = self.marked + self.columns.shape[1]
@@ -149,8 +149,8 @@ class CrossedSystem:
         """
         self._plain = np.zeros((self.order, self.order))
         self._k.add_ones(self.codes, self._plain)
-        for place in range(self.columns.shape[1]):
-            self._plain[self.marked + place] = self._gather(self.columns[:, place])
+        for index in range(self.columns.shape[1]):
+            self._plain[self.marked + index] = self._gather(self.columns[:, index])
         self._distinct, self._size_of = np.unique(self.sizes, return_inverse=True)
         self._stack: Floats | None = None
         if self._distinct.size * self.order**2 <= STACK_CELLS:
@@ -182,25 +182,25 @@ class CrossedSystem:
         shares = 1.0 / (1.0 + at[0] * self.sizes)
         factor = at[0] * shares
         root = np.ones(self.order)
-        for ratio, place in zip(at[1:], self.slices, strict=True):
-            root[place] = np.sqrt(ratio)
+        for ratio, block in zip(at[1:], self.slices, strict=True):
+            root[block] = np.sqrt(ratio)
         shrunk = np.repeat(factor * self._first_sums, np.diff(self.bounds)) * self.weights
         right = root * (self._zy - np.bincount(self.levels, shrunk, minlength=self.order))
         solved = self._solved(at, root, shares, right)
         weighted_yy = self._yy - float(factor @ self._first_sums**2)
         quadratic = max(weighted_yy - solved.explained, 1e-15 * self._yy)
         variance = quadratic / self.df if residual is None else residual
-        rest = self.y - self._fitted(root * solved.solution)
-        first = self._k.group_sums(self.starts, rest) * shares
-        py = self._k.shrink(self.starts, rest, factor)
+        unexplained = self.y - self._fitted(root * solved.solution)
+        first = self._k.group_sums(self.starts, unexplained) * shares
+        py = self._k.shrink(self.starts, unexplained, factor)
         sums = self._gather(py)
-        taken = at * solved.traces
-        traces = np.append(solved.traces, self.df - float(taken.sum()))
-        squares = np.array([first @ first, *(sums[place] @ sums[place] for place in self.slices), py @ py])
+        effect_traces = at * solved.traces
+        traces = np.append(solved.traces, self.df - float(effect_traces.sum()))
+        squares = np.array([first @ first, *(sums[block] @ sums[block] for block in self.slices), py @ py])
         # The working variates of the average information: each V_k P y, and W times it.
         variates = [self._k.spread(self.starts, first)]
-        for k, place in enumerate(self.slices):
-            variates.append(sums[place][self.codes[:, k] - place.start])
+        for k, block in enumerate(self.slices):
+            variates.append(sums[block][self.codes[:, k] - block.start])
         variates.append(py)
         weighted = [self._k.shrink(self.starts, f, factor) for f in variates]
         sides = np.stack([root * self._gather(w) for w in weighted], axis=1)
@@ -210,7 +210,7 @@ class CrossedSystem:
             at,
             variance,
             solved.log_determinant + self.df * float(np.log(variance)) + quadratic / variance,
-            taken,
+            effect_traces,
             np.append(at, 1.0) * squares,
             (traces - squares / variance) / variance,
             (inner + inner.T) / (4.0 * variance**3),
@@ -269,16 +269,16 @@ class CrossedSystem:
 
     def _trace(self, k: int, ratios: Floats, root: Floats, shares: Floats, inverse: Floats) -> float:
         """Trace of Z_k'PZ_k for another grouping."""
-        place, ratio = self.slices[k], float(ratios[k + 1])
+        span, ratio = self.slices[k], float(ratios[k + 1])
         if ratio > TINY:
-            return float(place.stop - place.start - np.diag(inverse)[place].sum()) / ratio
+            return float(span.stop - span.start - np.diag(inverse)[span].sum()) / ratio
         matrix = self._matrix(ratios[0], shares)
-        own = float(np.diag(matrix)[place].sum())
+        diagonal_sum = float(np.diag(matrix)[span].sum())
         matrix = np.tril(matrix) + np.tril(matrix, -1).T
         live = np.flatnonzero(root)
-        cross = matrix[live, place] * root[live, None]
+        cross = matrix[live, span] * root[live, None]
         block = np.tril(inverse[np.ix_(live, live)])
-        return own - float((((block + np.tril(block, -1).T) @ cross) * cross).sum())
+        return diagonal_sum - float((((block + np.tril(block, -1).T) @ cross) * cross).sum())
 
 
 class ProbedSystem(CrossedSystem):
@@ -347,9 +347,9 @@ class ProbedSystem(CrossedSystem):
             self.bounds, self.levels, self.weights, shares**2, root, self._probes, probed
         )
         traces = [float((self.sizes * shares).sum()) - float(forms.mean())]
-        for ratio, place in zip(ratios[1:], self.slices, strict=True):
-            inside = float((self._probes[place] * probed[place]).sum(0).mean())
-            traces.append((place.stop - place.start - inside) / float(ratio))
+        for ratio, span in zip(ratios[1:], self.slices, strict=True):
+            inside = float((self._probes[span] * probed[span]).sum(0).mean())
+            traces.append((span.stop - span.start - inside) / float(ratio))
 
         def apply(sides: Floats) -> tuple[Floats, Floats]:
             fixed = np.eye(self.order, self.order - self.random, -self.random)
@@ -462,6 +462,8 @@ def _in_ratios(step: RemlStep) -> tuple[Floats, Floats]:
     gradient = (step.score @ jacobian)[:count]
     information = jacobian.T @ (2.0 * step.information) @ jacobian
     cross = information[:count, count]
-    own = max(float(information[count, count]), 1e-30 * float(np.abs(information).max()) + 1e-300)
-    curvature = information[:count, :count] - np.outer(cross, cross) / own
+    residual_information = max(
+        float(information[count, count]), 1e-30 * float(np.abs(information).max()) + 1e-300
+    )
+    curvature = information[:count, :count] - np.outer(cross, cross) / residual_information
     return gradient, curvature

@@ -39,18 +39,18 @@ class Arranged:
 def arranged(groups: Groups, columns: int) -> Arranged:
     """The cheapest order of elimination; two groupings have one, the larger first."""
     by_size = dict(sorted(groups.items(), key=lambda group: -group[1][1]))
-    left = sum(size for _, size in list(by_size.values())[1:]) + columns
-    best = Arranged(groups=by_size, blocks=None, work=left**3 / 3)
+    remaining = sum(size for _, size in list(by_size.values())[1:]) + columns
+    best = Arranged(groups=by_size, blocks=None, work=remaining**3 / 3)
     if len(groups) < 3:
         return best
     for first, second in permutations(groups, 2):
-        rest = {name: group for name, group in groups.items() if name not in (first, second)}
+        other_groups = {name: group for name, group in groups.items() if name not in (first, second)}
         codes, blocks = _blocks(groups[first], groups[second])
-        border = sum(size for _, size in rest.values()) + columns
+        border = sum(size for _, size in other_groups.values()) + columns
         sizes = blocks.astype(np.float64)
         work = float(np.sum(sizes**3 / 3 + sizes**2 * border + sizes * border**2) + border**3 / 3)
         if work < best.work:
-            ordered = {first: groups[first], second: (codes, groups[second][1]), **rest}
+            ordered = {first: groups[first], second: (codes, groups[second][1]), **other_groups}
             best = Arranged(groups=ordered, blocks=blocks, work=work)
     return best
 
@@ -65,9 +65,9 @@ def _blocks(first: tuple[Ints, int], second: tuple[Ints, int]) -> tuple[Ints, In
     links = csr_array((np.ones(a.size), (a, b + n_a)), (size, size))
     count, block = connected_components(links, directed=False)
     block = block[n_a:]
-    place = np.empty(n_b, np.int64)
-    place[np.argsort(block, kind="stable")] = np.arange(n_b)
-    return place[b], np.bincount(block, minlength=count)
+    position = np.empty(n_b, np.int64)
+    position[np.argsort(block, kind="stable")] = np.arange(n_b)
+    return position[b], np.bincount(block, minlength=count)
 
 
 class BlockedSystem(CrossedSystem):
@@ -106,8 +106,7 @@ class BlockedSystem(CrossedSystem):
         """Each block's rows, its own columns and then the border's; last the border itself."""
         border, matrix = self._border, matrix.tocsr()
         parts = [
-            np.hstack([matrix[place, place].toarray(), matrix[place, border].toarray()])
-            for place in self._blocks
+            np.hstack([matrix[span, span].toarray(), matrix[span, border].toarray()]) for span in self._blocks
         ]
         return [*parts, matrix[border, border].toarray()]
 
@@ -135,19 +134,19 @@ class BlockedSystem(CrossedSystem):
         log_det = -float(np.log(shares).sum())
         explained = 0.0
         side = right[border].copy()
-        for place, block in zip(self._blocks, raw, strict=False):
-            scaled = block * root[place][:, None] * np.append(root[place], edge)
+        for span, block in zip(self._blocks, raw, strict=False):
+            scaled = block * root[span][:, None] * np.append(root[span], edge)
             size = len(block)
-            own, across = scaled[:, :size], scaled[:, size:]
-            own.flat[:: size + 1] += 1.0
-            factor = _factor(own)
-            half = np.asarray(lapack.dtrtrs(factor, np.column_stack([across, right[place]]), lower=1)[0])
+            within, across = scaled[:, :size], scaled[:, size:]
+            within.flat[:: size + 1] += 1.0
+            factor = _factor(within)
+            half = np.asarray(lapack.dtrtrs(factor, np.column_stack([across, right[span]]), lower=1)[0])
             corner -= half[:, :-1].T @ half[:, :-1]
             side -= half[:, :-1].T @ half[:, -1]
             explained += float(half[:, -1] @ half[:, -1])
             log_det += float(2.0 * np.log(np.diag(factor)).sum())
             back = np.asarray(lapack.dtrtrs(factor, half[:, :-1], lower=1, trans=1)[0])
-            parts.append((place, _inverse(factor), back))
+            parts.append((span, _inverse(factor), back))
         factor = _factor(corner)
         log_det += float(2.0 * np.log(np.diag(factor)).sum())
         half = np.asarray(lapack.dtrtrs(factor, side, lower=1)[0])
@@ -156,9 +155,9 @@ class BlockedSystem(CrossedSystem):
 
         def solve(sides: Floats) -> Floats:
             out = np.empty_like(sides)
-            out[border] = last @ (sides[border] - sum(back.T @ sides[place] for place, _, back in parts))
-            for place, inverse, back in parts:
-                out[place] = inverse @ sides[place] - back @ out[border]
+            out[border] = last @ (sides[border] - sum(back.T @ sides[span] for span, _, back in parts))
+            for span, inverse, back in parts:
+                out[span] = inverse @ sides[span] - back @ out[border]
             return out
 
         def apply(sides: Floats) -> tuple[Floats, Floats]:
@@ -170,22 +169,22 @@ class BlockedSystem(CrossedSystem):
         pair_trace = float(edge @ (squared[-1] * last) @ edge)
         diagonal = np.empty(self.order)
         diagonal[border] = np.diag(last)
-        for (place, inverse, back), block in zip(parts, squared, strict=False):
-            across, size, here = back @ last, len(block), root[place]
-            whole = inverse + across @ back.T
-            diagonal[place] = np.diag(whole)
-            pair_trace += float(here @ (block[:, :size] * whole) @ here)
-            pair_trace -= 2.0 * float(here @ (block[:, size:] * across) @ edge)
+        for (span, inverse, back), block in zip(parts, squared, strict=False):
+            across, size, block_root = back @ last, len(block), root[span]
+            full_inverse = inverse + across @ back.T
+            diagonal[span] = np.diag(full_inverse)
+            pair_trace += float(block_root @ (block[:, :size] * full_inverse) @ block_root)
+            pair_trace -= 2.0 * float(block_root @ (block[:, size:] * across) @ edge)
         traces = [float((self.sizes * shares).sum()) - pair_trace]
-        for place, ratio in zip(self.slices, ratios[1:].tolist(), strict=True):
+        for span, ratio in zip(self.slices, ratios[1:].tolist(), strict=True):
             if ratio > TINY:
-                traces.append(float(place.stop - place.start - diagonal[place].sum()) / ratio)
-            elif place.start < border.start:  # without a variance of its own, each block is the identity
+                traces.append(float(span.stop - span.start - diagonal[span].sum()) / ratio)
+            elif span.start < border.start:  # without a variance of its own, each block is the identity
                 crossed = [block[:, len(block) :] * edge for block in raw[:-1]]
                 own_traces = sum(float(np.trace(block)) for block in raw[:-1])
                 traces.append(own_traces - sum(float(((cross @ last) * cross).sum()) for cross in crossed))
             else:
-                inside = slice(place.start - border.start, place.stop - border.start)
+                inside = slice(span.start - border.start, span.stop - border.start)
                 cross = np.vstack(
                     [*(block[:, len(block) :][:, inside] for block in raw[:-1]), raw[-1][:, inside]]
                 )

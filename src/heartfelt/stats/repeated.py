@@ -37,7 +37,7 @@ class Repeats:
         predictions: Sequence[Column],
         *,
         group: Column | None = None,
-        others: Sequence[Column] = (),
+        other_columns: Sequence[Column] = (),
     ) -> None:
         if not predictions:
             raise InputError(
@@ -46,7 +46,7 @@ class Repeats:
         self.metric: Metric = metric_called(metric)
         label, columns = as_array(x), [as_array(column) for column in predictions]
         used = np.logical_and.reduce(
-            [rows(self.metric, label, column).used for column in [*columns, *map(as_array, others)]]
+            [rows(self.metric, label, column).used for column in [*columns, *map(as_array, other_columns)]]
         )
         self._sides = [rows(self.metric, label[used], column[used]) for column in columns]
         self.units: ResampledUnits = units_of(used, group)
@@ -94,11 +94,20 @@ def bootstrap_repeats(
     confidence: float = 0.95,
 ) -> Estimate:
     """The mean over repeats of a metric of labels ``x`` and each of the ``predictions``."""
-    own = Repeats(metric, x, predictions, group=group)
-    if own.why_undefined:
-        return Estimate.missing(own.why_undefined, own.metric.name, own.counts)
-    value = float(np.mean(own.values))
-    return _bounded(value, own, own.metric.name, own.metric.transform, own.pull, confidence, resamples, seed)
+    repeats = Repeats(metric, x, predictions, group=group)
+    if repeats.why_undefined:
+        return Estimate.missing(repeats.why_undefined, repeats.metric.name, repeats.counts)
+    value = float(np.mean(repeats.values))
+    return _bounded(
+        value,
+        repeats,
+        repeats.metric.name,
+        repeats.metric.transform,
+        repeats.pull,
+        confidence,
+        resamples,
+        seed,
+    )
 
 
 def bootstrap_repeats_difference(
@@ -113,31 +122,31 @@ def bootstrap_repeats_difference(
     confidence: float = 0.95,
 ) -> Estimate:
     """The mean over the repeats ``first`` minus that over ``second``, on the rows that all of them have, resampled together."""
-    one_side = Repeats(metric, x, first, group=group, others=second)
-    other = Repeats(metric, x, second, group=group, others=first)
+    one_side = Repeats(metric, x, first, group=group, other_columns=second)
+    other_side = Repeats(metric, x, second, group=group, other_columns=first)
     name = f"difference of {one_side.metric.name}"
-    if why := one_side.why_undefined or other.why_undefined:
-        return Estimate.missing(why, name, one_side.counts)
-    value = float(np.mean(one_side.values) - np.mean(other.values))
-    pull = one_side.pull - other.pull
-    return _bounded(value, one_side, name, "identity", pull, confidence, resamples, seed, other)
+    if reason := one_side.why_undefined or other_side.why_undefined:
+        return Estimate.missing(reason, name, one_side.counts)
+    value = float(np.mean(one_side.values) - np.mean(other_side.values))
+    pull = one_side.pull - other_side.pull
+    return _bounded(value, one_side, name, "identity", pull, confidence, resamples, seed, other_side)
 
 
 def _bounded(
     value: float,
-    own: Repeats,
+    repeats: Repeats,
     name: str,
     transform: Transform,
     pull: Floats,
     confidence: float,
     resamples: int,
     seed: int,
-    other: Repeats | None = None,
+    other_repeats: Repeats | None = None,
 ) -> Estimate:
     def drawn() -> Floats:
-        draws = own.draws(resamples, seed)
-        return draws if other is None else np.asarray(draws - other.draws(resamples, seed))
+        draws = repeats.draws(resamples, seed)
+        return draws if other_repeats is None else np.asarray(draws - other_repeats.draws(resamples, seed))
 
-    plain = Estimate(value, method=name, counts=own.counts)
-    how = chosen_interval("auto", own.sample, resamples)
-    return bounded_metric(plain, own.sample, how, pull, confidence, transform, drawn)
+    point_estimate = Estimate(value, method=name, counts=repeats.counts)
+    how = chosen_interval("auto", repeats.sample, resamples)
+    return bounded_metric(point_estimate, repeats.sample, how, pull, confidence, transform, drawn)

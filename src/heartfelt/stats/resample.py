@@ -69,18 +69,18 @@ class Statistic(Protocol):
         """Compute the statistic."""
 
 
-def weighted_mean(value: Floats, weight: Floats, _drawn: Resample) -> float | None:
+def weighted_mean(value: Floats, weight: Floats, _resample: Resample) -> float | None:
     """The mean rating."""
     total = float(weight.sum())
     return float(value @ weight) / total if total > 0 else None
 
 
-def mean_of_item_means(value: Floats, weight: Floats, drawn: Resample) -> float | None:
+def mean_of_item_means(value: Floats, weight: Floats, resample: Resample) -> float | None:
     """The mean over items of each item's mean rating, an item drawn twice counting twice."""
-    per_item = np.bincount(drawn.item, weights=weight, minlength=drawn.item_times.size)
-    sums = np.bincount(drawn.item, weights=weight * value, minlength=drawn.item_times.size)
+    per_item = np.bincount(resample.item, weights=weight, minlength=resample.item_times.size)
+    sums = np.bincount(resample.item, weights=weight * value, minlength=resample.item_times.size)
     rated = per_item > 0
-    times = drawn.item_times[rated]
+    times = resample.item_times[rated]
     return float(times @ (sums[rated] / per_item[rated])) / float(times.sum()) if rated.any() else None
 
 
@@ -116,18 +116,18 @@ def bootstrap(
     observed = _number(chosen(data.value, np.ones(data.value.size), once))
     if math.isnan(observed):
         return Estimate.missing(f"{name} is undefined on these ratings", name, data.counts)
-    plain = Estimate(observed, method=name, counts=data.counts)
-    drawn = [kind for kind in ("raters", "items") if resample in (kind, "both")]
-    for kind in drawn:
+    point_estimate = Estimate(observed, method=name, counts=data.counts)
+    resampled_kinds = [kind for kind in ("raters", "items") if resample in (kind, "both")]
+    for kind in resampled_kinds:
         if sizes[kind] < 2:
-            why = f"{sizes[kind]} {kind}: nothing to resample"
-            return _bounds.bounded(plain, None, "", confidence, why)
+            reason = f"{sizes[kind]} {kind}: nothing to resample"
+            return _bounds.bounded(point_estimate, None, "", confidence, reason)
     values = np.full(resamples, np.nan)
-    for index, sample in enumerate(_draws(once, drawn, resamples, seed)):
+    for index, sample in enumerate(_draws(once, resampled_kinds, resamples, seed)):
         weight = sample.rater_times[sample.rater] * sample.item_times[sample.item]
         values[index] = _number(chosen(data.value, weight, sample))
     how = f"percentile bootstrap over {'raters and items' if resample == 'both' else resample}"
-    return _from_replicates(plain, values, confidence, how, _bounds.percentile)
+    return _from_replicates(point_estimate, values, confidence, how, _bounds.percentile)
 
 
 def _statistic(statistic: Statistic | str) -> tuple[Statistic, str]:
@@ -142,11 +142,11 @@ def _number(value: float | None) -> float:
     return float(value) if value is not None and math.isfinite(value) else math.nan
 
 
-def _draws(once: Resample, drawn: list[str], resamples: int, seed: int) -> Iterator[Resample]:
-    generators = {kind: stream(seed, "bootstrap", kind) for kind in drawn}
+def _draws(once: Resample, resampled_kinds: list[str], resamples: int, seed: int) -> Iterator[Resample]:
+    generators = {kind: stream(seed, "bootstrap", kind) for kind in resampled_kinds}
     for _ in range(resamples):
         times = {"raters": once.rater_times, "items": once.item_times}
-        for kind in drawn:
+        for kind in resampled_kinds:
             size = times[kind].size
             picks = generators[kind].integers(0, size, size)
             times[kind] = np.bincount(picks, minlength=size).astype(np.float64)
@@ -173,16 +173,16 @@ def bootstrap_metric(
     data = rows(chosen, x, y)
     units = units_of(data.used, group)
     counts = data.counts | units.counts
-    why = chosen.undefined(data)
-    if why:
-        return Estimate.missing(why, chosen.name, counts)
+    reason = chosen.undefined(data)
+    if reason:
+        return Estimate.missing(reason, chosen.name, counts)
     sample = condense(data) if group is None else SamplingUnits(data, units)
     how = chosen_interval(interval, sample, resamples)
     value = full_value(chosen, sample.rows, sample.copies)
-    plain = Estimate(value, method=chosen.name, counts=counts)
+    point_estimate = Estimate(value, method=chosen.name, counts=counts)
     pull = units.sums(chosen.influence(data)) if how != "percentile" else np.zeros(0)
     return bounded_metric(
-        plain,
+        point_estimate,
         sample,
         how,
         pull,
@@ -210,44 +210,48 @@ def bootstrap_difference(
     """
     chosen = metric_called(metric)
     name = f"difference of {chosen.name}"
-    data, other, units, counts = common_rows(chosen, x, first, second, group)
-    why = chosen.undefined(data) or chosen.undefined(other)
-    if why:
-        return Estimate.missing(why, name, counts)
-    samples = [SamplingUnits(side, units) for side in (data, other)]
-    value = full_value(chosen, data) - full_value(chosen, other)
-    plain = Estimate(value, method=name, counts=counts)
+    data, second_data, units, counts = common_rows(chosen, x, first, second, group)
+    reason = chosen.undefined(data) or chosen.undefined(second_data)
+    if reason:
+        return Estimate.missing(reason, name, counts)
+    samples = [SamplingUnits(side, units) for side in (data, second_data)]
+    value = full_value(chosen, data) - full_value(chosen, second_data)
+    point_estimate = Estimate(value, method=name, counts=counts)
     how = chosen_interval("auto", samples[0], resamples)
-    pull = units.sums(chosen.influence(data) - chosen.influence(other))
+    pull = units.sums(chosen.influence(data) - chosen.influence(second_data))
 
     def drawn() -> Floats:
-        left, right = (replicates(chosen, sample, resamples, seed) for sample in samples)
-        return np.asarray(left - right)
+        first_values, right = (replicates(chosen, sample, resamples, seed) for sample in samples)
+        return np.asarray(first_values - right)
 
-    return bounded_metric(plain, samples[0], how, pull, confidence, "identity", drawn)
+    return bounded_metric(point_estimate, samples[0], how, pull, confidence, "identity", drawn)
 
 
 def bounded_metric(
-    plain: Estimate,
+    point_estimate: Estimate,
     sample: SamplingUnits,
     how: str,
     pull: Floats,
     confidence: float,
     transform: _bounds.Transform,
-    drawn: Callable[[], Floats],
+    replicate: Callable[[], Floats],
 ) -> Estimate:
     """Bounds by the delta method from influence values, or from replicates."""
-    value, units = float(plain), sample.units
+    value, units = float(point_estimate), sample.units
     if units.codes is not None and units.count < 2:
-        return _bounds.bounded(plain, None, "", confidence, "one cluster: nothing to resample")
+        return _bounds.bounded(point_estimate, None, "", confidence, "one cluster: nothing to resample")
     label = _NAMES[how] + units.over
     if how == "delta":
         bounds = _bounds.delta(value, _bounds.influence_error(pull), confidence, transform)
-        return _bounds.bounded(plain, bounds, label, confidence, "the influence values do not vary")
+        return _bounds.bounded(point_estimate, bounds, label, confidence, "the influence values do not vary")
     if how == "percentile":
-        return _from_replicates(plain, drawn(), confidence, label, _bounds.percentile)
+        return _from_replicates(point_estimate, replicate(), confidence, label, _bounds.percentile)
     return _from_replicates(
-        plain, drawn(), confidence, label, lambda usable, level: _bounds.bca(value, usable, pull, level)
+        point_estimate,
+        replicate(),
+        confidence,
+        label,
+        lambda usable, level: _bounds.bca(value, usable, pull, level),
     )
 
 
@@ -267,7 +271,7 @@ def _check_resamples(resamples: int) -> None:
 
 
 def _from_replicates(
-    plain: Estimate,
+    point_estimate: Estimate,
     values: Floats,
     confidence: float,
     how: str,
@@ -276,19 +280,19 @@ def _from_replicates(
     usable = values[np.isfinite(values)]
     lost = int(values.size - usable.size)
     counts = {
-        **plain.counts,
+        **point_estimate.counts,
         "resamples": int(values.size),
         **({"undefined_resamples": lost} if lost else {}),
     }
-    plain = replace(plain, counts=counts)
+    point_estimate = replace(point_estimate, counts=counts)
     if usable.size < 0.9 * values.size:
         return _bounds.bounded(
-            plain, None, how, confidence, f"undefined in {lost} of {values.size} resamples"
+            point_estimate, None, how, confidence, f"undefined in {lost} of {values.size} resamples"
         )
     if float(usable.max() - usable.min()) <= 1e-14 * float(np.abs(usable).max()):
-        return _bounds.bounded(plain, None, how, confidence, "every resample gives the same value")
-    why = "all resamples fall on one side of the value"
-    return _bounds.bounded(plain, bounds(usable, confidence), how, confidence, why)
+        return _bounds.bounded(point_estimate, None, how, confidence, "every resample gives the same value")
+    reason = "all resamples fall on one side of the value"
+    return _bounds.bounded(point_estimate, bounds(usable, confidence), how, confidence, reason)
 
 
 @dataclass(frozen=True, slots=True)
@@ -345,11 +349,11 @@ def weight_batches(sample: SamplingUnits, batches: int, seed: int) -> Iterator[n
     kind = np.float32 if sample.rows.n < _EXACT_ROWS else np.float64
     counts = np.empty((sample.rows.n, LANES), kind)
     units = sample.units
-    drawn = counts if units.codes is None else np.empty((units.count, LANES), kind)
+    unit_counts = counts if units.codes is None else np.empty((units.count, LANES), kind)
     for _ in range(batches):
-        state = np.uint64(draw(state, drawn))
+        state = np.uint64(draw(state, unit_counts))
         if units.codes is not None:
-            spread(drawn, units.codes, counts)
+            spread(unit_counts, units.codes, counts)
         yield counts
 
 

@@ -84,28 +84,30 @@ def frechet_distance(
         )
     bias, errors, units = 0.0, [], []
     for kind in sets.kinds:
-        drawn = stream(seed, "set distance", kind.size).permutation(kind.size) % min(kind.size, GROUPS)
-        rest, sizes, shares = [], [], []
-        for place in range(int(drawn.max()) + 1):
-            gone_x, gone_y = (np.isin(side, kind[drawn == place]) for side in (sets.of_x, sets.of_y))
-            rest.append(_frechet(x[~gone_x], y[~gone_y]))
+        group_of = stream(seed, "set distance", kind.size).permutation(kind.size) % min(kind.size, GROUPS)
+        values_without, sizes, shares = [], [], []
+        for group_number in range(int(group_of.max()) + 1):
+            gone_x, gone_y = (
+                np.isin(side, kind[group_of == group_number]) for side in (sets.of_x, sets.of_y)
+            )
+            values_without.append(_frechet(x[~gone_x], y[~gone_y]))
             sizes.append(np.count_nonzero(gone_x) + np.count_nonzero(gone_y))
             shares.append(max(gone_x.mean(), gone_y.mean()))
-        bias += float(np.sum((1 - np.array(shares)) * (np.array(rest) - value)))
-        errors.append(group_error(value, np.array(rest), np.array(sizes)))
+        bias += float(np.sum((1 - np.array(shares)) * (np.array(values_without) - value)))
+        errors.append(group_error(value, np.array(values_without), np.array(sizes)))
         units.append(len(sizes))
     corrected = value - bias if correction == "jackknife" else _extrapolated(x, y, sets, value, seed)
-    plain, fewest, size = (
+    point_estimate, fewest, size = (
         Estimate(corrected, method=method, counts=sets.counts),
         sets.fewest,
         sets.counts["dimensions"],
     )
     if fewest <= size * PER_DIMENSION[correction]:
-        what = "groups of stimuli" if groups is not None else "stimuli"
-        return plain.without_interval(
-            f"{fewest:,} {what} in {size:,} dimensions: too few for the correction to remove all bias"
+        unit_name = "groups of stimuli" if groups is not None else "stimuli"
+        return point_estimate.without_interval(
+            f"{fewest:,} {unit_name} in {size:,} dimensions: too few for the correction to remove all bias"
         )
-    return _with_interval(plain, sets, errors, units, confidence)
+    return _with_interval(point_estimate, sets, errors, units, confidence)
 
 
 def kernel_distance(
@@ -123,14 +125,16 @@ def kernel_distance(
     """
     if kernel not in UNITS:
         raise InputError(f"There is no kernel '{kernel}'.", suggestion(kernel, UNITS, "Kernels"))
-    sets, why = _Sets.of(x, y, groups), ""
+    sets, reason = _Sets.of(x, y, groups), ""
     method = f"unbiased squared maximum mean discrepancy, {kernel} kernel"
     if kernel == "gaussian" and not sets.why_too_few:
         bandwidth = median_distance(y) if bandwidth is None else bandwidth
         method += f" of bandwidth {bandwidth:.4g}, in hundredths"
-        why = "" if bandwidth > 0 else "half of the reference rows are equal, so the kernel has no bandwidth"
-    if why or sets.why_too_few:
-        return Estimate.missing(why or sets.why_too_few, method, sets.counts)
+        reason = (
+            "" if bandwidth > 0 else "half of the reference rows are equal, so the kernel has no bandwidth"
+        )
+    if reason or sets.why_too_few:
+        return Estimate.missing(reason or sets.why_too_few, method, sets.counts)
     x, y = np.asarray(x, np.float64), np.asarray(y, np.float64)
     with one_blas_thread():
         # Of every group: kernel sums and pairs that go with it, within x, within y and between them.
@@ -141,15 +145,19 @@ def kernel_distance(
         between = _group_sums(x, y, sets.of_x, sets.of_y, sets.size, kernel, bandwidth)
         also = _group_sums(y, x, sets.of_y, sets.of_x, sets.size, kernel, bandwidth)
     totals = (within_x.sum(axis=1) / 2, within_y.sum(axis=1) / 2, between.sum(axis=1))
-    left = (totals[0][:, None] - within_x, totals[1][:, None] - within_y, totals[2][:, None] - between - also)
-    (value,), rest = (
+    totals_without = (
+        totals[0][:, None] - within_x,
+        totals[1][:, None] - within_y,
+        totals[2][:, None] - between - also,
+    )
+    (value,), values_without = (
         UNITS[kernel] * (a[0] / a[1] + b[0] / b[1] - 2 * c[0] / c[1])
-        for a, b, c in ([total[:, None] for total in totals], left)
+        for a, b, c in ([total[:, None] for total in totals], totals_without)
     )
     rows = np.bincount(sets.of_x, minlength=sets.size) + np.bincount(sets.of_y, minlength=sets.size)
-    errors = [group_error(float(value), rest[kind], rows[kind]) for kind in sets.kinds]
-    plain = Estimate(float(value), method=method, counts=sets.counts)
-    return _with_interval(plain, sets, errors, [kind.size for kind in sets.kinds], confidence)
+    errors = [group_error(float(value), values_without[kind], rows[kind]) for kind in sets.kinds]
+    point_estimate = Estimate(float(value), method=method, counts=sets.counts)
+    return _with_interval(point_estimate, sets, errors, [kind.size for kind in sets.kinds], confidence)
 
 
 def median_distance(rows: Floats, seed: int = 0) -> float:
@@ -200,8 +208,10 @@ class _Sets:
     @property
     def why_too_few(self) -> str:
         """Why there is no distance; empty where there is one."""
-        what = "groups of stimuli" if "groups" in self.counts else "stimuli"
-        return "" if self.fewest >= LEAST else f"{self.fewest} {what} in a set; at least {LEAST} are needed"
+        unit_name = "groups of stimuli" if "groups" in self.counts else "stimuli"
+        return (
+            "" if self.fewest >= LEAST else f"{self.fewest} {unit_name} in a set; at least {LEAST} are needed"
+        )
 
     @property
     def kinds(self) -> list[Ints]:
@@ -225,9 +235,9 @@ def _in_span(x: Floats, y: Floats) -> tuple[Floats, Floats]:
 def _frechet(x: Floats, y: Floats) -> float:
     """The plain squared distance."""
     (mean_x, root_x), (mean_y, root_y) = _moments(x), _moments(y)
-    apart = mean_x - mean_y
+    difference = mean_x - mean_y
     shared = float(np.linalg.svd(root_x @ root_y.T, compute_uv=False).sum())
-    return float(apart @ apart) + float(np.sum(root_x**2)) + float(np.sum(root_y**2)) - 2 * shared
+    return float(difference @ difference) + float(np.sum(root_x**2)) + float(np.sum(root_y**2)) - 2 * shared
 
 
 def _moments(rows: Floats) -> tuple[Floats, Floats]:
@@ -239,20 +249,20 @@ def _moments(rows: Floats) -> tuple[Floats, Floats]:
 
 def _extrapolated(x: Floats, y: Floats, sets: _Sets, value: float, seed: int) -> float:
     """The intercept of a line through the mean distances of halves, thirds and quarters of both sets."""
-    drawn = np.zeros(sets.size, np.int64)
+    shuffled = np.zeros(sets.size, np.int64)
     for kind in sets.kinds:
-        drawn[kind] = stream(seed, "set distance", "parts", kind.size).permutation(kind.size)
+        shuffled[kind] = stream(seed, "set distance", "parts", kind.size).permutation(kind.size)
     parts = [part for part in PARTS if sets.fewest // part >= LEAST]
     means = [value]
     for part in parts[1:]:
-        cuts = [(drawn[sets.of_x] % part == i, drawn[sets.of_y] % part == i) for i in range(part)]
+        cuts = [(shuffled[sets.of_x] % part == i, shuffled[sets.of_y] % part == i) for i in range(part)]
         means.append(float(np.mean([_frechet(x[in_x], y[in_y]) for in_x, in_y in cuts])))
     return float(np.polyfit(parts, means, 1)[1]) if len(parts) > 1 else value
 
 
 def _group_sums(
     rows: Floats,
-    others: Floats,
+    other_rows: Floats,
     groups: Ints,
     other_groups: Ints,
     size: int,
@@ -260,33 +270,33 @@ def _group_sums(
     bandwidth: float | None,
 ) -> Floats:
     """The kernel summed over the rows of each group with the others of other groups, and how many pairs these are."""
-    squares, other_squares = np.sum(rows**2, axis=1), np.sum(others**2, axis=1)
+    squares, other_squares = np.sum(rows**2, axis=1), np.sum(other_rows**2, axis=1)
     out = np.zeros((2, size))
     for start in range(0, len(rows), BLOCK):
         part = slice(start, start + BLOCK)
-        for other in range(0, len(others), BLOCK):
-            block = slice(other, other + BLOCK)
-            values = rows[part] @ others[block].T
+        for begin in range(0, len(other_rows), BLOCK):
+            block = slice(begin, begin + BLOCK)
+            values = rows[part] @ other_rows[block].T
             if kernel == "cubic":
                 values = (values / rows.shape[1] + 1) ** 3
             else:
-                apart = squares[part, None] + other_squares[None, block] - 2 * values
-                values = np.exp(-np.maximum(apart, 0.0) / (2 * float(bandwidth or 1.0) ** 2))
+                distance = squares[part, None] + other_squares[None, block] - 2 * values
+                values = np.exp(-np.maximum(distance, 0.0) / (2 * float(bandwidth or 1.0) ** 2))
             counted = groups[part, None] != other_groups[None, block]
-            for place, table in enumerate((np.where(counted, values, 0.0), counted)):
-                out[place] += np.bincount(groups[part], table.sum(axis=1), minlength=size)
+            for index, table in enumerate((np.where(counted, values, 0.0), counted)):
+                out[index] += np.bincount(groups[part], table.sum(axis=1), minlength=size)
     return out
 
 
 def _with_interval(
-    plain: Estimate, sets: _Sets, errors: list[float], units: list[int], confidence: float
+    point_estimate: Estimate, sets: _Sets, errors: list[float], units: list[int], confidence: float
 ) -> Estimate:
-    what = "groups of stimuli" if "groups" in sets.counts else "stimuli"
+    unit_name = "groups of stimuli" if "groups" in sets.counts else "stimuli"
     if sets.fewest < FEWEST:
-        return plain.without_interval(f"{sets.fewest} {what}; an interval needs {FEWEST}")
+        return point_estimate.without_interval(f"{sets.fewest} {unit_name}; an interval needs {FEWEST}")
     variance = sum(error**2 for error in errors)
     if variance <= 0:
-        return plain.without_interval("leaving out stimuli does not change it")
+        return point_estimate.without_interval("leaving out stimuli does not change it")
     df = variance**2 / sum(error**4 / (count - 1) for error, count in zip(errors, units, strict=True))
-    name = f"jackknife over the {what} of both sets, Student's t"
-    return _bounds.with_t(plain, math.sqrt(variance), df, name, confidence)
+    name = f"jackknife over the {unit_name} of both sets, Student's t"
+    return _bounds.with_t(point_estimate, math.sqrt(variance), df, name, confidence)

@@ -146,9 +146,9 @@ def _cross_fitted(
         once = np.zeros((2, label.size))
         fold = (rng.permutation(groups) % folds)[codes]
         for k in range(folds):
-            inside, rest = fold == k, fold != k
-            x = z[rest] - z[rest].mean(axis=0)
-            products = x.T @ (label[rest] - label[rest].mean()) / x.shape[0]
+            inside, outside = fold == k, fold != k
+            x = z[outside] - z[outside].mean(axis=0)
+            products = x.T @ (label[outside] - label[outside].mean()) / x.shape[0]
             gram = x.T @ x / x.shape[0]
             top = int(np.argmax(products / np.sqrt(np.maximum(np.diag(gram), 1e-12))))
             fitted = _non_negative(gram, products)

@@ -98,10 +98,10 @@ class Corpus:
                 first, codes = first[inside], codes[inside]
                 # An n-gram is the one before it and one more word.
                 codes, kinds = number_pairs(codes, tokens[first + order - 1], self.vocabulary)
-            own = int(np.searchsorted(first, cut))
+            candidate_count = int(np.searchsorted(first, cut))
             yield (
-                _counted(codes[:own], self.candidates, order, kinds),
-                _counted(codes[own:], self.references, order, kinds),
+                _counted(codes[:candidate_count], self.candidates, order, kinds),
+                _counted(codes[candidate_count:], self.references, order, kinds),
             )
 
 
@@ -122,20 +122,20 @@ def corpus(candidates: Sequence[str], references: Sequence[Sequence[str]]) -> Co
             f"There are {len(candidates)} candidates and references for {len(references)}.",
             "Pass one list of references per candidate.",
         )
-    if any(not own for own in references):
+    if any(not item_references for item_references in references):
         raise InputError("A candidate has no reference.", "Leave out items without a text.")
-    known = _vocabulary()
-    first = _texts(candidates, np.arange(len(candidates)), known)
-    flat = [text for own in references for text in own]
-    item = np.repeat(np.arange(len(references)), [len(own) for own in references])
-    return Corpus(first, _texts(flat, item, known), len(candidates), max(len(known), 1))
+    vocabulary = _vocabulary()
+    first = _texts(candidates, np.arange(len(candidates)), vocabulary)
+    flat = [text for item_references in references for text in item_references]
+    item = np.repeat(np.arange(len(references)), [len(item_references) for item_references in references])
+    return Corpus(first, _texts(flat, item, vocabulary), len(candidates), max(len(vocabulary), 1))
 
 
 def texts(sentences: Sequence[str]) -> tuple[TokenizedTexts, int]:
     """Texts without references, and how many words they use."""
-    known = _vocabulary()
-    coded = _texts(sentences, np.arange(len(sentences)), known)
-    return coded, len(known)
+    vocabulary = _vocabulary()
+    coded = _texts(sentences, np.arange(len(sentences)), vocabulary)
+    return coded, len(vocabulary)
 
 
 def _vocabulary() -> defaultdict[str, int]:
@@ -143,11 +143,11 @@ def _vocabulary() -> defaultdict[str, int]:
     return defaultdict(count().__next__)
 
 
-def _texts(sentences: Sequence[str], item: Ints, known: defaultdict[str, int]) -> TokenizedTexts:
+def _texts(sentences: Sequence[str], item: Ints, vocabulary: defaultdict[str, int]) -> TokenizedTexts:
     tokens: list[int] = []
     starts = [0]
     for text in sentences:
-        tokens += map(known.__getitem__, words(text))
+        tokens += map(vocabulary.__getitem__, words(text))
         starts.append(len(tokens))
     return TokenizedTexts(np.array(tokens, np.int64), np.array(starts, np.int64), np.asarray(item, np.int64))
 
@@ -176,14 +176,14 @@ def bleu(
         return Estimate.missing("no texts", name, {"items": 0})
     table = bleu_counts(corpus(candidates, references), order)
     counts = {"items": table.shape[0]}
-    plain = Estimate(float(bleu_value(table.sum(axis=0)[None])[0]), method=name, counts=counts)
+    point_estimate = Estimate(float(bleu_value(table.sum(axis=0)[None])[0]), method=name, counts=counts)
     if table.shape[0] < 2:
-        return _bounds.bounded(plain, None, "", confidence, "one item: nothing to resample")
-    drawn = _resampled(table, resamples, seed)
-    plain = replace(plain, counts=counts | {"resamples": resamples})
-    bounds = _bounds.percentile(drawn, confidence) if float(np.ptp(drawn)) > 0 else None
-    why = "every resample gives the same value"
-    return _bounds.bounded(plain, bounds, "percentile bootstrap over items", confidence, why)
+        return _bounds.bounded(point_estimate, None, "", confidence, "one item: nothing to resample")
+    replicates = _resampled(table, resamples, seed)
+    point_estimate = replace(point_estimate, counts=counts | {"resamples": resamples})
+    bounds = _bounds.percentile(replicates, confidence) if float(np.ptp(replicates)) > 0 else None
+    reason = "every resample gives the same value"
+    return _bounds.bounded(point_estimate, bounds, "percentile bootstrap over items", confidence, reason)
 
 
 def _resampled(table: Floats, resamples: int, seed: int) -> Floats:
@@ -200,12 +200,18 @@ def bleu_counts(texts: Corpus, order: int = 4) -> Floats:
     """For each item: matches by order, n-grams by order, words of the candidate, words of the nearest reference."""
     from heartfelt.stats._kernels_text import clipped_matches
 
-    own, other = texts.candidates, texts.references
+    candidates, references = texts.candidates, texts.references
     matches = clipped_matches(
-        own.tokens, own.starts, other.tokens, other.starts, texts.reference_starts, texts.vocabulary, order
+        candidates.tokens,
+        candidates.starts,
+        references.tokens,
+        references.starts,
+        texts.reference_starts,
+        texts.vocabulary,
+        order,
     )
-    totals = np.maximum(own.lengths[:, None] - np.arange(order), 0)
-    return np.column_stack([matches, totals, own.lengths, _nearest(texts)]).astype(np.float64)
+    totals = np.maximum(candidates.lengths[:, None] - np.arange(order), 0)
+    return np.column_stack([matches, totals, candidates.lengths, _nearest(texts)]).astype(np.float64)
 
 
 def bleu_value(sums: Floats) -> Floats:
@@ -235,11 +241,19 @@ def rouge_l(candidates: Sequence[str], references: Sequence[Sequence[str]]) -> F
     from heartfelt.stats._kernels_text import common_lengths
 
     texts = corpus(candidates, references)
-    own, other = texts.candidates, texts.references
-    shared = common_lengths(own.tokens, own.starts, other.tokens, other.starts, other.item)
+    candidate_texts, reference_texts = texts.candidates, texts.references
+    shared = common_lengths(
+        candidate_texts.tokens,
+        candidate_texts.starts,
+        reference_texts.tokens,
+        reference_texts.starts,
+        reference_texts.item,
+    )
     precision, recall = np.zeros(texts.items), np.zeros(texts.items)
-    np.maximum.at(precision, other.item, shared / np.maximum(own.lengths[other.item], 1))
-    np.maximum.at(recall, other.item, shared / np.maximum(other.lengths, 1))
+    np.maximum.at(
+        precision, reference_texts.item, shared / np.maximum(candidate_texts.lengths[reference_texts.item], 1)
+    )
+    np.maximum.at(recall, reference_texts.item, shared / np.maximum(reference_texts.lengths, 1))
     below = recall + BETA**2 * precision
     return np.asarray((1 + BETA**2) * precision * recall / np.where(below > 0, below, 1.0))
 
@@ -255,10 +269,11 @@ def cider(candidates: Sequence[str], references: Sequence[Sequence[str]]) -> Flo
     gap = texts.candidates.lengths[item] - texts.references.lengths
     penalty = np.exp(-(gap.astype(np.float64) ** 2) / (2 * SIGMA**2))
     total = np.zeros(texts.references.size)
-    for own, other in texts.grams(ORDERS):
+    for candidate_grams, reference_grams in texts.grams(ORDERS):
         total += penalty * weighted_cosines(
-            own.gram, own.times, own.starts, other.gram, other.times, other.starts,
-            texts.reference_starts, own.kinds,
+            candidate_grams.gram, candidate_grams.times, candidate_grams.starts,
+            reference_grams.gram, reference_grams.times, reference_grams.starts,
+            texts.reference_starts, candidate_grams.kinds,
         )  # fmt: skip
     per_item = np.bincount(item, weights=total, minlength=texts.items)
     return np.asarray(per_item / np.bincount(item, minlength=texts.items) / ORDERS * 10.0)
@@ -288,8 +303,8 @@ def distinct(sentences: Sequence[str], order: int = 1) -> float | None:
     """The share of n-grams over all texts that are different."""
     coded, kinds = texts(sentences)
     none = TokenizedTexts(np.zeros(0, np.int64), np.zeros(1, np.int64), np.zeros(0, np.int64))
-    whole = Corpus(coded, none, coded.size, max(kinds, 1))
-    *_, (grams, _) = whole.grams(order)
+    one_corpus = Corpus(coded, none, coded.size, max(kinds, 1))
+    *_, (grams, _) = one_corpus.grams(order)
     total = int(grams.times.sum())
     return grams.kinds / total if total else None
 
@@ -300,14 +315,14 @@ def lexical(sentences: Sequence[str]) -> Lexical:
     total = int(coded.tokens.size)
     if not total:
         return Lexical(len(sentences), 0, 0, None, None, None, None, None)
-    whole = TokenizedTexts(coded.tokens, np.array([0, total]), np.zeros(1, np.int64))
+    one_text = TokenizedTexts(coded.tokens, np.array([0, total]), np.zeros(1, np.int64))
     return Lexical(
         len(sentences),
         total,
         kinds,
         total / len(sentences),
         kinds / total,
-        float(mtld_of(whole, kinds, THRESHOLD)[0]),
+        float(mtld_of(one_text, kinds, THRESHOLD)[0]),
         distinct(sentences, 1),
         distinct(sentences, 2),
     )

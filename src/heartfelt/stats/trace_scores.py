@@ -54,11 +54,11 @@ class PredictedCourse:
         course = self.course if course is None else course
         step, size = round(lag * (self.rate or 1.0)), course.size
         follows = course[max(step, 0) : size + min(step, 0)]
-        given = self.predicted[max(-step, 0) : size - max(step, 0)]
-        known = np.isfinite(given)
-        if not known.any() or np.ptp(given[known]) <= _CONSTANT:
+        shifted = self.predicted[max(-step, 0) : size - max(step, 0)]
+        finite = np.isfinite(shifted)
+        if not finite.any() or np.ptp(shifted[finite]) <= _CONSTANT:
             return 0.0
-        return concordance(follows[known], given[known]) or 0.0
+        return concordance(follows[finite], shifted[finite]) or 0.0
 
 
 def course_lag(courses: Sequence[PredictedCourse]) -> float | None:
@@ -70,8 +70,8 @@ def course_lag(courses: Sequence[PredictedCourse]) -> float | None:
 def _lag(course: PredictedCourse) -> float | None:
     if course.predicted is None or course.rate is None:
         return None
-    known = np.isfinite(course.predicted)
-    return best_lag(course.course[known], course.predicted[known], course.rate)
+    finite = np.isfinite(course.predicted)
+    return best_lag(course.course[finite], course.predicted[finite], course.rate)
 
 
 def mean_concordance(
@@ -80,16 +80,18 @@ def mean_concordance(
     """The mean concordance over stimuli with its interval, and its spread for tests; None where it has none."""
     if not courses:
         return Estimate.missing("there are no stimuli", METHOD), None
-    values = np.array([each.concordance(lag) for each in courses])
-    plain, over_stimuli = mean_over_stimuli(values, METHOD, confidence)
-    if over_stimuli is None or any(each.traces is None for each in courses):
-        return plain, over_stimuli
+    values = np.array([course.concordance(lag) for course in courses])
+    point_estimate, over_stimuli = mean_over_stimuli(values, METHOD, confidence)
+    if over_stimuli is None or any(course.traces is None for course in courses):
+        return point_estimate, over_stimuli
     spread = _crossed(courses, values, lag)
     if spread is None:
-        return plain, over_stimuli
+        return point_estimate, over_stimuli
     result = _spread(values, math.sqrt(spread.variance), spread.df, "jackknife over stimuli and raters")
-    names = {name for each in courses for name in each.raters}
-    bare = replace(plain, low=None, high=None, counts={**plain.counts, "raters": len(names)})
+    names = {name for course in courses for name in course.raters}
+    bare = replace(
+        point_estimate, low=None, high=None, counts={**point_estimate.counts, "raters": len(names)}
+    )
     return result.estimate(bare, confidence), result
 
 
@@ -98,7 +100,7 @@ def no_concordance(
 ) -> Estimate:
     """The two-sided p-value of a mean concordance of 0; ``group`` has the courses that are turned over together."""
     name = "p-value, predictions turned upside down"
-    turned = [replace(each, predicted=_upside_down(each.predicted)) for each in courses]
+    turned = [replace(course, predicted=_upside_down(course.predicted)) for course in courses]
     both = (courses, turned)
     codes = np.arange(len(courses)) if group is None else np.unique(group, return_inverse=True)[1]
     units = int(codes.max()) + 1 if codes.size else 0
@@ -111,15 +113,15 @@ def no_concordance(
     upright = upright[:, codes]
     lags = np.zeros(upright.shape[0])
     if lagged:
-        own, other = (np.array([_lag(each) for each in side], np.float64) for side in both)
-        turned_lags = np.where(upright, own, other)
+        of_upright, of_turned = (np.array([_lag(course) for course in side], np.float64) for side in both)
+        turned_lags = np.where(upright, of_upright, of_turned)
         some = np.isfinite(turned_lags).any(axis=1)
         lags[some] = np.nanmedian(turned_lags[some], axis=1)
     means = np.empty(upright.shape[0])
     for lag in np.unique(lags):
         rows = lags == lag
-        own, other = (np.array([each.concordance(lag) for each in side]) for side in both)
-        means[rows] = np.where(upright[rows], own, other).mean(axis=1)
+        of_upright, of_turned = (np.array([course.concordance(lag) for course in side]) for side in both)
+        means[rows] = np.where(upright[rows], of_upright, of_turned).mean(axis=1)
     counts = {"pairs": len(courses), **({} if exact else {"resamples": TURNS - 1})}
     if not units or float(np.ptp(means)) <= _CONSTANT:
         return Estimate.missing("no prediction varies", name, counts)
@@ -136,14 +138,16 @@ def mean_over_stimuli(
     values: Floats, method: str, confidence: float
 ) -> tuple[Estimate, JackknifeError | None]:
     """The mean of a figure per stimulus with Student's interval on Fisher's scale, and its spread."""
-    plain = Estimate(float(values.mean()), method=method, counts={"pairs": int(values.size)})
+    point_estimate = Estimate(float(values.mean()), method=method, counts={"pairs": int(values.size)})
     if values.size < LEAST_UNITS:
-        return plain.without_interval(f"{values.size} stimuli; at least {LEAST_UNITS} are needed"), None
+        return point_estimate.without_interval(
+            f"{values.size} stimuli; at least {LEAST_UNITS} are needed"
+        ), None
     error = float(values.std(ddof=1)) / math.sqrt(values.size)
     if error <= 0:
-        return plain.without_interval("all stimuli have the same value"), None
+        return point_estimate.without_interval("all stimuli have the same value"), None
     spread = _spread(values, error, values.size - 1.0, "jackknife over stimuli")
-    return spread.estimate(plain, confidence), spread
+    return spread.estimate(point_estimate, confidence), spread
 
 
 def _spread(values: Floats, error: float, df: float, how: str) -> JackknifeError:
@@ -156,18 +160,18 @@ def _spread(values: Floats, error: float, df: float, how: str) -> JackknifeError
 def _crossed(courses: Sequence[PredictedCourse], values: Floats, lag: float) -> TwoWaySpread | None:
     """How far the mean varies with stimuli, raters and single traces; None with fewer than three raters."""
     size = values.size
-    place: dict[Any, int] = {}
+    code_of: dict[Any, int] = {}
     codes, moves = [], []
-    for each, value in zip(courses, values.tolist(), strict=True):
-        assert each.traces is not None  # only such courses come here
-        count = len(each.raters)
+    for course, value in zip(courses, values.tolist(), strict=True):
+        assert course.traces is not None  # only such courses come here
+        count = len(course.raters)
         if count < 2:
             continue
-        total = each.traces.sum(axis=0)
-        for rater, trace in zip(each.raters, each.traces, strict=True):
-            codes.append(place.setdefault(rater, len(place)))
-            moves.append(each.concordance(lag, (total - trace) / (count - 1)) - value)
-    if len(place) < LEAST_UNITS:
+        total = course.traces.sum(axis=0)
+        for rater, trace in zip(course.raters, course.traces, strict=True):
+            codes.append(code_of.setdefault(rater, len(code_of)))
+            moves.append(course.concordance(lag, (total - trace) / (count - 1)) - value)
+    if len(code_of) < LEAST_UNITS:
         return None
     change, of_rater = np.array(moves), np.array(codes)
     return TwoWaySpread(

@@ -75,7 +75,7 @@ def traces(raters: Sequence[Hashable], samples: Sequence[Any], rate: float) -> T
         raise InputError(
             "A rater has two traces of the same stimulus.", "Keep one trace per rater and stimulus."
         )
-    arrays = [np.asarray([math.nan if v is None else v for v in each], np.float64) for each in samples]
+    arrays = [np.asarray([math.nan if v is None else v for v in trace], np.float64) for trace in samples]
     longest = max((array.size for array in arrays), default=0)
     retained: list[Any] = []
     rows: list[Floats] = []
@@ -98,11 +98,11 @@ def traces(raters: Sequence[Hashable], samples: Sequence[Any], rate: float) -> T
 
 def _bridge(values: Floats, most: int) -> Floats:
     """Fill gaps of at most ``most`` samples that have values on both sides by straight lines."""
-    known = np.flatnonzero(np.isfinite(values))
-    if known.size < 2:
+    finite = np.flatnonzero(np.isfinite(values))
+    if finite.size < 2:
         return values
     out = values.copy()
-    for begin, end in pairwise(known.tolist()):
+    for begin, end in pairwise(finite.tolist()):
         if 1 < end - begin <= most + 1:
             out[begin : end + 1] = np.linspace(values[begin], values[end], end - begin + 1)
     return out
@@ -118,9 +118,9 @@ def _longest_run(flags: Any) -> slice:
     return slice(int(begins[best]), int(ends[best]))
 
 
-def _ccc(covariance: Any, first: Any, second: Any, apart: Any) -> Floats:
+def _ccc(covariance: Any, first: Any, second: Any, mean_gap: Any) -> Floats:
     """Lin's concordance from a covariance, two variances and the difference of the means; NaN where neither varies."""
-    spread = np.asarray(first + second + apart**2)
+    spread = np.asarray(first + second + mean_gap**2)
     return np.where(spread > 0, 2.0 * covariance / np.where(spread > 0, spread, 1.0), np.nan)
 
 
@@ -179,16 +179,16 @@ def consensus(
     shares = weights / weights.sum() if weights.size else weights
     value = shares @ data.values
     low = high = np.full(value.size, math.nan)
-    why = None
+    reason = None
     if len(data.raters) < 3:
-        why = "fewer than three raters"
+        reason = "fewer than three raters"
     elif value.size:
         half = _band(data.values, weights, confidence, seed)
         low, high = value - half, value + half
     names = dict(zip(data.raters, shares.tolist(), strict=True))
-    interval = "" if why else "simultaneous band, bootstrap over raters"
+    interval = "" if reason else "simultaneous band, bootstrap over raters"
     return TraceConsensus(
-        data.seconds, value, low, high, names, method, interval, confidence, data.counts, why
+        data.seconds, value, low, high, names, method, interval, confidence, data.counts, reason
     )
 
 
@@ -213,8 +213,10 @@ def _band(values: Floats, weights: Floats, confidence: float, seed: int) -> Floa
     # Signs by rater (the wild bootstrap) keep each rater's course whole; each resample has its own standard error.
     flipped = signs @ moves[:, steady]
     squares = (moves[:, steady] ** 2).sum(axis=0)
-    own = np.sqrt(np.maximum(squares - flipped**2 / raters, 1e-12 * squares) * raters / (raters - 1))
-    largest = np.quantile((np.abs(flipped) / own).max(axis=1), confidence) if steady.any() else 0.0
+    standard_error = np.sqrt(
+        np.maximum(squares - flipped**2 / raters, 1e-12 * squares) * raters / (raters - 1)
+    )
+    largest = np.quantile((np.abs(flipped) / standard_error).max(axis=1), confidence) if steady.any() else 0.0
     factor = max(float(largest), t_quantile(confidence, raters - 1))
     return np.asarray(factor * error)
 
@@ -244,9 +246,9 @@ def trace_agreement(data: Traces, *, confidence: float = 0.95) -> TraceAgreement
         "CCC ceiling of the consensus",
         "CCC ceiling of one rater",
     )
-    why = _why_not(data)
-    if why:
-        return TraceAgreement(*(Estimate.missing(why, method, data.counts) for method in methods))
+    reason = _why_not(data)
+    if reason:
+        return TraceAgreement(*(Estimate.missing(reason, method, data.counts) for method in methods))
     level = data.values.mean(axis=1)
     centred = data.values - level[:, None]
     moments = data.values.shape[1]
@@ -277,28 +279,29 @@ def _figures(
     level = level - level.mean()
     variance = np.diagonal(shared)
     # One row for all raters, from which nobody is taken, and one without each.
-    taken = np.vstack([np.zeros(raters), shared])
-    own = np.append(0.0, variance)
+    shared_without = np.vstack([np.zeros(raters), shared])
+    variance_without = np.append(0.0, variance)
     size = np.append(raters, np.full(raters, raters - 1))
     inside = np.vstack([np.ones(raters, bool), ~np.eye(raters, dtype=bool)])
     pairs = _ccc(shared, variance[:, None], variance, level[:, None] - level)
     np.fill_diagonal(pairs, np.nan)
-    known, pairs = np.isfinite(pairs), np.nan_to_num(pairs)
+    finite, pairs = np.isfinite(pairs), np.nan_to_num(pairs)
     between = _ratio(
-        pairs.sum() / 2 - np.append(0.0, pairs.sum(axis=1)), known.sum() / 2 - np.append(0, known.sum(axis=1))
+        pairs.sum() / 2 - np.append(0.0, pairs.sum(axis=1)),
+        finite.sum() / 2 - np.append(0, finite.sum(axis=1)),
     )
-    sums = shared.sum(axis=0) - taken
-    total = shared.sum() - 2.0 * taken.sum(axis=1) + own
-    others = np.maximum(size - 1, 1)[:, None]
-    of_others = (total[:, None] - 2.0 * sums + variance) / others**2
+    sums = shared.sum(axis=0) - shared_without
+    total = shared.sum() - 2.0 * shared_without.sum(axis=1) + variance_without
+    other_count = np.maximum(size - 1, 1)[:, None]
+    of_others = (total[:, None] - 2.0 * sums + variance) / other_count**2
     of_others = np.where(of_others > 1e-14 * variance.max(initial=0.0), of_others, 0.0)
     together = (inside * level).sum(axis=1)[:, None]
-    apart = level - (together - level) / others
-    concord = np.where(inside, _ccc((sums - variance) / others, variance, of_others, apart), np.nan)
+    mean_gap = level - (together - level) / other_count
+    concord = np.where(inside, _ccc((sums - variance) / other_count, variance, of_others, mean_gap), np.nan)
     with_others = _ratio(np.nansum(concord, axis=1), np.isfinite(concord).sum(axis=1))
     spread = (inside * (level - together / size[:, None]) ** 2).sum(axis=1)
-    course, rest = _variances(total, variance.sum() - own, spread, size, moments)
-    ceilings = [_ratio(2.0 * course, 2.0 * course + rest / count) for count in (size, 1)]
+    course, remainder = _variances(total, variance.sum() - variance_without, spread, size, moments)
+    ceilings = [_ratio(2.0 * course, 2.0 * course + remainder / count) for count in (size, 1)]
     columns = [
         [None if math.isnan(value) else value for value in column.tolist()]
         for column in (between, with_others, *ceilings)
@@ -311,14 +314,16 @@ def _ratio(of: Floats, by: Floats) -> Floats:
     return np.where(by > 0, of / np.where(by > 0, by, 1.0), np.nan)
 
 
-def _variances(shared: Any, each: Any, level: Any, raters: Any, moments: int) -> tuple[Floats, Floats]:
+def _variances(
+    shared: Any, total_variance: Any, level: Any, raters: Any, moments: int
+) -> tuple[Floats, Floats]:
     """Variance of the shared course, and of everything else about a single rater, by mean squares.
 
     Of the raters' traces: the sum of all covariances, the sum of variances, and the sum of squares of the means.
     """
     between = np.maximum(raters - 1, 1)
     of_course = moments * shared / raters / max(moments - 1, 1)
-    residual = moments * np.maximum(each - shared / raters, 0.0) / (between * max(moments - 1, 1))
+    residual = moments * np.maximum(total_variance - shared / raters, 0.0) / (between * max(moments - 1, 1))
     of_level = moments * level / between
     course = np.maximum((of_course - residual) / raters, 0.0)
     return course, residual + np.maximum((of_level - residual) / moments, 0.0)
@@ -334,11 +339,11 @@ def _jackknifed(
     if value is None:
         return Estimate.missing("no trace varies", method, counts)
     estimate = Estimate(value, method=method, counts=counts)
-    known = np.array([number for number in without if number is not None])
-    if known.size < 3 or known.size < len(without):
+    replicates = np.array([number for number in without if number is not None])
+    if replicates.size < 3 or replicates.size < len(without):
         return estimate.without_interval("fewer than four raters whose traces vary")
     # On Fisher's scale the bounds stay within -1 and 1.
-    z = np.arctanh(np.clip(known, -0.999999, 0.999999))
+    z = np.arctanh(np.clip(replicates, -0.999999, 0.999999))
     half = half_width(jackknife_variance(z), z.size - 1, confidence)
     centre = math.atanh(min(max(value, -0.999999), 0.999999))
     return estimate.with_interval(
@@ -386,8 +391,8 @@ def rater_lags(data: Traces, longest: float = LONGEST_LAG) -> dict[Any, float | 
     """Each rater's lag behind the mean of the others, in seconds."""
     if len(data.raters) < 2:
         return dict.fromkeys(data.raters)
-    others = (data.values.sum(axis=0) - data.values) / (len(data.raters) - 1)
-    return dict(zip(data.raters, _best_lags(data.values, others, data.rate, longest), strict=True))
+    others_mean = (data.values.sum(axis=0) - data.values) / (len(data.raters) - 1)
+    return dict(zip(data.raters, _best_lags(data.values, others_mean, data.rate, longest), strict=True))
 
 
 def shifted(data: Traces, lags: Mapping[Any, float | None]) -> Traces:

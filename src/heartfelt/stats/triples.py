@@ -93,9 +93,9 @@ def code(column: Any) -> IdCodes:
     if array.dtype == object:
         if array.size > 256 and type(array[0]) is str and all(type(item) is str for item in array):
             return _text_codes(array.tolist())
-        seen: dict[Any, int] = {}
-        codes = np.fromiter((seen.setdefault(item, len(seen)) for item in array), np.int64, array.size)
-        return IdCodes(codes, list(seen))
+        code_of: dict[Any, int] = {}
+        codes = np.fromiter((code_of.setdefault(item, len(code_of)) for item in array), np.int64, array.size)
+        return IdCodes(codes, list(code_of))
     names_array, codes = np.unique(array, return_inverse=True)
     return IdCodes(codes.astype(np.int64, copy=False), names_array.tolist())
 
@@ -153,8 +153,8 @@ def _series_codes(column: Any) -> IdCodes:
     first = np.full(int(physical.max()) + 1, -1, dtype=np.int64)
     # Of entries assigned twice the last one stays, so from the end it is the first appearance that does.
     first[physical[::-1]] = np.arange(physical.size - 1, -1, -1)
-    seen = np.flatnonzero(first >= 0)
-    order = seen[np.argsort(first[seen])]
+    occurring = np.flatnonzero(first >= 0)
+    order = occurring[np.argsort(first[occurring])]
     lookup = np.empty(first.size, dtype=np.int64)
     lookup[order] = np.arange(order.size)
     return IdCodes(lookup[physical], series.gather(first[order]).cast(pl.String).to_list())

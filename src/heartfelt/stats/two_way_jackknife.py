@@ -174,10 +174,10 @@ class TwoWaySpread:
 
         # Two raters cannot be left out: nothing is seen of how they differ, and the usual stands alone.
         raters = max(self.rater_count - 1.0, 1e-3) if self.raters > 0 else 0.0
-        seen = (1.0 + 1.0 / max(self.rater_count, 1.0)) * max(self.raters - self.ratings, 0.0)
+        excess = (1.0 + 1.0 / max(self.rater_count, 1.0)) * max(self.raters - self.ratings, 0.0)
         if raters:
             usual = min(usual, self.raters * raters / float(chdtri(raters, 1.0 - SHOWN)))
-        part = (_PRIOR_DF * (usual + levels) + raters * seen) / (_PRIOR_DF + raters)
+        part = (_PRIOR_DF * (usual + levels) + raters * excess) / (_PRIOR_DF + raters)
         items, free = self.items, max(self.item_count - 1.0, 1.0)
         if normal_items is not None:
             items = (_PRIOR_DF * normal_items + free * self.items) / (_PRIOR_DF + free)
@@ -283,9 +283,9 @@ class MomentJackknife:
         """Why nothing is left to compute from without some item or rater, or None; two raters are not left out."""
         if len(self._d.items) < 3 or len(self._d.raters) < fewest_raters:
             return TOO_FEW
-        whole = _within(self.total[None])[0]
+        within_all = _within(self.total[None])[0]
         for sums, unit in ((self.items, "item"), (self.raters, "rater")):
-            if (unit == "item" or len(self._d.raters) > 2) and not (_within(sums) > 1e-9 * whole).all():
+            if (unit == "item" or len(self._d.raters) > 2) and not (_within(sums) > 1e-9 * within_all).all():
                 return f"without one {unit} the other ratings of each item are all equal, or single"
         return None
 
@@ -359,9 +359,9 @@ def moment_components(sums: Sums) -> tuple[Floats, Floats, Floats, Floats]:
     return within_raters - residual, error - residual, np.maximum(residual, floor), np.maximum(error, least)
 
 
-def log_ratio(part: Floats, rest: Floats, k: float) -> Floats:
+def log_ratio(part: Floats, remainder: Floats, k: float) -> Floats:
     """Log of 1 + k times the ratio of two variances, the log F scale of moments."""
-    return np.log(np.maximum(1.0 + k * part / rest, 1e-6))
+    return np.log(np.maximum(1.0 + k * part / remainder, 1e-6))
 
 
 def on_log_f(reliability: float, k: float) -> float:

@@ -86,9 +86,9 @@ def _order_bounds(starts: Ints, ordered: Floats, confidence: float) -> tuple[Flo
         chance = bdtr(np.arange(n), n, 0.5)
         inner[counts == n] = int(np.searchsorted(chance, (1.0 - confidence) / 2, side="right"))
     low, high = np.full(counts.size, np.nan), np.full(counts.size, np.nan)
-    known = inner > 0
-    low[known] = ordered[starts[:-1][known] + inner[known] - 1]
-    high[known] = ordered[starts[1:][known] - inner[known]]
+    bounded = inner > 0
+    low[bounded] = ordered[starts[:-1][bounded] + inner[bounded] - 1]
+    high[bounded] = ordered[starts[1:][bounded] - inner[bounded]]
     return low, high
 
 
@@ -108,8 +108,8 @@ def _tables(counts: Ints) -> tuple[Ints, Floats, Floats, Floats, Floats, Floats]
         at += n
         for collected, part in zip(parts, _weights(n), strict=True):
             collected.append(part)
-    lower, upper, left, right, tail = (np.concatenate(p) if p else np.zeros(0) for p in parts)
-    return offset, lower, upper, left, right, tail
+    lower, upper, left_moments, right, tail = (np.concatenate(p) if p else np.zeros(0) for p in parts)
+    return offset, lower, upper, left_moments, right, tail
 
 
 def _weights(n: int) -> tuple[Floats, Floats, Floats, Floats, Floats]:
@@ -126,9 +126,9 @@ def _weights(n: int) -> tuple[Floats, Floats, Floats, Floats, Floats]:
         both = (lower + upper) / 2
         return both, both, zero, zero, zero
     half = np.exp(0.5 * (gammaln(n + 1) - gammaln(m + 1) - gammaln(n - m + 1)))
-    left = half * np.diff(grid**m)
+    lower_weight = half * np.diff(grid**m)
     survival = half * (1.0 - grid) ** (n - m)
-    return lower, upper, left, -np.diff(survival), survival[1:]
+    return lower, upper, lower_weight, -np.diff(survival), survival[1:]
 
 
 def mode(

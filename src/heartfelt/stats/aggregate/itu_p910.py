@@ -92,8 +92,8 @@ def p910(
         s.starts, s.rater, s.value - centre, raters, floor, leverage, tolerance, limit
     )
     weight = 1.0 / (np.maximum(spread, floor) ** 2 + kernels.EPSILON)
-    own = np.bincount(s.rater, minlength=raters)
-    several = own > 1
+    per_rater = np.bincount(s.rater, minlength=raters)
+    several = per_rater > 1
     shift = float(bias[several].mean()) if several.any() else 0.0
     bias, quality = bias - shift, quality + shift
     standard_errors = np.full(quality.size, np.nan)
@@ -112,7 +112,7 @@ def p910(
         METHOD + (", leverage-corrected" if leverage else "") + ON_LEVEL,
         s.raters,
         _own(bias, several),
-        _own(1.0 / np.sqrt(own * weight), several),
+        _own(1.0 / np.sqrt(per_rater * weight), several),
         _own(spread, several),
         iterations=iterations,
         converged=bool(change < tolerance),
@@ -150,20 +150,22 @@ def _shrunken(s: SortedRatings, centre: float) -> Aggregate:
         converged = bool(np.abs(np.log(updated / variance)).max() < SETTLED)
         variance = updated
     total = float(free[several].sum())
-    own = free + np.minimum(prior_freedom, free) if np.isfinite(prior_freedom) else np.full(raters, total)
+    rater_freedom = (
+        free + np.minimum(prior_freedom, free) if np.isfinite(prior_freedom) else np.full(raters, total)
+    )
     # Satterthwaite's degrees of freedom of each item's precision, from those of its raters' variances.
     part = 1.0 / variance[s.rater]
     precision = np.bincount(s.item, part)
-    freedom = precision**2 / np.bincount(s.item, part**2 / np.maximum(own, 1.0)[s.rater])
+    freedom = precision**2 / np.bincount(s.item, part**2 / np.maximum(rater_freedom, 1.0)[s.rater])
     # Raters differ in ways the model has no parameter for, such as gain: few raters mean few degrees of freedom.
     most = min(max(total, 1.0), PER_RATER * max(raters - 1, 1))
     shift = float(bias[several].mean()) if several.any() else 0.0
     spread = covariance[:, 0] if covariance.shape[0] != covariance.shape[1] else np.diag(covariance)
-    why = None
+    reason = None
     if raters < LEAST_RATERS:
-        why = f"intervals need {LEAST_RATERS} raters or more; here are {raters}"
+        reason = f"intervals need {LEAST_RATERS} raters or more; here are {raters}"
     elif total < LEAST_OVERALL:
-        why = "too few ratings are left after items and raters are fitted to tell the noise"
+        reason = "too few ratings are left after items and raters are fitted to tell the noise"
     return Aggregate(
         s.items,
         quality + shift + centre,
@@ -180,7 +182,7 @@ def _shrunken(s: SortedRatings, centre: float) -> Aggregate:
         notes=_notes(s, several, np.sqrt(variance), converged, rounds),
         why_no_error=NO_NOISE,
         degrees=np.minimum(freedom, most),
-        why_no_interval=why,
+        why_no_interval=reason,
     )
 
 
@@ -213,21 +215,23 @@ def _notes(s: SortedRatings, several: Bools, spread: Floats, converged: bool, li
     return tuple(notes)
 
 
-def _bias_covariance(s: SortedRatings, weight: Floats, held: Bools) -> Floats:
+def _bias_covariance(s: SortedRatings, weight: Floats, fixed: Bools) -> Floats:
     """Covariance of the biases about their mean: dense for panels of a size, else variances in one column."""
     from heartfelt.stats import _kernels_aggregate as kernels
 
     raters = weight.size
     pairs = float((s.counts.astype(np.float64) ** 2).sum())
     if raters < 2 or raters > DENSE_RATERS or pairs > DENSE_PAIRS:
-        each = weight[s.rater]
-        total = np.bincount(s.item, each)
-        own = np.bincount(s.rater, each * (1.0 - each / total[s.item]), minlength=raters)
-        out = np.where(held, 0.0, 1.0 / np.maximum(own, 1e-300))
+        rating_weight = weight[s.rater]
+        total = np.bincount(s.item, rating_weight)
+        rater_information = np.bincount(
+            s.rater, rating_weight * (1.0 - rating_weight / total[s.item]), minlength=raters
+        )
+        out = np.where(fixed, 0.0, 1.0 / np.maximum(rater_information, 1e-300))
         return np.column_stack([out, np.zeros(raters)]) if raters == 1 else out[:, None]
     information = kernels.shared_information(s.starts, s.rater, weight, raters)
     out = np.zeros((raters, raters))
-    free = np.flatnonzero(~held)
+    free = np.flatnonzero(~fixed)
     if free.size > 1:
         inverse: Floats = np.linalg.pinv(information[np.ix_(free, free)], rcond=1e-9, hermitian=True)
         out[np.ix_(free, free)] = inverse
@@ -246,8 +250,8 @@ def _shrunk(squares: Floats, free: Floats, several: Bools, bias: Floats) -> tupl
     prior_freedom, scale = variance_prior(squares[usable] / free[usable], free[usable])
     if not np.isfinite(prior_freedom):
         return np.where(several, pooled, lone), prior_freedom
-    own = (prior_freedom * scale + squares) / (prior_freedom + np.maximum(free, 0.0))
-    return np.where(several, own, lone), prior_freedom
+    rater_variance = (prior_freedom * scale + squares) / (prior_freedom + np.maximum(free, 0.0))
+    return np.where(several, rater_variance, lone), prior_freedom
 
 
 def variance_prior(variances: Floats, freedom: Floats) -> tuple[float, float]:

@@ -75,10 +75,10 @@ def dawid_skene(
     em.run()
     posterior = em.posterior
     notes = [] if em.converged else [em.unsettled]
-    each = s.value.size / raters / k
-    if k > 1 and each < CALIBRATED:
+    per_category = s.value.size / raters / k
+    if k > 1 and per_category < CALIBRATED:
         notes.append(
-            f"raters gave {each:.1f} answers per category on average: below {CALIBRATED} posteriors are too high"
+            f"raters gave {per_category:.1f} answers per category on average: below {CALIBRATED} posteriors are too high"
         )
     best = posterior.argmax(axis=1)
     p = posterior[np.arange(best.size), best]
@@ -127,8 +127,8 @@ class _Em:
     def unsettled(self) -> str:
         """How far the fit was from its end."""
         gain = self.trace[-1] - self.trace[-2] if len(self.trace) > 1 else 0.0
-        rest = f"; the last raised the log likelihood by {gain:.2g}" if gain > 0.0 else ""
-        return f"not converged after {len(self.trace)} iterations{rest}"
+        last_gain = f"; the last raised the log likelihood by {gain:.2g}" if gain > 0.0 else ""
+        return f"not converged after {len(self.trace)} iterations{last_gain}"
 
     def run(self) -> None:
         """Climb until the rest of the climb is negligible and a nudge leads nowhere higher, or to the limit."""
@@ -197,9 +197,9 @@ class _Em:
             return False
         gain = max(self.trace[-1] - self.trace[-2], 0.0)
         rate = min(move / last, 1.0 - 1e-6) if last > 0 else 0.0
-        left = gain * rate**2 / (1.0 - rate**2)
+        remaining_gain = gain * rate**2 / (1.0 - rate**2)
         near = move <= POSTERIOR_STEP and move * rate / (1.0 - rate) <= POSTERIOR_LEFT
-        return near and left <= self.tolerance * max(abs(self.trace[-1]), 1.0)
+        return near and remaining_gain <= self.tolerance * max(abs(self.trace[-1]), 1.0)
 
     def _leap(self, start: tuple[Floats, Floats], middle: tuple[Floats, Floats]) -> None:
         """Extrapolate the last two steps; stay where the likelihood would fall."""

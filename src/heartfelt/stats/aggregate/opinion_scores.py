@@ -56,19 +56,19 @@ def p913(
     quality, _ = kernels.item_means(s.starts, s.value)
     raters = len(s.raters)
     bias = np.bincount(s.rater, s.value - quality[s.item], raters) / np.bincount(s.rater, minlength=raters)
-    plain = _screened_means(s, s.value - bias[s.rater], sd, of, "ITU-T P.913", bias)
-    assert plain.rejected is not None
-    rejected = plain.rejected
+    screened = _screened_means(s, s.value - bias[s.rater], sd, of, "ITU-T P.913", bias)
+    assert screened.rejected is not None
+    rejected = screened.rejected
     raters = int(np.count_nonzero(~rejected))
-    within = float(plain.counts.sum() - np.count_nonzero(plain.counts))
-    left = within - max(raters - 1, 0)
-    if left < 1 or raters < 2:
-        why = "too few ratings are left after items and raters' biases are fitted"
-        return replace(plain, published_standard_errors=plain.standard_errors, why_no_interval=why)
-    own = float(bias[~rejected].var(ddof=1)) / raters
-    errors = np.sqrt(plain.standard_errors**2 * (within / left) + own)
-    errors = np.where(plain.standard_errors > EQUAL, errors, plain.standard_errors)
-    return replace(plain, standard_errors=errors, published_standard_errors=plain.standard_errors)
+    within = float(screened.counts.sum() - np.count_nonzero(screened.counts))
+    freedom = within - max(raters - 1, 0)
+    if freedom < 1 or raters < 2:
+        reason = "too few ratings are left after items and raters' biases are fitted"
+        return replace(screened, published_standard_errors=screened.standard_errors, why_no_interval=reason)
+    bias_variance = float(bias[~rejected].var(ddof=1)) / raters
+    errors = np.sqrt(screened.standard_errors**2 * (within / freedom) + bias_variance)
+    errors = np.where(screened.standard_errors > EQUAL, errors, screened.standard_errors)
+    return replace(screened, standard_errors=errors, published_standard_errors=screened.standard_errors)
 
 
 def _screened_means(

@@ -98,11 +98,11 @@ class Aggregate(ShortRepr):
         value = float(self.values[i])
         if not np.isfinite(value):
             return Estimate.missing(self.why_missing, self.method, counts)
-        plain = Estimate(value, method=self.method, confidence=confidence, counts=counts)
+        point_estimate = Estimate(value, method=self.method, confidence=confidence, counts=counts)
         low, high = (float(ends[i]) for ends in self.bounds(confidence))
         if not np.isfinite(low):
-            return plain.without_interval(self.why_unbounded(i))
-        return plain.with_interval(low, high, self.interval, confidence)
+            return point_estimate.without_interval(self.why_unbounded(i))
+        return point_estimate.with_interval(low, high, self.interval, confidence)
 
     def to_json(self) -> dict[str, Any]:
         """Plain objects for strict JSON: one row per item and per rater."""

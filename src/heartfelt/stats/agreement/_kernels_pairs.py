@@ -32,12 +32,12 @@ def _apart(kind, x, y):
 
 
 @compiled
-def _to_all(kind, x, scores, others, count):
+def _to_all(kind, x, scores, categories, count):
     """Distance of a vote at ``x`` from all votes of the other rater."""
     total = 0.0
     if kind == KAPPA_LINEAR:
-        if others.size <= count.size:
-            for c in others:
+        if categories.size <= count.size:
+            for c in categories:
                 total += abs(x - scores[c])
         else:
             for c in range(count.size):
@@ -83,8 +83,8 @@ def _score_kappa(kind, a, b, scores, count_a, count_b, without):
             gone = n * (x * x + y * y) - 2.0 * (x * sum_b + y * sum_a) + square_a + square_b
         else:
             gone = _to_all(kind, x, scores, b, count_b) + _to_all(kind, y, scores, a, count_a)
-        apart = _apart(kind, x, y)
-        without[t] = _kappa(n - 1, observed - apart, expected - gone + apart)
+        distance = _apart(kind, x, y)
+        without[t] = _kappa(n - 1, observed - distance, expected - gone + distance)
     for t in range(n):
         count_a[a[t]] = 0
         count_b[b[t]] = 0
@@ -162,16 +162,16 @@ def _add(sums, row, value, n, sign):
 
 
 @compiled
-def _change(sums, row, whole, left, n):
-    _add(sums, row, whole, n, -1.0)
-    _add(sums, row, left, n - 1, 1.0)
+def _change(sums, row, full_score, score_without, n):
+    _add(sums, row, full_score, n, -1.0)
+    _add(sums, row, score_without, n - 1, 1.0)
 
 
 @compiled
-def _meet(start, item_of, rater, mine, met, partners):
+def _meet(start, item_of, rater, own_rows, met, partners):
     """Count the items shared with each later rater; returns how many raters and items in all."""
     result, total = 0, 0
-    for k in mine:
+    for k in own_rows:
         for q in range(k + 1, start[item_of[k] + 1]):
             s = rater[q]
             if met[s] == 0:
@@ -183,9 +183,9 @@ def _meet(start, item_of, rater, mine, met, partners):
 
 
 @compiled
-def _gather(start, item_of, rater, code, mine, at, rows):
+def _gather(start, item_of, rater, code, own_rows, at, rows):
     """Lay out the shared votes partner by partner: own vote, other's vote, and where both stand."""
-    for k in mine:
+    for k in own_rows:
         for q in range(k + 1, start[item_of[k] + 1]):
             to = at[rater[q]]
             at[rater[q]] += 1
@@ -213,25 +213,25 @@ def pair_scores(cast, scores, rater_start, order, kind, at_least, out, sums):
     overall, per rater, and their change without each item and each single vote (these two may have no rows).
     """
     start, item_of, rater, code = cast
-    first, second, shared, value, why = out
-    whole, by_rater, by_item, by_vote = sums
+    first, second, shared, value, reasons = out
+    overall, by_rater, by_item, by_vote = sums
     people = rater_start.size - 1
     met, at, partners = np.zeros(people, np.int64), np.zeros(people, np.int64), np.zeros(people, np.int64)
     counts = np.zeros((3, scores.size), np.int64)
     changes = by_vote.shape[0] > 0
     pairs = 0
     for r in range(people):
-        mine = order[rater_start[r] : rater_start[r + 1]]
-        result, total = _meet(start, item_of, rater, mine, met, partners)
+        own_rows = order[rater_start[r] : rater_start[r + 1]]
+        result, total = _meet(start, item_of, rater, own_rows, met, partners)
         if result == 0:
             continue
-        place = 0
+        offset = 0
         for s in _sort(partners[:result]):
-            at[s] = place
-            place += met[s]
+            at[s] = offset
+            offset += met[s]
         rows = np.empty((4, total), np.int64)
         space = np.empty(total if changes else 0)
-        _gather(start, item_of, rater, code, mine, at, rows)
+        _gather(start, item_of, rater, code, own_rows, at, rows)
         for s in partners[:result]:
             n = met[s]
             met[s] = 0
@@ -240,21 +240,21 @@ def pair_scores(cast, scores, rater_start, order, kind, at_least, out, sums):
             second[pairs] = s
             shared[pairs] = n
             value[pairs] = np.nan
-            why[pairs] = TOO_FEW
+            reasons[pairs] = TOO_FEW
             if n >= at_least:
                 without = space[lo : lo + n]
                 got = _score(kind, rows[0, lo : lo + n], rows[1, lo : lo + n], scores, counts, without)
                 value[pairs] = got
-                why[pairs] = NO_CHANCE if np.isnan(got) else FINE
-                _add(whole, 0, got, n, 1.0)
+                reasons[pairs] = NO_CHANCE if np.isnan(got) else FINE
+                _add(overall, 0, got, n, 1.0)
                 _add(by_rater, r, got, n, 1.0)
                 _add(by_rater, s, got, n, 1.0)
                 if changes and not np.isnan(got):
                     for t in range(n):
-                        left = without[t] if n > at_least else np.nan
+                        score_without = without[t] if n > at_least else np.nan
                         k, q = rows[2, lo + t], rows[3, lo + t]
-                        _change(by_item, item_of[k], got, left, n)
-                        _change(by_vote, k, got, left, n)
-                        _change(by_vote, q, got, left, n)
+                        _change(by_item, item_of[k], got, score_without, n)
+                        _change(by_vote, k, got, score_without, n)
+                        _change(by_vote, q, got, score_without, n)
             pairs += 1
     return pairs

@@ -15,8 +15,8 @@ SMALL = _compiled.SMALL
 
 
 @compiled
-def _alpha(within, n, across, whole):
-    if n < 2 or across <= 1e-12 * whole:
+def _alpha(within, n, across, full_across):
+    if n < 2 or across <= 1e-12 * full_across:
         return np.nan
     return 1.0 - (n - 1.0) * within / across
 
@@ -24,31 +24,31 @@ def _alpha(within, n, across, whole):
 @compiled(interpret_below=SMALL)
 def totals(start, inside, across):
     """Pairable ratings, and their disagreement within items and overall."""
-    n, within, whole = 0, 0.0, 0.0
+    n, within, total_across = 0, 0.0, 0.0
     for i in range(start.size - 1):
         m = start[i + 1] - start[i]
         if m >= 2:
             q = 0.0
             for k in range(start[i], start[i + 1]):
                 q += inside[k]
-                whole += across[k]
+                total_across += across[k]
             within += q / (m - 1)
             n += m
-    return n, within, whole
+    return n, within, total_across
 
 
 @compiled(interpret_below=SMALL)
-def deletions(start, rater, inside, across, own, fixed):
+def deletions(start, rater, inside, across, rater_sums, fixed):
     """Alpha without each item, without each rater, and the spread of alpha without each single rating.
 
     ``fixed`` is the code of a rater that is never left out (-1 for none). Returns alphas per item and per
     rater (NaN where undefined or absent), what each rater takes away, and count, sum and sum of squares of
     the changes by single ratings.
     """
-    n, within, whole = totals(start, inside, across)
-    alpha = _alpha(within, n, whole, whole)
+    n, within, total_across = totals(start, inside, across)
+    alpha = _alpha(within, n, total_across, total_across)
     by_item = np.full(start.size - 1, np.nan)
-    loss = np.zeros((own.shape[0], 3))
+    loss = np.zeros((rater_sums.shape[0], 3))
     cells, first, second = 0, 0.0, 0.0
     for i in range(start.size - 1):
         m = start[i + 1] - start[i]
@@ -58,14 +58,14 @@ def deletions(start, rater, inside, across, own, fixed):
         for k in range(start[i], start[i + 1]):
             q += inside[k]
             g += across[k]
-        by_item[i] = _alpha(within - q / (m - 1), n - m, whole - 2.0 * g + q, whole)
+        by_item[i] = _alpha(within - q / (m - 1), n - m, total_across - 2.0 * g + q, total_across)
         for k in range(start[i], start[i + 1]):
             if m == 2:
                 d_within, d_n, d_across, without = q, 2, g, by_item[i]
             else:
                 d_within = q / (m - 1) - (q - 2.0 * inside[k]) / (m - 2)
                 d_n, d_across = 1, across[k]
-                without = _alpha(within - d_within, n - 1, whole - 2.0 * d_across, whole)
+                without = _alpha(within - d_within, n - 1, total_across - 2.0 * d_across, total_across)
             if rater.size:
                 if rater[k] == fixed:
                     continue
@@ -77,17 +77,20 @@ def deletions(start, rater, inside, across, own, fixed):
                 cells += 1
                 first += without - alpha
                 second += (without - alpha) ** 2
-    by_rater = np.full(own.shape[0], np.nan)
-    for r in range(own.shape[0]):
+    by_rater = np.full(rater_sums.shape[0], np.nan)
+    for r in range(rater_sums.shape[0]):
         if loss[r, 1] > 0 and r != fixed:
             by_rater[r] = _alpha(
-                within - loss[r, 0], n - loss[r, 1], whole - 2.0 * loss[r, 2] + own[r, 3], whole
+                within - loss[r, 0],
+                n - loss[r, 1],
+                total_across - 2.0 * loss[r, 2] + rater_sums[r, 3],
+                total_across,
             )
     return by_item, by_rater, loss[:, 1], cells, first, second
 
 
 @compiled
-def _weighted_item(code, rater, scores, nominal, weight, here):
+def _weighted_item(code, rater, scores, nominal, weight, category_weight):
     """Weighted count, count of squares, and disagreement of distinct raters within one item."""
     a, a2, q = 0.0, 0.0, 0.0
     for k in range(code.size):
@@ -98,12 +101,12 @@ def _weighted_item(code, rater, scores, nominal, weight, here):
         return 0.0, 0.0, 0.0
     if nominal:
         for k in range(code.size):
-            here[code[k]] += weight[rater[k]]
+            category_weight[code[k]] += weight[rater[k]]
         same = 0.0
         for k in range(code.size):
-            same += weight[rater[k]] * here[code[k]]
+            same += weight[rater[k]] * category_weight[code[k]]
         for k in range(code.size):
-            here[code[k]] = 0.0
+            category_weight[code[k]] = 0.0
         q = a * a - same
     else:
         for d in range(scores.shape[1]):
@@ -132,9 +135,9 @@ def _ranks(start, rater, code, times, weight, scores):
     n = max(scores[:, 0].sum(), 1.0)
     below = 0.0
     for c in range(scores.shape[0]):
-        here = scores[c, 0]
-        scores[c, 0] = (below + 0.5 * here) / n
-        below += here
+        category_weight = scores[c, 0]
+        scores[c, 0] = (below + 0.5 * category_weight) / n
+        below += category_weight
 
 
 @compiled
@@ -143,7 +146,7 @@ def weighted_alpha(start, rater, code, scores, kind, times, weight, tiny):
 
     ``kind``: 0 nominal, 1 scores as given, 2 mid-ranks taken anew into the one column of ``scores``.
     """
-    margin, here = np.zeros(scores.shape[0]), np.zeros(scores.shape[0])
+    margin, category_weight = np.zeros(scores.shape[0]), np.zeros(scores.shape[0])
     if kind == 2:
         _ranks(start, rater, code, times, weight, scores)
     n, n2, within = 0.0, 0.0, 0.0
@@ -151,7 +154,12 @@ def weighted_alpha(start, rater, code, scores, kind, times, weight, tiny):
         if times[i] == 0:
             continue
         a, a2, q = _weighted_item(
-            code[start[i] : start[i + 1]], rater[start[i] : start[i + 1]], scores, kind == 0, weight, here
+            code[start[i] : start[i + 1]],
+            rater[start[i] : start[i + 1]],
+            scores,
+            kind == 0,
+            weight,
+            category_weight,
         )
         if a > 0.0:
             n += times[i] * a

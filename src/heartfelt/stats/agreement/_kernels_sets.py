@@ -54,9 +54,9 @@ def add_inside(item_start, code, start, members, masi, inside):
                 if code[q] == code[k]:
                     continue
                 b = members[start[code[q]] : start[code[q] + 1]]
-                apart = 1.0 - _likeness(a.size, b.size, _shared(a, b), masi)
-                inside[k] += apart
-                inside[q] += apart
+                distance = 1.0 - _likeness(a.size, b.size, _shared(a, b), masi)
+                inside[k] += distance
+                inside[q] += distance
 
 
 @compiled(interpret_below=SMALL)
@@ -93,8 +93,8 @@ def likeness_sums(queries, references, weights, start, members, width, masi):
             continue
         count, total = 0, 0.0
         for k in range(first, last):
-            for place in range(ends[members[k]], ends[members[k] + 1]):
-                at = holders[place]
+            for position in range(ends[members[k]], ends[members[k] + 1]):
+                at = holders[position]
                 if shared[at] == 0:
                     met[count] = at
                     count += 1

@@ -32,8 +32,8 @@ def weight(kind, x, y, k, j, reach, width):
     if kind == QUADRATIC:
         return 1.0 - (x - y) ** 2 / reach**2
     if kind == ORDINAL:
-        apart = abs(k - j)
-        return 1.0 - apart * (apart + 1.0) / (width * (width - 1.0))
+        steps = abs(k - j)
+        return 1.0 - steps * (steps + 1.0) / (width * (width - 1.0))
     return 0.0
 
 
@@ -167,13 +167,13 @@ def _contributions(kind, count, cats, d, m, prior, space):
             elif n == m:
                 hits[0] = 1.0
         return 1, 0
-    top, tops, runner_up, leader, other = 0, 0, 0, -1, -1
+    top, tops, runner_up, leader, second_leader = 0, 0, 0, -1, -1
     for a in range(d):
         n = count[cats[a]]
         if n > top:
-            top, tops, runner_up, leader, other = n, 1, top, cats[a], -1
+            top, tops, runner_up, leader, second_leader = n, 1, top, cats[a], -1
         elif n == top and n > 0:
-            tops, other = tops + 1, cats[a]
+            tops, second_leader = tops + 1, cats[a]
         elif n > runner_up:
             runner_up = n
     if kind == AGAINST_PRIOR:
@@ -193,7 +193,7 @@ def _contributions(kind, count, cats, d, m, prior, space):
             continue
         truth = _others(n, top, tops, runner_up, leader, c)
         if truth == -2:
-            truth = other if c == leader else leader
+            truth = second_leader if c == leader else leader
         if truth == -1:
             ties += n
             continue

@@ -125,8 +125,8 @@ def _coefficient(votes: Grouped, name: str, gwet: str | None, plan: Interval | N
         per = credit_total(gwet, scores) / (q * (q - 1))
         pe, slope = float(per * (share @ (1 - share))), per * (1 - 2 * share)
     if 1 - pe < 1e-12:
-        why = "every vote is for one category, so chance agreement is certain"
-        return Estimate.missing(why, method, counts)
+        reason = "every vote is for one category, so chance agreement is certain"
+        return Estimate.missing(reason, method, counts)
     if counts["paired_items"] == 1:
         return Estimate.missing(ONE_ITEM, method, counts)
     value = (pa - pe) / (1 - pe)
@@ -139,13 +139,13 @@ def _coefficient(votes: Grouped, name: str, gwet: str | None, plan: Interval | N
     by_item, by_rater, ballots, *cells = kernels.chance_influence(
         cast, credit, slope, float(slope @ share), facts, people, votes.prior
     )
-    used, there = votes.sizes > 0, ballots > 0
+    used, voted = votes.sizes > 0, ballots > 0
     spread = leave_out(
         by_item[used] * items / max(items - 1, 1),
-        by_rater[there] if votes.rater.size else None,
+        by_rater[voted] if votes.rater.size else None,
         (cells[0], cells[1], cells[2]),
         np.ones(items),
-        ballots[there],
+        ballots[voted],
     )
     # Fleiss' kappa is alpha but for small samples; Gwet's coefficients take chance differently.
     if gwet is not None:
@@ -165,5 +165,5 @@ def credit_total(weights: str, scores: Floats) -> float:
         return q * q - 2 * float(q * (x @ x) - x.sum() ** 2) / reach**2
     if weights == "linear":
         return q * q - 2 * float((2 * np.arange(q) - q + 1) @ x) / reach
-    apart = np.arange(1, q)
-    return q * q - float((2 * (q - apart) * apart * (apart + 1)).sum()) / (q * (q - 1))
+    distance = np.arange(1, q)
+    return q * q - float((2 * (q - distance) * distance * (distance + 1)).sum()) / (q * (q - 1))

@@ -72,8 +72,8 @@ def distances(ratings: Grouped, level: str, raters: bool) -> RatingDistances:
         width = ratings.categories.count
         kernels.add_categories(ratings.start, ratings.value, width, out.inside, out.across)
         if raters:
-            who, what = kernels.taken(ratings.start, ratings.rater, ratings.value)
-            out.own[:, 3] = _unequal(who, what, len(ratings.raters), width)
+            taken_rater, taken_code = kernels.taken(ratings.start, ratings.rater, ratings.value)
+            out.own[:, 3] = _unequal(taken_rater, taken_code, len(ratings.raters), width)
         return out
     axes: Iterable[Floats]
     if level == "ordinal":
@@ -87,14 +87,14 @@ def distances(ratings: Grouped, level: str, raters: bool) -> RatingDistances:
     return out
 
 
-def _unequal(who: Ints, what: Ints, people: int, width: int) -> Floats:
+def _unequal(rater: Ints, code: Ints, people: int, width: int) -> Floats:
     """Ordered pairs of unequal categories within each rater's set."""
-    total = np.bincount(who, minlength=people).astype(np.float64)
-    if people * width <= 4 * who.size + 1024:
-        cells = np.bincount(who * width + what, minlength=people * width).reshape(people, width)
+    total = np.bincount(rater, minlength=people).astype(np.float64)
+    if people * width <= 4 * rater.size + 1024:
+        cells = np.bincount(rater * width + code, minlength=people * width).reshape(people, width)
         same = np.square(cells, dtype=np.float64).sum(axis=1)
     else:
-        kinds, times = np.unique(who * width + what, return_counts=True)
+        kinds, times = np.unique(rater * width + code, return_counts=True)
         same = np.bincount(kinds // width, weights=np.square(times, dtype=np.float64), minlength=people)
     return np.asarray(total**2 - same)
 
@@ -103,9 +103,9 @@ def _distinct(values: Floats) -> tuple[Floats, Ints]:
     """Distinct values in order and the code of each rating; whole numbers of small span cost no sorting."""
     low, high = (values.min(), values.max()) if values.size else (0.0, 0.0)
     if high - low < 4 * values.size and max(-low, high) < 2**52:
-        whole = values.astype(np.int64)
-        if (whole == values).all():
-            coded = code(whole)
+        integers = values.astype(np.int64)
+        if (integers == values).all():
+            coded = code(integers)
             return np.asarray(coded.names, dtype=np.float64), coded.codes
     distinct, codes = np.unique(values, return_inverse=True)
     return distinct, codes.astype(np.int64, copy=False)

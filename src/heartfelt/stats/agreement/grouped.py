@@ -103,8 +103,8 @@ def grouped(
     value_column = plain(as_floats(value)) if numbers else as_array(value)
     items = ids(item, "item")
     raters = IdCodes(np.empty(0, np.int64), ()) if rater is None else ids(rater, "rater")
-    known = {} if rater is None else {"rater": raters.codes}
-    same_length({**known, "item": items.codes, "value": value_column})
+    rater_column = {} if rater is None else {"rater": raters.codes}
+    same_length({**rater_column, "item": items.codes, "value": value_column})
     prior_items, prior_values = read_prior(prior)
     human = value_column.size
     if prior_items:
@@ -131,12 +131,14 @@ def grouped(
     if by_rater:
         _, order = group(rater_codes, len(names))
         rater_codes, item_codes, coded = rater_codes[order], item_codes[order], coded[order]
-    start, who, what = kernels.group(item_codes, len(items.names), rater_codes, coded)
-    if who.size:
-        i, r = kernels.grouped_duplicate(start, who, len(names))
+    start, grouped_rater, grouped_code = kernels.group(item_codes, len(items.names), rater_codes, coded)
+    if grouped_rater.size:
+        i, r = kernels.grouped_duplicate(start, grouped_rater, len(names))
         if i >= 0:
             raise duplicate(names[r], items.names[i])
-    return Grouped(start, who, what, names, items.names, kinds, left_out, prior_code, unused)
+    return Grouped(
+        start, grouped_rater, grouped_code, names, items.names, kinds, left_out, prior_code, unused
+    )
 
 
 def differences_in(ratings: Grouped) -> RaterDifferences:
@@ -169,23 +171,23 @@ def duplicate(rater: Any, item: Any) -> InputError:
     )
 
 
-def ids(column: Any, what: str) -> IdCodes:
+def ids(column: Any, kind: str) -> IdCodes:
     """Code ids; whole numbers of a small span keep their gaps, which costs nothing."""
     array = as_array(column) if is_whole(column) else np.empty(0)
     if array.size and array.dtype.kind in "iu" and array.dtype != np.uint64:
         from heartfelt.stats import _kernels_agreement as kernels
 
-        whole = plain(array.astype(np.int64, copy=False))
-        low, high = kernels.span(whole)
-        if high - low < max(4 * whole.size, 1024):
-            return IdCodes(whole - low if low else whole, range(low, high + 1))
+        integers = plain(array.astype(np.int64, copy=False))
+        low, high = kernels.span(integers)
+        if high - low < max(4 * integers.size, 1024):
+            return IdCodes(integers - low if low else integers, range(low, high + 1))
     coded = code(column)
     only_text = isinstance(coded.names, range) or set(map(type, coded.names)) <= {str}
     if not only_text and any(absent(name) for name in coded.names):
         raise InputError(
-            f"Some ratings have no {what}.",
+            f"Some ratings have no {kind}.",
             "Leave these ratings out first, or pass rater=None if no vote carries an identity."
-            if what == "rater"
+            if kind == "rater"
             else "Leave these ratings out first: a rating without an item says nothing.",
         )
     return coded
@@ -227,11 +229,11 @@ def read_prior(prior: Prior) -> tuple[list[Any], list[Any]]:
 def _joined(column: npt.NDArray[Any], more: list[Any], numbers: bool) -> npt.NDArray[Any]:
     if numbers:
         return np.concatenate([column, as_floats(more, "prior")])
-    other = as_array(more)
-    numeric = [array.dtype.kind in "iufb" for array in (column, other)]
-    if numeric[0] != numeric[1] or "O" in (column.dtype.kind, other.dtype.kind):
-        column, other = column.astype(object), other.astype(object)
-    return np.concatenate([column, other])
+    added_column = as_array(more)
+    numeric = [array.dtype.kind in "iufb" for array in (column, added_column)]
+    if numeric[0] != numeric[1] or "O" in (column.dtype.kind, added_column.dtype.kind):
+        column, added_column = column.astype(object), added_column.astype(object)
+    return np.concatenate([column, added_column])
 
 
 def _positions(names: list[Any], items: IdCodes, present: npt.NDArray[np.bool_]) -> Ints:

@@ -63,12 +63,14 @@ class Interval:
     future_raters: FutureRaters = "alike"
 
     def __post_init__(self) -> None:
-        for name, known in (
+        for name, choices in (
             ("method", METHODS), ("resample", RESAMPLES), ("future_raters", FUTURE_RATERS)
         ):  # fmt: skip
-            given = getattr(self, name)
-            if given not in known:
-                raise InputError(f"No interval {name} is called {given!r}.", suggestion(str(given), known))
+            chosen = getattr(self, name)
+            if chosen not in choices:
+                raise InputError(
+                    f"No interval {name} is called {chosen!r}.", suggestion(str(chosen), choices)
+                )
         if not 0 < self.confidence < 1:
             raise InputError(f"The confidence must lie between 0 and 1; got {self.confidence}.", "Use 0.95.")
         if self.resamples < 100:
@@ -114,16 +116,16 @@ def leave_out(
         return "a single item says nothing about how items differ"
     if np.isnan(by_item).any():
         return "without one of the items nothing is left to compute from"
-    why = ""
+    reason = ""
     if by_rater is None or rater_sizes is None:
-        why = "raters unknown"
+        reason = "raters unknown"
     elif by_rater.size < 3:
-        why = f"only {plural(by_rater.size, 'rater')}"
+        reason = f"only {plural(by_rater.size, 'rater')}"
     elif np.isnan(by_rater).any():
-        why = "without one of the raters nothing is left"
+        reason = "without one of the raters nothing is left"
     items, item_count = jackknife_variance(by_item), effective(item_sizes)
-    if why or by_rater is None or rater_sizes is None:
-        return TwoWaySpread(items, 0.0, 0.0, item_count, 1.0 if by_rater is None else by_rater.size), why
+    if reason or by_rater is None or rater_sizes is None:
+        return TwoWaySpread(items, 0.0, 0.0, item_count, 1.0 if by_rater is None else by_rater.size), reason
     count, first, second = cells
     ratings = max(second - first * first / count, 0.0) if count > 1 else 0.0
     raters = jackknife_variance(by_rater)
@@ -170,8 +172,8 @@ def with_bounds(
     bounded = estimate.with_interval(
         low, high, f"{name}, Student's t{f', {FOR_ALIKE}' if both else ''}", plan.confidence
     )
-    made = replace(bounded, bound_if_careless=careless).for_future_raters(plan.future_raters)
-    return made.informative(-1.0) if scale == "coefficient" else made
+    bounded_estimate = replace(bounded, bound_if_careless=careless).for_future_raters(plan.future_raters)
+    return bounded_estimate.informative(-1.0) if scale == "coefficient" else bounded_estimate
 
 
 def _bounds(

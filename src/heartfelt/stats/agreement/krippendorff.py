@@ -122,17 +122,17 @@ def _jackknife(
 ) -> Estimate:
     from heartfelt.stats.agreement import _kernels_resampling as kernels
 
-    by_item, by_rater, taken, cells, first, second = kernels.deletions(
+    by_item, by_rater, taken_away, cells, first, second = kernels.deletions(
         ratings.start, ratings.rater, parts.inside, parts.across, parts.own, ratings.prior
     )
     used = ratings.sizes >= 2
-    there = taken > 0
+    present = taken_away > 0
     spread = leave_out(
         by_item[used],
-        by_rater[there] if ratings.rater.size else None,
+        by_rater[present] if ratings.rater.size else None,
         (cells, first, second),
         ratings.sizes[used],
-        taken[there],
+        taken_away[present],
     )
     per_item = float(ratings.sizes[used].mean())
     differences = differences_in(ratings) if plan.resample == "both" else USUAL
@@ -148,13 +148,13 @@ def _bootstrap(estimate: Estimate, ratings: Grouped, level: str, plan: Interval,
     if plan.resample == "both" and not both:
         name += " (raters unknown)" if not ratings.rater.size else f" (only {people} raters)"
     counts = {**estimate.counts, "resamples": plan.resamples, "resamples_undefined": out.size - usable.size}
-    plain = replace(estimate, counts=counts)
+    point_estimate = replace(estimate, counts=counts)
     if usable.size < 0.9 * out.size:
-        return plain.without_interval("too few resamples have a value")
+        return point_estimate.without_interval("too few resamples have a value")
     if np.ptp(usable) == 0:
-        return plain.without_interval("all resamples are the same")
+        return point_estimate.without_interval("all resamples are the same")
     low, high = percentile(usable, plan.confidence)
-    return plain.with_interval(low, high, f"{name}, percentile", plan.confidence)
+    return point_estimate.with_interval(low, high, f"{name}, percentile", plan.confidence)
 
 
 def _resampled(
@@ -172,15 +172,15 @@ def _resampled(
     people = shared.participants(ratings.start, rater, int(rater.max()) + 1, 2) > 0
     if ratings.prior >= 0:
         people[ratings.prior] = False
-    who, items = np.flatnonzero(people), np.flatnonzero(ratings.sizes >= 2)
+    rater_numbers, items = np.flatnonzero(people), np.flatnonzero(ratings.sizes >= 2)
     weight = np.ones(people.size)
     out = np.empty(resamples)
     for at in range(resamples):
-        drawn = items[rng.integers(0, items.size, items.size)]
-        times = np.bincount(drawn, minlength=ratings.start.size - 1).astype(np.float64)
+        sample = items[rng.integers(0, items.size, items.size)]
+        times = np.bincount(sample, minlength=ratings.start.size - 1).astype(np.float64)
         if both:
-            drawn = who[rng.integers(0, who.size, who.size)]
-            weight = np.bincount(drawn, minlength=people.size).astype(np.float64)
+            sample = rater_numbers[rng.integers(0, rater_numbers.size, rater_numbers.size)]
+            weight = np.bincount(sample, minlength=people.size).astype(np.float64)
             if ratings.prior >= 0:
                 weight[ratings.prior] = 1.0
         out[at] = kernels.weighted_alpha(ratings.start, rater, codes, scores, kind, times, weight, tiny)
@@ -244,8 +244,8 @@ def _sums(
     if level == "ordinal":
         if not small:
             return None
-        whole, count = kernels.margins(items, low, width, values, int(least), span)
-        if not whole:
+        integral, count = kernels.margins(items, low, width, values, int(least), span)
+        if not integral:
             return None
         table = midranks(count)
     elif small and span <= 256:
@@ -289,8 +289,8 @@ def _check_raters(raters: npt.NDArray[Any], items: npt.NDArray[Any], low: int, w
     first, people = _reach(raters)
     if people > 4 * raters.size + 1024:
         return None
-    seen = np.zeros(people, np.uint8)
-    at = kernels.loose_duplicate(items, low, width, raters, seen, first)
+    has_rated = np.zeros(people, np.uint8)
+    at = kernels.loose_duplicate(items, low, width, raters, has_rated, first)
     if at >= 0:
         raise duplicate(int(raters[at]), int(items[at]))
-    return int(np.count_nonzero(seen)) if at == -1 else None
+    return int(np.count_nonzero(has_rated)) if at == -1 else None

@@ -76,8 +76,8 @@ class PairTable(ShortRepr):
         shared, values = self.n_shared.tolist(), self.value.tolist()
         return [
             {"rater_a": a, "rater_b": b, "n_shared": n}
-            | ({"value": value} if why is None else {"value": None, "why_missing": why})
-            for a, b, n, value, why in zip(
+            | ({"value": value} if reason is None else {"value": None, "why_missing": reason})
+            for a, b, n, value, reason in zip(
                 self.rater_a, self.rater_b, shared, values, self.why_missing, strict=True
             )
         ]
@@ -162,8 +162,8 @@ def _accuracy(
     scores = np.arange(votes.named.count, dtype=np.float64)
     kind = BALANCED if balanced else ACCURACY
     result = _over_pairs(votes, kind, scores, f"pairwise {name}", at_least, plan, "share")
-    method, why = f"{name} over all ordered pairs of votes", "no item has two or more votes"
-    pooled, _ = share(votes, POOLED_PAIRS, method, votes.counts(), plan, why, balanced=balanced)
+    method, reason = f"{name} over all ordered pairs of votes", "no item has two or more votes"
+    pooled, _ = share(votes, POOLED_PAIRS, method, votes.counts(), plan, reason, balanced=balanced)
     return replace(result, pooled=pooled)
 
 
@@ -203,22 +203,22 @@ def _over_pairs(
     table, sums = _allocated(votes, plan is not None)
     cast = (votes.start, item_of, votes.rater, votes.value)
     count = kernels.pair_scores(cast, scores, rater_start, order, kind, at_least, table, sums)
-    whole = sums[0][0]
+    overall = sums[0][0]
     first, second, n_shared, value, missing = (column[:count] for column in table)
     pairs = PairTable(
         raters=votes.raters, first=first, second=second, n_shared=n_shared, value=value, why=missing
     )
-    counts = votes.counts() | {"pairs": int(whole[1]), "pairs_missing": len(pairs) - int(whole[1])}
+    counts = votes.counts() | {"pairs": int(overall[1]), "pairs_missing": len(pairs) - int(overall[1])}
     means = []
     for column, how in ((0, "mean over pairs"), (2, "mean over pairs weighted by shared items")):
         method = f"{name}, {how}"
-        if whole[1] == 0:
-            why = _REASONS[2] if (pairs.why == 2).any() else "no two raters share enough items"
+        if overall[1] == 0:
+            reason = _REASONS[2] if (pairs.why == 2).any() else "no two raters share enough items"
             means.append(
-                Estimate.missing(why if len(pairs) else "no two raters share an item", method, counts)
+                Estimate.missing(reason if len(pairs) else "no two raters share an item", method, counts)
             )
             continue
-        estimate = Estimate(whole[column] / whole[column + 1], method=method, counts=counts)
+        estimate = Estimate(overall[column] / overall[column + 1], method=method, counts=counts)
         typical = float(np.median(pairs.n_shared[pairs.why == 0]))
         if plan is not None and typical < shared_for_interval:
             estimate = estimate.without_interval(
@@ -244,21 +244,21 @@ def _bounded(
     estimate: Estimate, votes: Grouped, sums: tuple[Floats, ...], column: int, plan: Interval, scale: str
 ) -> Estimate:
     """Bounds from the mean over pairs without each rater, each item and each single vote."""
-    (whole,), by_rater, by_item, by_vote = sums
-    there = by_rater[:, 1] > 0
+    (overall,), by_rater, by_item, by_vote = sums
+    in_pairs = by_rater[:, 1] > 0
     if votes.prior >= 0:
-        there[votes.prior] = False
+        in_pairs[votes.prior] = False
     touched = (by_item != 0).any(axis=1) | (votes.sizes >= 2)
     human = votes.rater != votes.prior
     value = float(estimate)
-    cells = _without(whole + by_vote[human], column) - value
+    cells = _without(overall + by_vote[human], column) - value
     cells = cells[np.isfinite(cells)]
     spread = leave_out(
-        _without(whole + by_item[touched], column) - value,
-        _without(whole - by_rater[there], column) - value,
+        _without(overall + by_item[touched], column) - value,
+        _without(overall - by_rater[in_pairs], column) - value,
         (cells.size, float(cells.sum()), float(cells @ cells)),
         votes.sizes[touched],
-        by_rater[there, 3],
+        by_rater[in_pairs, 3],
     )
     return with_bounds(estimate, spread, plan, scale)
 

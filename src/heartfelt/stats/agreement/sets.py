@@ -48,11 +48,11 @@ def as_sets(column: Any) -> npt.NDArray[Any]:
     """A column of sets: each entry the members of one answer, in any order; None where there is no answer."""
     entries = column.to_list() if hasattr(column, "to_list") else list(column)
     out = np.empty(len(entries), dtype=object)
-    seen: dict[Any, frozenset[Any]] = {}
+    set_of: dict[Any, frozenset[Any]] = {}
     for at, entry in enumerate(entries):
-        out[at] = seen[entry] if type(entry) is tuple and entry in seen else _as_set(entry)
+        out[at] = set_of[entry] if type(entry) is tuple and entry in set_of else _as_set(entry)
         if type(entry) is tuple and out[at] is not None:
-            seen[entry] = out[at]
+            set_of[entry] = out[at]
     return out
 
 
@@ -83,7 +83,7 @@ def set_distances(ratings: Grouped, distance: str, raters: bool, seed: int) -> S
     start, members, width = _coded(ratings.named.names)
     code, masi, kinds = ratings.value, distance == "masi", ratings.named.count
     n, people = code.size, len(ratings.raters) if raters else 0
-    inside, across, own = np.zeros(n), np.zeros(n), np.zeros((people, 4))
+    inside, across, rater_sums = np.zeros(n), np.zeros(n), np.zeros((people, 4))
     kernels.add_inside(ratings.start, code, start, members, masi, inside)
     used = np.repeat(ratings.sizes >= 2, ratings.sizes)
     count = np.bincount(code[used], minlength=kinds).astype(np.float64)
@@ -101,16 +101,16 @@ def set_distances(ratings: Grouped, distance: str, raters: bool, seed: int) -> S
     by_set[every] = count.sum() - alike
     across[used] = by_set[code[used]]
     if raters:
-        who, what = shared.taken(ratings.start, ratings.rater, code)
-        pairs, times = np.unique(who * kinds + what, return_counts=True)
+        taken_rater, taken_code = shared.taken(ratings.start, ratings.rater, code)
+        pairs, times = np.unique(taken_rater * kinds + taken_code, return_counts=True)
         ends = np.searchsorted(pairs, np.arange(people + 1) * kinds)
         for rater in range(people):
-            mine = slice(ends[rater], ends[rater + 1])
+            own_pairs = slice(ends[rater], ends[rater + 1])
             if ends[rater] < ends[rater + 1]:
-                weights = times[mine].astype(np.float64)
-                alike, _ = likeness(pairs[mine] - rater * kinds, weights, MOST_PAIRS / people)
-                own[rater, 3] = weights.sum() ** 2 - weights @ alike
-    return SetDistances(inside, across, own, sampled, every.size)
+                weights = times[own_pairs].astype(np.float64)
+                alike, _ = likeness(pairs[own_pairs] - rater * kinds, weights, MOST_PAIRS / people)
+                rater_sums[rater, 3] = weights.sum() ** 2 - weights @ alike
+    return SetDistances(inside, across, rater_sums, sampled, every.size)
 
 
 def _coded(sets: list[frozenset[Any]]) -> tuple[Ints, Ints, int]:

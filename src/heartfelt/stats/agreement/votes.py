@@ -149,12 +149,12 @@ def _against(
     method: str,
     counts: dict[str, int],
     plan: Interval | None,
-    why: str,
+    reason: str,
     prior: Ints = NO_PRIOR,
 ) -> AgainstMajority:
-    accuracy, ties = share(votes, kind, f"accuracy of {method}", counts, plan, why, prior)
+    accuracy, ties = share(votes, kind, f"accuracy of {method}", counts, plan, reason, prior)
     name = f"balanced accuracy of {method}"
-    balanced, _ = share(votes, kind, name, counts, plan, why, prior, balanced=True)
+    balanced, _ = share(votes, kind, name, counts, plan, reason, prior, balanced=True)
     return AgainstMajority(accuracy, balanced, ties)
 
 
@@ -164,7 +164,7 @@ def share(
     method: str,
     counts: dict[str, int],
     plan: Interval | None,
-    why: str,
+    reason: str,
     prior: npt.NDArray[np.int64] = NO_PRIOR,
     balanced: bool = False,
 ) -> tuple[Estimate, int]:
@@ -179,7 +179,7 @@ def share(
     total = float(trial.sum())
     counts = {**counts, "compared": round(total), **({"ties": ties} if ties else {})}
     if total <= 0:
-        return Estimate.missing(why, method, counts), ties
+        return Estimate.missing(reason, method, counts), ties
     value, slopes = _balanced(hit, trial) if balanced else _plain(hit, trial)
     estimate = Estimate(value, method=method, counts=counts)
     if plan is None:
@@ -192,18 +192,18 @@ def share(
     by_item, item_trials, by_rater, rater_trials, ballots, *cells = kernels.tally_influence(
         (votes.start, votes.rater, votes.value), kind, prior, slopes, widest, people, votes.prior
     )
-    used, there = item_trials > 0, ballots > 0
+    used, voted = item_trials > 0, ballots > 0
     # Items change their meaning with one vote less (fewer votes agree more easily): that shift, the same for
     # every vote on average, says nothing about how raters differ.
     by_rater = by_rater - ballots * cells[1] / max(cells[0], 1)
-    remaining = 1 - rater_trials[there] / total
+    remaining = 1 - rater_trials[voted] / total
     remaining[remaining < 1e-9] = np.nan
     spread = leave_out(
         by_item[used] / np.maximum(1 - item_trials[used] / total, 1e-9),
-        by_rater[there] / remaining if people else None,
+        by_rater[voted] / remaining if people else None,
         (cells[0], cells[1], cells[2]),
         item_trials[used],
-        ballots[there],
+        ballots[voted],
     )
     return with_bounds(estimate, spread, plan, "share"), ties
 

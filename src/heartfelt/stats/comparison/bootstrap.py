@@ -45,25 +45,29 @@ def bootstrap_strengths(
         return result
     data = as_comparisons(rater, first, second, value, stimulus)
     fits = _resampled(data, model == "davidson", result, resamples, seed)
-    known = np.isfinite(fits[:, 0])
+    finite = np.isfinite(fits[:, 0])
     counts = result.counts | {"resamples": resamples}
-    if (~known).any():
-        counts["resamples_without_maximum"] = int((~known).sum())
+    if (~finite).any():
+        counts["resamples_without_maximum"] = int((~finite).sum())
     tail = (1 - confidence) / 2
-    if (~known).mean() > tail:
-        why = f"{(~known).mean():.0%} of the resamples have no finite strengths"
-        strengths = tuple(replace(each.without_interval(why), counts=counts) for each in result.strengths)
+    if (~finite).mean() > tail:
+        reason = f"{(~finite).mean():.0%} of the resamples have no finite strengths"
+        strengths = tuple(
+            replace(strength.without_interval(reason), counts=counts) for strength in result.strengths
+        )
         return replace(result, strengths=strengths, counts=counts)
-    low, high = np.quantile(fits[known], [tail, 1 - tail], axis=0)
+    low, high = np.quantile(fits[finite], [tail, 1 - tail], axis=0)
     if not (high > low).any():
-        why = "every resample gives the same strengths"
-        strengths = tuple(replace(each.without_interval(why), counts=counts) for each in result.strengths)
+        reason = "every resample gives the same strengths"
+        strengths = tuple(
+            replace(strength.without_interval(reason), counts=counts) for strength in result.strengths
+        )
         return replace(result, strengths=strengths, counts=counts)
     names = [name for name, unit in (("raters", rater), ("stimuli", stimulus)) if unit is not None]
     interval = f"bootstrap over {' and '.join(names) or 'comparisons'}, percentiles"
     strengths = tuple(
-        Estimate(each.value, float(a), float(b), each.method, interval, confidence, counts)
-        for each, a, b in zip(result.strengths, low, high, strict=True)
+        Estimate(strength.value, float(a), float(b), strength.method, interval, confidence, counts)
+        for strength, a, b in zip(result.strengths, low, high, strict=True)
     )
     return replace(result, strengths=strengths, counts=counts)
 
@@ -73,7 +77,7 @@ def _resampled(data: Comparisons, ties: bool, result: Strengths, resamples: int,
 
     cells = add_up(data)
     size = len(data.names)
-    start = np.array([float(each) for each in result.strengths])
+    start = np.array([float(strength) for strength in result.strengths])
     with_tie = ties and result.tie.value is not None and result.tie.value > 0
     if with_tie:
         start = np.append(start, np.log(float(result.tie)))
@@ -126,12 +130,12 @@ class _Resampler:
         elif self._units is not None and self._units.shape[0] > 1:
             sums = _counts(self._units.shape[0], lanes, rng) @ self._units
         else:
-            whole = np.bincount(self._cell, minlength=self._cells)
-            sums = rng.multinomial(data.size, whole / data.size, lanes).astype(np.float64)
+            cell_counts = np.bincount(self._cell, minlength=self._cells)
+            sums = rng.multinomial(data.size, cell_counts / data.size, lanes).astype(np.float64)
         return np.asarray(sums.reshape(lanes, -1, 3), np.float64)
 
 
 def _counts(units: int, lanes: int, rng: np.random.Generator) -> Floats:
     """How often each unit is drawn in each resample."""
-    drawn = rng.integers(0, units, (lanes, units)) + units * np.arange(lanes)[:, None]
-    return np.bincount(drawn.ravel(), minlength=lanes * units).reshape(lanes, units).astype(np.float64)
+    sample = rng.integers(0, units, (lanes, units)) + units * np.arange(lanes)[:, None]
+    return np.bincount(sample.ravel(), minlength=lanes * units).reshape(lanes, units).astype(np.float64)

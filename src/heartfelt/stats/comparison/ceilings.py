@@ -84,20 +84,20 @@ def choice_ceilings(
     d = Ratings(rater_of, sets.codes, votes, names, range(sets.count))
     per_pair = d.per_item
     if not data.size or per_pair.max() < 2:
-        why = "no pair was judged twice" if data.size else "there are no comparisons"
+        reason = "no pair was judged twice" if data.size else "there are no comparisons"
         return ChoiceScores(
             **{
-                score: Estimate.missing(why, f"ceiling, {name}", counts)
+                score: Estimate.missing(reason, f"ceiling, {name}", counts)
                 for score, name in _SCORE_NAMES.items()
             }
         )
     table = np.zeros((sets.count, 3))
-    seen = category_counts(d)
-    table[:, : seen.shape[1]] = seen
+    observed_counts = category_counts(d)
+    table[:, : observed_counts.shape[1]] = observed_counts
     used = np.flatnonzero(table.sum(axis=0) > 0)
     # Pairs that are all alike, or quite even, are an edge of what a mixture can say: see ``vote_ceiling``.
     room = UPPER_OF_TWO if used.size < 3 else UPPER
-    drop = room * critical_value(d, seen, confidence) / 2.0
+    drop = room * critical_value(d, observed_counts, confidence) / 2.0
     inner = table[:, used] if used.size > 1 else np.column_stack([table[:, used], np.zeros(sets.count)])
     points, mixture = fit_votes(inner, seed)
     shares = np.zeros((points.shape[0], 3))
@@ -129,17 +129,17 @@ def _expected(q: Matrix, sizes: Ints) -> dict[str, tuple[Floats, Floats]]:
 
     won, tied, lost = q.T
     m = np.clip(won + tied / 2.0, 0.0, 1.0)
-    whole = np.ones(m.size)
+    ones = np.ones(m.size)
     ahead, behind = _majorities(q, sizes)
     return {
-        "accuracy": (np.maximum(m, 1.0 - m), whole),
+        "accuracy": (np.maximum(m, 1.0 - m), ones),
         "decided_accuracy": (np.maximum(won, lost), won + lost),
-        "outcome_accuracy": (q.max(axis=1), whole),
+        "outcome_accuracy": (q.max(axis=1), ones),
         "majority_accuracy": (np.where(won >= lost, ahead, behind), ahead + behind),
-        "log_loss": (-xlogy(m, m) - xlogy(1.0 - m, 1.0 - m), whole),
-        "outcome_log_loss": (-xlogy(q, q).sum(axis=1), whole),
-        "brier": (m * (1.0 - m) - tied / 4.0, whole),
-        "outcome_brier": ((1.0 - (q**2).sum(axis=1)) / 2.0, whole),
+        "log_loss": (-xlogy(m, m) - xlogy(1.0 - m, 1.0 - m), ones),
+        "outcome_log_loss": (-xlogy(q, q).sum(axis=1), ones),
+        "brier": (m * (1.0 - m) - tied / 4.0, ones),
+        "outcome_brier": ((1.0 - (q**2).sum(axis=1)) / 2.0, ones),
     }
 
 
@@ -201,31 +201,31 @@ def strength_ceiling(
         return Estimate.missing("fewer than three contestants have a strength", method, counts)
     if result.covariance is None:
         return Estimate.missing("the strengths have no covariance", method, counts)
-    values = np.array([float(result.strengths[place]) for place in result.core])
+    values = np.array([float(result.strengths[contestant]) for contestant in result.core])
     values -= values.mean()
     errors = result.covariance.total[:size, :size]
     errors = errors - errors.mean(axis=0) - errors.mean(axis=1)[:, None] + errors.mean()
     noise = float(np.trace(errors)) / (size - 1)
     spread = float(values @ values) / (size - 1)
     if spread <= 0 or noise <= 0:
-        why = "all strengths are equal" if spread <= 0 else "nothing varies between raters"
-        return Estimate.missing(why, method, counts)
+        reason = "all strengths are equal" if spread <= 0 else "nothing varies between raters"
+        return Estimate.missing(reason, method, counts)
     # As many equal error variances as vary like these; the covariance itself is known with so many degrees of freedom.
     free = float(np.trace(errors)) ** 2 / float((errors**2).sum())
-    known = result.covariance.freedom
+    noise_freedom = result.covariance.freedom
     draw = _Strengths(values, errors, metric, stream(seed, "comparison", "strength ceiling"))
     value = draw.correlation(values / math.sqrt(spread), max(spread - noise, 0.0), DRAWS * AGAIN // 4)
-    drawn = [
+    ceilings = [
         draw.correlation(draw.shape(noise * ratio), noise * ratio, AGAIN)
-        for ratio in _ratios(spread / noise, free, known)
+        for ratio in _ratios(spread / noise, free, noise_freedom)
     ]
     tail = (1.0 - confidence) / 2.0
-    low, high = (float(bound) for bound in np.quantile(drawn, [tail, 1.0 - tail]))
-    interval = f"draws of strengths, their variance by noncentral F ({free:.3g} and {known:.3g} df)"
+    low, high = (float(bound) for bound in np.quantile(ceilings, [tail, 1.0 - tail]))
+    interval = f"draws of strengths, their variance by noncentral F ({free:.3g} and {noise_freedom:.3g} df)"
     return Estimate(value, min(low, value), max(high, value), method, interval, confidence, counts)
 
 
-def _ratios(f: float, free: float, known: float) -> Floats:
+def _ratios(f: float, free: float, noise_freedom: float) -> Floats:
     """Ratios of true variance to error variance that are compatible with the ratio ``f`` of the estimates' variance to it.
 
     The k-th of n is the bound below which the true ratio lies with confidence k / n.
@@ -237,7 +237,7 @@ def _ratios(f: float, free: float, known: float) -> Floats:
     for share in grid.tolist():
 
         def beyond(ratio: float, share: float = share) -> float:
-            return _noncentral_f(f, free, known, ratio * free) - (1.0 - share)
+            return _noncentral_f(f, free, noise_freedom, ratio * free) - (1.0 - share)
 
         most = 4.0 * (f + 10.0)
         while beyond(most) > 0 and most < 1e12:
@@ -246,17 +246,17 @@ def _ratios(f: float, free: float, known: float) -> Floats:
     return np.interp((np.arange(DRAWS) + 0.5) / DRAWS, grid, bounds)
 
 
-def _noncentral_f(f: float, free: float, known: float, noncentrality: float) -> float:
+def _noncentral_f(f: float, free: float, noise_freedom: float, noncentrality: float) -> float:
     """The distribution function of noncentral F; by Severo and Zelen (1960) where SciPy's series gives out, at large values."""
     from scipy.special import ncfdtr, ndtr
 
-    exact = float(ncfdtr(free, known, noncentrality, f))
+    exact = float(ncfdtr(free, noise_freedom, noncentrality, f))
     if math.isfinite(exact):
         return exact
     spread = 2.0 * (free + 2.0 * noncentrality) / (9.0 * (free + noncentrality) ** 2)
     root = math.cbrt(free * f / (free + noncentrality))
-    gap = root * (1.0 - 2.0 / (9.0 * known)) - (1.0 - spread)
-    return float(ndtr(gap / math.sqrt(spread + 2.0 / (9.0 * known) * root**2)))
+    gap = root * (1.0 - 2.0 / (9.0 * noise_freedom)) - (1.0 - spread)
+    return float(ndtr(gap / math.sqrt(spread + 2.0 / (9.0 * noise_freedom) * root**2)))
 
 
 class _Strengths:
@@ -271,8 +271,8 @@ class _Strengths:
     def shape(self, variance: float) -> Floats:
         """True strengths with mean 0 and variance 1, drawn given the estimates and a normal prior of this variance."""
         share = variance / np.maximum(variance + self._variances, 1e-300)
-        drawn = self._rng.standard_normal(self._values.size)
-        truth = self._axes @ (share * self._values + np.sqrt(share * self._variances) * drawn)
+        normal = self._rng.standard_normal(self._values.size)
+        truth = self._axes @ (share * self._values + np.sqrt(share * self._variances) * normal)
         truth = truth - truth.mean()
         return np.asarray(truth / max(float(truth.std(ddof=1)), 1e-300))
 
@@ -281,7 +281,7 @@ class _Strengths:
         if variance <= 0:
             return 0.0
         truth = math.sqrt(variance) * shape
-        drawn = self._rng.standard_normal((draws, truth.size)) * np.sqrt(self._variances)
+        noise = self._rng.standard_normal((draws, truth.size)) * np.sqrt(self._variances)
         return float(
-            np.mean([self._metric.value(pairs(truth, truth + each)) for each in drawn @ self._axes.T])
+            np.mean([self._metric.value(pairs(truth, truth + error)) for error in noise @ self._axes.T])
         )

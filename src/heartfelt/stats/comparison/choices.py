@@ -95,10 +95,10 @@ def _answers(
     order = np.lexsort((values, key))
     sorted_key = key[order]
     starts = np.flatnonzero(np.diff(sorted_key, prepend=-1))
-    place = np.lexsort((items.codes, key))
-    twice = np.flatnonzero((np.diff(key[place]) == 0) & (np.diff(items.codes[place]) == 0))
+    ordering = np.lexsort((items.codes, key))
+    twice = np.flatnonzero((np.diff(key[ordering]) == 0) & (np.diff(items.codes[ordering]) == 0))
     if twice.size:
-        row = place[twice[0]]
+        row = ordering[twice[0]]
         raise InputError(
             f"{items.names[items.codes[row]]!r} appears twice in trial {trials.names[trials.codes[row]]!r} of rater"
             f" {raters.names[raters.codes[row]]!r}.",
@@ -139,18 +139,18 @@ def plackett_luce(
     for number in range(data.starts.size - 1):
         begin, end = int(data.starts[number]), int(data.starts[number + 1])
         alone += end - begin < 2
-        place = begin
-        while place < end - 1:
-            same = place
-            while same < end and data.value[same] == data.value[place]:
+        position = begin
+        while position < end - 1:
+            same = position
+            while same < end and data.value[same] == data.value[position]:
                 same += 1
-            for chosen in range(place, same):
-                rest = [data.item[k] for k in range(place, end) if k != chosen]
-                items += [data.item[chosen], *rest]
+            for chosen in range(position, same):
+                not_chosen = [data.item[k] for k in range(position, end) if k != chosen]
+                items += [data.item[chosen], *not_chosen]
                 starts.append(len(items))
                 answer.append(number)
-                weight.append(1.0 if same < end else 1.0 - 1.0 / (same - place))
-            place = same
+                weight.append(1.0 if same < end else 1.0 - 1.0 / (same - position))
+            position = same
     choices = Choices(
         np.array(starts, np.int64),
         np.array(items, np.int64),
@@ -235,13 +235,13 @@ def best_worst_counts(
     totals, times = balance.sum(axis=0), shown.sum(axis=0)
     method = "best less worst per time shown"
     out = []
-    for place in range(size):
-        counts = {"shown": int(times[place]), "raters": int((shown[:, place] > 0).sum())}
-        score = Estimate(float(totals[place] / times[place]), method=method, counts=counts)
+    for index in range(size):
+        counts = {"shown": int(times[index]), "raters": int((shown[:, index] > 0).sum())}
+        score = Estimate(float(totals[index] / times[index]), method=method, counts=counts)
         if counts["raters"] < 2:
             out.append(score.without_interval("one rater saw it"))
             continue
-        wide = ratio_over_raters(score, balance[:, place], shown[:, place], confidence, (-1.0, 1.0))
+        wide = ratio_over_raters(score, balance[:, index], shown[:, index], confidence, (-1.0, 1.0))
         out.append(wide or score.without_interval("nothing varies"))
     return BestWorstCounts(tuple(data.names), tuple(out))
 
@@ -290,18 +290,18 @@ def _edges(data: Choices) -> tuple[Ints, Ints]:
     sizes = np.diff(data.starts)
     chosen = np.repeat(data.items[data.starts[:-1]], sizes)
     up = np.repeat(data.sign > 0, sizes)
-    others = chosen != data.items
+    is_other = chosen != data.items
     first, second = np.where(up, chosen, data.items), np.where(up, data.items, chosen)
-    return first[others], second[others]
+    return first[is_other], second[is_other]
 
 
 def _within(data: Choices, core: Ints) -> Choices:
     """The choices among some of the items; a choice of another item is left out."""
-    place = np.full(len(data.names), -1)
-    place[core] = np.arange(core.size)
+    position = np.full(len(data.names), -1)
+    position[core] = np.arange(core.size)
     starts, items, keep = [0], [], []
     for number in range(data.sign.size):
-        members = place[data.items[data.starts[number] : data.starts[number + 1]]]
+        members = position[data.items[data.starts[number] : data.starts[number + 1]]]
         if members[0] < 0 or (members >= 0).sum() < 2:
             continue
         items += members[members >= 0].tolist()
@@ -342,8 +342,8 @@ def _fitted(data: Choices, size: int, penalty: float) -> tuple[_Point, bool]:
         )
         return _Point(strengths, likelihood, *regularised(penalty, strengths, slope, matrix))
 
-    def step(here: _Point) -> Floats:
-        return solve(here.matrix, here.slope[:, None])[:, 0]
+    def step(point: _Point) -> Floats:
+        return solve(point.matrix, point.slope[:, None])[:, 0]
 
     return ascend(np.zeros(size), look, step, BRADLEY_TERRY.far)
 

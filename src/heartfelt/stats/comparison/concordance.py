@@ -50,20 +50,20 @@ def rank_concordance(
     above, below = np.zeros(raters), np.zeros(raters)
     spread = most = chi_square = 0.0
     df = rankings = 0
-    for who, ranks in sets:
+    for members, ranks in sets:
         centred = ranks - ranks.mean(axis=1, keepdims=True)
         total, size = centred.sum(axis=0), np.sqrt((centred**2).sum(axis=1))
-        most_here = len(who) * float((size**2).sum())
+        most_here = len(members) * float((size**2).sum())
         if most_here <= 0:
             continue
         spread_here = float((total**2).sum())
         spread, most = spread + spread_here, most + most_here
         # Each rater's products with the others, and what they would be if the two agreed.
-        np.add.at(above, who, (centred * (total - centred)).sum(axis=1))
-        np.add.at(below, who, size * (size.sum() - size))
-        chi_square += len(who) * (ranks.shape[1] - 1) * spread_here / most_here
+        np.add.at(above, members, (centred * (total - centred)).sum(axis=1))
+        np.add.at(below, members, size * (size.sum() - size))
+        chi_square += len(members) * (ranks.shape[1] - 1) * spread_here / most_here
         df += ranks.shape[1] - 1
-        rankings += len(who)
+        rankings += len(members)
     counts = {"rankings": rankings, "sets": len(sets), "raters": int((below > 0).sum())}
     if used > rankings:
         counts["left_out"] = used - rankings
@@ -97,13 +97,15 @@ def _rankings(
         )
     raters, trials, items = (code(column) for column in columns)
     answers: dict[tuple[int, int], dict[int, float]] = defaultdict(dict)
-    for who, when, what, value in zip(raters.codes, trials.codes, items.codes, values, strict=True):
-        answers[int(who), int(when)][int(what)] = float(value)
+    for rater_code, when, item_code, value in zip(
+        raters.codes, trials.codes, items.codes, values, strict=True
+    ):
+        answers[int(rater_code), int(when)][int(item_code)] = float(value)
     by_set: dict[tuple[int, ...], dict[int, list[float]]] = defaultdict(dict)
-    for (who, _), ranked in answers.items():
+    for (rater_code, _), ranked in answers.items():
         members = tuple(sorted(ranked))
         if len(members) > 1 and all(math.isfinite(value) for value in ranked.values()):
-            by_set[members].setdefault(who, [ranked[member] for member in members])
+            by_set[members].setdefault(rater_code, [ranked[member] for member in members])
     several = (by_rater for by_rater in by_set.values() if len(by_rater) > 1)
     out = [
         (np.array(list(ranks), np.int64), _mean_ranks(np.array(list(ranks.values())))) for ranks in several
@@ -122,10 +124,10 @@ def _correlation(above: Floats, below: Floats, counts: dict[str, int], confidenc
     top, bottom = above.sum() / 2.0, below.sum() / 2.0
     estimate = Estimate(float(top / bottom), method=_CORRELATION, counts=counts)
     present = below > 0
-    left = bottom - below[present]
-    if counts["raters"] < 3 or (left <= 1e-9).any():
+    remaining = bottom - below[present]
+    if counts["raters"] < 3 or (remaining <= 1e-9).any():
         return estimate.without_interval("fewer than three raters, or no pair of raters left without one")
-    variance = jackknife_variance((top - above[present]) / left)
+    variance = jackknife_variance((top - above[present]) / remaining)
     if variance <= 1e-20:
         return estimate.without_interval("nothing varies between raters")
     wide = with_t(estimate, math.sqrt(variance), counts["raters"] - 1, "jackknife over raters", confidence)

@@ -84,18 +84,18 @@ def rater_consistency(
     out = []
     for number, strengths in enumerate(strengths_without_each(data)):
         rows = order[starts[number] : starts[number + 1]]
-        own = rows[decided[rows]]
-        triads, circular, p_guessing = circular_triads(data, own, seed + number)
+        decided_rows = rows[decided[rows]]
+        triads, circular, p_guessing = circular_triads(data, decided_rows, seed + number)
         share = float(firsts[number] / decisions[number]) if ordered and decisions[number] else None
-        agreement, p_chance = _with_others(data, strengths, own)
+        agreement, p_chance = _with_others(data, strengths, decided_rows)
         out.append(
             RaterConsistency(
                 data.rater_names[number],
                 int(rows.size),
-                int(rows.size - own.size),
+                int(rows.size - decided_rows.size),
                 triads,
                 circular,
-                zeta(data, own, circular),
+                zeta(data, decided_rows, circular),
                 p_guessing,
                 share,
                 _side(firsts, decisions, number) if ordered else None,
@@ -155,8 +155,8 @@ def circular_triads(data: Comparisons, rows: Ints, seed: int) -> tuple[int, int,
     if triads is None or not triads.count:
         return 0, 0, None
     rng = stream(seed, "comparison", "triads")
-    drawn = rng.choice(np.array([-1, 1], np.int8), (DRAWS, triads.pairs))
-    random = _is_circular(drawn, triads.edges).sum(axis=-1)
+    guesses = rng.choice(np.array([-1, 1], np.int8), (DRAWS, triads.pairs))
+    random = _is_circular(guesses, triads.edges).sum(axis=-1)
     return triads.count, triads.circular, float((1 + (random <= triads.circular).sum()) / (1 + DRAWS))
 
 
@@ -184,11 +184,15 @@ def _side(firsts: Any, decisions: Ints, number: int) -> float | None:
     """Fisher's exact test of a rater's share of first choices against the other raters'."""
     from scipy.stats import fisher_exact
 
-    own, all_own = int(firsts[number]), int(decisions[number])
-    rest, all_rest = int(firsts.sum()) - own, int(decisions.sum()) - all_own
+    rater_firsts, all_own = int(firsts[number]), int(decisions[number])
+    other_firsts, all_rest = int(firsts.sum()) - rater_firsts, int(decisions.sum()) - all_own
     if not all_own or not all_rest:
         return None
-    return float(fisher_exact(np.array([[own, all_own - own], [rest, all_rest - rest]])).pvalue)
+    return float(
+        fisher_exact(
+            np.array([[rater_firsts, all_own - rater_firsts], [other_firsts, all_rest - other_firsts]])
+        ).pvalue
+    )
 
 
 def strengths_without_each(data: Comparisons) -> Iterator[Floats | None]:
@@ -207,28 +211,30 @@ def strengths_without_each(data: Comparisons) -> Iterator[Floats | None]:
     total = np.bincount(outcome, minlength=3 * pairs.size)
     starts, order = group(data.rater, data.raters)
     for number in range(data.raters):
-        own = np.bincount(outcome[order[starts[number] : starts[number + 1]]], minlength=total.size)
-        sums = (total - own).reshape(-1, 3).astype(np.float64)
-        held = sums.sum(axis=1) > 0
-        if not held.any():
+        rater_counts = np.bincount(outcome[order[starts[number] : starts[number + 1]]], minlength=total.size)
+        sums = (total - rater_counts).reshape(-1, 3).astype(np.float64)
+        compared = sums.sum(axis=1) > 0
+        if not compared.any():
             yield None
             continue
-        cells = Cells(pairs[held] // size, pairs[held] % size, sums[held])
+        cells = Cells(pairs[compared] // size, pairs[compared] % size, sums[compared])
         yield fit(StrengthProblem(cells, BRADLEY_TERRY, size, False, False, penalty=1.0)).strengths
 
 
-def _with_others(data: Comparisons, strengths: Floats | None, own: Ints) -> tuple[float | None, float | None]:
+def _with_others(
+    data: Comparisons, strengths: Floats | None, rater_rows: Ints
+) -> tuple[float | None, float | None]:
     """Share of decided comparisons in line with the strengths of the others, and how likely guessing gives as much."""
     from scipy.special import bdtrc
 
-    if strengths is None or not own.size:
+    if strengths is None or not rater_rows.size:
         return None, None
-    difference = strengths[data.first[own]] - strengths[data.second[own]]
-    known = np.abs(difference) > 1e-9
-    if not known.any():
+    difference = strengths[data.first[rater_rows]] - strengths[data.second[rater_rows]]
+    decided = np.abs(difference) > 1e-9
+    if not decided.any():
         return None, None
-    agrees = int(((difference[known] > 0) == (data.value[own][known] == 1.0)).sum())
-    total = int(known.sum())
+    agrees = int(((difference[decided] > 0) == (data.value[rater_rows][decided] == 1.0)).sum())
+    total = int(decided.sum())
     return agrees / total, 1.0 if agrees == 0 else float(bdtrc(agrees - 1, total, 0.5))
 
 
@@ -259,8 +265,8 @@ def transitivity(
     cells = add_up(data) if data.size else None
     df = 0 if cells is None else cells.first.size - size + 1
     if cells is None or df < 1:
-        why = "there are no more pairs than a line of strengths fits exactly"
-        return Transitivity(None, 0 if cells is None else int(cells.first.size), max(df, 0), None, why)
+        reason = "there are no more pairs than a line of strengths fits exactly"
+        return Transitivity(None, 0 if cells is None else int(cells.first.size), max(df, 0), None, reason)
     won, lost = cells.sums[:, 0] + cells.sums[:, 1] / 2, cells.sums[:, 2] + cells.sums[:, 1] / 2
     if not connection(cells.first, cells.second, won, lost, data.names).complete:
         return Transitivity(None, int(cells.first.size), df, None, "some strengths have no finite estimate")
@@ -273,14 +279,14 @@ def transitivity(
     rng = stream(seed, "comparison", "transitivity")
     larger = 0
     for _ in range(draws):
-        drawn = rng.binomial(np.rint(total).astype(np.int64), probability).astype(np.float64)
-        sums = np.column_stack([drawn, np.zeros_like(drawn), np.rint(total) - drawn])
+        wins = rng.binomial(np.rint(total).astype(np.int64), probability).astype(np.float64)
+        sums = np.column_stack([wins, np.zeros_like(wins), np.rint(total) - wins])
         again = StrengthProblem(
             type(cells)(cells.first, cells.second, sums), BRADLEY_TERRY, size, False, False, penalty=1e-6
         )
         refit = fit(again)
         fitted = expit(again.differences(refit.strengths, 0.0))
-        larger += _deviance(drawn, np.rint(total), fitted) >= tested - 1e-9
+        larger += _deviance(wins, np.rint(total), fitted) >= tested - 1e-9
     return Transitivity(observed, int(cells.first.size), df, (1 + larger) / (1 + draws))
 
 

@@ -56,8 +56,8 @@ class StrengthProblem:
     @property
     def compiled(self) -> bool:
         """Whether the model has a compiled pass over the cells."""
-        known = self.link.logistic or (self.link is DAVIDSON and self.with_tie)
-        return known and not self.with_order
+        in_kernel = self.link.logistic or (self.link is DAVIDSON and self.with_tie)
+        return in_kernel and not self.with_order
 
     @property
     def borders(self) -> int:
@@ -71,21 +71,21 @@ class StrengthProblem:
 
 def border_columns(problem: StrengthProblem, parts: Derivatives) -> tuple[Floats, Floats, Floats]:
     """Slopes of the bordering parameters, their cross terms with the strengths (one row each) and their own information."""
-    slopes, crosses, own = [], [], np.zeros((problem.borders, problem.borders))
+    slopes, crosses, border = [], [], np.zeros((problem.borders, problem.borders))
     if problem.with_order:
         slopes.append(parts.slope.sum())
         crosses.append(parts.curvature)
-        own[0, 0] = parts.curvature.sum()
+        border[0, 0] = parts.curvature.sum()
     if problem.with_tie:
         if parts.tie_slope is None or parts.tie_cross is None or parts.tie_curvature is None:
             raise ValueError(f"{problem.link.name} has no tie parameter")
         slopes.append(parts.tie_slope.sum())
         crosses.append(parts.tie_cross)
-        own[-1, -1] = parts.tie_curvature.sum()
+        border[-1, -1] = parts.tie_curvature.sum()
         if problem.with_order:
-            own[0, 1] = own[1, 0] = parts.tie_cross.sum()
+            border[0, 1] = border[1, 0] = parts.tie_cross.sum()
     rows = [scatter(problem, cross) for cross in crosses]
-    return np.array(slopes), np.array(rows).reshape(problem.borders, problem.size), own
+    return np.array(slopes), np.array(rows).reshape(problem.borders, problem.size), border
 
 
 def scatter(problem: StrengthProblem, per_cell: Floats) -> Floats:
@@ -176,29 +176,29 @@ def ascend(
     A step is short enough where the slope along it has not turned round; otherwise it is halved. Information that cannot be
     inverted means that the likelihood is flat in some direction: it rises for ever, and there is no maximum.
     """
-    here = look(start)
+    point = look(start)
     for _ in range(STEPS):
         try:
-            direction = step(here)
+            direction = step(point)
         except np.linalg.LinAlgError:
-            return here, False
-        rise = float(here.slope @ direction)
+            return point, False
+        rise = float(point.slope @ direction)
         length = 1.0
         while length >= 1e-9:
-            target = here.at + length * direction
+            target = point.at + length * direction
             if allowed(target):
-                there = look(target)
-                if float(there.slope @ direction) >= -0.9 * rise:
+                next_point = look(target)
+                if float(next_point.slope @ direction) >= -0.9 * rise:
                     break
             length /= 2
         else:
-            return here, False
-        here = there
+            return point, False
+        point = next_point
         if length * float(np.abs(direction).max(initial=0.0)) < CLOSE:
-            return here, True
-        if float(np.abs(here.at).max(initial=0.0)) > far:
+            return point, True
+        if float(np.abs(point.at).max(initial=0.0)) > far:
             break
-    return here, False
+    return point, False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -222,7 +222,7 @@ def fit(problem: StrengthProblem) -> StrengthFit:
     point, converged = ascend(
         start,
         lambda at: _point(problem, at),
-        lambda here: _step(problem, here),
+        lambda point: _step(problem, point),
         problem.link.far,
         lambda at: float(at[-1]) > least,
     )
@@ -254,20 +254,20 @@ def _point(problem: StrengthProblem, at: Floats) -> _Point:
         from heartfelt.stats._kernels_comparison import logistic_pass
 
         slope, matrix = logistic_pass(cells.first, cells.second, cells.sums, strengths)
-        slopes, crosses, own = np.zeros(0), np.zeros((0, problem.size)), np.zeros((0, 0))
+        slopes, crosses, border = np.zeros(0), np.zeros((0, problem.size)), np.zeros((0, 0))
     elif problem.compiled:
         from heartfelt.stats._kernels_comparison import davidson_pass
 
         slope, matrix, by_tie, cross, tie_own = davidson_pass(
             cells.first, cells.second, cells.sums, strengths, tie
         )
-        slopes, crosses, own = np.array([by_tie]), cross[None], np.array([[tie_own]])
+        slopes, crosses, border = np.array([by_tie]), cross[None], np.array([[tie_own]])
     else:
         parts = problem.link.evaluate(problem.differences(strengths, order), cells.sums, tie)
         slope, matrix = scatter(problem, parts.slope), laplacian(cells, parts.curvature, problem.size)
-        slopes, crosses, own = border_columns(problem, parts)
+        slopes, crosses, border = border_columns(problem, parts)
     slope, matrix = regularised(problem.penalty, strengths, slope, matrix)
-    return _Point(at, np.concatenate([slope, slopes]), matrix, crosses, own)
+    return _Point(at, np.concatenate([slope, slopes]), matrix, crosses, border)
 
 
 def _start(problem: StrengthProblem) -> Floats:
@@ -293,11 +293,11 @@ def _step(problem: StrengthProblem, point: _Point) -> Floats:
     solved = solve(point.matrix, np.column_stack([slope, point.crosses.T]))
     if not problem.borders:
         return solved[:, 0]
-    own = point.own - point.crosses @ solved[:, 1:]
-    if np.linalg.eigvalsh(own)[0] <= FLAT * np.diag(point.own).max():
+    reduced = point.own - point.crosses @ solved[:, 1:]
+    if np.linalg.eigvalsh(reduced)[0] <= FLAT * np.diag(point.own).max():
         # As where one side never lost but for ties: strengths and the tie parameter grow together.
         raise np.linalg.LinAlgError(
             "the strengths explain what the order effect or the tie parameter explains"
         )
-    border = np.linalg.solve(own, slopes - point.crosses @ solved[:, 0])
+    border = np.linalg.solve(reduced, slopes - point.crosses @ solved[:, 0])
     return np.concatenate([solved[:, 0] - solved[:, 1:] @ border, border])

@@ -28,12 +28,18 @@ def hits(lean: Floats, value: Floats) -> Floats:
 
 
 def mean_hits(
-    rater: Ids | None, first: Ids, second: Ids, score: Floats, other: Floats, *, confidence: float = 0.95
+    rater: Ids | None,
+    first: Ids,
+    second: Ids,
+    score: Floats,
+    other_score: Floats,
+    *,
+    confidence: float = 0.95,
 ) -> MetricDifference:
     """The mean of ``score`` less that of ``other``, each a number per comparison, with its test."""
     check_confidence(confidence)
     name = "difference of accuracy"
-    moved = np.asarray(score - other, np.float64)
+    moved = np.asarray(score - other_score, np.float64)
     if not moved.size:
         missing = Estimate.missing("there are no comparisons", name, {"comparisons": 0})
         return MetricDifference(missing, missing, None, 0)
@@ -43,25 +49,25 @@ def mean_hits(
     counts |= {} if data.rater is None else {"raters": data.raters}
     spread = _spread(moved, data, pairs)
     value = float(moved.mean())
-    plain = Estimate(value, method=name, counts=counts)
+    point_estimate = Estimate(value, method=name, counts=counts)
     units = min(pairs.count, counts.get("raters", pairs.count))
     test = f"p-value of the {name}"
-    why = None
+    reason = None
     if units < LEAST_UNITS:
-        what = "pairs" if pairs.count == units else "raters"
-        why = f"{units} {what}; at least {LEAST_UNITS} are needed"
+        unit_name = "pairs" if pairs.count == units else "raters"
+        reason = f"{units} {unit_name}; at least {LEAST_UNITS} are needed"
     elif spread.variance <= 0:
-        why = "the two predictions do not differ" if value == 0 else "the difference does not vary"
-    if why is not None:
+        reason = "the two predictions do not differ" if value == 0 else "the difference does not vary"
+    if reason is not None:
         return MetricDifference(
-            plain.without_interval(why), Estimate.missing(why, test, counts), None, pairs.count
+            point_estimate.without_interval(reason), Estimate.missing(reason, test, counts), None, pairs.count
         )
     how = "jackknife over pairs" + ("" if rater is None else " and raters")
     result = JackknifeError(value, "identity", units, math.sqrt(spread.variance), spread.df, how=how)
     p = float(result.p(0.0) or 0.0)
     tested = Estimate(p, method=f"{test}, {result.name}", counts=counts, why_no_interval="a p-value")
     metric = METRICS["accuracy"]
-    estimate = result.estimate(plain, confidence)
+    estimate = result.estimate(point_estimate, confidence)
     return MetricDifference(estimate, tested, result.error, pairs.count, result.df, result, metric)
 
 

@@ -86,9 +86,11 @@ def _grades(rater: Ids, item: Ids, condition: Ids, grade: Values) -> _Grades:
         )
     keep = np.isfinite(grades)
     grades = grades[keep]
-    off = grades[(grades < LOWEST) | (grades > HIGHEST)]
-    if off.size:
-        raise InputError(f"A grade of {off[0]:g} is not on the scale.", "MUSHRA grades run from 0 to 100.")
+    outside = grades[(grades < LOWEST) | (grades > HIGHEST)]
+    if outside.size:
+        raise InputError(
+            f"A grade of {outside[0]:g} is not on the scale.", "MUSHRA grades run from 0 to 100."
+        )
     listeners, items, conditions = (code(column[keep]) for column in columns)
     key = (listeners.codes * items.count + items.codes) * conditions.count + conditions.codes
     if np.unique(key).size < key.size:
@@ -109,9 +111,9 @@ def _grades(rater: Ids, item: Ids, condition: Ids, grade: Values) -> _Grades:
 
 def _number(data: _Grades, name: Any, role: str) -> int:
     if name not in data.conditions:
-        known = [str(condition) for condition in data.conditions]
+        names = [str(condition) for condition in data.conditions]
         raise InputError(
-            f"No condition is called {name!r}, the {role}.", suggestion(str(name), known, "Conditions")
+            f"No condition is called {name!r}, the {role}.", suggestion(str(name), names, "Conditions")
         )
     return list(data.conditions).index(name)
 
@@ -143,7 +145,7 @@ def mushra(
         for number in range(len(data.conditions))
         if (used & (data.condition == number)).any()
     ]
-    conditions.sort(key=lambda each: -float(each.mean))
+    conditions.sort(key=lambda condition: -float(condition.mean))
     pairs = {(int(a), int(b)) for a, b in zip(data.listener, data.item, strict=True)}
     graded = data.condition == hidden
     with_reference = {(int(a), int(b)) for a, b in zip(data.listener[graded], data.item[graded], strict=True)}
@@ -152,9 +154,9 @@ def mushra(
 
 
 def _listener(data: _Grades, number: int, hidden: int, anchor: int | None) -> Listener:
-    own = data.listener == number
-    references = data.grade[own & (data.condition == hidden)]
-    anchors = data.grade[own & (data.condition == anchor)] if anchor is not None else np.zeros(0)
+    of_listener = data.listener == number
+    references = data.grade[of_listener & (data.condition == hidden)]
+    anchors = data.grade[of_listener & (data.condition == anchor)] if anchor is not None else np.zeros(0)
     below, above = int((references < LIMIT).sum()), int((anchors > LIMIT).sum())
     reasons = []
     if references.size and below / references.size > MOST_ITEMS:

@@ -176,8 +176,8 @@ def _gains(strengths: Floats, covariance: Floats) -> Floats:
     weight = p * (1.0 - p)
     variance = np.diag(covariance)
     squares = (covariance * variance ** (POWER - 1.0)) @ covariance
-    own = np.diag(squares)
-    length = own[:, None] + own[None, :] - 2.0 * squares
+    diagonal = np.diag(squares)
+    length = diagonal[:, None] + diagonal[None, :] - 2.0 * squares
     spread = variance[:, None] + variance[None, :] - 2.0 * covariance
     gain = weight * length / (1.0 + weight * spread)
     np.fill_diagonal(gain, 0.0)

@@ -80,17 +80,17 @@ def as_comparisons(
     if left_out:
         values = values[keep]
         columns = {name: as_array(column)[keep] for name, column in columns.items()}
-    names, left, right = code_together(columns["first"], columns["second"])
-    same = np.flatnonzero(left == right)
+    names, first_codes, right = code_together(columns["first"], columns["second"])
+    same = np.flatnonzero(first_codes == right)
     if same.size:
         raise InputError(
-            f"{names[left[same[0]]]!r} is compared with itself ({same.size} such comparison{'s' if same.size > 1 else ''}).",
+            f"{names[first_codes[same[0]]]!r} is compared with itself ({same.size} such comparison{'s' if same.size > 1 else ''}).",
             "Leave these rows out: they say nothing about strengths.",
         )
     raters = None if rater is None else code(columns["rater"])
     stimuli = None if stimulus is None else code(columns["stimulus"])
     return Comparisons(
-        left,
+        first_codes,
         right,
         values,
         names,
@@ -108,17 +108,17 @@ def code_together(first: Ids, second: Ids) -> tuple[list[Any], Ints, Ints]:
     if quick is not None:
         return quick
     a, b = code(first), code(second)
-    place = {name: number for number, name in enumerate(a.names)}
+    number_of = {name: number for number, name in enumerate(a.names)}
     for name in b.names:
-        place.setdefault(name, len(place))
-    names = list(place)
+        number_of.setdefault(name, len(number_of))
+    names = list(number_of)
     try:
         order = sorted(range(len(names)), key=names.__getitem__)
     except TypeError:
         order = list(range(len(names)))
     rank = np.empty(len(names), np.int64)
     rank[order] = np.arange(len(names))
-    of_b = rank[np.fromiter((place[name] for name in b.names), np.int64, len(b.names))]
+    of_b = rank[np.fromiter((number_of[name] for name in b.names), np.int64, len(b.names))]
     return [names[i] for i in order], rank[: len(a.names)][a.codes], of_b[b.codes]
 
 
@@ -133,11 +133,11 @@ def _code_texts(first: Ids, second: Ids) -> tuple[list[Any], Ints, Ints] | None:
     codes = both.to_physical().to_numpy()
     last = np.full(int(codes.max()) + 1, -1)
     last[codes] = np.arange(codes.size)
-    seen = np.flatnonzero(last >= 0)
-    names = np.array(both.gather(last[seen]).cast(pl.String).to_list(), object)
+    occurring = np.flatnonzero(last >= 0)
+    names = np.array(both.gather(last[occurring]).cast(pl.String).to_list(), object)
     order = np.argsort(names)
     rank = np.empty(last.size, np.int64)
-    rank[seen[order]] = np.arange(seen.size)
+    rank[occurring[order]] = np.arange(occurring.size)
     ranks, size = rank[codes], len(columns[0])
     return names[order].tolist(), ranks[:size], ranks[size:]
 
@@ -278,10 +278,12 @@ def _reasons(
     linked, members = (
         listed([name for name, member in zip(names, mask, strict=True) if member]) for mask in (inside, core)
     )
-    apart = f"no chain of comparisons links it with {linked}"
+    unlinked = f"no chain of comparisons links it with {linked}"
     if not core.any():
-        why = "the comparisons can be split so that one side always won; no strength has a finite estimate"
-        return [why if near else apart for near in inside]
+        one_sided = (
+            "the comparisons can be split so that one side always won; no strength has a finite estimate"
+        )
+        return [one_sided if near else unlinked for near in inside]
     start = int(np.flatnonzero(core)[0])
     below = np.zeros(core.size, bool)
     below[breadth_first_order(graph, start, directed=True, return_predecessors=False)] = True
@@ -290,7 +292,7 @@ def _reasons(
         if core[number]:
             reasons.append(None)
         elif not inside[number]:
-            reasons.append(apart)
+            reasons.append(unlinked)
         else:
             outcome = "lost" if below[number] else "won"
             reasons.append(

@@ -47,9 +47,9 @@ def position_bias(
     data = as_comparisons(None, first, second, value, stimulus)
     check_choices(data.value)
     sets = judged_sets(data)
-    place = 2 * sets.codes + sets.swapped
-    answers = np.bincount(place, minlength=2 * sets.count).reshape(-1, 2)
-    sums = np.bincount(place, data.value, minlength=2 * sets.count).reshape(-1, 2)
+    cell = 2 * sets.codes + sets.swapped
+    answers = np.bincount(cell, minlength=2 * sets.count).reshape(-1, 2)
+    sums = np.bincount(cell, data.value, minlength=2 * sets.count).reshape(-1, 2)
     both = (answers > 0).all(axis=1)
     total = (sums[both] / answers[both]).sum(axis=1)
     pairs, single = int(both.sum()), int(sets.count - both.sum())

@@ -102,7 +102,7 @@ def choice_scores(
 
     Comparisons without a finite value or prediction are left out and counted.
     """
-    given = predictions(rater, first, second, value, difference, probability, tie, stimulus, confidence)
+    predicted = predictions(rater, first, second, value, difference, probability, tie, stimulus, confidence)
     names = {
         "accuracy": "accuracy, a tie is half right",
         "decided_accuracy": "accuracy of decided comparisons",
@@ -113,37 +113,39 @@ def choice_scores(
         "brier": "Brier score, a tie has the value 0.5",
         "outcome_brier": "Brier score of three outcomes",
     }
-    if not given.data.size:
+    if not predicted.data.size:
         return ChoiceScores(
             **{
-                score: Estimate.missing("there are no comparisons", method, given.counts)
+                score: Estimate.missing("there are no comparisons", method, predicted.counts)
                 for score, method in names.items()
             }
         )
-    v, everything = given.data.value, np.ones(given.data.size)
-    right = hits(given.lean, v)
+    v, everything = predicted.data.value, np.ones(predicted.data.size)
+    right = hits(predicted.lean, v)
     scores = {
-        "accuracy": _mean(given, names["accuracy"], right, everything, "logit"),
+        "accuracy": _mean(predicted, names["accuracy"], right, everything, "logit"),
         "decided_accuracy": _mean(
-            given, names["decided_accuracy"], right * (v != 0.5), (v != 0.5) * 1.0, "logit"
+            predicted, names["decided_accuracy"], right * (v != 0.5), (v != 0.5) * 1.0, "logit"
         ),
-        "majority_accuracy": _majority(given, names["majority_accuracy"]),
+        "majority_accuracy": _majority(predicted, names["majority_accuracy"]),
     }
     for kind in ("", "outcome_"):
-        why = NO_PROBABILITIES if np.isnan(given.first).any() else None
-        why = why or (NO_TIES if kind and given.tie is None else None)
+        reason = NO_PROBABILITIES if np.isnan(predicted.first).any() else None
+        reason = reason or (NO_TIES if kind and predicted.tie is None else None)
         wanted = [f"{kind}log_loss", f"{kind}brier", *(["outcome_accuracy"] if kind else [])]
-        if why:
-            scores |= {name: Estimate.missing(why, names[name], given.counts) for name in wanted}
+        if reason:
+            scores |= {name: Estimate.missing(reason, names[name], predicted.counts) for name in wanted}
             continue
-        chances, happened = _outcomes(given, bool(kind))
-        scores[f"{kind}log_loss"] = _log_loss(given, names[f"{kind}log_loss"], chances, happened)
+        chances, happened = _outcomes(predicted, bool(kind))
+        scores[f"{kind}log_loss"] = _log_loss(predicted, names[f"{kind}log_loss"], chances, happened)
         squares = ((chances - happened) ** 2).sum(axis=1) / 2
-        scores[f"{kind}brier"] = _mean(given, names[f"{kind}brier"], squares, everything, "log")
+        scores[f"{kind}brier"] = _mean(predicted, names[f"{kind}brier"], squares, everything, "log")
         if kind:
             likeliest = np.isclose(chances, chances.max(axis=1, keepdims=True), rtol=0, atol=1e-12)
             right = (likeliest * happened).sum(axis=1) / likeliest.sum(axis=1)
-            scores["outcome_accuracy"] = _mean(given, names["outcome_accuracy"], right, everything, "logit")
+            scores["outcome_accuracy"] = _mean(
+                predicted, names["outcome_accuracy"], right, everything, "logit"
+            )
     return ChoiceScores(**scores)
 
 
@@ -176,95 +178,103 @@ def predictions(
                 f"The columns differ in length: {name} {column.size}, value {values.size}.",
                 "Pass one prediction per comparison.",
             )
-    known = np.isfinite(np.vstack([values, *columns.values()])).all(axis=0)
-    data = as_comparisons(rater, first, second, np.where(known, values, np.nan), stimulus)
+    complete = np.isfinite(np.vstack([values, *columns.values()])).all(axis=0)
+    data = as_comparisons(rater, first, second, np.where(complete, values, np.nan), stimulus)
     check_choices(data.value)
-    columns = {name: column[known] for name, column in columns.items()}
+    columns = {name: column[complete] for name, column in columns.items()}
     if difference is not None:
         none = np.full(data.size, np.nan)
         return Predicted(data, judged_sets(data), columns["difference"], none, None, confidence)
     chance, ties = columns["probability"], columns.get("tie")
-    rest = 1.0 - chance - (0.0 if ties is None else ties)
-    parts = [chance, rest] if ties is None else [chance, rest, ties]
+    second_chance = 1.0 - chance - (0.0 if ties is None else ties)
+    parts = [chance, second_chance] if ties is None else [chance, second_chance, ties]
     if data.size and min(float(part.min()) for part in parts) < -ROUNDING:
         raise InputError(
             "Probabilities must lie between 0 and 1, and those of a comparison must not exceed 1 together.",
             "Pass the chance that the first is chosen, and that of a tie.",
         )
     # 0.4, 0.2 and what is left of 1 are two sides as likely as each other, but for rounding.
-    lean = np.where(np.abs(chance - rest) > 1e-12, chance - rest, 0.0)
+    lean = np.where(np.abs(chance - second_chance) > 1e-12, chance - second_chance, 0.0)
     return Predicted(data, judged_sets(data), lean, chance, ties, confidence)
 
 
-def _outcomes(given: Predicted, with_ties: bool) -> tuple[Floats, Floats]:
+def _outcomes(predicted: Predicted, with_ties: bool) -> tuple[Floats, Floats]:
     """Probabilities and what happened, by outcome: first and second, then a tie where that is an outcome."""
-    v, tie = given.data.value, np.zeros(given.data.size) if given.tie is None else given.tie
+    v, tie = predicted.data.value, np.zeros(predicted.data.size) if predicted.tie is None else predicted.tie
     if not with_ties:
-        chance = np.clip(given.first + tie / 2, 0.0, 1.0)
+        chance = np.clip(predicted.first + tie / 2, 0.0, 1.0)
         return np.column_stack([chance, 1.0 - chance]), np.column_stack([v, 1.0 - v])
-    rest = np.clip(1.0 - given.first - tie, 0.0, 1.0)
-    return np.column_stack([given.first, rest, tie]), np.column_stack([v == 1.0, v == 0.0, v == 0.5]) * 1.0
+    second_chance = np.clip(1.0 - predicted.first - tie, 0.0, 1.0)
+    return np.column_stack([predicted.first, second_chance, tie]), np.column_stack(
+        [v == 1.0, v == 0.0, v == 0.5]
+    ) * 1.0
 
 
-def _log_loss(given: Predicted, name: str, chances: Floats, happened: Floats) -> Estimate:
+def _log_loss(predicted: Predicted, name: str, chances: Floats, happened: Floats) -> Estimate:
     ruled_out = int(((chances <= 0) & (happened > 0)).any(axis=1).sum())
     if ruled_out:
-        why = f"{ruled_out} comparisons turned out as the prediction had ruled out (probability 0); the log loss is infinite"
-        return Estimate.missing(why, name, given.counts)
+        reason = f"{ruled_out} comparisons turned out as the prediction had ruled out (probability 0); the log loss is infinite"
+        return Estimate.missing(reason, name, predicted.counts)
     losses = -(happened * np.log(np.where(happened > 0, chances, 1.0))).sum(axis=1)
-    return _mean(given, name, losses, np.ones(losses.size), "log")
+    return _mean(predicted, name, losses, np.ones(losses.size), "log")
 
 
 # --- intervals --------------------------------------------------------------------------------------------------------
 
 
-def _mean(given: Predicted, name: str, top: Floats, bottom: Floats, scale: Transform) -> Estimate:
+def _mean(predicted: Predicted, name: str, top: Floats, bottom: Floats, scale: Transform) -> Estimate:
     """The ratio of two sums over comparisons."""
     total = float(bottom.sum())
     if total <= 0:
-        return Estimate.missing("no comparison was decided", name, given.counts)
-    plain = Estimate(float(top.sum()) / total, method=name, counts=given.counts)
+        return Estimate.missing("no comparison was decided", name, predicted.counts)
+    point_estimate = Estimate(float(top.sum()) / total, method=name, counts=predicted.counts)
 
     def without(codes: Ints, count: int) -> Floats:
         return without_units(top, bottom, codes, count)
 
-    return with_spread(plain, crossed(given, without, bottom > 0), scale, given)
+    return with_spread(point_estimate, crossed(predicted, without, bottom > 0), scale, predicted)
 
 
-def crossed(given: Predicted, without: Any, used: Any) -> TwoWaySpread:
+def crossed(predicted: Predicted, without: Any, used: Any) -> TwoWaySpread:
     """The spread of a statistic; ``without`` gives it without each unit, from codes of units and their number."""
     rows = np.flatnonzero(used)
-    members, count = given.members
+    members, count = predicted.members
     of_pairs, of_members = (
         jackknife_variance(without(*units))
-        for units in ((given.sets.codes, given.sets.count), (members, count))
+        for units in ((predicted.sets.codes, predicted.sets.count), (members, count))
     )
     pairs = shared_members(of_pairs, of_members)
-    units = min(effective(np.bincount(part)) for part in (given.sets.codes[rows], members[:, rows].ravel()))
-    if given.data.rater is None:
+    units = min(
+        effective(np.bincount(part)) for part in (predicted.sets.codes[rows], members[:, rows].ravel())
+    )
+    if predicted.data.rater is None:
         return TwoWaySpread(pairs, 0.0, 0.0, units, 1.0)
-    rater, raters = given.data.rater, given.data.raters
+    rater, raters = predicted.data.rater, predicted.data.raters
     return TwoWaySpread(
         pairs,
         jackknife_variance(without(rater, raters)),
-        jackknife_variance(without(np.arange(given.data.size), given.data.size)),
+        jackknife_variance(without(np.arange(predicted.data.size), predicted.data.size)),
         units,
         effective(np.bincount(rater[rows])),
     )
 
 
-def with_spread(plain: Estimate, spread: TwoWaySpread, scale: Transform, given: Predicted) -> Estimate:
+def with_spread(
+    point_estimate: Estimate, spread: TwoWaySpread, scale: Transform, predicted: Predicted
+) -> Estimate:
     """The estimate with its interval on the scale, or the reason it has none."""
-    value = float(plain)
-    raters = given.data.rater is not None
-    if raters and given.data.raters < 2:
-        return plain.without_interval("one rater: the choices of one person are not a sample of people")
+    value = float(point_estimate)
+    raters = predicted.data.rater is not None
+    if raters and predicted.data.raters < 2:
+        return point_estimate.without_interval(
+            "one rater: the choices of one person are not a sample of people"
+        )
     units = min(spread.item_count, spread.rater_count) if raters else spread.item_count
     if units < 2:
-        return plain.without_interval("fewer than two pairs")
+        return point_estimate.without_interval("fewer than two pairs")
     at_end = scale == "logit" and not 0 < value < 1
     if not at_end and (spread.variance <= 0 or (scale == "log" and value <= 0)):
-        return plain.without_interval("nothing varies")
+        return point_estimate.without_interval("nothing varies")
     error = math.sqrt(spread.variance)
     how = "jackknife over pairs and raters" if raters else "jackknife over pairs"
     if scale == "logit":
@@ -275,20 +285,20 @@ def with_spread(plain: Estimate, spread: TwoWaySpread, scale: Transform, given: 
     else:
         on_scale = error / value if scale == "log" else error
         result = JackknifeError(value, scale, int(units), on_scale, spread.df, how=how)
-    return result.estimate(plain, given.confidence)
+    return result.estimate(point_estimate, predicted.confidence)
 
 
-def _majority(given: Predicted, name: str) -> Estimate:
+def _majority(predicted: Predicted, name: str) -> Estimate:
     """How often the prediction names the side that most decided answers to a pair chose."""
-    sets = given.sets
+    sets = predicted.sets
     leads = sets.value - 0.5
-    oriented = np.where(sets.swapped, -given.lean, given.lean)
+    oriented = np.where(sets.swapped, -predicted.lean, predicted.lean)
     lean, lead = (
         np.asarray(np.bincount(sets.codes, part, minlength=sets.count), np.float64)
         for part in (oriented, leads)
     )
     hit, label = _labelled(lead, lean)
-    counts = given.counts | {"labels": int(label.sum())}
+    counts = predicted.counts | {"labels": int(label.sum())}
     if not label.any():
         return Estimate.missing("no pair has a majority", name, counts)
 
@@ -298,18 +308,18 @@ def _majority(given: Predicted, name: str) -> Estimate:
         if codes.ndim == 2:
             of_pair = codes[:, np.unique(sets.codes, return_index=True)[1]]
             return without_units(hit, label, of_pair, count)
-        keys, place = np.unique(codes * sets.count + sets.codes, return_inverse=True)
+        keys, cell = np.unique(codes * sets.count + sets.codes, return_inverse=True)
         pair = keys % sets.count
-        hit_then, label_then = _labelled(lead[pair] - np.bincount(place, leads), lean[pair])
+        hit_then, label_then = _labelled(lead[pair] - np.bincount(cell, leads), lean[pair])
         moved, fewer = (
             np.bincount(keys // sets.count, now - before[pair], minlength=count)
             for now, before in ((hit_then, hit), (label_then, label))
         )
-        left = label.sum() + fewer
-        return np.asarray((hit.sum() + moved)[left > 0] / left[left > 0])
+        remaining = label.sum() + fewer
+        return np.asarray((hit.sum() + moved)[remaining > 0] / remaining[remaining > 0])
 
-    plain = Estimate(float(hit.sum() / label.sum()), method=name, counts=counts)
-    return with_spread(plain, crossed(given, without, label[sets.codes] > 0), "logit", given)
+    point_estimate = Estimate(float(hit.sum() / label.sum()), method=name, counts=counts)
+    return with_spread(point_estimate, crossed(predicted, without, label[sets.codes] > 0), "logit", predicted)
 
 
 def _labelled(lead: Floats, lean: Floats) -> tuple[Floats, Floats]:

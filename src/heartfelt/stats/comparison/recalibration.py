@@ -47,36 +47,40 @@ def choice_calibration(
     seed: int = 0,
 ) -> ChoiceCalibration:
     """Compare probabilities with decided comparisons; columns as in :func:`choice_scores`."""
-    given = predictions(rater, first, second, value, None, probability, tie, stimulus, confidence)
-    chance = given.first if given.tie is None else given.first / np.maximum(1.0 - given.tie, 1e-300)
+    predicted = predictions(rater, first, second, value, None, probability, tie, stimulus, confidence)
+    chance = (
+        predicted.first
+        if predicted.tie is None
+        else predicted.first / np.maximum(1.0 - predicted.tie, 1e-300)
+    )
     inside = (chance > 0) & (chance < 1)
-    decided = given.data.value != 0.5
-    counts = given.counts | {"decided": int(decided.sum())}
+    decided = predicted.data.value != 0.5
+    counts = predicted.counts | {"decided": int(decided.sum())}
     table = None
     if decided.any():
-        labels = given.data.value[decided].astype(np.int64)
+        labels = predicted.data.value[decided].astype(np.int64)
         table = calibration(labels, np.clip(chance[decided], 0.0, 1.0), seed=seed, confidence=confidence)
     names = "calibration slope", "calibration intercept"
-    why = None
+    reason = None
     if not decided.any():
-        why = "no comparison was decided"
+        reason = "no comparison was decided"
     elif not inside[decided].all():
-        why = f"{int((~inside[decided]).sum())} predictions are certain (0 or 1) and have no log odds"
+        reason = f"{int((~inside[decided]).sum())} predictions are certain (0 or 1) and have no log odds"
     elif np.ptp(chance[decided]) <= 1e-12:
-        why = "all predictions are the same"
+        reason = "all predictions are the same"
     result = None
-    if why is None:
-        result = _recalibrated(np.log(chance / (1 - chance)), given.data.value, decided)
-        why = None if result is not None else "a threshold on the predictions separates all choices"
+    if reason is None:
+        result = _recalibrated(np.log(chance / (1 - chance)), predicted.data.value, decided)
+        reason = None if result is not None else "a threshold on the predictions separates all choices"
     if result is None:
-        slope, intercept = (Estimate.missing(why or "", name, counts) for name in names)
+        slope, intercept = (Estimate.missing(reason or "", name, counts) for name in names)
         return ChoiceCalibration(slope, intercept, table)
     intercept, slope = (
         with_spread(
             Estimate(float(result.at[k]), method=names[1 - k], counts=counts),
-            crossed(given, lambda codes, count, k=k: result.without(codes, count)[:, k], decided),
+            crossed(predicted, lambda codes, count, k=k: result.without(codes, count)[:, k], decided),
             "identity",
-            given,
+            predicted,
         )
         for k in (0, 1)
     )
@@ -93,11 +97,11 @@ class _Recalibrated:
 
     def without(self, codes: Ints, count: int) -> Floats:
         """Intercept and slope without each unit, by one Newton step."""
-        score, own = (
+        score, unit_information = (
             np.column_stack([sums_by(codes, column, count) for column in part.T])
             for part in (self.scores, self.information)
         )
-        a, b, c = (self.information.sum(axis=0) - own).T
+        a, b, c = (self.information.sum(axis=0) - unit_information).T
         determinant = np.maximum(a * c - b * b, 1e-300)
         moves = np.column_stack([c * score[:, 0] - b * score[:, 1], a * score[:, 1] - b * score[:, 0]])
         return np.asarray(self.at - moves / determinant[:, None])

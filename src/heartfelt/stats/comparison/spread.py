@@ -51,10 +51,10 @@ class Covariance:
     @property
     def interval(self) -> str:
         """How intervals are made, in words."""
-        known = [
+        sources = [
             name for name, part in (("raters", self.raters), ("stimuli", self.stimuli)) if part is not None
         ]
-        return f"jackknife over {' and '.join(known)}" if known else "information of the model"
+        return f"jackknife over {' and '.join(sources)}" if sources else "information of the model"
 
     def variance(self, contrast: Mapping[int, float]) -> tuple[float, float]:
         """Variance of a contrast, and its degrees of freedom."""
@@ -76,18 +76,18 @@ class Covariance:
     def freedom(self) -> float:
         """Degrees of freedom of the covariance as a whole: of whichever sample is smaller."""
         parts = ((self.raters, self.rater_count), (self.stimuli, self.stimulus_count))
-        known = [count - 1.0 for part, count in parts if part is not None]
-        return max(min(known, default=self.df), 1.0)
+        freedoms = [count - 1.0 for part, count in parts if part is not None]
+        return max(min(freedoms, default=self.df), 1.0)
 
     @property
     def total(self) -> Floats:
         """One covariance matrix for drawing parameters, positive semi-definite."""
         if self.raters is None or self.stimuli is None or self.answers is None:
-            known = self.raters if self.raters is not None else self.stimuli
-            return self.model if known is None else known
+            one_way = self.raters if self.raters is not None else self.stimuli
+            return self.model if one_way is None else one_way
         beyond, missing = (
-            _positive(part - whole)
-            for part, whole in ((self.raters, self.answers), (self.answers, self.stimuli))
+            _positive(part - inner)
+            for part, inner in ((self.raters, self.answers), (self.answers, self.stimuli))
         )
         return np.asarray(self.stimuli + missing + rater_factor(self.rater_count) * beyond)
 
@@ -118,8 +118,8 @@ def _positive(matrix: Floats) -> Floats:
 
 def _form(matrix: Floats, contrast: Mapping[int, float]) -> float:
     """The quadratic form of a contrast."""
-    places, weights = list(contrast), np.array(list(contrast.values()))
-    return float(weights @ matrix[np.ix_(places, places)] @ weights)
+    indices, weights = list(contrast), np.array(list(contrast.values()))
+    return float(weights @ matrix[np.ix_(indices, indices)] @ weights)
 
 
 class Contributions(Protocol):
@@ -205,9 +205,9 @@ def _over(
     starts, order = group(codes, units)
     moves = np.empty((units, width))
     for number in range(units):
-        slope, own = answers.part(order[starts[number] : starts[number + 1]])
+        slope, unit_information = answers.part(order[starts[number] : starts[number + 1]])
         try:
-            moves[number] = cho_solve(cho_factor(information - own, check_finite=False), slope)
+            moves[number] = cho_solve(cho_factor(information - unit_information, check_finite=False), slope)
         except np.linalg.LinAlgError:
             # Without this unit some contestant is not connected; its own first-order move stands in.
             moves[number] = inverse @ slope
@@ -217,8 +217,8 @@ def _over(
 
 def without_each(top: Any, bottom: Any) -> Floats:
     """The ratio of two sums without each of their parts, where others remain."""
-    left = bottom.sum() - bottom
-    return np.asarray((top.sum() - top)[left > 0] / left[left > 0])
+    remaining = bottom.sum() - bottom
+    return np.asarray((top.sum() - top)[remaining > 0] / remaining[remaining > 0])
 
 
 def ratio_over_raters(
@@ -247,9 +247,9 @@ def sums_by(codes: Ints, part: Any, count: int) -> Floats:
 def without_units(top: Any, bottom: Any, codes: Ints, count: int) -> Floats:
     """The ratio of two sums without each unit that is in it, where others remain."""
     above, below = (sums_by(codes, part, count) for part in (top, bottom))
-    left = bottom.sum() - below
-    known = (below > 0) & (left > 1e-9)
-    return np.asarray((top.sum() - above)[known] / left[known])
+    remaining = bottom.sum() - below
+    usable = (below > 0) & (remaining > 1e-9)
+    return np.asarray((top.sum() - above)[usable] / remaining[usable])
 
 
 def shared_members(of_pairs: float, of_members: float) -> float:

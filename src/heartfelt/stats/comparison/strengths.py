@@ -94,10 +94,12 @@ class Strengths:
     def difference(self, first: Any, second: Any, confidence: float = 0.95) -> TestedEffect:
         """How much stronger one contestant is than another, with a test of equality."""
         a, b = self._place(first), self._place(second)
-        for place in (a, b):
-            if self.strengths[place].is_missing:
-                why = self.strengths[place].why_missing or ""
-                return TestedEffect(Estimate.missing(f"{self.names[place]}: {why}", self.model, self.counts))
+        for contestant in (a, b):
+            if self.strengths[contestant].is_missing:
+                reason = self.strengths[contestant].why_missing or ""
+                return TestedEffect(
+                    Estimate.missing(f"{self.names[contestant]}: {reason}", self.model, self.counts)
+                )
         value = float(self.strengths[a]) - float(self.strengths[b])
         estimate = Estimate(value, method=f"{self.model}, difference of strengths", counts=self.counts)
         if self.covariance is None:
@@ -119,16 +121,16 @@ class Strengths:
         out = np.full((size, size), np.nan)
         if self.covariance is None:
             return out
-        places = np.array(self.core)
-        m = places.size
-        values = np.array([float(self.strengths[place]) for place in places])
+        contestants = np.array(self.core)
+        m = contestants.size
+        values = np.array([float(self.strengths[contestant]) for contestant in contestants])
         eigenvalues, vectors = np.linalg.eigh(self.covariance.total[:m, :m])
         root = vectors * np.sqrt(np.maximum(eigenvalues, 0.0))
-        drawn = values + stream(seed, "comparison", "ranks").standard_normal((draws, m)) @ root.T
-        ranks = np.argsort(np.argsort(-drawn, axis=1), axis=1)
-        out[places] = 0.0
-        for column, place in enumerate(places):
-            out[place, :m] = np.bincount(ranks[:, column], minlength=m) / draws
+        sampled = values + stream(seed, "comparison", "ranks").standard_normal((draws, m)) @ root.T
+        ranks = np.argsort(np.argsort(-sampled, axis=1), axis=1)
+        out[contestants] = 0.0
+        for column, contestant in enumerate(contestants):
+            out[contestant, :m] = np.bincount(ranks[:, column], minlength=m) / draws
         return out
 
 
@@ -239,18 +241,21 @@ def _estimate(
         cells = add_up(inner, graded=link is GRADED, ordered=with_order)
     with_tie = link.ties and bool((inner.value == 0.5).any())
     if with_tie and not penalty and bool((inner.value == 0.5).all()):
-        tied = [why or "every comparison within its connected group was a tie" for why in linked.why]
+        tied = [reason or "every comparison within its connected group was a tie" for reason in linked.why]
         return no_strengths(link.name, method, data.names, data.counts, "", tied)
     # Without ties both models of ties are Bradley and Terry's.
     used = BRADLEY_TERRY if link.ties and not with_tie else link
     problem = StrengthProblem(cells, used, core.size, with_order, with_tie, penalty)
     if with_order and not penalty and _order_is_fixed(problem):
-        why = "the order of presentation and the strengths explain the same answers: some line of contestants accounts for it fully"
-        return no_strengths(link.name, method, data.names, data.counts, why)
+        reason = (
+            "the order of presentation and the strengths explain the same answers: "
+            "some line of contestants accounts for it fully"
+        )
+        return no_strengths(link.name, method, data.names, data.counts, reason)
     result = fit(problem)
     if not result.converged:
-        why = _divergence(result, [data.names[i] for i in core.tolist()], with_order)
-        return no_strengths(link.name, method, data.names, data.counts, why)
+        reason = _divergence(result, [data.names[i] for i in core.tolist()], with_order)
+        return no_strengths(link.name, method, data.names, data.counts, reason)
     reasons = (None,) * len(data.names) if penalty else linked.why
     return _result(link, problem, result, inner, data.names, core, reasons, method, confidence, intervals)
 
@@ -269,9 +274,9 @@ def _order_is_fixed(problem: StrengthProblem) -> bool:
 
 def _within(data: Comparisons, core: Ints) -> Comparisons:
     """The comparisons among some of the contestants, with ids coded afresh."""
-    place = np.full(len(data.names), -1)
-    place[core] = np.arange(core.size)
-    first, second = place[data.first], place[data.second]
+    position = np.full(len(data.names), -1)
+    position[core] = np.arange(core.size)
+    first, second = position[data.first], position[data.second]
     keep = (first >= 0) & (second >= 0)
     names = [data.names[i] for i in core.tolist()]
     rater = None if data.rater is None else data.rater[keep]
@@ -295,17 +300,17 @@ def no_strengths(
     method: str,
     names: Sequence[Any],
     counts: dict[str, int],
-    why: str,
+    overall_reason: str,
     reasons: Sequence[str | None] = (),
 ) -> Strengths:
     """The result where no contestant has a strength."""
     texts = [
-        reason or why or "fewer than two contestants are connected"
-        for reason in reasons or [why] * len(names)
+        reason or overall_reason or "fewer than two contestants are connected"
+        for reason in reasons or [overall_reason] * len(names)
     ]
     by_reason = {text: Estimate.missing(text, method, counts) for text in dict.fromkeys(texts)}
     missing = [by_reason[text] for text in texts]
-    none = Estimate.missing(why or "there are no strengths", method, counts)
+    none = Estimate.missing(overall_reason or "there are no strengths", method, counts)
     return Strengths(model, tuple(names), tuple(missing), TestedEffect(none), none, None, counts)
 
 
@@ -323,10 +328,10 @@ def gather(
     confidence: float,
 ) -> Strengths:
     """The result for contestants in the ``core``, and the reasons why the others have no strength."""
-    place = {contestant: number for number, contestant in enumerate(core.tolist())}
+    position = {contestant: number for number, contestant in enumerate(core.tolist())}
     strengths = [
-        bounded(float(values[place[i]]), place[i], spread, method, counts, confidence)
-        if i in place
+        bounded(float(values[position[i]]), position[i], spread, method, counts, confidence)
+        if i in position
         else Estimate.missing(reasons[i] or "", method, counts)
         for i in range(len(names))
     ]
@@ -340,7 +345,7 @@ def gather(
 
 def bounded(
     value: float,
-    place: int,
+    position: int,
     spread: Covariance | None,
     method: str,
     counts: dict[str, int],
@@ -348,9 +353,9 @@ def bounded(
 ) -> Estimate:
     """The estimate of one parameter with its interval."""
     if spread is None:
-        why = f"intervals were not asked for, or there are more than {COVARIANCE_AT_MOST:,} contestants"
-        return Estimate(value, method=method, counts=counts, why_no_interval=why)
-    bounds = spread.bounds(value, {place: 1.0}, confidence)
+        reason = f"intervals were not asked for, or there are more than {COVARIANCE_AT_MOST:,} contestants"
+        return Estimate(value, method=method, counts=counts, why_no_interval=reason)
+    bounds = spread.bounds(value, {position: 1.0}, confidence)
     if bounds is None:
         return Estimate(value, method=method, counts=counts, why_no_interval="nothing varies")
     low, high = bounds
@@ -423,8 +428,8 @@ def _covariance(problem: StrengthProblem, result: StrengthFit, data: Comparisons
     laplace = laplacian(problem.cells, parts.curvature, size)
     _, matrix[:size, :size] = regularised(problem.penalty, result.strengths, np.zeros(size), laplace)
     if borders:
-        _, crosses, own = border_columns(problem, parts)
-        matrix[size:, :size], matrix[:size, size:], matrix[size:, size:] = crosses, crosses.T, own
+        _, crosses, border = border_columns(problem, parts)
+        matrix[size:, :size], matrix[:size, size:], matrix[size:, size:] = crosses, crosses.T, border
     d = result.strengths[data.first] - result.strengths[data.second] + result.order
     columns = graded_columns(data.value) if problem.link is GRADED else outcome_columns(data.value)
     single = problem.link.evaluate(d, np.column_stack(columns), result.tie)
@@ -464,8 +469,10 @@ class ScoreContributions:
             columns.append(np.full(first.size, self.width - 1))
             slopes = np.column_stack([slopes, parts.tie_slope[rows]])
             cross = parts.tie_cross[rows][:, None] * direction  # type: ignore[index]  # comes with the slope
-            own = parts.tie_curvature[rows][:, None]  # type: ignore[index]  # comes with the slope
-            information = np.block([[information, cross[:, :, None]], [cross[:, None, :], own[:, :, None]]])
+            tie_information = parts.tie_curvature[rows][:, None]  # type: ignore[index]  # comes with the slope
+            information = np.block(
+                [[information, cross[:, :, None]], [cross[:, None, :], tie_information[:, :, None]]]
+            )
         return np.column_stack(columns), slopes, information
 
     @property
@@ -501,7 +508,7 @@ class ScoreContributions:
     def part(self, rows: Ints) -> tuple[Floats, Floats]:
         """Slope and information of some comparisons."""
         columns, slopes, information = self.directions(rows)
-        slope, own = np.zeros(self.width), np.zeros((self.width, self.width))
+        slope, information_sum = np.zeros(self.width), np.zeros((self.width, self.width))
         np.add.at(slope, columns, slopes)
-        np.add.at(own, (columns[:, :, None], columns[:, None, :]), information)
-        return slope, own
+        np.add.at(information_sum, (columns[:, :, None], columns[:, None, :]), information)
+        return slope, information_sum

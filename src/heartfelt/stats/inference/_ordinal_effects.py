@@ -141,12 +141,12 @@ class RandomEffects:
             sums, counts = np.bincount(codes, value, minlength=size), np.bincount(codes, minlength=size)
             within = (float(value @ value) - float((sums**2 / counts).sum())) / max(value.size - size, 1)
             owner = np.zeros(size, np.int64)
-            for other in between:
-                owner[codes] = self.codes[other]
+            for second in between:
+                owner[codes] = self.codes[second]
                 if np.array_equal(
-                    owner[codes], self.codes[other]
+                    owner[codes], self.codes[second]
                 ):  # nested: its levels also differ as the other's do
-                    within += between[other]
+                    within += between[second]
             between[slot] = max(total - within, 0.0)
         residual = max(total - sum(between.values()), 0.05 * total, 1e-300)
         return np.array([between[slot] / residual for slot in slots]), residual
@@ -252,19 +252,19 @@ class RandomEffects:
         first /= factor.diagonal[:, None]
         for part, coupling, triangle, side in self._blocks(factor):
             m = len(triangle)
-            taken = coupling.T @ first[part.first]
-            last -= taken[m:]
+            shift = coupling.T @ first[part.first]
+            last -= shift[m:]
             if m:
-                middle[part.middle] -= taken[:m]
+                middle[part.middle] -= shift[:m]
                 middle[part.middle] = lapack.dtrtrs(triangle, middle[part.middle], lower=1)[0]
                 last -= side.T @ middle[part.middle]
         last = factor.border @ last
         for part, coupling, triangle, side in self._blocks(factor):
             if len(triangle):
-                rest = middle[part.middle] - side @ last
-                middle[part.middle] = lapack.dtrtrs(triangle, rest, lower=1, trans=1)[0]
-            rest = np.concatenate([middle[part.middle], last])
-            first[part.first] -= (coupling @ rest) / factor.diagonal[part.first, None]
+                remainder = middle[part.middle] - side @ last
+                middle[part.middle] = lapack.dtrtrs(triangle, remainder, lower=1, trans=1)[0]
+            remainder = np.concatenate([middle[part.middle], last])
+            first[part.first] -= (coupling @ remainder) / factor.diagonal[part.first, None]
         return np.concatenate([first, middle, last])
 
     def _blocks(self, factor: RandomFactor) -> list[tuple[_Part, Any, Floats, Floats]]:
@@ -294,9 +294,9 @@ class RandomEffects:
             explained = coupling.multiply(between).sum(axis=1) if hasattr(coupling, "multiply") else None
             if explained is None:
                 explained = np.einsum("ij,ij->i", coupling, between)
-            own = (1.0 + explained) / levels
-            traces[0] += float(own.sum())
-            h = sd[0] ** 2 * own[a]
+            level_variances = (1.0 + explained) / levels
+            traces[0] += float(level_variances.sum())
+            h = sd[0] ** 2 * level_variances[a]
             if m:
                 h += sd[1] ** 2 * inverse[b, b] - 2 * sd[0] * sd[1] * between[a, b]
             if self.n[2]:

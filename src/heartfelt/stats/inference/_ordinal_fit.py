@@ -89,8 +89,8 @@ class OrdinalLikelihood:
         ranks = self.category - self.category.mean()
         centred = self.columns - self.columns.mean(axis=0)
         slopes = np.linalg.lstsq(centred, ranks, rcond=None)[0]
-        left = ranks - centred @ slopes
-        ratios, residual = self.effects.variance_ratios(left)
+        residuals = ranks - centred @ slopes
+        ratios, residual = self.effects.variance_ratios(residuals)
         ratios = np.maximum(ratios, 0.5 * _SMALL_SD**2)
         beta = slopes * self._scale / math.sqrt(residual)
         shift = self.columns @ beta
@@ -172,8 +172,8 @@ class OrdinalLikelihood:
         by_b = d.by_b - 0.5 * variance * d.weight_by_b + reach * (d.by_ab + d.by_bb)
         gradient = np.concatenate([self._by_cut(by_a, by_b), -(self.columns.T @ (by_a + by_b))])
         slots = [
-            float(own @ own - own.size + trace - 2.0 * back @ own)
-            for own, back, trace in zip(effects.split(u), effects.split(adjoint), traces, strict=True)
+            float(effect @ effect - effect.size + trace - 2.0 * back @ effect)
+            for effect, back, trace in zip(effects.split(u), effects.split(adjoint), traces, strict=True)
         ]
         return LaplaceStep(
             parameters=parameters,
@@ -241,10 +241,10 @@ class OrdinalLikelihood:
                 inverse, fresh = self._first_inverse(best), True
                 continue
             change, bend = candidate.parameters - best.parameters, best.gradient - candidate.gradient
-            along = float(change @ bend)
-            if along > 1e-12:
-                turn = np.eye(self.size) - np.outer(change, bend) / along
-                inverse, fresh = turn @ inverse @ turn.T + np.outer(change, change) / along, False
+            curvature = float(change @ bend)
+            if curvature > 1e-12:
+                turn = np.eye(self.size) - np.outer(change, bend) / curvature
+                inverse, fresh = turn @ inverse @ turn.T + np.outer(change, change) / curvature, False
             best = candidate
         raise NoMaximumError("no maximum of the likelihood was found")
 

@@ -96,8 +96,8 @@ def probit(a: Floats, b: Floats) -> CategoryDerivatives:
 
 def _third(over: Floats, bound: Floats, sign: float, mixed: Floats, first: Floats, by_ss: Floats) -> Floats:
     """Third derivative of log p, once by a bound and twice by the shift."""
-    own = sign * over
-    return own * (bound**2 - 1.0) - 2.0 * mixed * first - by_ss * own - own * first**2
+    signed = sign * over
+    return signed * (bound**2 - 1.0) - 2.0 * mixed * first - by_ss * signed - signed * first**2
 
 
 LINKS: dict[Link, Callable[[Floats, Floats], CategoryDerivatives]] = {"logit": logit, "probit": probit}

@@ -70,12 +70,12 @@ def marginal_means(
     model = linear_model.reduced(data)
     residual, rank = linear_model.residual(model, data.terms)
     free = data.rows - rank
-    why = linear_model.why_no_test(residual, free, model.total)
-    fit = _Fit(data, model, of, None if why else residual / free, free, why or "", confidence)
-    places = range(len(levels))
-    pairs = tuple(fit.pair(i, j) for i, j in combinations(places, 2))
-    table = Pairwise(pairs, METHOD, confidence, counts, why)
-    means = {levels[place]: fit.mean(place) for place in places}
+    reason = linear_model.why_no_test(residual, free, model.total)
+    fit = _Fit(data, model, of, None if reason else residual / free, free, reason or "", confidence)
+    indices = range(len(levels))
+    pairs = tuple(fit.pair(i, j) for i, j in combinations(indices, 2))
+    table = Pairwise(pairs, METHOD, confidence, counts, reason)
+    means = {levels[index]: fit.mean(index) for index in indices}
     return MarginalMeans(of, means, table, free, fit.mean_square)
 
 
@@ -89,26 +89,26 @@ class _Fit:
         of: str,
         mean_square: float | None,
         free: int,
-        why: str,
+        reason: str,
         confidence: float,
     ) -> None:
         names = ["", *(term.name for term in data.terms)]
         columns = model.stack(names)
         lengths = np.sqrt(np.sum(columns * columns, axis=0))
         self.lengths = np.where(lengths > 0, lengths, 1.0)
-        left, size, right = np.linalg.svd(columns / self.lengths, full_matrices=False)
-        known = size > 1e-9 * size.max()
-        self.right = right[known]
-        self.scores = (left.T @ model.outcome)[known] / size[known]
-        self.inverse = 1.0 / size[known]
+        left_vectors, size, right = np.linalg.svd(columns / self.lengths, full_matrices=False)
+        estimable = size > 1e-9 * size.max()
+        self.right = right[estimable]
+        self.scores = (left_vectors.T @ model.outcome)[estimable] / size[estimable]
+        self.inverse = 1.0 / size[estimable]
         ends = np.cumsum([0, *(model.columns[name].shape[1] for name in names)])
-        place = names.index(of)
-        self.span = slice(int(ends[place]), int(ends[place + 1]))
+        index = names.index(of)
+        self.span = slice(int(ends[index]), int(ends[index + 1]))
         self.levels = data.factors[of].levels
         self.contrasts = contrast_rows(len(self.levels), "sum")
         self.sizes = np.bincount(data.factors[of].codes, minlength=len(self.levels))
         self.grand = float(data.outcome.mean())
-        self.mean_square, self.free, self.why = mean_square, free, why
+        self.mean_square, self.free, self.why = mean_square, free, reason
         self.compare = PairwiseComparison(METHOD, len(self.levels), confidence)
 
     def _combination(self, weights: Floats, method: str, rows: int) -> tuple[Estimate, float]:
@@ -123,26 +123,28 @@ class _Fit:
         factor = float(np.sum((inside * self.inverse) ** 2))
         return Estimate(value, method=method, counts={"rows": rows}, why_no_interval=self.why or None), factor
 
-    def _weights(self, place: int, intercept: float) -> Floats:
+    def _weights(self, index: int, intercept: float) -> Floats:
         """Coefficients of a level's mean: under sum-to-zero coding every term with another factor averages to zero."""
         out = np.zeros(self.lengths.size)
         out[0] = intercept
-        out[self.span] = self.contrasts[place]
+        out[self.span] = self.contrasts[index]
         return out
 
-    def mean(self, place: int) -> Estimate:
+    def mean(self, index: int) -> Estimate:
         """The mean of a level."""
-        plain, factor = self._combination(self._weights(place, 1.0), MEAN, int(self.sizes[place]))
-        if plain.value is None or self.mean_square is None:
-            return plain
+        point_estimate, factor = self._combination(self._weights(index, 1.0), MEAN, int(self.sizes[index]))
+        if point_estimate.value is None or self.mean_square is None:
+            return point_estimate
         error = math.sqrt(self.mean_square * factor)
-        return _bounds.with_t(plain, error, self.free, "Student's t", self.compare.confidence)
+        return _bounds.with_t(point_estimate, error, self.free, "Student's t", self.compare.confidence)
 
     def pair(self, i: int, j: int) -> Pair:
         """The difference of two levels."""
         rows = int(self.sizes[i] + self.sizes[j])
-        plain, factor = self._combination(self._weights(i, 0.0) - self._weights(j, 0.0), DIFFERENCE, rows)
-        if plain.value is None or self.mean_square is None:
-            return Pair(self.levels[i], self.levels[j], plain)
+        point_estimate, factor = self._combination(
+            self._weights(i, 0.0) - self._weights(j, 0.0), DIFFERENCE, rows
+        )
+        if point_estimate.value is None or self.mean_square is None:
+            return Pair(self.levels[i], self.levels[j], point_estimate)
         scale = math.sqrt(self.mean_square * factor / 2)
-        return self.compare.pair(self.levels[i], self.levels[j], plain, scale, float(self.free))
+        return self.compare.pair(self.levels[i], self.levels[j], point_estimate, scale, float(self.free))

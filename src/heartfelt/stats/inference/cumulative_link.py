@@ -139,25 +139,25 @@ class _Fitted:
                 "Name a factor whose differences are the same throughout.",
             )
         levels = self.data.factors[factor].levels
-        place = {name: index for index, name in enumerate(self.names)}
+        column_of = {name: index for index, name in enumerate(self.names)}
         rows = np.zeros((len(levels), len(self.names)))
         for index, level in enumerate(levels):
             name = f"{factor}[{level}]"
-            if name in place:
-                rows[index, place[name]] = 1.0
+            if name in column_of:
+                rows[index, column_of[name]] = 1.0
             elif self.coding == "sum" and index == len(levels) - 1:
-                rows[index, [place[f"{factor}[{other}]"] for other in levels[:-1]]] = -1.0
+                rows[index, [column_of[f"{factor}[{level}]"] for level in levels[:-1]]] = -1.0
         compare = PairwiseComparison(TUKEY, len(levels), confidence)
         pairs = []
         for a, b in combinations(range(len(levels)), 2):
             row = rows[a] - rows[b]
             variance = float(row @ self.inference.covariance @ row)
-            plain = Estimate(float(row @ self.beta), method=method, counts=self.data.counts)
+            point_estimate = Estimate(float(row @ self.beta), method=method, counts=self.data.counts)
             if variance > 0:
                 scale, df = math.sqrt(variance / 2), self.inference.df(row)
-                pairs.append(compare.pair(levels[a], levels[b], plain, scale, df))
+                pairs.append(compare.pair(levels[a], levels[b], point_estimate, scale, df))
             else:
-                pairs.append(Pair(levels[a], levels[b], plain.without_interval(NO_ERROR)))
+                pairs.append(Pair(levels[a], levels[b], point_estimate.without_interval(NO_ERROR)))
         return Pairwise(tuple(pairs), TUKEY, confidence, self.data.counts)
 
 
@@ -200,9 +200,9 @@ def cumulative_link_model(
         most_work=most_work,
         information=information,
     )
-    why = _why_unfit(task)
-    if why:
-        return task.nothing(why)
+    reason = _why_unfit(task)
+    if reason:
+        return task.nothing(reason)
     columns = fixed_columns(data, coding)
     scale = np.maximum(np.abs(columns.matrix[:, 1:]).max(axis=0, initial=0.0), 1e-300)
     try:
@@ -219,7 +219,7 @@ def cumulative_link_model(
 def _check_arguments(groupings: int, link: str, coding: str, test: str, information: str) -> None:
     if groupings > 3:
         raise InputError(f"{groupings} random groupings were given.", "Name at most three.")
-    for value, what, allowed in (
+    for value, argument, allowed in (
         (link, "link", tuple(LINKS)),
         (coding, "coding", ("treatment", "sum")),
         (test, "test", ("wald", "likelihood-ratio")),
@@ -227,7 +227,7 @@ def _check_arguments(groupings: int, link: str, coding: str, test: str, informat
     ):
         if value not in allowed:
             choices = " or ".join(f"'{name}'" for name in allowed)
-            raise InputError(f"No {what} is called '{value}'.", f"Choose {choices}.")
+            raise InputError(f"No {argument} is called '{value}'.", f"Choose {choices}.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -246,7 +246,7 @@ class _Task:
     most_work: float
     information: Information
 
-    def nothing(self, why: str) -> CumulativeLinkResult:
+    def nothing(self, reason: str) -> CumulativeLinkResult:
         """No fit, and why."""
         counts = self.data.counts
         return CumulativeLinkResult(
@@ -254,14 +254,14 @@ class _Task:
             categories=self.categories,
             thresholds=(),
             coefficients=(),
-            effects=tuple(OrdinalEffect(effect=term.name, why_missing=why) for term in self.data.terms),
-            variances={name: Estimate.missing(why, f"variance of {name}", counts) for name in self.random},
+            effects=tuple(OrdinalEffect(effect=term.name, why_missing=reason) for term in self.data.terms),
+            variances={name: Estimate.missing(reason, f"variance of {name}", counts) for name in self.random},
             log_likelihood=None,
             parameters=0,
             method=self.method,
             notes=(),
             counts=counts,
-            why_missing=why,
+            why_missing=reason,
         )
 
 
@@ -270,15 +270,15 @@ def _why_unfit(task: _Task) -> str | None:
     data, last = task.data, len(task.categories) - 1
     if last > MOST_CATEGORIES - 1:
         return f"{last + 1:,} different values; at most {MOST_CATEGORIES} are taken for ordered categories"
-    why = why_unfit(data, task.groups)
-    if why:
-        return why
+    reason = why_unfit(data, task.groups)
+    if reason:
+        return reason
     for name, factor in data.factors.items():
         for end, where in ((0, "lowest"), (last, "highest")):
             inside = np.bincount(factor.codes, task.category == end, minlength=len(factor.levels))
-            whole = np.flatnonzero(inside == np.bincount(factor.codes, minlength=len(factor.levels)))
-            if whole.size and len(factor.levels) > 1:
-                level = factor.levels[int(whole[0])]
+            one_sided = np.flatnonzero(inside == np.bincount(factor.codes, minlength=len(factor.levels)))
+            if one_sided.size and len(factor.levels) > 1:
+                level = factor.levels[int(one_sided[0])]
                 return f"every rating of {name} {level} is in the {where} category: its effect has no bound"
     return None
 
@@ -335,11 +335,11 @@ def _report(
     for name in task.random:
         value, spread = 0.0, None
         if name not in gone:
-            place = end + likelihood.effects.names.index(name)
-            value, spread = math.exp(2 * fit.parameters[place]), 4 * float(fit.covariance[place, place])
+            index = end + likelihood.effects.names.index(name)
+            value, spread = math.exp(2 * fit.parameters[index]), 4 * float(fit.covariance[index, index])
         method = f"variance of {name} ({task.method})"
-        plain = Estimate(value, method=method, confidence=task.confidence, counts=data.counts)
-        variances[name] = chi_square_interval(plain, spread, task.confidence)
+        point_estimate = Estimate(value, method=method, confidence=task.confidence, counts=data.counts)
+        variances[name] = chi_square_interval(point_estimate, spread, task.confidence)
     fitted = _Fitted(
         data=data, names=columns.names[1:], coding=task.coding, beta=values[cuts:], inference=inference
     )
@@ -392,13 +392,13 @@ def _effects(
     empty = holes(task.data)
     for term in task.data.terms:
         rows = columns.hypotheses[term.name][:, 1:]
-        over = [other.name for other in empty if other.contains(term) and other != term]
+        over = [larger.name for larger in empty if larger.contains(term) and larger != term]
         if not len(rows):
             yield OrdinalEffect(effect=term.name, why_missing=why_no_columns(term, task.data))
             continue
         if over:
-            why = f"{over[0]} has empty cells, where the test has no clear hypothesis"
-            yield OrdinalEffect(effect=term.name, why_missing=why)
+            reason = f"{over[0]} has empty cells, where the test has no clear hypothesis"
+            yield OrdinalEffect(effect=term.name, why_missing=reason)
             continue
         df = len(rows)
         if test == "likelihood-ratio":

@@ -72,11 +72,11 @@ class MeanDifference:
         """The difference with its t interval."""
         if self.why_missing:
             return Estimate.missing(self.why_missing, self.method, self.counts)
-        plain = Estimate(self.value, method=self.method, counts=self.counts)
+        point_estimate = Estimate(self.value, method=self.method, counts=self.counts)
         if self.why_no_error:
-            return plain.without_interval(self.why_no_error)
+            return point_estimate.without_interval(self.why_no_error)
         named = "Welch t" if self.method == "difference of means" else "Student t"
-        return _bounds.with_t(plain, self.error, self.df, named, confidence)
+        return _bounds.with_t(point_estimate, self.error, self.df, named, confidence)
 
 
 def independent(a: Column, b: Column) -> tuple[tuple[Floats, Floats], MeanDifference]:
@@ -90,34 +90,34 @@ def independent(a: Column, b: Column) -> tuple[tuple[Floats, Floats], MeanDiffer
 def welch(a: Floats, b: Floats, left_out: int = 0) -> MeanDifference:
     """Mean of ``a`` minus mean of ``b``, each with its own variance."""
     counts = {"a": a.size, "b": b.size, **({"left_out": left_out} if left_out else {})}
-    plain = MeanDifference("difference of means", counts)
+    difference = MeanDifference("difference of means", counts)
     if a.size == 0 or b.size == 0:
-        return replace(plain, why_missing="a group is empty")
-    plain = replace(plain, value=float(a.mean() - b.mean()))
+        return replace(difference, why_missing="a group is empty")
+    difference = replace(difference, value=float(a.mean() - b.mean()))
     if a.size < 2 or b.size < 2:
-        return replace(plain, why_no_error="a group has a single value")
+        return replace(difference, why_no_error="a group has a single value")
     shares = [float(np.var(group, ddof=1)) / group.size for group in (a, b)]
     total = shares[0] + shares[1]
     if total <= 1e-28 * max(float(a.mean() ** 2), float(b.mean() ** 2)):
-        return replace(plain, why_no_error="neither group varies")
+        return replace(difference, why_no_error="neither group varies")
     df = total**2 / (shares[0] ** 2 / (a.size - 1) + shares[1] ** 2 / (b.size - 1))
-    return replace(plain, error=math.sqrt(total), df=df)
+    return replace(difference, error=math.sqrt(total), df=df)
 
 
 def paired(a: Column, b: Column) -> tuple[Floats, MeanDifference]:
     """The differences of pairs, and their mean."""
     data = paired_rows(a, b)
     gaps = data.x - data.y
-    plain = MeanDifference("mean of paired differences", data.counts)
+    difference = MeanDifference("mean of paired differences", data.counts)
     if data.n == 0:
-        return gaps, replace(plain, why_missing="no pairs")
-    plain = replace(plain, value=float(gaps.mean()))
+        return gaps, replace(difference, why_missing="no pairs")
+    difference = replace(difference, value=float(gaps.mean()))
     if data.n < 2:
-        return gaps, replace(plain, why_no_error="a single pair")
+        return gaps, replace(difference, why_no_error="a single pair")
     error = float(gaps.std(ddof=1)) / math.sqrt(data.n)
-    if error <= 1e-14 * abs(plain.value):
-        return gaps, replace(plain, why_no_error="the differences do not vary")
-    return gaps, replace(plain, error=error, df=data.n - 1.0)
+    if error <= 1e-14 * abs(difference.value):
+        return gaps, replace(difference, why_no_error="the differences do not vary")
+    return gaps, replace(difference, error=error, df=data.n - 1.0)
 
 
 def equivalence_mean(
@@ -128,9 +128,9 @@ def equivalence_mean(
     effect = paired(a, b)[1] if pairs else independent(a, b)[1]
     method = "two one-sided tests, " + ("paired Student t" if pairs else "Welch t")
     estimate = effect.estimate(1 - 2 * alpha)
-    why = effect.why_missing or effect.why_no_error
-    if why:
-        return Equivalence(estimate, (low, high), None, None, None, alpha, method, why)
+    reason = effect.why_missing or effect.why_no_error
+    if reason:
+        return Equivalence(estimate, (low, high), None, None, None, alpha, method, reason)
     from scipy.special import stdtr
 
     above = float(stdtr(effect.df, -(effect.value - low) / effect.error))
@@ -154,9 +154,9 @@ def equivalence_correlation(
     compute = association.pearson if kind == "pearson" else association.spearman
     estimate = compute(x, y, confidence=1 - 2 * alpha)
     method = f"two one-sided tests, {estimate.interval or 'Fisher z'}"
-    why = estimate.why_missing or estimate.why_no_interval
-    if estimate.value is None or why:
-        return Equivalence(estimate, (low, high), None, None, None, alpha, method, why)
+    reason = estimate.why_missing or estimate.why_no_interval
+    if estimate.value is None or reason:
+        return Equivalence(estimate, (low, high), None, None, None, alpha, method, reason)
     n, value = estimate.counts["pairs"], estimate.value
     # Fisher's z with the sample's own error, as in the interval: test and interval then always agree.
     factor = 1.0 if kind == "pearson" else 1 + value * value / 2

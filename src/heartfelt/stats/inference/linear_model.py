@@ -50,9 +50,9 @@ class Term:
         """As printed: the parts joined by colons."""
         return ":".join(self.parts)
 
-    def contains(self, other: Term) -> bool:
+    def contains(self, smaller: Term) -> bool:
         """Whether the other term's parts are all among this one's."""
-        return set(other.parts) <= set(self.parts)
+        return set(smaller.parts) <= set(self.parts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,8 +160,8 @@ def term_columns(term: Term, data: ModelData, coding: Coding) -> Floats:
             out = out * data.covariates[part][:, None]
         else:
             factor = data.factors[part]
-            mine = contrast_rows(len(factor.levels), coding)[factor.codes]
-            out = (out[:, :, None] * mine[:, None, :]).reshape(data.rows, -1)
+            factor_columns = contrast_rows(len(factor.levels), coding)[factor.codes]
+            out = (out[:, :, None] * factor_columns[:, None, :]).reshape(data.rows, -1)
     return out
 
 
@@ -170,11 +170,13 @@ def column_names(term: Term, data: ModelData, coding: Coding) -> list[str]:
     names = [""]
     for part in term.parts:
         if part in data.covariates:
-            mine = [part]
+            part_names = [part]
         else:
             levels = data.factors[part].levels
-            mine = [f"{part}[{level}]" for level in (levels[1:] if coding == "treatment" else levels[:-1])]
-        names = [f"{before}:{name}" if before else name for before in names for name in mine]
+            part_names = [
+                f"{part}[{level}]" for level in (levels[1:] if coding == "treatment" else levels[:-1])
+            ]
+        names = [f"{before}:{name}" if before else name for before in names for name in part_names]
     return names
 
 
@@ -257,11 +259,11 @@ def reduced(data: ModelData, coding: Coding = "sum") -> Reduced:
     sizes = np.bincount(code).astype(np.float64)
     columns = [*data.covariates.values(), centred]
     means = [np.bincount(code, weights=column) / sizes for column in columns]
-    apart = np.column_stack([column - mean[code] for column, mean in zip(columns, means, strict=True)])
+    deviations = np.column_stack([column - mean[code] for column, mean in zip(columns, means, strict=True)])
     covariates = dict(zip(data.covariates, means, strict=False))
     folded = replace(data.part(sample), outcome=means[-1], covariates=covariates)
-    inside = 0.0 if data.covariates else float(apart[:, 0] @ apart[:, 0])
-    within = np.asarray(np.linalg.qr(apart, mode="r")) if data.covariates else None
+    inside = 0.0 if data.covariates else float(deviations[:, 0] @ deviations[:, 0])
+    within = np.asarray(np.linalg.qr(deviations, mode="r")) if data.covariates else None
     return _triangle(folded, means[-1], np.sqrt(sizes), within, (inside, total), coding)
 
 
@@ -307,9 +309,9 @@ def _triangle(
 
 def _within_rows(within: Floats, data: ModelData, ends: Ints) -> Floats:
     out = np.zeros((within.shape[0], int(ends[-1]) + 1))
-    places = {term.name: int(ends[i + 1]) for i, term in enumerate(data.terms)}
+    column_of = {term.name: int(ends[i + 1]) for i, term in enumerate(data.terms)}
     for index, name in enumerate(data.covariates):
-        out[:, places[name]] = within[:, index]
+        out[:, column_of[name]] = within[:, index]
     out[:, -1] = within[:, -1]
     return out
 
@@ -334,12 +336,12 @@ def added(model: Reduced, base: Sequence[str], term: str) -> tuple[float, int]:
     """Sum of squares and degrees of freedom a term adds to a base model."""
     below = basis(model.stack(base))
     new = basis(model.columns[term], below)
-    rest = model.outcome - below @ (below.T @ model.outcome)
-    return float(np.sum((new.T @ rest) ** 2)), new.shape[1]
+    residuals = model.outcome - below @ (below.T @ model.outcome)
+    return float(np.sum((new.T @ residuals) ** 2)), new.shape[1]
 
 
 def residual(model: Reduced, terms: Sequence[Term]) -> tuple[float, int]:
     """Residual sum of squares and rank of the model with all these terms."""
-    whole = basis(model.stack(["", *(term.name for term in terms)]))
-    rest = model.outcome - whole @ (whole.T @ model.outcome)
-    return model.inside + float(rest @ rest), whole.shape[1]
+    full_basis = basis(model.stack(["", *(term.name for term in terms)]))
+    residuals = model.outcome - full_basis @ (full_basis.T @ model.outcome)
+    return model.inside + float(residuals @ residuals), full_basis.shape[1]

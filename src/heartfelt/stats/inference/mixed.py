@@ -157,9 +157,9 @@ def mixed_model(
         raise InputError(
             f"'{means_of}' is not a factor of the model.", suggestion(means_of, list(data.factors))
         )
-    why = why_unfit(data, groups)
-    if why:
-        return _nothing(data, random, why)
+    reason = why_unfit(data, groups)
+    if reason:
+        return _nothing(data, random, reason)
     columns = fixed_columns(data, coding)
     if data.rows - columns.matrix.shape[1] < 1:
         return _nothing(data, random, "as many fixed coefficients as rows")
@@ -209,27 +209,29 @@ def _marginal_means(
         row = inside @ onto
         return Estimate(float(row @ beta), method=f"{method} ({_METHOD})", counts=data.counts), row
 
-    def weights(place: int, intercept: float) -> Floats:
+    def weights(index: int, intercept: float) -> Floats:
         out = np.zeros(summed.shape[1])
-        out[0], out[spans[of]] = intercept, contrasts[place]
+        out[0], out[spans[of]] = intercept, contrasts[index]
         return out
 
     means: dict[Any, Estimate] = {}
-    for place, level in enumerate(levels):
-        plain, row = combination(weights(place, 1.0), MEAN)
+    for index, level in enumerate(levels):
+        point_estimate, row = combination(weights(index, 1.0), MEAN)
         if row is not None:
             error = math.sqrt(float(row @ inference.covariance @ row))
-            plain = _bounds.with_t(plain, error, inference.df(row), "Satterthwaite t", confidence)
-        means[level] = plain
+            point_estimate = _bounds.with_t(
+                point_estimate, error, inference.df(row), "Satterthwaite t", confidence
+            )
+        means[level] = point_estimate
     compare = PairwiseComparison(TUKEY, len(levels), confidence)
     pairs = []
     for i, j in combinations(range(len(levels)), 2):
-        plain, row = combination(weights(i, 0.0) - weights(j, 0.0), DIFFERENCE)
+        point_estimate, row = combination(weights(i, 0.0) - weights(j, 0.0), DIFFERENCE)
         if row is None:
-            pairs.append(Pair(levels[i], levels[j], plain))
+            pairs.append(Pair(levels[i], levels[j], point_estimate))
             continue
         scale = math.sqrt(float(row @ inference.covariance @ row) / 2)
-        pairs.append(compare.pair(levels[i], levels[j], plain, scale, inference.df(row)))
+        pairs.append(compare.pair(levels[i], levels[j], point_estimate, scale, inference.df(row)))
     return means, Pairwise(tuple(pairs), TUKEY, confidence, data.counts)
 
 
@@ -245,7 +247,7 @@ def _report(
     step = fit.step
     fewest = max(min(size for _, size in groups.values()) - columns.matrix.shape[1], 1)
     inference, spread = _inference(system, fit, float(fewest))
-    left = data.outcome - system.centre - columns.matrix @ step.fixed
+    residuals = data.outcome - system.centre - columns.matrix @ step.fixed
     beta = step.fixed.copy()
     beta[0] += system.centre
     coefficients = [
@@ -261,7 +263,7 @@ def _report(
         for (name, method), value in zip(methods.items(), step.variances, strict=True)
     }
     if len(groups) == 2:
-        variances = _jackknifed(variances, groups, left, confidence)
+        variances = _jackknifed(variances, groups, residuals, confidence)
     else:
         variances = {
             name: chi_square_interval(e, spread.get(index), confidence)
@@ -314,9 +316,11 @@ def _inference(
     if float(np.linalg.eigvalsh(information).min()) <= 0:
         return ContrastInference(step.fixed_covariance, fewest), {}
     spread = np.linalg.inv(information)
-    whole = step.fixed_covariance - sum(tilt, np.zeros_like(step.fixed_covariance))
-    variances = {place: float(spread[k, k]) for k, place in enumerate(live)}
-    return ContrastInference(step.fixed_covariance, float(system.df), (*tilt, whole), spread), variances
+    residual_tilt = step.fixed_covariance - sum(tilt, np.zeros_like(step.fixed_covariance))
+    variances = {component: float(spread[k, k]) for k, component in enumerate(live)}
+    return ContrastInference(
+        step.fixed_covariance, float(system.df), (*tilt, residual_tilt), spread
+    ), variances
 
 
 def _coefficient(
@@ -326,43 +330,45 @@ def _coefficient(
 
     row = np.eye(beta.size)[index]
     value, variance = float(beta[index]), float(inference.covariance[index, index])
-    plain = Estimate(value, method=f"coefficient ({_METHOD})", confidence=confidence, counts=data.counts)
+    point_estimate = Estimate(
+        value, method=f"coefficient ({_METHOD})", confidence=confidence, counts=data.counts
+    )
     if not (variance > 0 and math.isfinite(variance)):
-        return Coefficient(name, plain.without_interval(NO_ERROR))
+        return Coefficient(name, point_estimate.without_interval(NO_ERROR))
     error, df = math.sqrt(variance), inference.df(row)
-    bounded = _bounds.with_t(plain, error, df, "Satterthwaite t", confidence)
+    bounded = _bounds.with_t(point_estimate, error, df, "Satterthwaite t", confidence)
     return Coefficient(name, bounded, error, df, value / error, float(2 * stdtr(df, -abs(value / error))))
 
 
-def chi_square_interval(plain: Estimate, spread: float | None, confidence: float) -> Estimate:
+def chi_square_interval(point_estimate: Estimate, spread: float | None, confidence: float) -> Estimate:
     """A variance with Satterthwaite's chi-square interval, from the variance of its logarithm."""
     from scipy.special import chdtri
 
-    value = float(plain)
+    value = float(point_estimate)
     if value == 0:
-        return plain.without_interval("estimated as 0, at the edge of what is possible")
+        return point_estimate.without_interval("estimated as 0, at the edge of what is possible")
     if spread is None:
-        return plain.without_interval("the information matrix is not positive")
+        return point_estimate.without_interval("the information matrix is not positive")
     df, tail = 2 / spread, (1 - confidence) / 2
     if df < 1:
-        return plain.without_interval("it is known with less than one degree of freedom")
+        return point_estimate.without_interval("it is known with less than one degree of freedom")
     low, high = (value * df / float(chdtri(df, p)) for p in (tail, 1 - tail))
-    return plain.with_interval(low, high, "Satterthwaite chi-square", confidence)
+    return point_estimate.with_interval(low, high, "Satterthwaite chi-square", confidence)
 
 
 def _jackknifed(
-    variances: dict[str, Estimate], groups: Groups, left: Floats, confidence: float
+    variances: dict[str, Estimate], groups: Groups, residuals: Floats, confidence: float
 ) -> dict[str, Estimate]:
     """Each variance with its two-way jackknife bounds, from what the fixed effects leave of the outcome."""
     rater = "rater" if "rater" in groups else list(groups)[1]
     item = next(name for name in groups if name != rater)
     (raters, n_raters), (items, n_items) = groups[rater], groups[item]
-    d = Ratings(raters, items, left, range(n_raters), range(n_items))
-    places = {item: "item", rater: "rater", "residual": "residual"}
-    values = np.array([float(variances[name]) for name in places])
+    d = Ratings(raters, items, residuals, range(n_raters), range(n_items))
+    source_of = {item: "item", rater: "rater", "residual": "residual"}
+    values = np.array([float(variances[name]) for name in source_of])
     bounds = component_bounds(d, values, confidence)
     if not isinstance(bounds, str):
-        bounds = {name: bounds[place] for name, place in places.items()}
+        bounds = {name: bounds[source] for name, source in source_of.items()}
     return bounded_components(variances, bounds, confidence)
 
 
@@ -375,26 +381,26 @@ def _effects(
     empty = holes(data)
     for term in data.terms:
         rows = columns.hypotheses[term.name]
-        over = [other.name for other in empty if other.contains(term) and other != term]
+        over = [larger.name for larger in empty if larger.contains(term) and larger != term]
         tested = None
-        why = NO_ERROR
+        reason = NO_ERROR
         if rows.shape[0] == 0:
-            why = why_no_columns(term, data)
+            reason = why_no_columns(term, data)
         elif over:
-            why = f"{over[0]} has empty cells, where the test has no clear hypothesis"
+            reason = f"{over[0]} has empty cells, where the test has no clear hypothesis"
         else:
             tested = inference.f_test(rows, beta)
         if tested is None:
-            out.append(MixedEffect(term.name, 0, why_missing=why))
+            out.append(MixedEffect(term.name, 0, why_missing=reason))
             continue
         f, df = tested
         out.append(MixedEffect(term.name, rows.shape[0], df, f, float(fdtrc(rows.shape[0], df, f))))
     return tuple(out)
 
 
-def _nothing(data: ModelData, random: Iterable[str], why: str) -> MixedResult:
+def _nothing(data: ModelData, random: Iterable[str], reason: str) -> MixedResult:
     variances = {
-        name: Estimate.missing(why, f"variance of {name}", data.counts) for name in [*random, "residual"]
+        name: Estimate.missing(reason, f"variance of {name}", data.counts) for name in [*random, "residual"]
     }
-    effects = tuple(MixedEffect(term.name, 0, why_missing=why) for term in data.terms)
-    return MixedResult((), effects, variances, None, _METHOD, (), data.counts, why)
+    effects = tuple(MixedEffect(term.name, 0, why_missing=reason) for term in data.terms)
+    return MixedResult((), effects, variances, None, _METHOD, (), data.counts, reason)

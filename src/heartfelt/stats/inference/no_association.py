@@ -100,11 +100,11 @@ class Earnings:
         if self.weight is None:
             centred = self.label - label_mean[self.system, 0]
             return np.asarray(centred * (self.predicted - self.predicted_of[self.system, 0]))
-        own = np.where(self.label == self.predicted, self.weight[self.label], 0.0)
+        hit_weight = np.where(self.label == self.predicted, self.weight[self.label], 0.0)
         by_label = self.weight[self.label] * self.predicted_of[self.system, self.label]
         by_prediction = label_mean[self.system, self.predicted]
         return np.asarray(
-            own - by_label - by_prediction + (label_mean * self.predicted_of).sum(axis=1)[self.system]
+            hit_weight - by_label - by_prediction + (label_mean * self.predicted_of).sum(axis=1)[self.system]
         )
 
     def shuffled_within(self, resamples: int, seed: int) -> Floats:
@@ -204,31 +204,31 @@ def no_association(
         earnings = replace(earnings, system=np.zeros(rows, np.int64))
     name = NO_SYSTEMS if earnings.systems == 1 else STIMULI
     counts = {"pairs": rows, **({} if earnings.systems == 1 else {"systems": earnings.systems})}
-    own = float(earnings.within_rows.sum())
+    within_observed = float(earnings.within_rows.sum())
     if earnings.systems == 1 and earnings.stimulus is None and rows <= ENUMERATED:
-        why = too_few_ways(rows, math.factorial(rows), confidence, "item")
-        if why:
-            return Estimate.missing(why, name, counts)
+        reason = too_few_ways(rows, math.factorial(rows), confidence, "item")
+        if reason:
+            return Estimate.missing(reason, name, counts)
         single = replace(earnings, system=np.arange(rows))
         values = single.shuffled_between(RESAMPLES, seed) - earnings.between
-        return _p_value(own, values, name, counts, exact=True)
+        return _p_value(within_observed, values, name, counts, exact=True)
     resamples = min(max(resamples, FEWEST), RESAMPLES)
     within = earnings.shuffled_within(resamples, seed)
     if earnings.systems == 1:
-        return _p_value(own, within, name, counts)
-    drawn = earnings.shuffled_between(resamples, seed)
-    if drawn.size < resamples:
-        drawn = stream(seed, "no association", "drawn").choice(drawn, resamples)
-    centre = float(drawn.mean())
-    whole = within + drawn - centre
-    total = own + earnings.between - centre
+        return _p_value(within_observed, within, name, counts)
+    between_values = earnings.shuffled_between(resamples, seed)
+    if between_values.size < resamples:
+        between_values = stream(seed, "no association", "drawn").choice(between_values, resamples)
+    centre = float(between_values.mean())
+    totals = within + between_values - centre
+    total = within_observed + earnings.between - centre
     # Predictions that do not vary within systems leave rounding errors there.
-    least = _SLACK * max(abs(own), abs(earnings.between), float(whole.std()), 1e-300)
+    least = _SLACK * max(abs(within_observed), abs(earnings.between), float(totals.std()), 1e-300)
     parts = [
         (observed / spread, values / spread)
         for observed, values, spread in (
-            (own, within, float(within.std())),
-            (total, whole, float(whole.std())),
+            (within_observed, within, float(within.std())),
+            (total, totals, float(totals.std())),
         )
         if spread > least
     ]
@@ -244,19 +244,19 @@ def no_association_over_systems(earnings: Earnings, *, confidence: float = 0.95,
     """The p-value of no association for other systems; missing where so few systems could never give a small one."""
     systems = earnings.systems
     counts = {"pairs": int(earnings.label.size), "systems": systems}
-    own = _sums(earnings.system, earnings.within_rows)
+    system_sums = _sums(earnings.system, earnings.within_rows)
     scale = max(float(np.abs(earnings.within_rows).max(initial=0.0)), abs(earnings.between), 1e-300)
-    own = own[np.abs(own) > _SLACK * scale]
-    ways = math.factorial(min(systems, 20)) * 2 ** min(own.size, 60)
-    why = too_few_ways(systems, ways, confidence)
-    if why:
-        return Estimate.missing(why, SYSTEMS, counts)
-    total = float(own.sum()) + earnings.between
+    system_sums = system_sums[np.abs(system_sums) > _SLACK * scale]
+    ways = math.factorial(min(systems, 20)) * 2 ** min(system_sums.size, 60)
+    reason = too_few_ways(systems, ways, confidence)
+    if reason:
+        return Estimate.missing(reason, SYSTEMS, counts)
+    total = float(system_sums.sum()) + earnings.between
     between = earnings.shuffled_between(RESAMPLES, seed)
     if systems <= ENUMERATED:
         from heartfelt.stats._kernels_permutation import all_flip_sums
 
-        flipped = np.sort(all_flip_sums(own)) if own.size else np.zeros(1)
+        flipped = np.sort(all_flip_sums(system_sums)) if system_sums.size else np.zeros(1)
         centre = float(between.mean())
         slack = _SLACK * max(abs(total), scale)
         # Every choice of signs with every order of the systems.
@@ -266,7 +266,7 @@ def no_association_over_systems(earnings: Earnings, *, confidence: float = 0.95,
         upper = total >= centre
         p = min(2 * (above if upper else below) / (flipped.size * between.size), 1.0)
         return Estimate(p, method=SYSTEMS, counts=counts, why_no_interval="exact")
-    flips = _flipped(own, RESAMPLES, seed, "systems") if own.size else np.zeros(RESAMPLES)
+    flips = _flipped(system_sums, RESAMPLES, seed, "systems") if system_sums.size else np.zeros(RESAMPLES)
     return _p_value(total, flips + between, SYSTEMS, counts)
 
 
@@ -280,7 +280,7 @@ def too_few_ways(units: int, ways: int, confidence: float, unit: str = "system")
 
 
 def _p_value(
-    own: float,
+    observed: float,
     values: Floats,
     name: str,
     counts: dict[str, int],
@@ -290,14 +290,14 @@ def _p_value(
 ) -> Estimate:
     """Twice the share of ``values`` that reach ``own``: from above where ``upper``, by default in its own direction."""
     centre, spread = float(values.mean()), float(values.std())
-    slack = _SLACK * max(abs(own), float(np.abs(values).max()))
+    slack = _SLACK * max(abs(observed), float(np.abs(values).max()))
     if spread <= slack:
         return Estimate.missing("rearranging the predictions changes nothing", name, counts)
-    upper = own > centre if upper is None else upper
-    hits = int(np.count_nonzero(values >= own - slack if upper else values <= own + slack))
+    upper = observed > centre if upper is None else upper
+    hits = int(np.count_nonzero(values >= observed - slack if upper else values <= observed + slack))
     total = int(values.size)
     if exact:
         return Estimate(min(2 * hits / total, 1.0), method=name, counts=counts, why_no_interval="exact")
-    drawn = {**counts, "resamples": total}
+    with_resamples = {**counts, "resamples": total}
     p = min(2 * (hits + 1) / (total + 1), 1.0)
-    return Estimate(p, method=name, counts=drawn, why_no_interval="a p-value")
+    return Estimate(p, method=name, counts=with_resamples, why_no_interval="a p-value")

@@ -63,19 +63,19 @@ def permutation_two_sample(
     (first, second), effect = independent(a, b)
     method = f"two-sample permutation test of the {'mean' if statistic == 'mean' else 'Welch t'}"
     everything = np.concatenate([first, second])
-    why = effect.why_missing
-    if why is None and float(np.ptp(everything)) == 0:
-        why = "the values do not vary"
-    if why is None and statistic == "welch":
-        why = effect.why_no_error
-    if why:
-        return _none(effect.estimate(confidence), why, alternative, method)
+    reason = effect.why_missing
+    if reason is None and float(np.ptp(everything)) == 0:
+        reason = "the values do not vary"
+    if reason is None and statistic == "welch":
+        reason = effect.why_no_error
+    if reason:
+        return _none(effect.estimate(confidence), reason, alternative, method)
     centred = everything - everything.mean()
     sizes = first.size, second.size
-    own = np.array([[centred[: sizes[0]].sum(), float(np.sum(centred[: sizes[0]] ** 2))]])
+    observed_sums = np.array([[centred[: sizes[0]].sum(), float(np.sum(centred[: sizes[0]] ** 2))]])
     exact = math.comb(everything.size, sizes[0]) <= EXACT_LIMIT
     sums = _divisions(centred, sizes[0], exact, resamples, seed)
-    values = _two_sample(np.vstack([own, sums]), centred, sizes, statistic)
+    values = _two_sample(np.vstack([observed_sums, sums]), centred, sizes, statistic)
     return _result(effect.estimate(confidence), values[0], values[1:], alternative, exact, method)
 
 
@@ -94,8 +94,8 @@ def _divisions(centred: Floats, size: int, exact: bool, resamples: int, seed: in
     sums = shuffle_sums(centred, small, resamples, _state(seed, "two-sample"))
     if small == size:
         return sums
-    whole = np.array([float(centred.sum()), float(centred @ centred)])
-    return np.asarray(whole - sums)
+    full_sums = np.array([float(centred.sum()), float(centred @ centred)])
+    return np.asarray(full_sums - sums)
 
 
 def _two_sample(sums: Floats, centred: Floats, sizes: tuple[int, int], statistic: str) -> Floats:
@@ -124,11 +124,11 @@ def permutation_paired(
     _check("mean", ("mean",), alternative, resamples, confidence)
     gaps, effect = paired(a, b)
     method = "paired permutation test of the mean (sign flips)"
-    why = effect.why_missing
-    if why is None and not np.any(gaps):
-        why = "no pair differs"
-    if why:
-        return _none(effect.estimate(confidence), why, alternative, method)
+    reason = effect.why_missing
+    if reason is None and not np.any(gaps):
+        reason = "no pair differs"
+    if reason:
+        return _none(effect.estimate(confidence), reason, alternative, method)
     from heartfelt.stats._kernels_permutation import all_flip_sums, flip_sums
 
     moving = gaps[gaps != 0]
@@ -158,16 +158,16 @@ def permutation_correlation(
     if kind == "kendall" and within is not None:
         raise InputError("Kendall's tau is not shuffled within blocks.", "Use kind='spearman' with blocks.")
     exact = within is None and math.factorial(min(data.n, 20)) <= EXACT_LIMIT
-    own: float | None
+    observed: float | None
     if kind == "kendall":
-        own, values = _concordances(data.x, data.y, exact, resamples, seed)
+        observed, values = _concordances(data.x, data.y, exact, resamples, seed)
     else:
         ranked = kind == "spearman"
         first, second = (mid_ranks(c) if ranked else c for c in (data.x, data.y))
-        own, values = _products(first[order], second[order], starts, exact, (resamples, seed))
-    if own is None:
+        observed, values = _products(first[order], second[order], starts, exact, (resamples, seed))
+    if observed is None:
         return _none(estimate, "shuffling within blocks changes nothing", alternative, method)
-    return _result(estimate, own, values, alternative, exact, method)
+    return _result(estimate, observed, values, alternative, exact, method)
 
 
 def _blocks(within: Column | None, used: Any) -> tuple[Ints, Ints]:
@@ -179,8 +179,8 @@ def _blocks(within: Column | None, used: Any) -> tuple[Ints, Ints]:
         raise InputError(
             f"The column of blocks has {ids.size} rows, not {used.size}.", "Pass one block per pair."
         )
-    _, codes, there = coded(ids[used], "within")
-    if not there.all():
+    _, codes, has_block = coded(ids[used], "within")
+    if not has_block.all():
         raise InputError("A pair has no block.", "Give every pair a block, or leave out those without.")
     return np.append(0, np.cumsum(np.bincount(codes))), np.argsort(codes, kind="stable")
 
@@ -214,9 +214,9 @@ def _concordances(x: Floats, y: Floats, exact: bool, resamples: int, seed: int) 
     from heartfelt.stats._kernels_permutation import shuffle_concordance
     from heartfelt.stats._kernels_resample import kendall_scores
 
-    own = kendall_scores(first.order, first.starts, second.place, second.places).sum() / 2
+    observed = kendall_scores(first.order, first.starts, second.place, second.places).sum() / 2
     state = _state(seed, "concordance")
-    return float(own), shuffle_concordance(second.place, first.order, first.starts, resamples, state)
+    return float(observed), shuffle_concordance(second.place, first.order, first.starts, resamples, state)
 
 
 def _state(seed: int, name: str) -> Any:
@@ -224,10 +224,10 @@ def _state(seed: int, name: str) -> Any:
 
 
 def _check(
-    statistic: str, known: tuple[str, ...], alternative: str, resamples: int, confidence: float
+    statistic: str, statistics: tuple[str, ...], alternative: str, resamples: int, confidence: float
 ) -> None:
-    if statistic not in known:
-        raise InputError(f"There is no permutation test of '{statistic}'.", suggestion(statistic, known))
+    if statistic not in statistics:
+        raise InputError(f"There is no permutation test of '{statistic}'.", suggestion(statistic, statistics))
     if alternative not in get_args(Alternative):
         fix = suggestion(alternative, get_args(Alternative))
         raise InputError(f"No alternative is called '{alternative}'.", fix)
@@ -236,20 +236,20 @@ def _check(
     check_confidence(confidence)
 
 
-def _none(estimate: Estimate, why: str, alternative: Alternative, method: str) -> PermutationTest:
-    p = Estimate.missing(why, f"p-value, {method}", estimate.counts)
+def _none(estimate: Estimate, reason: str, alternative: Alternative, method: str) -> PermutationTest:
+    p = Estimate.missing(reason, f"p-value, {method}", estimate.counts)
     return PermutationTest(estimate, p, alternative, 0, False, method)
 
 
 def _result(
-    estimate: Estimate, own: float, values: Floats, alternative: Alternative, exact: bool, method: str
+    estimate: Estimate, observed: float, values: Floats, alternative: Alternative, exact: bool, method: str
 ) -> PermutationTest:
-    slack = 1e-10 * max(abs(own), float(np.abs(values).max()))
+    slack = 1e-10 * max(abs(observed), float(np.abs(values).max()))
     if alternative == "two-sided":
-        own, values = abs(own), np.abs(values)
+        observed, values = abs(observed), np.abs(values)
     elif alternative == "less":
-        own, values = -own, -values
-    hits, total = int(np.count_nonzero(values >= own - slack)), int(values.size)
+        observed, values = -observed, -values
+    hits, total = int(np.count_nonzero(values >= observed - slack)), int(values.size)
     name = f"p-value, {method}"
     if exact:
         p = Estimate(hits / total, method=name, counts=estimate.counts, why_no_interval="exact")

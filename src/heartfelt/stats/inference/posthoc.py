@@ -70,10 +70,10 @@ class Pairwise:
     @property
     def largest(self) -> Estimate:
         """The difference furthest from 0, whichever its sign."""
-        known = [pair.estimate for pair in self.pairs if pair.estimate.value is not None]
-        if not known:
+        estimates = [pair.estimate for pair in self.pairs if pair.estimate.value is not None]
+        if not estimates:
             return Estimate.missing(self.why_missing or "no pair can be compared", self.method, self.counts)
-        return max(known, key=lambda estimate: abs(float(estimate)))
+        return max(estimates, key=lambda estimate: abs(float(estimate)))
 
     def __getitem__(self, names: tuple[Any, Any]) -> Pair:
         return {(pair.a, pair.b): pair for pair in self.pairs}[names]
@@ -104,9 +104,9 @@ class _Groups:
         value = float(self.means[i] - self.means[j])
         return self.names[i], self.names[j], Estimate(value, method="difference of means", counts=counts)
 
-    def untested(self, method: str, confidence: float, why: str) -> Pairwise:
+    def untested(self, method: str, confidence: float, reason: str) -> Pairwise:
         """No comparison, and why."""
-        return Pairwise((), method, confidence, self.counts, why)
+        return Pairwise((), method, confidence, self.counts, reason)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,14 +117,16 @@ class PairwiseComparison:
     groups: int
     confidence: float
 
-    def pair(self, a: Any, b: Any, plain: Estimate, scale: float, df: float) -> Pair:
+    def pair(self, a: Any, b: Any, point_estimate: Estimate, scale: float, df: float) -> Pair:
         """A pair whose difference has this standard error times the square root of a half."""
-        difference = float(plain)
+        difference = float(point_estimate)
         q, half = abs(difference) / scale, critical(self.confidence, self.groups, df) * scale
         p = upper_tail(q, self.groups, df)
-        whole = plain.with_interval(difference - half, difference + half, self.method, self.confidence)
+        bounded = point_estimate.with_interval(
+            difference - half, difference + half, self.method, self.confidence
+        )
         return Pair(
-            a, b, whole, q / math.sqrt(2), float(df), p, p < 1 - self.confidence, scale * math.sqrt(2)
+            a, b, bounded, q / math.sqrt(2), float(df), p, p < 1 - self.confidence, scale * math.sqrt(2)
         )
 
 
@@ -145,17 +147,17 @@ def tukey(
     _bounds.check_confidence(confidence)
     groups, method = _groups(outcome, group), "Tukey-Kramer"
     free = float(groups.sizes.sum()) - len(groups.names) if df is None else df
-    why = _too_few(groups)
-    if why is None and free <= 0:
-        why = "every group has a single row: no residual degrees of freedom"
-    if why:
-        return groups.untested(method, confidence, why)
+    reason = _too_few(groups)
+    if reason is None and free <= 0:
+        reason = "every group has a single row: no residual degrees of freedom"
+    if reason:
+        return groups.untested(method, confidence, reason)
     error = float(groups.squares.sum()) / free if mean_square is None else mean_square
     if not error > 0:
-        why = "no variation within the groups"
-        plain = (groups.difference(i, j) for i, j in combinations(range(len(groups.names)), 2))
-        pairs = [Pair(a, b, difference.without_interval(why)) for a, b, difference in plain]
-        return Pairwise(tuple(pairs), method, confidence, groups.counts, why)
+        reason = "no variation within the groups"
+        differences = (groups.difference(i, j) for i, j in combinations(range(len(groups.names)), 2))
+        pairs = [Pair(a, b, difference.without_interval(reason)) for a, b, difference in differences]
+        return Pairwise(tuple(pairs), method, confidence, groups.counts, reason)
     compare = PairwiseComparison(method, len(groups.names), confidence)
     pairs = []
     for i, j in combinations(range(len(groups.names)), 2):
@@ -169,46 +171,46 @@ def games_howell(outcome: Column, group: Column, *, confidence: float = 0.95) ->
     _bounds.check_confidence(confidence)
     groups, method = _groups(outcome, group), "Games-Howell"
     able = groups.sizes > 1
-    why = _too_few(groups)
-    if why is None and np.count_nonzero(able) < 2:
-        why = "fewer than two groups have two rows"
-    if why:
-        return groups.untested(method, confidence, why)
+    reason = _too_few(groups)
+    if reason is None and np.count_nonzero(able) < 2:
+        reason = "fewer than two groups have two rows"
+    if reason:
+        return groups.untested(method, confidence, reason)
     compare = PairwiseComparison(method, int(np.count_nonzero(able)), confidence)
     shares = groups.squares / np.maximum(groups.sizes - 1, 1) / groups.sizes
     pairs = []
     for i, j in combinations(range(len(groups.names)), 2):
-        a, b, plain = groups.difference(i, j)
+        a, b, difference = groups.difference(i, j)
         total = shares[i] + shares[j]
         if not (able[i] and able[j]):
-            pairs.append(Pair(a, b, plain.without_interval("a group has a single row")))
+            pairs.append(Pair(a, b, difference.without_interval("a group has a single row")))
         elif not total > 0:
-            pairs.append(Pair(a, b, plain.without_interval("no variation within either group")))
+            pairs.append(Pair(a, b, difference.without_interval("no variation within either group")))
         else:
             parts = shares[i] ** 2 / (groups.sizes[i] - 1) + shares[j] ** 2 / (groups.sizes[j] - 1)
-            pairs.append(compare.pair(a, b, plain, math.sqrt(total / 2), float(total**2 / parts)))
+            pairs.append(compare.pair(a, b, difference, math.sqrt(total / 2), float(total**2 / parts)))
     return Pairwise(tuple(pairs), method, confidence, groups.counts)
 
 
 def holm(p: Sequence[float | None], *, confidence: float = 0.95) -> Adjusted:
     """Correct p-values by Holm's step-down procedure."""
     _bounds.check_confidence(confidence)
-    known = [(float(value), index) for index, value in enumerate(p) if value is not None]
-    for value, _ in known:
+    ranked = [(float(value), index) for index, value in enumerate(p) if value is not None]
+    for value, _ in ranked:
         if not 0 <= value <= 1:
             raise InputError(
                 f"A p-value lies between 0 and 1; got {value}.", "Pass None where there is none."
             )
     adjusted: list[float | None] = [None] * len(p)
     running = 0.0
-    for rank, (value, index) in enumerate(sorted(known)):
-        running = max(running, min((len(known) - rank) * value, 1.0))
+    for rank, (value, index) in enumerate(sorted(ranked)):
+        running = max(running, min((len(ranked) - rank) * value, 1.0))
         adjusted[index] = running
     # Equality counts, as for a single p-value at its level; rounding must not decide it.
     cut = (1 - confidence) * (1 + 1e-12)
     significant = tuple(None if value is None else value <= cut for value in adjusted)
-    plain = tuple(None if value is None else float(value) for value in p)
-    return Adjusted(plain, tuple(adjusted), significant, confidence)
+    p_values = tuple(None if value is None else float(value) for value in p)
+    return Adjusted(p_values, tuple(adjusted), significant, confidence)
 
 
 def _groups(outcome: Column, group: Column) -> _Groups:
@@ -219,8 +221,8 @@ def _groups(outcome: Column, group: Column) -> _Groups:
     names, codes, _ = coded(ids[usable], "group")
     sizes = np.bincount(codes, minlength=len(names)).astype(np.float64)
     means = np.bincount(codes, weights=values, minlength=len(names)) / np.maximum(sizes, 1)
-    apart = values - means[codes]
-    squares = np.bincount(codes, weights=apart * apart, minlength=len(names)).astype(np.float64)
+    deviations = values - means[codes]
+    squares = np.bincount(codes, weights=deviations * deviations, minlength=len(names)).astype(np.float64)
     # Spread no larger than rounding is none.
     squares[squares <= 1e-26 * sizes * means**2] = 0.0
     left_out = int(usable.size - values.size)
@@ -277,13 +279,13 @@ def critical(confidence: float, groups: int, df: float) -> float:
 
     # Bonferroni's value for all pairs is close, and a little above, so that only steps down can be long.
     start = math.sqrt(2) * -float(stdtrit(df, (1 - confidence) / (groups * (groups - 1))))
-    before, here = math.log(start), math.log(start) - 0.02
-    gap_before, gap_here = gap(before), gap(here)
+    before, log_value = math.log(start), math.log(start) - 0.02
+    gap_before, gap_here = gap(before), gap(log_value)
     for _ in range(50):
         if abs(gap_here) < 1e-12 or gap_here == gap_before:
             break
-        step = -gap_here * (here - before) / (gap_here - gap_before)
-        before, gap_before = here, gap_here
-        here += max(step, -0.5)
-        gap_here = gap(here)
-    return math.exp(here)
+        step = -gap_here * (log_value - before) / (gap_here - gap_before)
+        before, gap_before = log_value, gap_here
+        log_value += max(step, -0.5)
+        gap_here = gap(log_value)
+    return math.exp(log_value)

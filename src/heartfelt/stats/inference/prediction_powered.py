@@ -120,28 +120,28 @@ class _Rows:
 
 def _rows(rated: Rated, x: Column | None) -> _Rows:
     value, prediction = as_floats(rated.value, "value"), as_floats(rated.prediction, "prediction")
-    place = np.zeros(value.size) if x is None else as_floats(x, "rated_x")
+    x_column = np.zeros(value.size) if x is None else as_floats(x, "rated_x")
     item = np.arange(value.size) if rated.item is None else code(rated.item).codes
     rater = None if rated.rater is None else code(rated.rater).codes
     same_length(
-        {"value": value, "prediction": prediction, "rated_x": place, "item": item}
+        {"value": value, "prediction": prediction, "rated_x": x_column, "item": item}
         | ({} if rater is None else {"rater": rater})
     )
-    usable = np.isfinite(value) & np.isfinite(prediction) & np.isfinite(place)
+    usable = np.isfinite(value) & np.isfinite(prediction) & np.isfinite(x_column)
     item = np.unique(item[usable], return_inverse=True)[1].astype(np.int64)
     per_item = np.bincount(item) if item.size else np.zeros(0)
     if rater is not None:
         rater = np.unique(rater[usable], return_inverse=True)[1].astype(np.int64)
-    value, prediction, place = (column[usable] for column in (value, prediction, place))
-    return _Rows(value, prediction, place, 1.0 / per_item[item], item, rater, int((~usable).sum()))
+    value, prediction, x_column = (column[usable] for column in (value, prediction, x_column))
+    return _Rows(value, prediction, x_column, 1.0 / per_item[item], item, rater, int((~usable).sum()))
 
 
-def _missing(why: str, ask: _Ask, counts: dict[str, int]) -> PredictionPowered:
-    gone = Estimate.missing(why, f"prediction-powered {ask.what}", counts)
-    return PredictionPowered(gone, Estimate.missing(why, ask.what, counts), None, None, None)
+def _missing(reason: str, ask: _Ask, counts: dict[str, int]) -> PredictionPowered:
+    gone = Estimate.missing(reason, f"prediction-powered {ask.what}", counts)
+    return PredictionPowered(gone, Estimate.missing(reason, ask.what, counts), None, None, None)
 
 
-def _powered(rows: _Rows, design: Floats, other: Floats, more: Floats, ask: _Ask) -> PredictionPowered:
+def _powered(rows: _Rows, design: Floats, other_design: Floats, more: Floats, ask: _Ask) -> PredictionPowered:
     items = int(rows.item.max()) + 1 if rows.item.size else 0
     counts = {"rated": items, "ratings": rows.value.size, "predicted": more.size}
     if rows.left_out:
@@ -151,13 +151,13 @@ def _powered(rows: _Rows, design: Floats, other: Floats, more: Floats, ask: _Ask
         return _missing(f"{items} rated items; at least {columns + 1} are needed", ask, counts)
     alone = _solve(design, rows.value, rows.weight)
     of_value = _influence(rows, design, rows.value, at, tuned=False)
-    plain = Estimate(float(alone[at]), method=ask.what, counts=counts)
-    plain = _bounded(plain, rows, columns, of_value, np.zeros(0), ask, "Student t")
-    if more.size < columns + 1 or (columns > 1 and is_constant(other[:, 1])):
-        why = f"{more.size} predictions of unrated items: too few to add anything"
-        gone = Estimate.missing(why, f"prediction-powered {ask.what}", counts)
-        return PredictionPowered(gone, plain, None, None, None)
-    predicted = _solve(other, more, np.ones(more.size))
+    point_estimate = Estimate(float(alone[at]), method=ask.what, counts=counts)
+    point_estimate = _bounded(point_estimate, rows, columns, of_value, np.zeros(0), ask, "Student t")
+    if more.size < columns + 1 or (columns > 1 and is_constant(other_design[:, 1])):
+        reason = f"{more.size} predictions of unrated items: too few to add anything"
+        gone = Estimate.missing(reason, f"prediction-powered {ask.what}", counts)
+        return PredictionPowered(gone, point_estimate, None, None, None)
+    predicted = _solve(other_design, more, np.ones(more.size))
     offset = _solve(design, rows.prediction, rows.weight) - alone
     weight = ask.tuning
     if weight is None:
@@ -165,14 +165,14 @@ def _powered(rows: _Rows, design: Floats, other: Floats, more: Floats, ask: _Ask
         weight = _best_weight(rows, of_value, of_prediction, items / more.size)
     corrected = rows.value - weight * rows.prediction
     powered = _solve(design, corrected, rows.weight) + weight * predicted
-    rest = np.zeros(0)
+    of_others = np.zeros(0)
     if weight:
-        beyond = more - other @ predicted
-        rest = (other @ np.linalg.inv(other.T @ other)[at]) * beyond * weight
+        beyond = more - other_design @ predicted
+        of_others = (other_design @ np.linalg.inv(other_design.T @ other_design)[at]) * beyond * weight
     estimate = Estimate(float(powered[at]), method=f"prediction-powered {ask.what}", counts=counts)
     influence = _influence(rows, design, corrected, at, tuned=bool(weight))
-    estimate = _bounded(estimate, rows, columns, influence, rest, ask, "prediction-powered, Student t")
-    return PredictionPowered(estimate, plain, float(predicted[at]), float(weight), float(offset[at]))
+    estimate = _bounded(estimate, rows, columns, influence, of_others, ask, "prediction-powered, Student t")
+    return PredictionPowered(estimate, point_estimate, float(predicted[at]), float(weight), float(offset[at]))
 
 
 def _solve(design: Floats, value: Floats, weight: Floats) -> Floats:
@@ -208,23 +208,29 @@ def _clustered(rows: _Rows, influence: Floats) -> tuple[float, float]:
 
 
 def _bounded(
-    plain: Estimate, rows: _Rows, columns: int, influence: Floats, rest: Floats, ask: _Ask, interval: str
+    point_estimate: Estimate,
+    rows: _Rows,
+    columns: int,
+    influence: Floats,
+    of_others: Floats,
+    ask: _Ask,
+    interval: str,
 ) -> Estimate:
     """The estimate with its interval, from the influence of rated rows and of the other items."""
     rated, df = _clustered(rows, influence)
-    many = float(rest @ rest) * rest.size / (rest.size - 1) if rest.size > 1 else 0.0
-    total, value = rated + many, float(plain)
+    many = float(of_others @ of_others) * of_others.size / (of_others.size - 1) if of_others.size > 1 else 0.0
+    total, value = rated + many, float(point_estimate)
     if total <= 1e-24 * max(1.0, value**2):
-        return plain.without_interval("the rated values do not vary")
-    freedom = rest.size - 1.0
+        return point_estimate.without_interval("the rated values do not vary")
+    freedom = of_others.size - 1.0
     if rated and df < columns:
-        return plain.without_interval(
+        return point_estimate.without_interval(
             f"a {ask.what} needs ratings of at least {columns + 1} raters and items"
         )
     if rated:
-        of_rest = many**2 / (rest.size - 1) if many else 0.0
+        of_rest = many**2 / (of_others.size - 1) if many else 0.0
         freedom = total**2 / (rated**2 / (df - columns + 1) + of_rest)
-    return _bounds.with_t(plain, math.sqrt(total), freedom, interval, ask.confidence)
+    return _bounds.with_t(point_estimate, math.sqrt(total), freedom, interval, ask.confidence)
 
 
 def _best_weight(rows: _Rows, of_value: Floats, of_prediction: Floats, share: float) -> float:

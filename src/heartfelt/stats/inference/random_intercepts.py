@@ -130,9 +130,9 @@ def why_unfit(data: ModelData, groups: Groups) -> str | None:
 def fixed_columns(data: ModelData, coding: Coding) -> FixedColumns:
     """Build the columns, leaving out each one that those before it span."""
     matrix, names, owners, aliased = _independent(data, coding)
-    own = {term.name: np.eye(len(names))[[o == term.name for o in owners]] for term in data.terms}
+    term_rows = {term.name: np.eye(len(names))[[o == term.name for o in owners]] for term in data.terms}
     if coding == "sum" or all(len(term.parts) == 1 for term in data.terms):
-        return FixedColumns(matrix, names, aliased, own)
+        return FixedColumns(matrix, names, aliased, term_rows)
     summed, _, sum_owners, _ = _independent(data, "sum")
     # Sum-to-zero coefficients are this linear map of the fitted ones.
     change = np.linalg.lstsq(summed.T @ summed, summed.T @ matrix, rcond=None)[0]

@@ -86,30 +86,30 @@ def count_dependence(
     n = counts[items] if items.size else np.zeros(0)
     groups = [code(as_array(column)).codes for column in (rater, cell) if column is not None]
     if items.size and np.ptp(n) == 0:
-        why = f"every item has {int(n[0])} rating{'s' if n[0] != 1 else ''}"
-        gone = CountTest(Estimate.missing(why, "change per further rating"), None)
+        reason = f"every item has {int(n[0])} rating{'s' if n[0] != 1 else ''}"
+        gone = CountTest(Estimate.missing(reason, "change per further rating"), None)
         return CountDependence(gone, gone)
     layout = _Layout(items, n, tuple(groups))
     several = np.flatnonzero(n > 1)
     part = _Layout(items[several], n[several], tuple(group[several] for group in groups))
-    apart = _distance(values, items, n, nominal)[several]
+    distance = _distance(values, items, n, nominal)[several]
     return CountDependence(
-        _answers(layout, values, nominal, confidence), _tested(part, apart, "disagreement", confidence)
+        _answers(layout, values, nominal, confidence), _tested(part, distance, "disagreement", confidence)
     )
 
 
 def _distance(values: Floats, items: Ints, n: Floats, nominal: bool) -> Floats:
     """Each rating's mean squared distance from the item's other ratings, or the share of them that differ."""
-    others = np.maximum(n - 1, 1)
+    other_count = np.maximum(n - 1, 1)
     if nominal:
         same = code(values).codes.astype(np.int64)
         _, pair, size = np.unique(
             items * (int(same.max(initial=0)) + 1) + same, return_inverse=True, return_counts=True
         )
-        return np.asarray((n - size[pair]) / others)
+        return np.asarray((n - size[pair]) / other_count)
     total = np.bincount(items, values)[items]
     squares = np.bincount(items, values**2)[items]
-    return np.asarray(np.maximum(n * values**2 - 2 * values * total + squares, 0.0) / others)
+    return np.asarray(np.maximum(n * values**2 - 2 * values * total + squares, 0.0) / other_count)
 
 
 def _answers(layout: _Layout, values: Floats, nominal: bool, confidence: float) -> CountTest:
@@ -118,20 +118,20 @@ def _answers(layout: _Layout, values: Floats, nominal: bool, confidence: float) 
     kinds, sizes = np.unique(values, return_counts=True)
     kinds = kinds[np.minimum(sizes, values.size - sizes) >= LEAST_ANSWERS]
     tests = [(_tested(layout, (values == kind) * 1.0, "answers", confidence), float(kind)) for kind in kinds]
-    known = [(test, kind) for test, kind in tests if test.p is not None]
-    if not known:
-        why = tests[0][0].change.why_missing if tests else "no category was chosen often enough"
-        return CountTest(Estimate.missing(why or "", "change in answers per further rating"), None)
-    best, kind = min(known, key=lambda pair: (float(pair[0].p or 0.0), -abs(float(pair[0].change))))
-    return CountTest(best.change, min(float(best.p or 0.0) * len(known), 1.0), kind)
+    tested = [(test, kind) for test, kind in tests if test.p is not None]
+    if not tested:
+        reason = tests[0][0].change.why_missing if tests else "no category was chosen often enough"
+        return CountTest(Estimate.missing(reason or "", "change in answers per further rating"), None)
+    best, kind = min(tested, key=lambda pair: (float(pair[0].p or 0.0), -abs(float(pair[0].change))))
+    return CountTest(best.change, min(float(best.p or 0.0) * len(tested), 1.0), kind)
 
 
-def _tested(layout: _Layout, column: Floats, what: str, confidence: float) -> CountTest:
-    method = f"change in {what} per further rating of an item"
+def _tested(layout: _Layout, column: Floats, quantity: str, confidence: float) -> CountTest:
+    method = f"change in {quantity} per further rating of an item"
     counts = {"items": int(np.unique(layout.item).size), "ratings": int(column.size)}
 
-    def gone(why: str) -> CountTest:
-        return CountTest(Estimate.missing(why, method, counts), None)
+    def gone(reason: str) -> CountTest:
+        return CountTest(Estimate.missing(reason, method, counts), None)
 
     if column.size < LEAST_ITEMS:
         return gone("too few ratings")

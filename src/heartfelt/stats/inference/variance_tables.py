@@ -112,11 +112,11 @@ def anova(
     _bounds.check_confidence(confidence)
     data = model_data(outcome, factors, covariates or {}, interactions)
     method = f"analysis of variance, type {_ROMAN[type]}"
-    why = "fewer than two rows" if data.rows < 2 else None
-    if why is None and is_constant(data.outcome):
-        why = "the outcome does not vary"
-    if why:
-        return _nothing(data, method, why)
+    reason = "fewer than two rows" if data.rows < 2 else None
+    if reason is None and is_constant(data.outcome):
+        reason = "the outcome does not vary"
+    if reason:
+        return _nothing(data, method, reason)
     model = linear_model.reduced(data)
     residual, rank = linear_model.residual(model, data.terms)
     squares, notes = _squares(model, data, type)
@@ -144,14 +144,14 @@ def _squares(
         if type == 1:
             base = data.terms[:index]
         elif type == 2:
-            base = tuple(other for other in data.terms if not other.contains(term))
+            base = tuple(base_term for base_term in data.terms if not base_term.contains(term))
         else:
-            base = tuple(other for other in data.terms if other != term)
-            over = [other.name for other in empty if other.contains(term) and other != term]
+            base = tuple(base_term for base_term in data.terms if base_term != term)
+            over = [larger.name for larger in empty if larger.contains(term) and larger != term]
             if over:
                 out.append((None, 0, f"{over[0]} has empty cells, where type III tests no clear hypothesis"))
                 continue
-        names = ["", *(other.name for other in base)]
+        names = ["", *(base_term.name for base_term in base)]
         square, df = linear_model.added(model, names, term.name)
         columns = linear_model.width(term, data)
         if df == 0:
@@ -166,18 +166,18 @@ def _squares(
     return out, notes
 
 
-def _row(effect: str, square: float | None, df: int, why: str | None, frame: _Frame) -> AnovaRow:
+def _row(effect: str, square: float | None, df: int, why_missing: str | None, frame: _Frame) -> AnovaRow:
     from scipy.special import fdtrc
 
     names = ("eta squared", "eta squared of the corrected total", "partial eta squared", "omega squared")
-    if square is None or why is not None:
-        reason = why or ""
+    if square is None or why_missing is not None:
+        reason = why_missing or ""
         a, b, c, d = (Estimate.missing(reason, name, frame.counts) for name in names)
         return AnovaRow(effect, df, None, None, None, None, a, b, c, d, reason)
     shares = [square / frame.table, square / frame.total, square / (square + frame.residual)]
-    plain = "intervals are given for the partial form"
+    no_interval = "intervals are given for the partial form"
     eta, of_total, partial = (
-        Estimate(share, method=name, counts=frame.counts, why_no_interval=plain)
+        Estimate(share, method=name, counts=frame.counts, why_no_interval=no_interval)
         for share, name in zip(shares, names, strict=False)
     )
     mean = square / df
@@ -189,7 +189,7 @@ def _row(effect: str, square: float | None, df: int, why: str | None, frame: _Fr
         )
     error = frame.residual / frame.residual_df
     omega_share = (square - df * error) / (frame.total + error)
-    omega = Estimate(omega_share, method=names[3], counts=frame.counts, why_no_interval=plain)
+    omega = Estimate(omega_share, method=names[3], counts=frame.counts, why_no_interval=no_interval)
     f = mean / error
     partial, p = _share_interval(partial, f, df, frame), float(fdtrc(df, frame.residual_df, f))
     return AnovaRow(effect, df, square, mean, f, p, eta, of_total, partial, omega)
@@ -211,10 +211,10 @@ def _r_squared(frame: _Frame, df: int) -> Estimate:
     return _share_interval(share, max(f, 0.0), df, frame)
 
 
-def _nothing(data: ModelData, method: str, why: str) -> AnovaResult:
-    frame = _Frame(0.0, 0, 0.0, 0.0, data.counts, why, 0.95)
-    rows = tuple(_row(term.name, None, 0, why, frame) for term in data.terms)
-    return AnovaResult(rows, 0, 0.0, 0.0, Estimate.missing(why, "R squared", data.counts), method, ())
+def _nothing(data: ModelData, method: str, reason: str) -> AnovaResult:
+    frame = _Frame(0.0, 0, 0.0, 0.0, data.counts, reason, 0.95)
+    rows = tuple(_row(term.name, None, 0, reason, frame) for term in data.terms)
+    return AnovaResult(rows, 0, 0.0, 0.0, Estimate.missing(reason, "R squared", data.counts), method, ())
 
 
 def share_bounds(

@@ -39,12 +39,14 @@ def split_at_once(
     total = 0.0
     for first in range(0, splits, SPLITS_AT_ONCE):
         count = min(SPLITS_AT_ONCE, splits - first)
-        whole, without = _leave_out(starts, rater, value, rng.random((count, value.size)), by_rater.size)
-        if np.isnan(whole).any():
+        full_correlation, without = _leave_out(
+            starts, rater, value, rng.random((count, value.size)), by_rater.size
+        )
+        if np.isnan(full_correlation).any():
             return None
         for part, into in zip(without, (by_item, by_rater, by_rating), strict=True):
-            into += np.where(np.isnan(part), whole[:, None], part).sum(0)
-        total += float(whole.sum())
+            into += np.where(np.isnan(part), full_correlation[:, None], part).sum(0)
+        total += float(full_correlation.sum())
     return total
 
 
@@ -64,36 +66,38 @@ def _leave_out(
     means = np.divide(added, size, out=np.zeros(shape), where=size > 0)
     old = _pair_sums(means[..., 0], means[..., 1], shared)
     total = old.sum(1)
-    whole = _correlation(total)
+    full_correlation = _correlation(total)
     # Each rating's half without it; an item whose half it was alone leaves with it.
-    own = np.take_along_axis(means[:, item], half[..., None], 2)[..., 0]
+    own_mean = np.take_along_axis(means[:, item], half[..., None], 2)[..., 0]
     own_size = np.take_along_axis(size[:, item], half[..., None], 2)[..., 0]
-    left = own_size - 1.0
-    moved = np.divide(own * own_size - value, left, out=np.zeros(left.shape), where=left > 0)
+    remaining = own_size - 1.0
+    moved = np.divide(
+        own_mean * own_size - value, remaining, out=np.zeros(remaining.shape), where=remaining > 0
+    )
     a = np.where(half == 0, moved, means[:, item, 0])
     b = np.where(half == 1, moved, means[:, item, 1])
-    change = _pair_sums(a, b, shared[item] & (left > 0)) - old[:, item]
+    change = _pair_sums(a, b, shared[item] & (remaining > 0)) - old[:, item]
     slot = (rows * raters + rater).ravel()
-    taken = [np.bincount(slot, part.ravel(), splits * raters) for part in np.moveaxis(change, -1, 0)]
-    by_rater = np.stack(taken, axis=-1).reshape(splits, raters, 6)
+    per_rater = [np.bincount(slot, part.ravel(), splits * raters) for part in np.moveaxis(change, -1, 0)]
+    by_rater = np.stack(per_rater, axis=-1).reshape(splits, raters, 6)
     everything = total[:, None]
-    return whole, tuple(_correlation(everything + part) for part in (-old, by_rater, change))
+    return full_correlation, tuple(_correlation(everything + part) for part in (-old, by_rater, change))
 
 
 def _deal(starts: Ints, sizes: Ints, uniform: Floats) -> Ints:
     """Deal each item's ratings into halves 0 and 1, one row per split, as the compiled loop does."""
     splits = len(uniform)
-    place = np.tile(np.arange(uniform.shape[1]) - np.repeat(starts[:-1], sizes), (splits, 1))
+    position = np.tile(np.arange(uniform.shape[1]) - np.repeat(starts[:-1], sizes), (splits, 1))
     rows = np.arange(splits)[:, None]
     for i in range(int(sizes.max(initial=0)) - 1, 0, -1):
         low = starts[:-1][sizes > i]
-        other = low + (uniform[:, low + i] * (i + 1)).astype(np.int64)
-        held = place[:, low + i]
-        place[:, low + i] = place[rows, other]
-        place[rows, other] = held
+        partner = low + (uniform[:, low + i] * (i + 1)).astype(np.int64)
+        saved = position[:, low + i]
+        position[:, low + i] = position[rows, partner]
+        position[rows, partner] = saved
     at = np.minimum(starts[:-1], max(uniform.shape[1] - 1, 0))
     cut = sizes // 2 + ((sizes % 2 == 1) & (uniform[:, at] < 0.5))
-    return np.where(place < np.repeat(cut, sizes, axis=1), 0, 1)
+    return np.where(position < np.repeat(cut, sizes, axis=1), 0, 1)
 
 
 def _pair_sums(a: Floats, b: Floats, counted: npt.NDArray[np.bool_]) -> Floats:

@@ -138,9 +138,9 @@ def variance_components(
 def _mean(fit: CrossedFit, d: Ratings, confidence: float) -> Estimate:
     """Generalised least-squares mean; t interval with the levels of the smaller side less one as degrees of freedom."""
     step, df = fit.fit.step, max(min(len(d.items), len(d.raters)) - 1.0, 1.0)
-    plain = Estimate(float(step.fixed[0]), method="generalised least squares", counts=fit.counts)
+    point_estimate = Estimate(float(step.fixed[0]), method="generalised least squares", counts=fit.counts)
     error = math.sqrt(float(step.fixed_covariance[0, 0]))
-    return _bounds.with_t(plain, error, df, "Wald, t quantile", confidence)
+    return _bounds.with_t(point_estimate, error, df, "Wald, t quantile", confidence)
 
 
 def _notes(fit: CrossedFit) -> tuple[str, ...]:
@@ -171,9 +171,9 @@ def bounded_components(
 def component_bounds(d: Ratings, variances: Floats, confidence: float) -> dict[str, Reach] | str:
     """Two-way jackknife bounds about these estimates (item, rater, residual), or why there are none."""
     jackknife = moment_jackknife(d)
-    why = jackknife.why_unsteady()
-    if why is not None:
-        return why
+    reason = jackknife.why_unsteady()
+    if reason is not None:
+        return reason
     item, rater, residual = (float(v) for v in variances)
     total = item + rater + residual
     n, m = _per_level(d.per_item), _per_level(d.per_rater)
@@ -310,9 +310,9 @@ def _sum(*parts: Part) -> Bounds:
     return max(total - down, 0.0), total + up
 
 
-def _ratio(part: Part, rest: Part) -> Bounds:
+def _ratio(part: Part, remainder: Part) -> Bounds:
     """Bounds of part / (part + rest) from both."""
-    (a, (a_low, a_high)), (b, (b_low, b_high)) = part, rest
+    (a, (a_low, a_high)), (b, (b_low, b_high)) = part, remainder
     if b <= 0:
         return a_low / (a_low + b_high), 1.0
     odds = math.log(a / b)
@@ -321,9 +321,9 @@ def _ratio(part: Part, rest: Part) -> Bounds:
     return 1.0 / (1.0 + math.exp(min(down - odds, 700.0))), 1.0 / (1.0 + math.exp(-min(odds + up, 700.0)))
 
 
-def _rest_bounds(rest: float, noise: float, spread: TwoWaySpread, confidence: float) -> Bounds:
+def _rest_bounds(remainder: float, noise: float, spread: TwoWaySpread, confidence: float) -> Bounds:
     """Bounds of 1 / (1 + rest) by the jackknife on log(rest + noise)."""
-    low, high = spread.bounds(math.log(rest + noise), confidence)
+    low, high = spread.bounds(math.log(remainder + noise), confidence)
     ends = [max(math.exp(min(z, 700.0)) - noise, 0.0) for z in (high, low)]
     return 1.0 / (1.0 + ends[0]), 1.0 / (1.0 + ends[1])
 

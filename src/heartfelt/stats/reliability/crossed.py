@@ -126,27 +126,29 @@ class CrossedFit:
     @one_blas_thread()
     def estimate(self, quantity: Quantity, confidence: float = 0.95, interval: Interval = "auto") -> Estimate:
         """The quantity with its interval."""
-        why = self.missing_reason(quantity)
-        if why is not None:
-            return Estimate.missing(why, self.method, self.counts)
-        plain = Estimate(
+        reason = self.missing_reason(quantity)
+        if reason is not None:
+            return Estimate.missing(reason, self.method, self.counts)
+        point_estimate = Estimate(
             quantity.value(self.variances), method=self.method, confidence=confidence, counts=self.counts
         )
         if interval == "none":
-            return plain.without_interval("no interval was requested")
+            return point_estimate.without_interval("no interval was requested")
         if interval == "auto":
             interval = "delta" if self.probed or self.system.order > PROFILE_LIMIT else "profile"
         if interval == "profile" and not self.probed:
             low, high = self.profile_bounds(quantity, confidence)
             if low is None or high is None:
-                return plain.without_interval("the profile likelihood did not reach its limit on both sides")
-            return plain.with_interval(low, high, PROFILE, confidence)
+                return point_estimate.without_interval(
+                    "the profile likelihood did not reach its limit on both sides"
+                )
+            return point_estimate.with_interval(low, high, PROFILE, confidence)
         bounds = self.delta_bounds(quantity, confidence)
         if bounds is None:
-            return plain.without_interval(
+            return point_estimate.without_interval(
                 "the estimate is at its limit, where the delta method has no interval"
             )
-        return plain.with_interval(*bounds, DELTA, confidence)
+        return point_estimate.with_interval(*bounds, DELTA, confidence)
 
     def delta_bounds(self, quantity: Quantity, confidence: float) -> tuple[float, float] | None:
         """Delta-method bounds, or None where the estimate is at an edge."""
@@ -172,10 +174,10 @@ class CrossedFit:
     def _end(self, quantity: Quantity, limit: float, side: float) -> float | None:
         """One end: inside the region of positive variances, else on the edges where one of them is zero."""
         top = [j for j in range(3) if quantity.top[j] > 0]
-        rest = [j for j in range(3) if quantity.rest is not None and quantity.rest[j] > 0]
+        remaining_ratios = [j for j in range(3) if quantity.rest is not None and quantity.rest[j] > 0]
         if side < 0 and self._reaches(limit, *top):
             return 0.0
-        if side > 0 and quantity.rest is not None and self._reaches(limit, *rest):
+        if side > 0 and quantity.rest is not None and self._reaches(limit, *remaining_ratios):
             return 1.0
         present = np.array([j in self.order for j in range(3)])
         inside = self._follow(quantity, limit, side, self._start(self.variances, present), present)
@@ -185,11 +187,15 @@ class CrossedFit:
         for zero in self.order[:-1]:
             edge = self._held(zero) if self._reaches(limit, zero) else None
             free = present & (np.arange(3) != zero)
-            if edge is not None and free[top].any() and (quantity.rest is None or free[rest].any()):
+            if (
+                edge is not None
+                and free[top].any()
+                and (quantity.rest is None or free[remaining_ratios].any())
+            ):
                 start = self._start(self._placed(edge), free)
                 ends.append(self._follow(quantity, limit, side, start, free))
-        known = [end for end in ends if end is not None]
-        return (max(known) if side > 0 else min(known)) if known else None
+        found_ends = [end for end in ends if end is not None]
+        return (max(found_ends) if side > 0 else min(found_ends)) if found_ends else None
 
     def _held(self, *zero: int) -> RemlFit | None:
         """The best fit with the variances at these positions held at zero; None where there is none."""
@@ -242,8 +248,8 @@ class CrossedFit:
                 reach = float(ascent @ solved[:, 0])
                 if not reach > 0:
                     return None
-                left = max(2.0 * (limit - deviance) + float(slope @ solved[:, 1]), 0.0)
-                move = side * np.sqrt(left / reach) * solved[:, 0] - solved[:, 1]
+                remaining = max(2.0 * (limit - deviance) + float(slope @ solved[:, 1]), 0.0)
+                move = side * np.sqrt(remaining / reach) * solved[:, 0] - solved[:, 1]
                 logs[free] += move * min(1.0, 1.5 / max(float(np.abs(move).max()), 1e-300))
                 if (logs[free] < logs[free].max() - 18.0).any() or not np.isfinite(logs).all():
                     return None
@@ -284,9 +290,9 @@ def _why_unfit(d: Ratings, cells: int | None) -> str | None:
 
 
 def _fitted(d: Ratings, cells: Ints | None, seed: int) -> CrossedFit | str:
-    why = _why_unfit(d, None if cells is None else int(cells.max(initial=0)) + 1)
-    if why is not None:
-        return why
+    reason = _why_unfit(d, None if cells is None else int(cells.max(initial=0)) + 1)
+    if reason is not None:
+        return reason
     sides = [(d.item, len(d.items), 0), (d.rater, len(d.raters), 1)]
     if d.per_rater.max() == 1:
         sides = sides[:1]
@@ -306,8 +312,8 @@ def _fitted(d: Ratings, cells: Ints | None, seed: int) -> CrossedFit | str:
         return UNDETERMINED
     if fit.exact or fit.step.residual <= 1e-12 * float(d.value.var()):
         return EXACT
-    why = _undetermined(fit) if len(order) == 2 else None
-    return CrossedFit(system, fit, (*order, 2), d.counts) if why is None else why
+    reason = _undetermined(fit) if len(order) == 2 else None
+    return CrossedFit(system, fit, (*order, 2), d.counts) if reason is None else reason
 
 
 def _starting_ratios(d: Ratings) -> Floats:
@@ -317,9 +323,11 @@ def _starting_ratios(d: Ratings) -> Floats:
     parts = []
     for codes, counts in ((d.item, d.per_item), (d.rater, d.per_rater)):
         sums = np.bincount(codes, centred, minlength=counts.size)
-        left = d.size - counts.size
+        freedom = d.size - counts.size
         within = (
-            max(float(centred @ centred) - float((sums * sums / counts).sum()), 0.0) / left if left else total
+            max(float(centred @ centred) - float((sums * sums / counts).sum()), 0.0) / freedom
+            if freedom
+            else total
         )
         parts.append(max(total - within, 0.0))
     residual = max(total - sum(parts), 0.05 * total)

@@ -82,16 +82,16 @@ def split_half(
         return Estimate.missing(
             f"the halves correlate at {r:.3f}, which cannot be stepped up", METHOD, counts
         )
-    plain = Estimate(full, method=METHOD, confidence=confidence, counts=counts)
+    point_estimate = Estimate(full, method=METHOD, confidence=confidence, counts=counts)
     bounds = _z_bounds(r, [s / splits for s in sums], d, confidence)
     if isinstance(bounds, str):
-        return plain.without_interval(bounds)
+        return point_estimate.without_interval(bounds)
     low, high, careless = (float(np.tanh(bound)) for bound in bounds)
-    bounded = plain.with_interval(
+    bounded = point_estimate.with_interval(
         stepped_bound(low, step, full), stepped_up(high, step), f"{NAME}, Fisher z, {FOR_ALIKE}", confidence
     )
-    made = replace(bounded, bound_if_careless=stepped_bound(careless, step, full))
-    return made.for_future_raters(future_raters).informative(-1.0)
+    stepped_estimate = replace(bounded, bound_if_careless=stepped_bound(careless, step, full))
+    return stepped_estimate.for_future_raters(future_raters).informative(-1.0)
 
 
 def length_factor(per_item: Ints) -> float:

@@ -39,9 +39,9 @@ NO_ITEMS = "the items differ less than chance allows, so the F ratio is at zero"
 def jackknifed(singles: list[Estimate], d: Ratings, k: float, confidence: float, seed: int) -> list[Estimate]:
     """The single-rating forms, each with its interval; ``k`` ratings per item set the scale of log F."""
     jackknife = moment_jackknife(d)
-    why = jackknife.why_unsteady(fewest_raters=2)
-    if why is not None:
-        return [e.without_interval(NO_ERROR if e.why_no_interval == NO_ERROR else why) for e in singles]
+    reason = jackknife.why_unsteady(fewest_raters=2)
+    if reason is not None:
+        return [e.without_interval(NO_ERROR if e.why_no_interval == NO_ERROR else reason) for e in singles]
 
     def statistics(sums: Sums) -> list[Floats]:
         of_item, _, residual, error = moment_components(sums)

@@ -141,9 +141,9 @@ def icc(
             f"The number of ratings averaged must be positive; got {k}.", "Leave k out, or pass k > 0."
         )
     d = as_ratings(rater, item, value)
-    why = _why_none(d)
-    if why is not None:
-        gone = {form: Estimate.missing(why, NAMES[form], d.counts) for form in FORMS}
+    reason = _why_none(d)
+    if reason is not None:
+        gone = {form: Estimate.missing(reason, NAMES[form], d.counts) for form in FORMS}
         return Icc(**gone, k=k, complete=d.complete)
     table = one_way(d)
     averaged = float(k or (len(d.raters) if d.complete else table.n0))
@@ -222,9 +222,9 @@ def _one_way_icc(t: OneWay, d: Ratings, confidence: float) -> Estimate:
     if below <= 0:
         return Estimate.missing("there is no variance between or within items", method, d.counts)
     value = (t.between - t.within) / below
-    plain = Estimate(value, method=method, confidence=confidence, counts=d.counts)
+    point_estimate = Estimate(value, method=method, confidence=confidence, counts=d.counts)
     if t.within == 0.0:
-        return plain.without_interval(NO_ERROR)
+        return point_estimate.without_interval(NO_ERROR)
     alpha = (1.0 - confidence) / 2.0
     upper, lower = (float(fdtri(t.df_between, t.df_within, p)) for p in (1.0 - alpha, alpha))
     if np.ptp(d.per_item) == 0:
@@ -235,7 +235,7 @@ def _one_way_icc(t: OneWay, d: Ratings, confidence: float) -> Estimate:
         name = "Wald's exact F for unequal counts"
     low, high = (ratio / (1.0 + ratio) for ratio in ratios)
     # With a handful of unequal items the moment estimate can fall outside the interval: extend it.
-    return plain.with_interval(min(low, value), max(high, value), name, confidence)
+    return point_estimate.with_interval(min(low, value), max(high, value), name, confidence)
 
 
 def _wald_ratio(t: OneWay, n: Floats, quantile: float) -> float:
@@ -290,14 +290,16 @@ def _complete_iccs(t: TwoWay, d: Ratings, confidence: float) -> tuple[Estimate, 
     consistency = _consistency(t, d, confidence, method)
     if below_a <= 0 or (t.items - t.residual) / below_a < -1.0:
         # Few items whose raters' levels are more alike than their noise allows: the formula leaves its range.
-        why = "the raters' levels differ less than their noise, on too few items"
-        return Estimate.missing(why, method, d.counts), consistency
+        reason = "the raters' levels differ less than their noise, on too few items"
+        return Estimate.missing(reason, method, d.counts), consistency
     r = (t.items - t.residual) / below_a
     if t.residual == 0.0 and t.raters == 0.0:
         return replace(consistency, value=r), consistency
-    plain = Estimate(r, method=method, counts=d.counts)
+    point_estimate = Estimate(r, method=method, counts=d.counts)
     low, high = _agreement_bounds(t, r, 0.5 + confidence / 2.0)
-    return plain.with_interval(low, high, "F, Satterthwaite degrees of freedom", confidence), consistency
+    return point_estimate.with_interval(
+        low, high, "F, Satterthwaite degrees of freedom", confidence
+    ), consistency
 
 
 def _consistency(t: TwoWay, d: Ratings, confidence: float, method: str) -> Estimate:
@@ -306,14 +308,14 @@ def _consistency(t: TwoWay, d: Ratings, confidence: float, method: str) -> Estim
 
     n, k = t.n, t.k
     value = (t.items - t.residual) / (t.items + (k - 1) * t.residual)
-    plain = Estimate(value, method=method, confidence=confidence, counts=d.counts)
+    point_estimate = Estimate(value, method=method, confidence=confidence, counts=d.counts)
     if t.residual == 0.0:
-        return plain.without_interval(NO_ERROR)
+        return point_estimate.without_interval(NO_ERROR)
     df, tail = (n - 1) * (k - 1), 0.5 + confidence / 2.0
     ratio = t.items / t.residual
     ends = ratio / float(fdtri(n - 1, df, tail)), ratio * float(fdtri(df, n - 1, tail))
     low, high = ((end - 1) / (end + k - 1) for end in ends)
-    return plain.with_interval(low, high, "F", confidence)
+    return point_estimate.with_interval(low, high, "F", confidence)
 
 
 def _agreement_bounds(t: TwoWay, r: float, tail: float) -> tuple[float, float]:
@@ -327,7 +329,7 @@ def _agreement_bounds(t: TwoWay, r: float, tail: float) -> tuple[float, float]:
     v = (a * t.raters + b * t.residual) ** 2 / parts if parts > 0 else float((n - 1) * (k - 1))
     v = max(v, 1e-6)
     f_low, f_high = float(fdtri(n - 1, v, tail)), float(fdtri(v, n - 1, tail))
-    rest = k * t.raters + (k * n - k - n) * t.residual
-    low = n * (t.items - f_low * t.residual) / (f_low * rest + n * t.items)
-    high = n * (f_high * t.items - t.residual) / (rest + n * f_high * t.items)
+    error_squares = k * t.raters + (k * n - k - n) * t.residual
+    low = n * (t.items - f_low * t.residual) / (f_low * error_squares + n * t.items)
+    high = n * (f_high * t.items - t.residual) / (error_squares + n * f_high * t.items)
     return low, high

@@ -51,8 +51,8 @@ def level_noise(d: Ratings, cells: Ints | None) -> float:
     cell = np.zeros(len(d.items), np.int64) if cells is None else cells
     size = np.bincount(cell).astype(np.float64)
     part = 1.0 / d.per_item[d.item] / size[cell[d.item]]
-    key, place = np.unique(cell[d.item] * len(d.raters) + d.rater, return_inverse=True)
-    mean = np.bincount(place, part)
+    key, level = np.unique(cell[d.item] * len(d.raters) + d.rater, return_inverse=True)
+    mean = np.bincount(level, part)
     shared = float((size[key // len(d.raters)] * mean**2).sum()) / len(d.items)
     return max(float(np.mean(1.0 / d.per_item)) - shared, 0.0)
 
@@ -78,23 +78,23 @@ def number_ceiling(
     else:
         scale = 1.0 if metric == "rmse" else 2.0 / np.pi * float(np.mean(d.per_item**-0.5)) ** 2 / noise
         quantity = Quantity((0.0, scale * levels, scale * noise))
-    why = fit.missing_reason(quantity)
-    if why is not None:
-        return Estimate.missing(why, method, d.counts)
+    reason = fit.missing_reason(quantity)
+    if reason is not None:
+        return Estimate.missing(reason, method, d.counts)
     variances = fit.variances
     variances[2] -= min((1.0 - levels / noise) * gain_variance(d), 0.9 * variances[2])
     value = quantity.value(variances)
-    plain = Estimate(float(np.sqrt(value)), method=method, confidence=confidence, counts=d.counts)
+    point_estimate = Estimate(float(np.sqrt(value)), method=method, confidence=confidence, counts=d.counts)
     blocks = 1 if cells is None else int(cells.max(initial=0)) + 1
     if min(len(d.items) - blocks + 1, len(d.raters)) < 3:
-        return plain.without_interval(TOO_FEW)
+        return point_estimate.without_interval(TOO_FEW)
     # A bound beyond e^300 is no bound; larger powers would overflow.
     half = min(_log_reach(d, blocks, fit, levels / noise, value, metric, confidence), 300.0)
     ends = value * np.exp([-half, half])
     if metric == "correlation":
         ends = np.maximum(1.0 - (1.0 - value) * np.exp([half, -half]), 0.0)
     low, high = np.sqrt(ends).tolist()
-    bounded = plain.with_interval(low, high, FOR_THESE, confidence)
+    bounded = point_estimate.with_interval(low, high, FOR_THESE, confidence)
     return bounded.informative(0.0) if metric == "correlation" else bounded
 
 
@@ -113,22 +113,24 @@ def _log_reach(
     the labels' variance only the noise in it is random. The gains taken off the residual may err on the low side.
     """
     free = max(d.size - len(d.items) - (0 if fit.merged == 1 else len(d.raters) - 1), 1)
-    left = d.value - d.item_means[d.item]
-    left = left - (np.bincount(d.rater, left) / d.per_rater)[d.rater] if d.complete else left
-    squares = left * left
+    residuals = d.value - d.item_means[d.item]
+    residuals = (
+        residuals - (np.bincount(d.rater, residuals) / d.per_rater)[d.rater] if d.complete else residuals
+    )
+    squares = residuals * residuals
     kurtosis = float(squares.var() / squares.mean() ** 2)
     residual = max(float(fit.variances[2]), 1e-300)
     shared = 1.0 - level_share
     gains, error, unseen = gain_variance_with_doubt(d)
-    rest = residual - min(shared * gains, 0.9 * residual)
+    other_noise = residual - min(shared * gains, 0.9 * residual)
     in_levels = level_share * float(fit.variances[1])
-    in_levels = in_levels / (in_levels + rest)
+    in_levels = in_levels / (in_levels + other_noise)
     items = max(len(d.items) - blocks, 1)
-    of_noise = max(kurtosis, 2.0) / free + shared**2 * error / rest**2 + 2.0 * in_levels**2 / items
+    of_noise = max(kurtosis, 2.0) / free + shared**2 * error / other_noise**2 + 2.0 * in_levels**2 / items
     of_labels = 2.0 * (1.0 - value**2) / items if metric == "correlation" else 0.0
     variance = of_noise + of_labels
     df = variance**2 / (of_noise**2 / free + of_labels**2 / items)
-    return math.hypot(half_width(variance, df, confidence), min(shared * unseen / rest, 1.0))
+    return math.hypot(half_width(variance, df, confidence), min(shared * unseen / other_noise, 1.0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,14 +149,16 @@ class Agreed:
         """What the one-sided bound is."""
         return f"one-sided, rule of three over {self.chances} ratings that could have differed by the range of the ratings"
 
-    def ceiling(self, variance: float, shares: float, metric: NumberMetric, plain: Estimate) -> Estimate:
+    def ceiling(
+        self, variance: float, shares: float, metric: NumberMetric, point_estimate: Estimate
+    ) -> Estimate:
         """``plain`` with its bound, for labels of this variance; ``shares`` is the mean of 1 / n."""
         noise = self.error * shares
         if metric == "correlation":
             low, high = float(np.sqrt(variance / (variance + noise))), 1.0
         else:
             low, high = 0.0, float(np.sqrt(noise if metric == "rmse" else 2.0 / np.pi * noise))
-        return plain.with_interval(low, high, self.interval, self.confidence)
+        return point_estimate.with_interval(low, high, self.interval, self.confidence)
 
 
 def _agreed(values: Floats, chances: int, confidence: float) -> Agreed:
@@ -180,13 +184,15 @@ def _of_agreed(agreed: Agreed, d: Ratings, cells: Ints | None, metric: NumberMet
         labels = labels - (np.bincount(cells, labels) / np.maximum(np.bincount(cells), 1))[cells]
     variance = float(labels.var())
     best = 1.0 if metric == "correlation" else 0.0
-    plain = Estimate(best, method=method, confidence=agreed.confidence, counts=d.counts)
+    point_estimate = Estimate(best, method=method, confidence=agreed.confidence, counts=d.counts)
     if metric == "correlation" and variance <= EQUAL * max(float(np.abs(d.value).max()), 1.0) ** 2:
-        why = "all ratings are equal" if cells is None else "items of one cell do not differ"
-        return Estimate.missing(why, method, d.counts)
+        reason = "all ratings are equal" if cells is None else "items of one cell do not differ"
+        return Estimate.missing(reason, method, d.counts)
     if metric != "correlation" and agreed.error == 0.0:
-        return plain.without_interval("all ratings are equal, so nothing bounds how far one could be off")
-    return agreed.ceiling(variance, float(np.mean(1.0 / d.per_item)), metric, plain)
+        return point_estimate.without_interval(
+            "all ratings are equal, so nothing bounds how far one could be off"
+        )
+    return agreed.ceiling(variance, float(np.mean(1.0 / d.per_item)), metric, point_estimate)
 
 
 def ceiling_from_means(
@@ -201,8 +207,8 @@ def ceiling_from_means(
     if size < mean.size:
         counts["left_out"] = int(mean.size - size)
     if size < 2:
-        why = "fewer than two items have a mean, a spread and a count of two or more"
-        return Estimate.missing(why, method, counts)
+        reason = "fewer than two items have a mean, a spread and a count of two or more"
+        return Estimate.missing(reason, method, counts)
     best = Estimate(float(metric == "correlation"), method=method, confidence=confidence, counts=counts)
     if not (s > 0).any():
         if float(y.var()) <= 0.0:
@@ -212,16 +218,16 @@ def ceiling_from_means(
     value, without = _from_noise(y, s**2 / k, metric)
     correlation = metric == "correlation"
     shown = float(np.sqrt(max(1.0 - 1.0 / value, 0.0))) if correlation else value
-    plain = Estimate(shown, method=method, confidence=confidence, counts=counts)
+    point_estimate = Estimate(shown, method=method, confidence=confidence, counts=counts)
     if size < 5:
-        return plain.without_interval("fewer than five items are too few to leave one out")
+        return point_estimate.without_interval("fewer than five items are too few to leave one out")
     half = half_width(jackknife_variance(np.log(without)), size - 1, confidence)
     if half > _MAX_LOG_HALF_WIDTH:
-        return plain.without_interval("one item decides the noise or the variance of the means")
+        return point_estimate.without_interval("one item decides the noise or the variance of the means")
     low, high = (value * np.exp([-half, half])).tolist()
     if correlation:
         low, high = (math.sqrt(max(1.0 - 1.0 / end, 0.0)) for end in (low, high))
-    bounded = plain.with_interval(low, high, "jackknife over items, log scale", confidence)
+    bounded = point_estimate.with_interval(low, high, "jackknife over items, log scale", confidence)
     return bounded.informative(0.0) if correlation else bounded
 
 
@@ -231,15 +237,15 @@ def _from_noise(y: Floats, noise: Floats, metric: NumberMetric) -> tuple[float, 
     Those without an item lack a factor that is the same for all, which their logs leave out anyway.
     """
     size = float(y.size)
-    each = np.sqrt(2.0 / np.pi * noise) if metric == "mae" else noise
-    total = float(each.sum())
-    left = np.maximum(total - each, 1e-300)
+    item_error = np.sqrt(2.0 / np.pi * noise) if metric == "mae" else noise
+    total = float(item_error.sum())
+    remaining = np.maximum(total - item_error, 1e-300)
     if metric == "mae":
-        return total / size, left
+        return total / size, remaining
     if metric == "rmse":
-        return math.sqrt(total / size), np.sqrt(left)
+        return math.sqrt(total / size), np.sqrt(remaining)
     centred = y - y.mean()
     squares = float(centred @ centred)
     # Without item i the sum of squares falls by n / (n - 1) times its squared deviation.
     without = np.maximum(squares - size / (size - 1.0) * centred**2, 1e-300)
-    return max(squares / (size - 1.0), 1e-300) / (total / size), without / left
+    return max(squares / (size - 1.0), 1e-300) / (total / size), without / remaining

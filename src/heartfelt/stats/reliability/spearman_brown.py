@@ -35,8 +35,8 @@ def stepped(single: Estimate, k: float, method: str, exact: bool = False) -> Est
         return replace(single, method=method)
     value = stepped_up(single.value, k)
     if not math.isfinite(value):
-        why = f"a single-rating reliability of {single.value:.3f} has no counterpart for {k:g} ratings"
-        return Estimate.missing(why, method, single.counts)
+        reason = f"a single-rating reliability of {single.value:.3f} has no counterpart for {k:g} ratings"
+        return Estimate.missing(reason, method, single.counts)
     low = None if single.low is None else stepped_bound(single.low, k, value)
     if exact and single.low is not None and math.isfinite(stepped_up(single.low, k)):
         low = stepped_up(single.low, k)
@@ -57,19 +57,21 @@ def reliability_with(single: Estimate | float, k: float) -> Estimate:
     return replace(stepped(start, k, method), interval=_interval(start))
 
 
-def reliability_curve(known: Mapping[int, Estimate], last: int) -> dict[int, Estimate]:
+def reliability_curve(estimates: Mapping[int, Estimate], last: int) -> dict[int, Estimate]:
     """Reliability of the mean of 1 to ``last`` ratings where the known ones lie on one curve; else the known ones.
 
     Bounds of a single rating outside 0 to 1 have no curve and are left out.
     """
-    held = {k: estimate for k, estimate in sorted(known.items()) if estimate.value is not None}
-    single = held.get(1)
+    present = {k: estimate for k, estimate in sorted(estimates.items()) if estimate.value is not None}
+    single = present.get(1)
     if (
         single is None
         or not 0 < float(single) < 1
-        or any(abs(stepped_up(float(single), k) - float(estimate)) >= 0.005 for k, estimate in held.items())
+        or any(
+            abs(stepped_up(float(single), k) - float(estimate)) >= 0.005 for k, estimate in present.items()
+        )
     ):
-        return {k: estimate for k, estimate in held.items() if k <= last}
+        return {k: estimate for k, estimate in present.items() if k <= last}
     low, high = (None if b is None or not 0 <= b <= 1 else b for b in (single.low, single.high))
     start = replace(single, low=low, high=high)
     return {k: stepped(start, k, METHOD) for k in range(1, last + 1)}
@@ -89,8 +91,8 @@ def raters_needed(single: Estimate | float, target: float) -> Estimate:
     if start.value is None:
         return replace(start, method=method)
     if start.value <= 0:
-        why = "a single rating has no reliability, so no number of raters reaches the target"
-        return Estimate.missing(why, method, start.counts)
+        reason = "a single rating has no reliability, so no number of raters reaches the target"
+        return Estimate.missing(reason, method, start.counts)
     interval = _interval(start)
     if start.low is not None and start.high is not None and start.low <= 0:
         interval += "; no upper bound, since the reliability may be zero"
@@ -116,8 +118,8 @@ def _checked(single: Estimate | float) -> Estimate:
             f"The reliability of a single rating lies between -1 and 1; got {single}.",
             "Pass an intraclass correlation of single ratings, such as icc(...).icc2.",
         )
-    why = "the reliability was given without an interval"
-    return Estimate(float(single), method="a given reliability", why_no_interval=why)
+    reason = "the reliability was given without an interval"
+    return Estimate(float(single), method="a given reliability", why_no_interval=reason)
 
 
 def _interval(start: Estimate) -> str:

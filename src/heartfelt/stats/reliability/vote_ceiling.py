@@ -241,11 +241,11 @@ def by_category(wins: Matrix, answer: Ints, categories: Ints, metric: CategoryMe
     outright = wins.sum(axis=1)
     parts = []
     for j in categories.tolist():
-        asked = wins[:, j]
-        met = (answer == j) * asked
+        winners_here = wins[:, j]
+        met = (answer == j) * winners_here
         if metric == "macro_f1":
-            met, asked = 2.0 * met, asked + (answer == j) * outright
-        parts.append(expected_ratio(met, asked))
+            met, winners_here = 2.0 * met, winners_here + (answer == j) * outright
+        parts.append(expected_ratio(met, winners_here))
 
     def quantity(weights: Floats) -> tuple[float, Floats]:
         values, slopes = zip(*(part(weights) for part in parts), strict=True)
@@ -268,14 +268,14 @@ def thinned(counts: Matrix, votes: Ints, seed: int) -> Matrix:
 
 def _drawn(counts: Matrix, size: Ints, rng: np.random.Generator) -> Matrix:
     """So many of each item's votes, drawn without replacement."""
-    left = counts.sum(axis=1).astype(np.int64)
+    remaining = counts.sum(axis=1).astype(np.int64)
     wanted = size.astype(np.int64).copy()
     out = np.zeros_like(counts)
     for j in range(counts.shape[1]):
-        own = counts[:, j].astype(np.int64)
-        taken = rng.hypergeometric(own, left - own, wanted)
-        out[:, j] = taken
-        left, wanted = left - own, wanted - taken
+        category_votes = counts[:, j].astype(np.int64)
+        sampled = rng.hypergeometric(category_votes, remaining - category_votes, wanted)
+        out[:, j] = sampled
+        remaining, wanted = remaining - category_votes, wanted - sampled
     return out
 
 
@@ -307,8 +307,8 @@ def _same_winner(points: Matrix, rows: Mixture, panels: Panels) -> float:
     from heartfelt.stats import _kernels_votes as kernels
 
     wins = [kernels.outright_wins(points, n) for n in panels[0].tolist()]
-    met = panels[1] @ np.stack([(each**2).sum(axis=1) for each in wins])
-    outright = panels[1] @ np.stack([each.sum(axis=1) ** 2 for each in wins])
+    met = panels[1] @ np.stack([(panel_wins**2).sum(axis=1) for panel_wins in wins])
+    outright = panels[1] @ np.stack([panel_wins.sum(axis=1) ** 2 for panel_wins in wins])
     return expected_ratio(met, outright)(rows.weights)[0]
 
 
@@ -321,8 +321,8 @@ def critical_value(d: Ratings, counts: Matrix, confidence: float) -> float:
     """Squared t quantile times the inflation: what a squared error in units of the items' own may reach."""
     from scipy.special import stdtrit
 
-    others, agreeing = _other_votes(d, counts)
-    excess = agreeing - float(agreeing.sum()) / max(float(others.sum()), 1.0) * others
+    other_votes, agreeing = _other_votes(d, counts)
+    excess = agreeing - float(agreeing.sum()) / max(float(other_votes.sum()), 1.0) * other_votes
     items = np.bincount(d.item, excess, minlength=len(d.items)) / 2.0
     raters = np.bincount(d.rater, excess, minlength=len(d.raters))
     free_items, free_raters = max(len(d.items) - 1, 1), max(len(d.raters) - 1, 1)
@@ -348,13 +348,15 @@ def fixed_panel_gain(d: Ratings, counts: Matrix, seed: int) -> float:
     order = np.argsort(d.item, kind="stable")
     panels = rng.choice(np.flatnonzero(d.per_item > 0), PANELS)
     size = d.per_item[panels]
-    place: Ints = np.repeat(np.arange(PANELS, dtype=np.int64), size)
-    within = np.arange(place.size) - np.repeat(np.concatenate([[0], np.cumsum(size)[:-1]]), size)
-    own = skill[d.rater[order[starts[panels][place] + within]]]
-    anyone = skill[d.rater[rng.integers(0, d.size, place.size)]]
-    chance, guess = rng.random(place.size), rng.integers(0, k, place.size)
-    right, drawn = (_share_right(np.where(chance < s, 0, guess), place, k) for s in (own, anyone))
-    return max(right - drawn, 0.0)
+    panel: Ints = np.repeat(np.arange(PANELS, dtype=np.int64), size)
+    within = np.arange(panel.size) - np.repeat(np.concatenate([[0], np.cumsum(size)[:-1]]), size)
+    panel_skill = skill[d.rater[order[starts[panels][panel] + within]]]
+    anyone = skill[d.rater[rng.integers(0, d.size, panel.size)]]
+    chance, guess = rng.random(panel.size), rng.integers(0, k, panel.size)
+    right, right_by_anyone = (
+        _share_right(np.where(chance < s, 0, guess), panel, k) for s in (panel_skill, anyone)
+    )
+    return max(right - right_by_anyone, 0.0)
 
 
 def _share_right(answer: Ints, panel: Ints, k: int) -> float:
@@ -373,8 +375,8 @@ def _skills(d: Ratings, counts: Matrix) -> Floats:
     chance = float(base @ base)
     if chance >= 1.0:
         return np.ones(len(d.raters))
-    others, agreeing = _other_votes(d, counts)
-    beyond = np.bincount(d.rater, (agreeing - chance * others) / (1.0 - chance), minlength=len(d.raters))
+    other_votes, agreeing = _other_votes(d, counts)
+    beyond = np.bincount(d.rater, (agreeing - chance * other_votes) / (1.0 - chance), minlength=len(d.raters))
     skill = np.full(len(d.raters), 0.7)
     for _ in range(50):
         item = np.bincount(d.item, skill[d.rater], minlength=len(d.items))

@@ -71,8 +71,8 @@ class VoteFamily:
         weight = np.exp(log_concentration) * (
             (1.0 - by) * self.shares + by * np.eye(self.shares.size)[category]
         )
-        drawn = rng.standard_gamma(np.maximum(weight, 1e-6)) + 1e-300
-        out: Matrix = drawn / drawn.sum(axis=1, keepdims=True)
+        gamma_draws = rng.standard_gamma(np.maximum(weight, 1e-6)) + 1e-300
+        out: Matrix = gamma_draws / gamma_draws.sum(axis=1, keepdims=True)
         return out
 
 
@@ -177,15 +177,15 @@ def _expected_score(
     """The expected score of each item's long-run category, on panels drawn once for each item."""
     rng = stream(seed, "ceiling", "panels of the family")
     wins = np.zeros_like(points)
-    each = np.arange(points.shape[0])
+    row = np.arange(points.shape[0])
     for n, share in zip(*(part.tolist() for part in panels), strict=True):
         won = winners(rng.multinomial(n, points))
         outright = won >= 0
-        wins[each[outright], won[outright]] += share
+        wins[row[outright], won[outright]] += share
     best = points.argmax(axis=1)
     weights = np.full(points.shape[0], 1.0 / points.shape[0])
     if metric == "accuracy":
-        return expected_ratio(wins[each, best], wins.sum(axis=1))(weights)[0]
+        return expected_ratio(wins[row, best], wins.sum(axis=1))(weights)[0]
     return by_category(wins, best, categories, metric)(weights)[0]
 
 
@@ -201,12 +201,14 @@ def _fit_p(counts: Matrix, votes: Ints, points: Matrix, inflation: float, seed: 
     for n, items in zip(*np.unique(votes, return_counts=True), strict=True):
         # The prediction is itself drawn: its noise adds to that of the items.
         noise = inflation * (1.0 + items / points.shape[0])
-        drawn = rng.multinomial(int(n), points).astype(np.float64)
-        for part, (table, each) in enumerate(((counts[votes == n], 1.0), (drawn, items / points.shape[0]))):
+        simulated = rng.multinomial(int(n), points).astype(np.float64)
+        for part, (table, share) in enumerate(
+            ((counts[votes == n], 1.0), (simulated, items / points.shape[0]))
+        ):
             for check, key in enumerate(_patterns(table)):
                 for at, times in zip(*np.unique(key, return_counts=True), strict=True):
                     cell = cells.setdefault((check, int(n), int(at)), [0.0, 0.0, float(noise)])
-                    cell[part] += float(times * each)
+                    cell[part] += float(times * share)
     p_values = []
     for check in range(2):
         table = _joined(np.array([cell for (of, _, _), cell in sorted(cells.items()) if of == check]))

@@ -83,7 +83,7 @@ def candidates(rows: Matrix, items: Floats) -> Matrix:
     tops = np.argsort(-overall)[: min(k, 24)]
     for j in tops.tolist():
         rests = [np.where(np.arange(k) == j, 0.0, shape) for shape in (even, overall)]
-        shapes = [rest / rest.sum() for rest in rests if rest.sum() > 0]
+        shapes = [other_shares / other_shares.sum() for other_shares in rests if other_shares.sum() > 0]
         for u in TOP_SHARES:
             for shape in shapes:
                 point = (1.0 - 1.0 / k) * (1.0 - u) * shape
@@ -97,8 +97,8 @@ def candidates(rows: Matrix, items: Floats) -> Matrix:
             parts.append(divided[None])
     often = np.argsort(-items, kind="stable")[:120]
     for prior in (0.05, 1.0, 4.0):
-        seen = rows[often] + prior * 0.5 * (even + overall)
-        parts.append(seen / seen.sum(axis=1, keepdims=True))
+        smoothed = rows[often] + prior * 0.5 * (even + overall)
+        parts.append(smoothed / smoothed.sum(axis=1, keepdims=True))
     return np.concatenate(parts)
 
 
@@ -224,9 +224,9 @@ def _centres(rows: Matrix, items: Floats, likelihood: Matrix, weights: Floats) -
     used = np.argsort(-weights)[:60]
     share = likelihood[:, used] * weights[used]
     share *= (items / (likelihood @ weights))[:, None]
-    seen = share.T @ rows
-    total = seen.sum(axis=1, keepdims=True)
-    out: Matrix = seen[total[:, 0] > 0] / total[total[:, 0] > 0]
+    cluster_sums = share.T @ rows
+    total = cluster_sums.sum(axis=1, keepdims=True)
+    out: Matrix = cluster_sums[total[:, 0] > 0] / total[total[:, 0] > 0]
     return out
 
 
@@ -293,18 +293,18 @@ def sorted_shares(categories: int) -> tuple[Matrix, Matrix]:
     for lead in np.linspace(1.0 / categories, 1.0, LEADING):
         least, most = (1.0 - lead) / (categories - 1), min(lead, 1.0 - lead)
         for second in least + (most - least) * np.linspace(0.0, 1.0, SECOND):
-            rest = max(1.0 - lead - second, 0.0)
-            third = min(second, rest)
+            remaining = max(1.0 - lead - second, 0.0)
+            third = min(second, remaining)
             if categories == 2:
                 grid.add(_rounded(lead, second, 0.0, 0.0, 1, 1, 0, 0))
                 continue
-            grid.add(_rounded(lead, second, rest / (categories - 2), 0.0, 1, 1, categories - 2, 0))
-            if categories > 3 and rest > 0:
-                last = max(rest - third, 0.0) / (categories - 3)
+            grid.add(_rounded(lead, second, remaining / (categories - 2), 0.0, 1, 1, categories - 2, 0))
+            if categories > 3 and remaining > 0:
+                last = max(remaining - third, 0.0) / (categories - 3)
                 grid.add(_rounded(lead, second, third, last, 1, 1, 1, categories - 3))
-                close = int(min(rest // (RUNNERS_UP * second), categories - 3))
+                close = int(min(remaining // (RUNNERS_UP * second), categories - 3))
                 if close > 1:
-                    last = max(rest - close * RUNNERS_UP * second, 0.0) / (categories - 2 - close)
+                    last = max(remaining - close * RUNNERS_UP * second, 0.0) / (categories - 2 - close)
                     grid.add(
                         _rounded(lead, second, RUNNERS_UP * second, last, 1, 1, close, categories - 2 - close)
                     )
@@ -336,8 +336,8 @@ def _simulated(shares: Matrix, times: Matrix, votes: int) -> tuple[Floats, Float
     wins, outright, same = (np.zeros(shares.shape[0]) for _ in range(3))
     for g in range(shares.shape[0]):
         p = np.repeat(shares[g], times[g].astype(np.int64))
-        each = drawn_wins(rng, votes, p, PANEL_DRAWS)
-        wins[g], outright[g], same[g] = each[0], each.sum(), (each**2).sum()
+        panel_wins = drawn_wins(rng, votes, p, PANEL_DRAWS)
+        wins[g], outright[g], same[g] = panel_wins[0], panel_wins.sum(), (panel_wins**2).sum()
     return wins, outright, same
 
 
@@ -355,8 +355,8 @@ def fit_clearness(counts: Matrix) -> Mixture:
     first, second = ordered[:, -1].astype(np.int64), ordered[:, -2].astype(np.int64)
     rows, items = [], []
     for n in np.unique(votes).tolist():
-        here = votes == n
-        cells, times_seen = np.unique(first[here] * (n + 1) + second[here], return_counts=True)
+        of_size = votes == n
+        cells, times_seen = np.unique(first[of_size] * (n + 1) + second[of_size], return_counts=True)
         rows.append(panel_chances(categories, n)[0][:, cells].T)
         items.append(times_seen)
     likelihood = np.concatenate(rows)

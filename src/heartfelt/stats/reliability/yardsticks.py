@@ -33,11 +33,11 @@ Statistic: TypeAlias = Callable[[Keep], float | None]
 CATEGORY_METRICS: tuple[str, ...] = get_args(CategoryMetric)
 
 
-def of_cell_means(d: Ratings, cells: Ints, metric: Metric, own: bool) -> Statistic:
+def of_cell_means(d: Ratings, cells: Ints, metric: Metric, in_sample: bool) -> Statistic:
     """Cell means, with (``own``) or without the label itself, against the labels."""
     if metric in CATEGORY_METRICS:
-        return lambda keep: _cell_plurality(category_counts(d, keep), cells, metric, own)
-    return lambda keep: _agreement(*_cell_mean_pairs(d, cells, keep, own), metric)
+        return lambda keep: _cell_plurality(category_counts(d, keep), cells, metric, in_sample)
+    return lambda keep: _agreement(*_cell_mean_pairs(d, cells, keep, in_sample), metric)
 
 
 def of_single_rater(d: Ratings, metric: Metric) -> Statistic:
@@ -49,16 +49,16 @@ def of_single_rater(d: Ratings, metric: Metric) -> Statistic:
     return lambda keep: _agreement(*_single_rater_pairs(d, keep), metric)
 
 
-def _cell_mean_pairs(d: Ratings, cells: Ints, keep: Keep, own: bool) -> tuple[Floats, Floats]:
+def _cell_mean_pairs(d: Ratings, cells: Ints, keep: Keep, in_sample: bool) -> tuple[Floats, Floats]:
     """Labels and the means of their cells."""
     counts = np.bincount(d.item[keep], minlength=len(d.items))
     sums = np.bincount(d.item[keep], d.value[keep], minlength=len(d.items))
-    here = counts > 0
-    label, cell = sums[here] / counts[here], cells[here]
+    rated = counts > 0
+    label, cell = sums[rated] / counts[rated], cells[rated]
     size, total = np.bincount(cell), np.bincount(cell, label)
     enough = size[cell] >= 2
     label, cell = label[enough], cell[enough]
-    if own:
+    if in_sample:
         return label, total[cell] / size[cell]
     return label, (total[cell] - label) / (size[cell] - 1)
 
@@ -96,9 +96,9 @@ def category_counts(d: Ratings, keep: Keep | None = None) -> Floats:
 def winners(counts: npt.NDArray[Any]) -> Ints:
     """The category of each row that has strictly the most; -1 where several are tied, or none has any."""
     # Column by column: NumPy is slow along a short last axis.
-    first, *others = np.ascontiguousarray(counts.T)
+    first, *later_columns = np.ascontiguousarray(counts.T)
     most, winner, tied = first.copy(), np.zeros(first.size, np.int64), np.zeros(first.size, np.bool_)
-    for category, column in enumerate(others, 1):
+    for category, column in enumerate(later_columns, 1):
         more = column > most
         tied = (tied & ~more) | (column == most)
         winner[more] = category
@@ -114,20 +114,20 @@ def category_score(confusion: Floats, metric: Metric | CategoryMetric) -> float 
         return None
     if metric == "accuracy":
         return float(np.trace(confusion) / total)
-    asked = confusion.sum(axis=1)
+    per_category = confusion.sum(axis=1)
     if metric == "macro_f1":
-        asked = (asked + confusion.sum(axis=0)) / 2.0
-    used = asked > 0
-    return float(np.mean(np.diag(confusion)[used] / asked[used]))
+        per_category = (per_category + confusion.sum(axis=0)) / 2.0
+    used = per_category > 0
+    return float(np.mean(np.diag(confusion)[used] / per_category[used]))
 
 
 def one_rating(item: Ints, category: Ints, counts: Floats, metric: Metric | CategoryMetric) -> float | None:
     """One rating against the label of the item's other ratings."""
     several = counts.sum(axis=1)[item] >= 2
     item, category = item[several], category[several]
-    others = counts[item]
-    others[np.arange(item.size), category] -= 1
-    return category_score(confusion_of(winners(others), category, counts.shape[1]), metric)
+    other_counts = counts[item]
+    other_counts[np.arange(item.size), category] -= 1
+    return category_score(confusion_of(winners(other_counts), category, counts.shape[1]), metric)
 
 
 def confusion_of(label: Ints, answer: Ints, categories: int) -> Floats:
@@ -137,7 +137,7 @@ def confusion_of(label: Ints, answer: Ints, categories: int) -> Floats:
     return np.bincount(pair, minlength=categories**2).reshape(categories, -1).astype(np.float64)
 
 
-def _cell_plurality(counts: Floats, cells: Ints, metric: Metric, own: bool) -> float | None:
+def _cell_plurality(counts: Floats, cells: Ints, metric: Metric, in_sample: bool) -> float | None:
     label, categories = winners(counts), counts.shape[1]
     labelled = label >= 0
     if not labelled.any():
@@ -151,7 +151,7 @@ def _cell_plurality(counts: Floats, cells: Ints, metric: Metric, own: bool) -> f
     if cell.size == 0:
         return None
     guess = total[cell]
-    if not own:
+    if not in_sample:
         guess[np.arange(cell.size), label] -= 1
     top = (guess == guess.max(axis=1, keepdims=True)).astype(np.float64)
     shares = top / top.sum(axis=1, keepdims=True) * total[cell, label][:, None]
