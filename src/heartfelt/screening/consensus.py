@@ -112,7 +112,7 @@ def _own_answers(rater: Ints, group: Ints) -> Ints:
 
 
 def _left_out(answer_group: Ints, group: Ints, value: Floats) -> tuple[Ints, Floats]:
-    """Count and sum of the values in each row's group, without those of the row's rater (``own``)."""
+    """Count and sum of the values in each row's group, without those of the row's rater (``answer_group``)."""
     n = np.bincount(group)[group] - np.bincount(answer_group)[answer_group]
     total = np.bincount(group, value)[group] - np.bincount(answer_group, value)[answer_group]
     return n.astype(np.int64), total.astype(np.float64)

@@ -117,7 +117,7 @@ def _by_system(
 def system_means(
     sheet: PredictionSheet, y: Floats, rows: Flags, labels: Mapping[str, float] | None = None
 ) -> tuple[Floats, Floats]:
-    """Label and prediction of each system: means over its clips, or the label ``given`` for it."""
+    """Label and prediction of each system: means over its clips, or its label in ``labels``."""
     rows = rows & (sheet.system >= 0)
     if not rows.any():
         return np.zeros(0), np.zeros(0)

@@ -113,7 +113,7 @@ def _read(
 def _placed(
     predicted: Floats, own_rate: float | None, begin: float, size: int, rate: float | None, start: float
 ) -> Floats | str:
-    """Samples at a rate of their ``own`` from second ``begin``, at the ``size`` moments of a course; or why there are none."""
+    """Samples at ``own_rate`` from second ``begin``, at the ``size`` moments of a course; or why there are none."""
     if own_rate is None or rate is None:
         # Samples are the raters' own moments, counted from the start of the clip.
         skipped = 0 if rate is None else round(start * rate)

@@ -253,7 +253,7 @@ def _informativeness(view: RatingsView, options: RuleOptions) -> list[RuleVerdic
 def judged_as_two_kinds(
     effect: Effects, options: RuleOptions, finding: str, question: str | None = None
 ) -> RuleVerdicts:
-    """Verdicts on raters of two kinds; ``what`` says in words what correlates, with a place for the number."""
+    """Verdicts on raters of two kinds; ``finding`` says in words what correlates, with a place for the number."""
     reasons = _reasons(effect)
     judged = is_judged(reasons)
     if not judged.any():
