@@ -277,7 +277,7 @@ def _collusion(view: RatingsView, options: RuleOptions) -> list[RuleVerdicts] | 
             return "No other rater's answers run in parallel with these."
         return _sentence(partners[rater], nearest[view.raters[rater]])
 
-    why: Reasons = [
+    reasons: Reasons = [
         _why_not(view, rater)
         if not trials[rater]
         else COULD_BE_CHANCE
@@ -286,7 +286,7 @@ def _collusion(view: RatingsView, options: RuleOptions) -> list[RuleVerdicts] | 
         for rater in range(size)
     ]
     weight = np.where(flagged, evidence_of(p), 0.0)
-    return [RuleVerdicts(None, trials, words, why, best, needed, p, flagged, weight, group=groups)]
+    return [RuleVerdicts(None, trials, words, reasons, best, needed, p, flagged, weight, group=groups)]
 
 
 def _why_not(view: RatingsView, rater: int) -> str:
