@@ -89,13 +89,13 @@ def compare(
     """Every pair of models that can be ranked, by the task's headline."""
     pairs = list(combinations([entrant for entrant in entrants if entrant.why_unranked is None], 2))
     differences = [_differences(first, second, task, confidence) for first, second in pairs]
-    plain, systems, means = (
-        _corrected([each[form] for each, _ in differences], confidence) for form in range(3)
+    over_stimuli, systems, means = (
+        _corrected([forms[form] for forms, _ in differences], confidence) for form in range(3)
     )
     by = f"Holm over {len(pairs)} pair{'' if len(pairs) == 1 else 's'}"
     out = []
-    for place, (first, second) in enumerate(pairs):
-        ((difference, _, _), answered), corrected = differences[place], plain[place]
+    for index, (first, second) in enumerate(pairs):
+        ((difference, _, _), answered), corrected = differences[index], over_stimuli[index]
         out.append(
             ModelComparison(
                 task=task.id,
@@ -111,18 +111,20 @@ def compare(
                 apart=corrected.apart,
                 more_stimuli=_more(difference, len(pairs), corrected.apart, 1 - confidence),
                 answered=answered,
-                over_systems=systems[place],
-                system_means=means[place],
+                over_systems=systems[index],
+                system_means=means[index],
             )
         )
     return out
 
 
 def _corrected(differences: Sequence[MetricDifference], confidence: float) -> list[SystemComparison]:
-    corrected = holm([each.p.value for each in differences], confidence=confidence)
+    corrected = holm([difference.p.value for difference in differences], confidence=confidence)
     return [
-        SystemComparison(each.estimate, each.p, p, bool(apart))
-        for each, p, apart in zip(differences, corrected.adjusted, corrected.significant, strict=True)
+        SystemComparison(difference.estimate, difference.p, p, bool(significant))
+        for difference, p, significant in zip(
+            differences, corrected.adjusted, corrected.significant, strict=True
+        )
     ]
 
 
@@ -133,8 +135,8 @@ def _adjusted(
     if adjusted is None or difference.p.value is None or pairs == 1:
         return difference.estimate
     share = difference.p.value / adjusted if adjusted > 0 else 1 / pairs
-    left = f"at the confidence Holm's correction over {pairs} pairs leaves this pair"
-    return difference.at(1 - (1 - confidence) * share, left)
+    level_note = f"at the confidence Holm's correction over {pairs} pairs leaves this pair"
+    return difference.at(1 - (1 - confidence) * share, level_note)
 
 
 def _differences(
@@ -161,13 +163,13 @@ def _differences(
         missing = Estimate.missing(plainly(estimate.why_missing), estimate.method, estimate.counts)
         return replace(result, estimate=missing, p=missing)
 
-    def none(why: str) -> MetricDifference:
-        missing = Estimate.missing(why, f"difference of {task.headline}")
+    def none(reason: str) -> MetricDifference:
+        missing = Estimate.missing(reason, f"difference of {task.headline}")
         return MetricDifference(missing, missing, None, 0)
 
-    others = second.all_items.select(*ITEM, "said", "counted")
-    both = first.all_items.join(others, on=ITEM, how="inner", maintain_order="left", suffix="_other")
-    plain = difference(both, _COUNTED)
+    second_items = second.all_items.select(*ITEM, "said", "counted")
+    both = first.all_items.join(second_items, on=ITEM, how="inner", maintain_order="left", suffix="_other")
+    over_stimuli = difference(both, _COUNTED)
     if first.answers is not None and second.answers is not None:
         # Answer by answer, with raters and pairs as samples; a run read from files has pairs only.
         shared = first.answers.join(
@@ -177,28 +179,30 @@ def _differences(
             nulls_equal=True,
             maintain_order="left",
         )
-        own, rival = (shared[name].to_numpy() for name in ("right", "right_other"))
+        first_hits, rival = (shared[name].to_numpy() for name in ("right", "right_other"))
         sides = shared["first"], shared["second"]
-        plain = mean_hits(rater_of(shared), *sides, own, rival, confidence=confidence)
-    known = both.filter(pl.col("said").is_not_null() & pl.col("said_other").is_not_null())
-    complete = known.height == both.height
-    answered = plain.estimate if complete else difference(known, ("said", "said_other")).estimate
+        over_stimuli = mean_hits(rater_of(shared), *sides, first_hits, rival, confidence=confidence)
+    both_answered = both.filter(pl.col("said").is_not_null() & pl.col("said_other").is_not_null())
+    complete = both_answered.height == both.height
+    answered = (
+        over_stimuli.estimate if complete else difference(both_answered, ("said", "said_other")).estimate
+    )
     named = both.filter(pl.col("system").is_not_null())
     count = named["system"].n_unique()
     if count < LEAST_SYSTEMS:
         too_few = none(why_no_systems(count))
-        return (plain, too_few, too_few), answered
+        return (over_stimuli, too_few, too_few), answered
     means = none("system means are compared for questions answered with numbers")
     if task.kind in ("numbers", "strengths"):
         of_systems = named.group_by("system").agg(pl.col("truth", *_COUNTED).mean()).sort("system")
         means = difference(of_systems, _COUNTED, "system")
-    return (plain, difference(named, _COUNTED, "system"), means), answered
+    return (over_stimuli, difference(named, _COUNTED, "system"), means), answered
 
 
-def _more(difference: MetricDifference, pairs: int, apart: bool, alpha: float) -> Estimate:
+def _more(difference: MetricDifference, pairs: int, significant: bool, alpha: float) -> Estimate:
     """How many more stimuli give 80% power at the alpha that the number of pairs leaves each."""
     name = "more stimuli for 80% power"
-    if apart:
+    if significant:
         return Estimate(0, method=name, why_no_interval="the two are apart already")
     needed = difference.needed(alpha=alpha / max(pairs, 1))
     if needed.value is None:
@@ -220,19 +224,21 @@ def ranks(
     )
     ordered = sorted(able, key=lambda entrant: -sign * (entrant.value or 0.0))
     order = [entrant.model for entrant in ordered if _ranked(entrant, beats)]
-    plain = _ranges(order, [(pair, pair.difference, pair.apart) for pair in pairs], sign)
+    over_stimuli = _ranges(order, [(pair, pair.difference, pair.apart) for pair in pairs], sign)
     over = [(pair, pair.over_systems.difference, pair.over_systems.apart) for pair in pairs]
-    among = [entrant.model for entrant in ordered if entrant.model in plain and _ranked(entrant, in_others)]
-    wide, why = _ranges(among, over, sign), _why_not_over_systems(entrants, pairs)
+    among = [
+        entrant.model for entrant in ordered if entrant.model in over_stimuli and _ranked(entrant, in_others)
+    ]
+    wide, why_not_over_systems = _ranges(among, over, sign), _why_not_over_systems(entrants, pairs)
     named = any(entrant.all_items["system"].is_not_null().any() for entrant in able)
     reach = OTHER_CLIPS if named else _REACH.get(task.kind, OTHER_STIMULI)
 
     def for_other_systems(entrant: Entrant) -> SystemRank:
         model = entrant.model
         beats_chance = in_others.get(model)
-        best, worst = (None, None) if why is not None else wide.get(model, (None, None))
-        reason = why
-        if best is None and not why:
+        best, worst = (None, None) if why_not_over_systems is not None else wide.get(model, (None, None))
+        reason = why_not_over_systems
+        if best is None and not why_not_over_systems:
             untested = entrant.p_chance_over_systems.why_missing
             reason = NO_CHANCE_BEATEN_IN_OTHERS if beats_chance is False else untested
         return SystemRank(
@@ -246,13 +252,13 @@ def ranks(
 
     result = []
     by_name = {entrant.model: entrant for entrant in able}
-    for place, model in enumerate(order, start=1):
-        best, worst = plain[model]
+    for position, model in enumerate(order, start=1):
+        best, worst = over_stimuli[model]
         result.append(
             ModelRank(
                 task=task.id,
                 model=model,
-                place=place,
+                place=position,
                 best=best,
                 worst=worst,
                 why_none=None,
@@ -264,7 +270,7 @@ def ranks(
         )
     for entrant in [*ordered, *(entrant for entrant in entrants if entrant not in able)]:
         model = entrant.model
-        if model not in plain:
+        if model not in over_stimuli:
             no_score = NO_CHANCE_BEATEN if beats.get(model) is False else "it has no score"
             if model in beats and beats[model] is None:
                 no_score = f"{UNTESTED}: {entrant.why_untested or 'no p-value is known'}"
@@ -294,8 +300,8 @@ def _gate(
     adjusted = {entrant.model: p for entrant, p in zip(entrants, corrected.adjusted, strict=True)}
     beats: dict[str, bool | None] = {}
     for entrant in entrants:
-        own = adjusted[entrant.model]
-        beats[entrant.model] = None if own is None else own <= (1 - confidence) * (1 + 1e-12)
+        adjusted_p = adjusted[entrant.model]
+        beats[entrant.model] = None if adjusted_p is None else adjusted_p <= (1 - confidence) * (1 + 1e-12)
         if entrant.beyond is None or entrant.beyond <= 0:
             beats[entrant.model] = None if entrant.beyond is None else False
     return beats, adjusted
@@ -312,8 +318,8 @@ def _ranges(
     """By model: from one more than those significantly better to as many as are not significantly worse."""
     better: dict[str, int] = dict.fromkeys(order, 0)
     worse: dict[str, int] = dict.fromkeys(order, 0)
-    for pair, difference, apart in pairs:
-        if not apart or difference.value is None or {pair.first, pair.second} - set(order):
+    for pair, difference, significant in pairs:
+        if not significant or difference.value is None or {pair.first, pair.second} - set(order):
             continue
         ahead, behind = pair.first, pair.second
         if sign * difference.value <= 0:

@@ -64,20 +64,20 @@ class StimulusGrouping:
     def words(self) -> str:
         """The grouping in a sentence."""
         if self.by:
-            why = f"the stimuli of one group stay in one fold ({self.count:,} groups)"
+            reason = f"the stimuli of one group stay in one fold ({self.count:,} groups)"
         elif self.chosen:
-            why = "as requested"
+            reason = "as requested"
         else:
-            why = "no column and no file name says which stimuli belong together"
-        words = f"Folds are by {self.unit}: {why}."
+            reason = "no column and no file name says which stimuli belong together"
+        words = f"Folds are by {self.unit}: {reason}."
         if self.duplicates:
             stay = "stays" if self.duplicates == 1 else "stay"
             words += f" {plural(self.duplicates, 'near-duplicate')} {stay} in one fold with the original."
         return words
 
-    def at(self, places: Ints) -> Ints:
+    def at(self, indices: Ints) -> Ints:
         """The groups of some stimuli."""
-        return self.groups[places]
+        return self.groups[indices]
 
     @property
     def facts(self) -> GroupingFacts:
@@ -100,13 +100,15 @@ def grouping_of(
     """
     label, values = _named(stimuli, by) or ("", [f"{at}" for at in range(stimuli.height)])
     names = tuple("" if value.startswith(ALONE) else value for value in values) if label else ()
-    own = np.unique(np.array(values, dtype=str), return_inverse=True)[1].astype(np.int64)
+    group_codes = np.unique(np.array(values, dtype=str), return_inverse=True)[1].astype(np.int64)
     alike = near_duplicates(contents, embedding, cosine, hashes)
     duplicates = int(alike.size - np.unique(alike).size)
     if duplicates:
         # Groups that share a near-duplicate are one: stimuli are tied to the first of their group and to their original.
-        own = connected(own.size, [*enumerate(first_of_group(own).tolist()), *enumerate(alike.tolist())])
-    return StimulusGrouping(own, label, duplicates, by != AUTO, names)
+        group_codes = connected(
+            group_codes.size, [*enumerate(first_of_group(group_codes).tolist()), *enumerate(alike.tolist())]
+        )
+    return StimulusGrouping(group_codes, label, duplicates, by != AUTO, names)
 
 
 def first_of_group(groups: Ints) -> Ints:
@@ -163,9 +165,9 @@ def _close_embeddings(embedding: npt.NDArray[np.float32], cosine: float | None) 
     if cosine is None or not 3 <= len(embedding) <= _MOST_STIMULI:
         return []
     spread = embedding.std(axis=0)
-    whole = (embedding - embedding.mean(axis=0)) / np.where(spread > 1e-9, spread, 1.0)
-    length = np.linalg.norm(whole, axis=1, keepdims=True)
-    return _close((whole / np.where(length > 1e-9, length, 1.0)).astype(np.float32), cosine)
+    standardised = (embedding - embedding.mean(axis=0)) / np.where(spread > 1e-9, spread, 1.0)
+    length = np.linalg.norm(standardised, axis=1, keepdims=True)
+    return _close((standardised / np.where(length > 1e-9, length, 1.0)).astype(np.float32), cosine)
 
 
 def _close(rows: npt.NDArray[np.float32], least: float) -> list[tuple[int, int]]:
@@ -173,5 +175,5 @@ def _close(rows: npt.NDArray[np.float32], least: float) -> list[tuple[int, int]]
     out: list[tuple[int, int]] = []
     for start in range(0, len(rows), _BLOCK):
         pairs = zip(*np.nonzero(rows[start : start + _BLOCK] @ rows.T >= least), strict=True)
-        out += [(start + int(row), int(other)) for row, other in pairs if start + row < other]
+        out += [(start + int(row), int(column)) for row, column in pairs if start + row < column]
     return out

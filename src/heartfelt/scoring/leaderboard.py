@@ -50,7 +50,7 @@ def boards_of(runs: Sequence[ScoredRun]) -> list[Leaderboard]:
     by_source: dict[str, list[ScoredRun]] = {}
     for run in runs:
         by_source.setdefault(run.scores.hash, []).append(run)
-    return [_board(mine) for mine in by_source.values()]
+    return [_board(source_runs) for source_runs in by_source.values()]
 
 
 def _compared_already(runs: Sequence[ScoredRun], task: ScoringTask) -> bool:
@@ -75,11 +75,13 @@ def _board(runs: Sequence[ScoredRun]) -> Leaderboard:
     details: dict[str, TaskDetails] = {}
     scores: list[ModelScore] = []
     comparisons: list[ModelComparison] = []
-    places: list[ModelRank] = []
+    board_ranks: list[ModelRank] = []
     for task in tasks.values():
-        having = [run for run in runs if any(task.id == own.id for own in run.scores.tasks)]
+        having = [run for run in runs if any(task.id == scored_task.id for scored_task in run.scores.tasks)]
         entrants, ceilings = [], set()
-        for run, rank in ((each, rank) for each in having for rank in each.scores.ranked(task.id)):
+        for run, rank in (
+            (board_run, rank) for board_run in having for rank in board_run.scores.ranked(task.id)
+        ):
             model, score = rank.model, run.scores.find(task.id, rank.model)
             if score is None:
                 continue
@@ -94,14 +96,14 @@ def _board(runs: Sequence[ScoredRun]) -> Leaderboard:
             rows = run.items.filter((pl.col("task") == task.id) & (pl.col("model") == model))
             # Whether a model beats chance is decided anew, corrected for all models of the board.
             untested = (rank.why_none or "").startswith(UNTESTED)
-            why = None if rank.beats_chance is False or untested else rank.why_none
-            why = why or (run.why_no_items if not rows.height else None)
+            reason = None if rank.beats_chance is False or untested else rank.why_none
+            reason = reason or (run.why_no_items if not rows.height else None)
             entrants.append(
                 Entrant(
                     model=name,
                     rows=rows,
                     value=score.with_failures.value,
-                    why_unranked=why,
+                    why_unranked=reason,
                     beyond=score.beyond_chance.value,
                     p_chance=score.p_chance.value,
                     answers=None,
@@ -114,11 +116,11 @@ def _board(runs: Sequence[ScoredRun]) -> Leaderboard:
             details[task.id] = replace(own_details, models={})
         if _compared_already(runs, task):
             comparisons += [pair for pair in first.comparisons if pair.task == task.id]
-            places += [rank for rank in first.ranks if rank.task == task.id]
+            board_ranks += [rank for rank in first.ranks if rank.task == task.id]
             continue
         pairs = compare(entrants, task)
         comparisons += pairs
-        places += ranks(entrants, pairs, task)
+        board_ranks += ranks(entrants, pairs, task)
         if len(ceilings - {None}) > 1:
             notes.append(
                 f"{task.id}: runs scored different items, so their ceilings differ; the first is drawn."
@@ -131,7 +133,7 @@ def _board(runs: Sequence[ScoredRun]) -> Leaderboard:
         tasks=tuple(tasks.values()),
         metrics={name: metric for run in runs for name, metric in run.scores.metrics.items()},
         coverage=coverage,
-        ranks=tuple(places),
+        ranks=tuple(board_ranks),
         scores=tuple(scores),
         comparisons=tuple(comparisons),
         slices=(),

@@ -110,8 +110,8 @@ def rounded(value: Json, digits: int = DIGITS) -> Json:
     if isinstance(value, float):
         return float(f"{value:.{digits}g}")
     if isinstance(value, dict):
-        return {name: rounded(each, digits) for name, each in value.items()}
-    return [rounded(each, digits) for each in value] if isinstance(value, list) else value
+        return {name: rounded(element, digits) for name, element in value.items()}
+    return [rounded(element, digits) for element in value] if isinstance(value, list) else value
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,8 +136,8 @@ def _differences(before: Json, now: Json, where: str) -> Iterator[ManifestDiffer
         for name in {**before, **now}:
             yield from _differences(before.get(name), now.get(name), f"{where}.{name}" if where else name)
     elif isinstance(before, list) and isinstance(now, list) and len(before) == len(now):
-        for place, (first, second) in enumerate(zip(before, now, strict=True)):
-            yield from _differences(first, second, f"{where}.{place}" if where else str(place))
+        for index, (first, second) in enumerate(zip(before, now, strict=True)):
+            yield from _differences(first, second, f"{where}.{index}" if where else str(index))
     elif before != now:
-        first, second = ("nothing" if each is None else str(each)[:80] for each in (before, now))
+        first, second = ("nothing" if side is None else str(side)[:80] for side in (before, now))
         yield ManifestDifference(where, first, second)

@@ -84,13 +84,13 @@ class LabelsAndPredictions:
 
 
 def mean_of(
-    metric: str, values: Floats, filled: Floats, why: str | None = None, chance: ChanceLevel | None = None,
+    metric: str, values: Floats, filled: Floats, why_none: str | None = None, chance: ChanceLevel | None = None,
     *, share: bool = False,
 ) -> LabelsAndPredictions:  # fmt: skip
     """A metric that is the mean of a value per item."""
     kind: Values = "share" if share else "mean"
     return LabelsAndPredictions(
-        metric, np.zeros(values.size), values, filled, values=kind, why_none=why, chance=chance
+        metric, np.zeros(values.size), values, filled, values=kind, why_none=why_none, chance=chance
     )
 
 
@@ -141,11 +141,11 @@ class MetricMeasurer:
         """A metric with an interval and its spread, over rows (None) or whole groups, for each of ``groups``."""
         name, data = typed(metric, x, y, values)
         out: list[tuple[Estimate, JackknifeError | None]] = []
-        for plain, spread in spreads_over(name, *data, groups):
-            if plain.value is None:
-                out.append((Estimate.missing(plainly(plain.why_missing), metric, plain.counts), None))
+        for estimate, spread in spreads_over(name, *data, groups):
+            if estimate.value is None:
+                out.append((Estimate.missing(plainly(estimate.why_missing), metric, estimate.counts), None))
             else:
-                bounded = plain if spread is None else spread.estimate(plain, self.options.confidence)
+                bounded = estimate if spread is None else spread.estimate(estimate, self.options.confidence)
                 out.append((replace(bounded, method=metric), spread))
         return out
 
@@ -183,23 +183,27 @@ class MetricMeasurer:
         if pairing.why_none:
             missing = Estimate.missing(pairing.why_none, metric)
             return Forms(missing, missing, Estimate.missing(pairing.why_none, name))
-        known = sheet.system >= 0
-        count = np.unique(sheet.system[known]).size
+        has_system = sheet.system >= 0
+        count = np.unique(sheet.system[has_system]).size
         over = Estimate.missing(why_no_systems(count), name)
         enough = count >= LEAST_SYSTEMS
-        together = enough and bool(known.all())
+        together = enough and bool(has_system.all())
         groups = [sheet.stimulus, *([sheet.system] if together else [])]
-        (full, spread), *rest = self.numbers(metric, pairing.x, pairing.filled, groups, values=pairing.values)
+        (full, spread), *by_system = self.numbers(
+            metric, pairing.x, pairing.filled, groups, values=pairing.values
+        )
         if together:
-            over = rest[0][0]
+            over = by_system[0][0]
         elif enough:
-            columns = pairing.x[known], pairing.filled[known], [sheet.system[known]]
+            columns = pairing.x[has_system], pairing.filled[has_system], [sheet.system[has_system]]
             over = self.numbers(metric, *columns, values=pairing.values)[0][0]
         rows = sheet.answered & np.isfinite(pairing.y)
         if rows.all():
             return Forms(full, full, over, spread)
-        own = [None if sheet.stimulus is None else sheet.stimulus[rows]]
-        answered = self.numbers(metric, pairing.x[rows], pairing.y[rows], own, values=pairing.values)
+        answered_groups = [None if sheet.stimulus is None else sheet.stimulus[rows]]
+        answered = self.numbers(
+            metric, pairing.x[rows], pairing.y[rows], answered_groups, values=pairing.values
+        )
         return Forms(answered[0][0], full, over, spread)
 
     def _above_chance(
@@ -213,9 +217,9 @@ class MetricMeasurer:
         chance = pairing.chance or chance_of(metric, pairing.x)
         level = chance.estimate(metric)
         if score.value is None or level.value is None:
-            why = score.why_missing or level.why_missing or "no chance level is known"
-            missing = Estimate.missing(why, test)
-            return level, Estimate.missing(why, f"{metric} beyond chance"), (missing, missing)
+            reason = score.why_missing or level.why_missing or "no chance level is known"
+            missing = Estimate.missing(reason, test)
+            return level, Estimate.missing(reason, f"{metric} beyond chance"), (missing, missing)
         tests = self._association(sheet, pairing, group)
         if chance.y is None:
             return level, from_chance(score, level.value, sign, metric), tests or _untested(test)
@@ -272,18 +276,18 @@ class MetricMeasurer:
             system, stimulus = sheet.system, sheet.stimulus
         earnings = _earnings(x, y, weight, system, stimulus, rows)
         resamples = self.options.resamples
-        plain = no_association(earnings, confidence=confidence, seed=seed, resamples=resamples)
+        over_stimuli = no_association(earnings, confidence=confidence, seed=seed, resamples=resamples)
         if pairing.aggregation == "system":
-            return plain, plain
+            return over_stimuli, over_stimuli
         over = Estimate.missing("cells lie inside systems", "p-value, systems rearranged")
         if by_item:
-            known = rows & (sheet.system >= 0)
-            count = np.unique(sheet.system[known]).size
+            has_system = rows & (sheet.system >= 0)
+            count = np.unique(sheet.system[has_system]).size
             over = Estimate.missing(why_no_systems(count), "p-value, systems rearranged")
             if count > 1:
-                named = _earnings(x, y, weight, system, stimulus, known)
+                named = _earnings(x, y, weight, system, stimulus, has_system)
                 over = no_association_over_systems(named, confidence=confidence, seed=seed)
-        return plain, over
+        return over_stimuli, over
 
     def flipped(self, gained: Floats, group: Any) -> Estimate:
         """The p-value of a mean gain of 0, by flipping the signs of rows, or of the sums of groups."""
@@ -293,12 +297,12 @@ class MetricMeasurer:
 
     def flipped_over_systems(self, gained: Floats, system: Any) -> Estimate:
         """The same over systems; missing where they are too few for a small p-value."""
-        known = system >= 0
-        count = np.unique(system[known]).size
-        why = too_few_ways(count, 2 ** min(count, 60), self.options.confidence) if count else NO_SYSTEMS
-        if why:
-            return Estimate.missing(why, "p-value, signs of systems flipped")
-        return self.flipped(gained[known], system[known])
+        has_system = system >= 0
+        count = np.unique(system[has_system]).size
+        reason = too_few_ways(count, 2 ** min(count, 60), self.options.confidence) if count else NO_SYSTEMS
+        if reason:
+            return Estimate.missing(reason, "p-value, signs of systems flipped")
+        return self.flipped(gained[has_system], system[has_system])
 
     def ceiling(self, task: ScoringTask, metric: str, aggregation: str = "item") -> Estimate:
         """The ceiling of a metric, or the reason there is none."""
@@ -477,9 +481,9 @@ def of_ceiling(
     return ratio(beyond, reach, _SHARE)
 
 
-def plainly(why: str | None) -> str:
+def plainly(reason: str | None) -> str:
     """A reason in terms of labels and predictions."""
-    return _IN_LABELS_AND_PREDICTIONS.get(why or "", why or "no reason given")
+    return _IN_LABELS_AND_PREDICTIONS.get(reason or "", reason or "no reason given")
 
 
 def typed(metric: str, x: Floats, y: Floats, values: Values = "") -> tuple[str, tuple[Any, Any]]:

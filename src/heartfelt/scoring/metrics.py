@@ -170,8 +170,8 @@ class ChanceLevel:
         name = f"chance level of {metric}"
         if self.value is None:
             return Estimate.missing(self.what, name)
-        why = "fixed by the labels that are scored"
-        return Estimate(self.value, method=f"{name}: {self.what}", why_no_interval=why)
+        reason = "fixed by the labels that are scored"
+        return Estimate(self.value, method=f"{name}: {self.what}", why_no_interval=reason)
 
 
 def chance_of(metric: str, x: Floats) -> ChanceLevel:

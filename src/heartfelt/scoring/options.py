@@ -60,20 +60,26 @@ class ItemSelection:
 
         from heartfelt.tables import LEDGER
 
-        why = pl.lit(None, dtype=pl.String)
+        drop_reason = pl.lit(None, dtype=pl.String)
         if self.exclude_flagged:
             _require(items, "flagged", "flags on its items")
             flagged = pl.col("flagged").cast(pl.Boolean, strict=False).fill_null(False)
-            why = pl.when(flagged).then(pl.lit("flagged")).otherwise(why)
+            drop_reason = pl.when(flagged).then(pl.lit("flagged")).otherwise(drop_reason)
         if self.unanimous:
             _require(items, "unanimous", "votes to agree on")
             agree = pl.col("unanimous").fill_null(False)
-            why = pl.when(why.is_null() & ~agree).then(pl.lit("not unanimous")).otherwise(why)
+            drop_reason = (
+                pl.when(drop_reason.is_null() & ~agree).then(pl.lit("not unanimous")).otherwise(drop_reason)
+            )
         if self.full_coverage is not None:
             raters = pl.col("n").fill_null(0)
             reason = pl.format("{} of {} raters", raters, pl.lit(self.full_coverage))
-            why = pl.when(why.is_null() & (raters < self.full_coverage)).then(reason).otherwise(why)
-        marked = items.with_columns(why.alias("_why"))
+            drop_reason = (
+                pl.when(drop_reason.is_null() & (raters < self.full_coverage))
+                .then(reason)
+                .otherwise(drop_reason)
+            )
+        marked = items.with_columns(drop_reason.alias("_why"))
         if self.limit is not None:
             marked = self._sampled(marked)
         dropped = marked.filter(pl.col("_why").is_not_null()).select(
@@ -96,18 +102,18 @@ class ItemSelection:
         among = pl.col("_why").is_null()
         if self.questions is not None:
             among = among & pl.col("question").is_in(list(self.questions))
-        drawn = balanced_sample(marked.filter(among), self.limit, self.seed)
-        drawn = drawn.with_columns(pl.lit(True).alias("_drawn"))
-        marked = marked.join(drawn, on=["stimulus", "question"], how="left", maintain_order="left")
+        sample = balanced_sample(marked.filter(among), self.limit, self.seed)
+        sample = sample.with_columns(pl.lit(True).alias("_drawn"))
+        marked = marked.join(sample, on=["stimulus", "question"], how="left", maintain_order="left")
         reason = f"not in the sample of {self.limit:,} items (seed {self.seed})"
         outside = pl.col("_why").is_null() & pl.col("_drawn").is_null()
-        why = pl.when(outside).then(pl.lit(reason)).otherwise("_why")
-        return marked.with_columns(why.alias("_why")).drop("_drawn")
+        drop_reason = pl.when(outside).then(pl.lit(reason)).otherwise("_why")
+        return marked.with_columns(drop_reason.alias("_why")).drop("_drawn")
 
 
-def _require(items: pl.DataFrame, column: str, what: str) -> None:
+def _require(items: pl.DataFrame, column: str, noun: str) -> None:
     if column not in items.columns or not items[column].is_not_null().any():
-        raise InputError(f"The source has no {what}.", f"Do not select by '{column}'.")
+        raise InputError(f"The source has no {noun}.", f"Do not select by '{column}'.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

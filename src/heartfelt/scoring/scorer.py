@@ -80,14 +80,14 @@ def score(
     study, measure = truth.study, MetricMeasurer(options, truth)
     predictions = PREDICTIONS.check(predictions, "predictions")
     models = predictions["model"].unique(maintain_order=True).to_list()
-    known = _about(predictions, truth)
-    if not known.height:
+    about_truth = _about(predictions, truth)
+    if not about_truth.height:
         raise InputError(
             f"No prediction is about a scored item of '{study.name}'.",
             "Stimulus and question of the predictions must match the source; check both, and the selection.",
         )
     every_task, unscored = _tasks(truth)
-    able = {task.id: _attempted(task, known) for task in every_task}
+    able = {task.id: _attempted(task, about_truth) for task in every_task}
     tasks = [task for task in every_task if able[task.id]]
     notes = [*truth.notes, *unscored]
     notes += [f"No model predicts '{task.id}'." for task in every_task if not able[task.id]]
@@ -97,15 +97,15 @@ def score(
         for model in models
         if model not in able[task.id]
     ]
-    if predictions.height > known.height:
-        left = predictions.height - known.height
+    if predictions.height > about_truth.height:
+        not_about_truth = predictions.height - about_truth.height
         notes.append(
-            f"{left:,} predictions are about items without ratings, or left out, and are not scored."
+            f"{not_about_truth:,} predictions are about items without ratings, or left out, and are not scored."
         )
     scores: list[ModelScore] = []
     by_slice: list[Slice] = []
     comparisons: list[ModelComparison] = []
-    places: list[ModelRank] = []
+    model_ranks: list[ModelRank] = []
     coverage: dict[str, dict[str, ModelCoverage]] = {}
     details: dict[str, TaskDetails] = {}
     rows: list[pl.DataFrame] = []
@@ -119,7 +119,7 @@ def score(
         columns, part_columns = columns_of(truth, task, options.slices), by_part.columns(task)
         entrants, of_models = [], {}
         for model in [model for model in models if model in able[task.id]]:
-            sheet = SHEETS.get(task.kind, sheet_of)(truth, known, task, model)
+            sheet = SHEETS.get(task.kind, sheet_of)(truth, about_truth, task, model)
             marked = MARKING[task.kind](sheet, measure)
             rows.append(_rows(sheet, marked))
             entrants.append(_entrant(sheet, rows[-1], marked, measure))
@@ -138,11 +138,11 @@ def score(
                 progress("scoring", done, total)
         pairs = compare(entrants, task, options.confidence)
         comparisons += pairs
-        places += ranks(entrants, pairs, task, options.confidence)
+        model_ranks += ranks(entrants, pairs, task, options.confidence)
         details[task.id] = TaskDetails(
             of_models, measure.human(task, task.headline), measure.smooth_ceiling(task, task.headline)
         )
-    metrics = {each.metric for each in scores}
+    metrics = {model_score.metric for model_score in scores}
     return Scores(
         study=study.name,
         title=say(study.title) or study.name,
@@ -153,7 +153,7 @@ def score(
         tasks=tuple(tasks),
         metrics={name: info for name, info in METRICS.items() if name in metrics},
         coverage=coverage,
-        ranks=tuple(places),
+        ranks=tuple(model_ranks),
         scores=tuple(scores),
         comparisons=tuple(comparisons),
         slices=tuple(by_slice),
@@ -173,11 +173,11 @@ def score(
 
 def coverage_of(truth: Truth, predictions: pl.DataFrame, model: str) -> dict[str, ModelCoverage]:
     """How much of every task that a model predicts can be used; nothing is scored."""
-    known = _about(PREDICTIONS.check(predictions, "predictions"), truth)
+    about_truth = _about(PREDICTIONS.check(predictions, "predictions"), truth)
     return {
-        task.id: SHEETS.get(task.kind, sheet_of)(truth, known, task, model).coverage
+        task.id: SHEETS.get(task.kind, sheet_of)(truth, about_truth, task, model).coverage
         for task in _tasks(truth)[0]
-        if model in _attempted(task, known)
+        if model in _attempted(task, about_truth)
     }
 
 
@@ -205,14 +205,18 @@ def _with_strengths(tasks: Sequence[ScoringTask], truth: Truth) -> tuple[list[Sc
     return [task for task in tasks if task not in none], notes
 
 
-def _attempted(task: ScoringTask, known: pl.DataFrame) -> set[str]:
+def _attempted(task: ScoringTask, predictions: pl.DataFrame) -> set[str]:
     """The models that predict a task; degrees are predicted by values, answers or shares, not by scores."""
-    mine = known.filter(pl.col("question").is_in(task.questions))
+    attempts = predictions.filter(pl.col("question").is_in(task.questions))
     if task.kind == "traces":
-        mine = mine.filter(pl.col("samples").is_not_null()) if "samples" in mine.columns else mine.clear()
+        attempts = (
+            attempts.filter(pl.col("samples").is_not_null())
+            if "samples" in attempts.columns
+            else attempts.clear()
+        )
     if task.kind == "ordinal":
-        mine = mine.filter(pl.any_horizontal(pl.col("value", "answer", "shares").is_not_null()))
-    return set(mine["model"].unique())
+        attempts = attempts.filter(pl.any_horizontal(pl.col("value", "answer", "shares").is_not_null()))
+    return set(attempts["model"].unique())
 
 
 def _rows(sheet: PredictionSheet, marked: Marked) -> pl.DataFrame:
@@ -244,9 +248,9 @@ def _about(predictions: pl.DataFrame, truth: Truth) -> pl.DataFrame:
 
 
 def _entrant(sheet: PredictionSheet, rows: pl.DataFrame, marked: Marked, measure: MetricMeasurer) -> Entrant:
-    headline = next(each for each in marked.scores if each.metric == sheet.task.headline)
+    headline = next(model_score for model_score in marked.scores if model_score.metric == sheet.task.headline)
     ranked = headline.with_failures
-    why = OTHER_LABELS if sheet.against_other_labels else ranked.why_missing
+    reason = OTHER_LABELS if sheet.against_other_labels else ranked.why_missing
     answers = None
     if marked.right is not None:
         answers = answers_to(sheet, measure).table.with_row_index("place")
@@ -255,7 +259,7 @@ def _entrant(sheet: PredictionSheet, rows: pl.DataFrame, marked: Marked, measure
         model=sheet.model,
         rows=rows,
         value=ranked.value,
-        why_unranked=why,
+        why_unranked=reason,
         beyond=headline.beyond_chance.value,
         p_chance=headline.p_chance.value,
         answers=answers,

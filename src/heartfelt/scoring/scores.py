@@ -263,8 +263,8 @@ class Scores(ShortRepr):
         """A single score: the task's headline unless a metric is named."""
         wanted = (task, model, metric or self.task(task).headline, aggregation)
         for score in self.scores:
-            own = (score.task, score.model, score.metric, score.aggregation)
-            if own == wanted and at in (None, score.at):
+            key = (score.task, score.model, score.metric, score.aggregation)
+            if key == wanted and at in (None, score.at):
                 return score
         return None
 
@@ -274,8 +274,8 @@ class Scores(ShortRepr):
 
     def ranked(self, task: str) -> list[ModelRank]:
         """The ranks of a task, best first, those without a rank last."""
-        mine = [rank for rank in self.ranks if rank.task == task]
-        return sorted(mine, key=lambda rank: (rank.place is None, rank.place or 0))
+        of_task = [rank for rank in self.ranks if rank.task == task]
+        return sorted(of_task, key=lambda rank: (rank.place is None, rank.place or 0))
 
     def leader(self, task: str) -> ModelRank | None:
         """The model ranked first; None where no model has a rank, as when none beats chance."""
@@ -283,8 +283,8 @@ class Scores(ShortRepr):
 
     def metric_title(self, metric: str) -> str:
         """A metric by its usual name."""
-        known = self.metrics.get(metric)
-        return known.title if known else spaced(metric)
+        definition = self.metrics.get(metric)
+        return definition.title if definition else spaced(metric)
 
     def headline(self, task: str, model: str, part: ScorePart = "with_failures") -> Estimate:
         """A model's headline score, or another estimate that belongs to it; missing where it was not scored."""
@@ -302,7 +302,9 @@ class Scores(ShortRepr):
 
     def _of_any_model(self, task: str, part: ScorePart) -> Estimate:
         every = [self.headline(task, model, part) for model in self.models]
-        return next((each for each in every if each.value is not None), every[0] if every else _NOT_SCORED)
+        return next(
+            (estimate for estimate in every if estimate.value is not None), every[0] if every else _NOT_SCORED
+        )
 
     def one_rater(self, task: str) -> Estimate:
         """The score that one more rater reaches on a task's headline."""
@@ -318,12 +320,12 @@ class Scores(ShortRepr):
     def tied_with(self, task: str, model: str) -> list[str]:
         """The ranked models that do not differ significantly from a model, after Holm's correction."""
         ranked = {rank.model for rank in self.ranked(task) if rank.place is not None}
-        others = [
+        tied = [
             pair.second if pair.first == model else pair.first
             for pair in self.comparisons
             if pair.task == task and not pair.apart and model in (pair.first, pair.second)
         ]
-        return [other for other in others if other in ranked]
+        return [model_name for model_name in tied if model_name in ranked]
 
     def answered(self, task: str, model: str) -> tuple[int, int]:
         """How many items of a task a model answered, and how many there were."""
@@ -348,23 +350,23 @@ class Scores(ShortRepr):
         """
         truth, points = pl.col("truth"), pl.col("score")
         if task.kind == "text":
-            off = pl.lit(None, dtype=pl.Float64)
+            distance = pl.lit(None, dtype=pl.Float64)
         elif task.kind == "choices":
             against = pl.col("code") * (truth - 0.5) < 0
-            off = pl.when(against).then(2 * (truth - 0.5).abs()).otherwise(0.0)
+            distance = pl.when(against).then(2 * (truth - 0.5).abs()).otherwise(0.0)
         elif task.kind == "traces":
-            off = 1.0 - pl.col("said")
+            distance = 1.0 - pl.col("said")
         elif task.kind in ("numbers", "ordinal", "strengths"):
             on_scale = pl.col("code").is_not_null().any().over("model")
             by_rank = (points.rank().over("model") - truth.rank().over("model")).abs()
-            off = pl.when(on_scale).then((pl.col("code") - truth).abs()).otherwise(by_rank)
+            distance = pl.when(on_scale).then((pl.col("code") - truth).abs()).otherwise(by_rank)
         else:
             reach = (points - self.options.threshold).abs().fill_null(1.0)
-            off = (
+            distance = (
                 pl.when(pl.col("said") != truth).then(reach if task.kind == "binary" else 1.0).otherwise(0.0)
             )
         answered = self.rows.filter((pl.col("task") == task.id) & pl.col("answered"))
-        return answered.with_columns(off.alias("off"))
+        return answered.with_columns(distance.alias("off"))
 
     def table(self) -> pl.DataFrame:
         """The scores as a flat table."""

@@ -63,13 +63,13 @@ class PredictionSheet:
         """The number the model gave on the scale, or its category's code (the likeliest, where it gave only shares);
         NaN where it gave none.
         """
-        given = _floats(self.rows["code"])
+        code = _floats(self.rows["code"])
         shares = self.shares
         if shares is None:
-            return given
+            return code
         # Of several likeliest categories the lowest, as in labels made with ties="lowest".
         likeliest = self.codes[np.nan_to_num(shares, nan=-1.0).argmax(axis=1)]
-        return np.where(np.isfinite(given) | ~np.isfinite(shares[:, 0]), given, likeliest)
+        return np.where(np.isfinite(code) | ~np.isfinite(shares[:, 0]), code, likeliest)
 
     @cached_property
     def chance(self) -> Floats:
@@ -79,9 +79,9 @@ class PredictionSheet:
     @cached_property
     def decision(self) -> Floats:
         """The model's own yes (1) or no (0): by its answer, else by its shares; NaN where it gave neither."""
-        given = _floats(self.rows["code"])
+        code = _floats(self.rows["code"])
         by_shares = np.where(np.isfinite(self.chance), (self.chance > 0.5).astype(np.float64), np.nan)
-        return np.where(np.isfinite(given), yes(self.scale, given), by_shares)
+        return np.where(np.isfinite(code), yes(self.scale, code), by_shares)
 
     @cached_property
     def score(self) -> Floats:
@@ -93,14 +93,14 @@ class PredictionSheet:
         """Which rows have something to score."""
         kind = self.task.kind
         if kind == "text":
-            given = self.rows["answer"].is_not_null().to_numpy()
+            has_answer = self.rows["answer"].is_not_null().to_numpy()
         elif kind == "choices":
-            given = np.isfinite(self.code) | (_floats(self.rows["place"]) != 0)
+            has_answer = np.isfinite(self.code) | (_floats(self.rows["place"]) != 0)
         else:
-            given = np.isfinite(self.code)
+            has_answer = np.isfinite(self.code)
             if kind == "binary" or (kind == "numbers" and not self.on_scale):
-                given |= np.isfinite(self.score)
-        return np.asarray(given & self.rows["ok"].to_numpy())
+                has_answer |= np.isfinite(self.score)
+        return np.asarray(has_answer & self.rows["ok"].to_numpy())
 
     @property
     def on_scale(self) -> bool:
@@ -117,12 +117,12 @@ class PredictionSheet:
         table = np.full((self.rows.height, len(codes)), np.nan)
         for row, text in enumerate(self.rows["shares"].to_list()):
             shares = _parsed(text)
-            own = [
+            row_shares = [
                 shares.get(name, shares.get(f"{code:g}", 0.0))
                 for name, code in zip(names, codes, strict=True)
             ]
-            if shares and all(np.isfinite(own)) and min(own) >= 0 and sum(own) > 0:
-                table[row] = np.array(own) / sum(own)
+            if shares and all(np.isfinite(row_shares)) and min(row_shares) >= 0 and sum(row_shares) > 0:
+                table[row] = np.array(row_shares) / sum(row_shares)
         return table if np.isfinite(table).any() else None
 
     @cached_property
@@ -177,17 +177,17 @@ def sheet_of(truth: Truth, predictions: pl.DataFrame, task: ScoringTask, model: 
     """Join a model's predictions to the labels of a task."""
     scale = truth.study.scale_of(task.questions[0])
     items = truth.items_of(task)
-    mine = predictions.filter((pl.col("model") == model) & pl.col("question").is_in(task.questions))
-    taken = [name for name in _PREDICTED if name in items.columns]
-    items = items.rename({name: f"own_{name}" for name in taken})
-    rows = items.join(mine.select(*ITEM, *_PREDICTED), on=ITEM, how="left", maintain_order="left")
+    of_model = predictions.filter((pl.col("model") == model) & pl.col("question").is_in(task.questions))
+    clashing = [name for name in _PREDICTED if name in items.columns]
+    items = items.rename({name: f"own_{name}" for name in clashing})
+    rows = items.join(of_model.select(*ITEM, *_PREDICTED), on=ITEM, how="left", maintain_order="left")
     against = pl.col("against")
     if task.kind == "text":
-        known = [key in truth.texts for key in items.select(ITEM).iter_rows()]
-        rows = rows.with_columns(pl.Series("_written", known))
+        has_texts = [key in truth.texts for key in items.select(ITEM).iter_rows()]
+        rows = rows.with_columns(pl.Series("_written", has_texts))
         label: pl.Expr = pl.when("_written").then(1.0)
     # A model with other labels is scored against those throughout: an item's own label may contain its answer.
-    elif mine["against"].is_not_null().any():
+    elif of_model["against"].is_not_null().any():
         label = (against > _middle(scale)).cast(pl.Float64) if task.kind == "binary" else against
     else:
         label = pl.col("present").cast(pl.Float64) if task.kind == "binary" else pl.col("label")
@@ -203,7 +203,7 @@ def sheet_of(truth: Truth, predictions: pl.DataFrame, task: ScoringTask, model: 
         pl.when(done).then(code).alias("code"),
         *(pl.when(done).then(name).alias(name) for name in ("score", "answer", "shares")),
         done.alias("ok"),
-    ).rename({"own_answer": "label_answer"} if "answer" in taken else {})
+    ).rename({"own_answer": "label_answer"} if "answer" in clashing else {})
     labelled = rows.filter(pl.col("truth").is_not_null())
     return PredictionSheet(model, task, scale, labelled, rows.height - labelled.height)
 

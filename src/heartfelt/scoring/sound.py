@@ -32,8 +32,8 @@ def with_sound(
         scored = pl.col("stimulus").is_in(items["stimulus"].unique().to_list())
         present = snapshot.stimuli.filter(scored & pl.col("duration").is_not_null())
         columns[LENGTH] = dict(present.select("stimulus", "duration").iter_rows())
-    sounds, asked = len(columns.get(LENGTH, {})), LOUDNESS in wanted
-    if LOUDNESS not in items.columns and (asked or (measure and 0 < sounds <= MOST_MEASURED)):
+    sounds, requested = len(columns.get(LENGTH, {})), LOUDNESS in wanted
+    if LOUDNESS not in items.columns and (requested or (measure and 0 < sounds <= MOST_MEASURED)):
         columns[LOUDNESS] = _cached_loudness(snapshot)
     added = []
     for name, values in columns.items():

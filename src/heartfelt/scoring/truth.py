@@ -80,8 +80,8 @@ class Truth:
         """The raters' courses of a task, one row per stimulus."""
         if not self.courses.height:
             return self.courses
-        known = pl.col("question").is_in(task.questions) & pl.col("samples").is_not_null()
-        return self.courses.filter(known).join(
+        with_samples = pl.col("question").is_in(task.questions) & pl.col("samples").is_not_null()
+        return self.courses.filter(with_samples).join(
             self.items_of(task).select(ITEM), on=ITEM, how="semi", maintain_order="left"
         )
 
@@ -182,13 +182,13 @@ def truth_of(
 
 
 def _of_snapshot(
-    snapshot: Snapshot, known: Labels | None, options: ScoreOptions, loudness: bool = False
+    snapshot: Snapshot, snapshot_labels: Labels | None, options: ScoreOptions, loudness: bool = False
 ) -> Truth:
     study = snapshot.study
     content, snapshot = snapshot.hash, snapshot.without_probes
     answers = first_answers(snapshot)
-    known = known or labels(snapshot, answers=answers)
-    table = known.table.select(
+    snapshot_labels = snapshot_labels or labels(snapshot, answers=answers)
+    table = snapshot_labels.table.select(
         *ITEM, pl.col("value").alias("label"), "standard_error", "answer", "n", "method"
     )
     sided = [q.id for q in study.asked if has_sides(study.scale_of(q.id))]
@@ -216,7 +216,7 @@ def _of_snapshot(
     )
     texts = _texts(snapshot)
     written = pl.DataFrame(
-        [(*key, len(own)) for key, own in texts.items()],
+        [(*key, len(item_texts)) for key, item_texts in texts.items()],
         schema={"stimulus": pl.String, "question": pl.String, "n": pl.Int64},
         orient="row",
     )
@@ -226,7 +226,7 @@ def _of_snapshot(
     if part is not None:
         table = table.filter(pl.col("stimulus").is_in(part))
     table, of_sound = with_sound(table, snapshot, measure=loudness, wanted=options.slices or ())
-    pairs = pair_truth(snapshot, known.strengths, part)
+    pairs = pair_truth(snapshot, snapshot_labels.strengths, part)
     table = pl.concat([table, pairs.items], how="diagonal") if pairs.items.height else table
     return Truth(
         study=study,
@@ -236,10 +236,10 @@ def _of_snapshot(
         texts=texts,
         facts=(*facts, *of_sound, *pairs.facts),
         hash=content,
-        ledger=known.ledger,
-        notes=known.notes,
+        ledger=snapshot_labels.ledger,
+        notes=snapshot_labels.notes,
         pairs=pairs,
-        courses=known.courses,
+        courses=snapshot_labels.courses,
         snapshot=snapshot,
     )
 
@@ -301,12 +301,12 @@ def _with_facts(
     table: pl.DataFrame, stimuli: pl.DataFrame, items: pl.DataFrame, study: Study
 ) -> tuple[pl.DataFrame, tuple[str, ...]]:
     """Add the columns of stimuli, items and questions; of columns with the same name the first stays."""
-    taken = set(table.columns)
-    of_stimuli = [name for name in stimuli.columns if name not in {*AT_HAND, MADE_AT, *taken}]
+    present = set(table.columns)
+    of_stimuli = [name for name in stimuli.columns if name not in {*AT_HAND, MADE_AT, *present}]
     table = table.join(
         stimuli.select("stimulus", *of_stimuli), on="stimulus", how="left", maintain_order="left"
     )
-    of_items = [name for name in items.columns if name not in {*taken, *of_stimuli}]
+    of_items = [name for name in items.columns if name not in {*present, *of_stimuli}]
     if of_items:
         table = table.join(items.select(*ITEM, *of_items), on=ITEM, how="left", maintain_order="left")
     about = {q.id: dict(q.about) for q in study.asked}

@@ -24,7 +24,7 @@ def align_each(a: Floats, b: Floats, sa: Ints, sb: Ints | None, how: How, weight
     """
     band, gap, rho = how
     base = -0.5 * np.log(1.0 - rho * rho)
-    own, joint = rho * rho / (2.0 * (1.0 - rho * rho)), rho / (1.0 - rho * rho)
+    square_factor, joint = rho * rho / (2.0 * (1.0 - rho * rho)), rho / (1.0 - rho * rho)
     pairs, m = b.shape[:2]
     n, offsets = a.shape[-2], 2 * band + 1
     # Trials outside b score 0, so their cells never exceed their neighbours and need no special case.
@@ -33,12 +33,12 @@ def align_each(a: Floats, b: Floats, sa: Ints, sb: Ints | None, how: How, weight
         low, high = max(0, band - k), min(n, m + band - k)
         if low >= high:
             continue
-        others = slice(low + k - band, high + k - band)
-        u, v = a[..., low:high, :], b[:, others]
-        terms = base - own * (u * u + v * v) + joint * u * v
+        columns = slice(low + k - band, high + k - band)
+        u, v = a[..., low:high, :], b[:, columns]
+        terms = base - square_factor * (u * u + v * v) + joint * u * v
         score = np.where(np.isnan(terms), 0.0, terms).sum(2)
         if sb is not None:
-            score[sa[..., low:high] == sb[:, others]] = 0.0
+            score[sa[..., low:high] == sb[:, columns]] = 0.0
         scores[low:high, k] = score.T
     scores *= weight
     before, now = np.zeros((offsets + 1, pairs)), np.zeros((offsets + 1, pairs))
@@ -75,9 +75,9 @@ def score_pairs(
     np.divide(trace * trace, square * covariance.shape[1], out=weight, where=square > 0.0)
     out = np.zeros(first.size)
     for start in range(0, first.size, PAIRS_AT_ONCE):
-        here = slice(start, start + PAIRS_AT_ONCE)
-        i, j = first[here], second[here]
-        out[here] = align_each(sequences[i], sequences[j], stimuli[i], stimuli[j], how, weight[here])
+        batch = slice(start, start + PAIRS_AT_ONCE)
+        i, j = first[batch], second[batch]
+        out[batch] = align_each(sequences[i], sequences[j], stimuli[i], stimuli[j], how, weight[batch])
     return out
 
 
@@ -88,11 +88,11 @@ def surrogate_scores(
     m = len(b)
     blocks = (m + block - 1) // block
     ends = np.arange(blocks - 1, 0, -1)
-    drawn = numbers_below(seed, draws, [m, *(ends + 1)])
-    order = successive_shuffles(blocks, ends, drawn[:, 1:])
+    numbers = numbers_below(seed, draws, [m, *(ends + 1)])
+    order = successive_shuffles(blocks, ends, numbers[:, 1:])
     trial = (order[:, :, None] * block + np.arange(block)).reshape(draws, -1)
     trial = trial[trial < m].reshape(draws, m)
-    return align_each(a, b[(trial[:, ::-1] + drawn[:, :1]) % m], sa, None, how, weight)
+    return align_each(a, b[(trial[:, ::-1] + numbers[:, :1]) % m], sa, None, how, weight)
 
 
 def best_elsewhere(a: Floats, b: Floats, sa: Ints, how: How, weight: float) -> float:

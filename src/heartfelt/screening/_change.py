@@ -42,8 +42,8 @@ def _rest(yy: Floats, xx: Floats, xy: Floats) -> Floats:
     return np.where(slope, np.maximum(yy - xy * xy / np.where(slope, xx, 1.0), 0.0), yy)
 
 
-def _log_likelihood(rest: Floats, free: Floats, floor: Floats) -> Floats:
-    return np.log(rest / free + floor) * free
+def _log_likelihood(residual: Floats, free: Floats, floor: Floats) -> Floats:
+    return np.log(residual / free + floor) * free
 
 
 def _overall(ratios: Floats) -> Floats:
@@ -59,14 +59,14 @@ def change_chance(
     """The p-value of a change when units are shuffled in time: sequential, stopping after ``enough`` shuffles as extreme."""
     observed = _overall(evidence_by_place(units[None], at, floor, least))[0]
     ends = np.arange(len(units) - 1, 0, -1)
-    drawn = numbers_below(seed, draws, ends + 1)
-    place = np.arange(len(units))
+    numbers = numbers_below(seed, draws, ends + 1)
+    order = np.arange(len(units))
     as_large, start, size = 0, 0, FIRST_DRAWS
     while start < draws:
-        orders = place[successive_shuffles(len(units), ends, drawn[start : start + size])]
+        orders = order[successive_shuffles(len(units), ends, numbers[start : start + size])]
         extreme = _overall(evidence_by_place(units[orders], at, floor, least)) >= observed - 1e-9
         if as_large + int(extreme.sum()) >= enough:
             return enough / (start + int(np.flatnonzero(extreme)[enough - as_large - 1]) + 1.0)
         as_large += int(extreme.sum())
-        start, size, place = start + size, 2 * size, orders[-1]
+        start, size, order = start + size, 2 * size, orders[-1]
     return (as_large + 1.0) / (draws + 1.0)

@@ -22,7 +22,7 @@ def align(a: Any, b: Any, sa: Any, sb: Any, how: Any, weight: float) -> float:
     band, gap, rho = how
     n, width, m = a.shape[0], a.shape[1], b.shape[0]
     base = -0.5 * np.log(1.0 - rho * rho)
-    own, joint = rho * rho / (2.0 * (1.0 - rho * rho)), rho / (1.0 - rho * rho)
+    square_factor, joint = rho * rho / (2.0 * (1.0 - rho * rho)), rho / (1.0 - rho * rho)
     wide = 2 * band + 1
     before, now = np.zeros(wide), np.zeros(wide)
     best = 0.0
@@ -36,7 +36,7 @@ def align(a: Any, b: Any, sa: Any, sb: Any, how: Any, weight: float) -> float:
             if sa[i] != sb[j]:
                 for c in range(width):
                     u, v = a[i, c], b[j, c]
-                    term = base - own * (u * u + v * v) + joint * u * v
+                    term = base - square_factor * (u * u + v * v) + joint * u * v
                     if term == term:
                         score += term
             h = before[k] + score * weight
@@ -137,7 +137,7 @@ def path(a: Any, b: Any, sa: Any, sb: Any, how: Any, weight: float) -> Any:
     band, gap, rho = how
     n, width, m = a.shape[0], a.shape[1], b.shape[0]
     base = -0.5 * np.log(1.0 - rho * rho)
-    own, joint = rho * rho / (2.0 * (1.0 - rho * rho)), rho / (1.0 - rho * rho)
+    square_factor, joint = rho * rho / (2.0 * (1.0 - rho * rho)), rho / (1.0 - rho * rho)
     h = np.zeros((n + 1, m + 1))
     move = np.zeros((n + 1, m + 1), dtype=np.int8)
     top_i, top_j = 0, 0
@@ -147,7 +147,7 @@ def path(a: Any, b: Any, sa: Any, sb: Any, how: Any, weight: float) -> Any:
             if sa[i - 1] != sb[j - 1]:
                 for c in range(width):
                     u, v = a[i - 1, c], b[j - 1, c]
-                    term = base - own * (u * u + v * v) + joint * u * v
+                    term = base - square_factor * (u * u + v * v) + joint * u * v
                     if term == term:
                         score += term
             best, step = 0.0, 0
@@ -175,7 +175,7 @@ def path(a: Any, b: Any, sa: Any, sb: Any, how: Any, weight: float) -> Any:
 
 
 @compiled
-def shared_grams(gram: Any, rater: Any, place: Any, band: int, crowd: int, most: int) -> Any:
+def shared_grams(gram: Any, rater: Any, position: Any, band: int, crowd: int, most: int) -> Any:
     """Pairs of raters with the same n-gram at places within the band; entries are sorted by gram, then place.
 
     Grams shared by more than ``crowd`` raters in reach are passed over: they say nothing about a pair.
@@ -184,7 +184,7 @@ def shared_grams(gram: Any, rater: Any, place: Any, band: int, crowd: int, most:
     count = 0
     for i in range(gram.size):
         j = i + 1
-        while j < gram.size and gram[j] == gram[i] and place[j] - place[i] <= band and j - i <= crowd:
+        while j < gram.size and gram[j] == gram[i] and position[j] - position[i] <= band and j - i <= crowd:
             if rater[i] != rater[j]:
                 if count >= most:
                     return out[:count]

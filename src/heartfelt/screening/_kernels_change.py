@@ -30,7 +30,7 @@ def _rest(yy: float, xx: float, xy: float) -> float:
 
 
 @compiled
-def evidence_by_place(units: Any, total: Any, place: Any, at: Any, floor: Any, least: float) -> Any:
+def evidence_by_place(units: Any, total: Any, order: Any, at: Any, floor: Any, least: float) -> Any:
     """For each split ``at``: twice the log likelihood ratio that the answers follow the stimuli only before it, or only after it.
 
     The null has one slope and one variance; each part has its own mean under both, so a shift of the mean is no evidence.
@@ -42,7 +42,7 @@ def evidence_by_place(units: Any, total: Any, place: Any, at: Any, floor: Any, l
         before[:] = 0.0
         split = 0
         for u in range(size):
-            unit = place[u]
+            unit = order[u]
             for s in range(6):
                 before[s] += units[unit, c, s]
             if u + 1 != at[split]:
@@ -87,20 +87,20 @@ def change_chance(units: Any, at: Any, floor: Any, least: float, enough: int, dr
     Source: Besag and Clifford (1991), "Sequential Monte Carlo p-values".
     """
     size = units.shape[0]
-    place = np.arange(size)
+    order = np.arange(size)
     total = np.zeros(units.shape[1:])
     for u in range(size):
         for c in range(total.shape[0]):
             for s in range(total.shape[1]):
                 total[c, s] += units[u, c, s]
-    observed = _overall(evidence_by_place(units, total, place, at, floor, least))
+    observed = _overall(evidence_by_place(units, total, order, at, floor, least))
     state = np.uint64(seed)
     as_large = 0
     for draw in range(draws):
         for i in range(size - 1, 0, -1):
             state, j = below(state, i + 1)
-            place[i], place[j] = place[j], place[i]
-        if _overall(evidence_by_place(units, total, place, at, floor, least)) >= observed - 1e-9:
+            order[i], order[j] = order[j], order[i]
+        if _overall(evidence_by_place(units, total, order, at, floor, least)) >= observed - 1e-9:
             as_large += 1
             if as_large >= enough:
                 return as_large / (draw + 1.0)

@@ -11,7 +11,7 @@ from heartfelt.stats._kernels_resample import below
 
 
 @compiled
-def strength(y: Any, x: Any, place: Any, cross: bool) -> float:
+def strength(y: Any, x: Any, permutation: Any, cross: bool) -> float:
     """Sum of squared products of answer columns with prediction columns; without ``cross``, of matching columns only."""
     trials, width = y.shape
     total = 0.0
@@ -21,7 +21,7 @@ def strength(y: Any, x: Any, place: Any, cross: bool) -> float:
                 continue
             product = 0.0
             for t in range(trials):
-                product += y[t, c] * x[place[t], d]
+                product += y[t, c] * x[permutation[t], d]
             total += product * product
     return total
 
@@ -32,8 +32,8 @@ def count_as_strong(y: Any, x: Any, order: Any, start: Any, cross: bool, draws: 
 
     ``order`` sorts trials by stratum, and ``start[i]`` is where the stratum of ``order[i]`` begins in it.
     """
-    place = np.arange(order.size)
-    observed = strength(y, x, place, cross)
+    permutation = np.arange(order.size)
+    observed = strength(y, x, permutation, cross)
     state = np.uint64(seed)
     count = 0
     for _ in range(draws):
@@ -45,8 +45,8 @@ def count_as_strong(y: Any, x: Any, order: Any, start: Any, cross: bool, draws: 
             for i in range(end - 1, first, -1):
                 state, j = below(state, i - first + 1)
                 j += first
-                place[order[i]], place[order[j]] = place[order[j]], place[order[i]]
+                permutation[order[i]], permutation[order[j]] = permutation[order[j]], permutation[order[i]]
             first = end
-        if strength(y, x, place, cross) >= observed * (1.0 - 1e-12):
+        if strength(y, x, permutation, cross) >= observed * (1.0 - 1e-12):
             count += 1
     return count

@@ -42,7 +42,7 @@ class AnswerVarianceParts:
 def consensus(rater: Ints, stimulus: Ints, cell_of: Ints, channel: Ints, value: Floats) -> RaterConsensus:
     """Predict every answer from the other raters', channel by channel."""
     prediction = np.zeros(value.size)
-    others = np.full(value.size, np.nan)
+    others_mean = np.full(value.size, np.nan)
     count = np.zeros(value.size, dtype=np.int64)
     order = np.argsort(channel, kind="stable")
     edges = np.flatnonzero(np.diff(channel[order], prepend=-1, append=-1))
@@ -50,12 +50,12 @@ def consensus(rater: Ints, stimulus: Ints, cell_of: Ints, channel: Ints, value: 
         rows = order[start:end]
         r, s, v = rater[rows], stimulus[rows], value[rows]
         centred = v - (np.bincount(r, v) / np.maximum(np.bincount(r), 1))[r]
-        own = _own_answers(r, s)
-        prediction[rows] = _predict(r, s, cell_of[s], centred, own)
-        n, total = _left_out(own, s, v)
+        answer_group = _own_answers(r, s)
+        prediction[rows] = _predict(r, s, cell_of[s], centred, answer_group)
+        n, total = _left_out(answer_group, s, v)
         count[rows] = n
-        others[rows] = np.where(n > 0, total / np.maximum(n, 1), np.nan)
-    return RaterConsensus(prediction, others, count)
+        others_mean[rows] = np.where(n > 0, total / np.maximum(n, 1), np.nan)
+    return RaterConsensus(prediction, others_mean, count)
 
 
 def variance_parts(stimulus: Ints, cell: Ints, value: Floats) -> AnswerVarianceParts:
@@ -83,9 +83,9 @@ def variance_parts(stimulus: Ints, cell: Ints, value: Floats) -> AnswerVarianceP
     return AnswerVarianceParts(cell_part, stimulus_part, answer)
 
 
-def _predict(rater: Ints, stimulus: Ints, cell: Ints, value: Floats, own: Ints) -> Floats:
+def _predict(rater: Ints, stimulus: Ints, cell: Ints, value: Floats, answer_group: Ints) -> Floats:
     parts = variance_parts(stimulus, cell, value)
-    n_s, sum_s = _left_out(own, stimulus, value)
+    n_s, sum_s = _left_out(answer_group, stimulus, value)
     n_c, sum_c = _left_out(_own_answers(rater, cell), cell, value)
     per_stimulus = max(1.0, value.size / max(1, int((np.bincount(stimulus) > 0).sum())))
     noise_c = parts.answer / np.maximum(n_c, 1) + parts.stimulus / np.maximum(n_c / per_stimulus, 1)
@@ -107,12 +107,12 @@ def _own_answers(rater: Ints, group: Ints) -> Ints:
     key = rater * groups + group
     if not key.size or (int(rater.max()) + 1) * groups <= 4 * key.size:
         return key
-    own: Ints = np.unique(key, return_inverse=True)[1].astype(np.int64, copy=False)
-    return own
+    answer_group: Ints = np.unique(key, return_inverse=True)[1].astype(np.int64, copy=False)
+    return answer_group
 
 
-def _left_out(own: Ints, group: Ints, value: Floats) -> tuple[Ints, Floats]:
-    """Count and sum of the values in each row's group, without those of the row's rater (``own``)."""
-    n = np.bincount(group)[group] - np.bincount(own)[own]
-    total = np.bincount(group, value)[group] - np.bincount(own, value)[own]
+def _left_out(answer_group: Ints, group: Ints, value: Floats) -> tuple[Ints, Floats]:
+    """Count and sum of the values in each row's group, without those of the row's rater (``answer_group``)."""
+    n = np.bincount(group)[group] - np.bincount(answer_group)[answer_group]
+    total = np.bincount(group, value)[group] - np.bincount(answer_group, value)[answer_group]
     return n.astype(np.int64), total.astype(np.float64)

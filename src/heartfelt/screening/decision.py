@@ -77,30 +77,30 @@ def _within_limits(
     Raters who give one answer throughout do not count towards ``at_most_dropped``: they say nothing, however many they are.
     """
     lines = {name: rules for name, rules in raters.items() if "straight-lining" in rules}
-    others, among = len(raters) - len(lines), len(view.raters) - len(lines)
+    dropped, among = len(raters) - len(lines), len(view.raters) - len(lines)
     if raters and len(view.raters) - len(raters) < policy.least_raters:
         return {}, (
             f"The policy would drop {len(raters)} of {len(view.raters)} raters and keep fewer than {policy.least_raters},"
             " so nobody is dropped. Check the flags, then lower least_raters or name raters to exclude."
         )
-    if others > policy.at_most_dropped * among:
+    if dropped > policy.at_most_dropped * among:
         return lines, (
-            f"The policy would drop {others} of {among} raters, more than its limit of"
+            f"The policy would drop {dropped} of {among} raters, more than its limit of"
             f" {policy.at_most_dropped:.0%}, so {'none of them' if lines else 'nobody'} is dropped. Check the flags,"
             " then raise at_most_dropped or name raters to exclude."
         )
     return None
 
 
-def _known(view: RatingsView, names: Iterable[str], what: str) -> list[str]:
-    given = [names] if isinstance(names, str) else list(names)
-    for name in given:
+def _known(view: RatingsView, names: Iterable[str], action: str) -> list[str]:
+    raters = [names] if isinstance(names, str) else list(names)
+    for name in raters:
         if name not in view.raters:
             raise InputError(
-                f"No rater is called '{name}', so there is nobody to {what}.",
+                f"No rater is called '{name}', so there is nobody to {action}.",
                 suggestion(name, view.raters[:200], "Raters"),
             )
-    return given
+    return raters
 
 
 def _sources(view: RatingsView, flags: pl.DataFrame, policy: Policy, seed: int) -> set[str]:
@@ -126,13 +126,15 @@ def ledger_rows(flags: pl.DataFrame, decision: ScreeningDecision, ratings: pl.La
     count = dict(gone.group_by("rater").len("ratings").collect().iter_rows())
     rows: list[dict[str, object]] = []
     for rater, rules in decision.raters.items():
-        own = by_rater.get(rater, flagged.clear()).filter(pl.col("rule").is_in(rules))
-        own = own.unique("rule", keep="first", maintain_order=True)
-        reason = " ".join(own["words"].to_list()) or "Excluded by hand."
-        rows.append(_row("rater", rater, reason, rules, own) | {"ratings": count.get(rater, 0)})
+        of_rater = by_rater.get(rater, flagged.clear()).filter(pl.col("rule").is_in(rules))
+        of_rater = of_rater.unique("rule", keep="first", maintain_order=True)
+        reason = " ".join(of_rater["words"].to_list()) or "Excluded by hand."
+        rows.append(_row("rater", rater, reason, rules, of_rater) | {"ratings": count.get(rater, 0)})
     for (rater, batch), rules in decision.batches.items():
-        own = by_rater[rater].filter((pl.col("batch") == batch) & pl.col("rule").is_in(rules))
-        row = _row("rating", rater, f"Batch {batch}: {' '.join(own['words'].to_list())}", rules, own)
+        of_rater = by_rater[rater].filter((pl.col("batch") == batch) & pl.col("rule").is_in(rules))
+        row = _row(
+            "rating", rater, f"Batch {batch}: {' '.join(of_rater['words'].to_list())}", rules, of_rater
+        )
         of_batch = ratings.filter((pl.col("rater") == rater) & (pl.col("batch").cast(pl.String) == batch))
         for stimulus, question in of_batch.select("stimulus", "question").collect().iter_rows():
             rows.append(row | {"stimulus": stimulus, "question": question, "ratings": 1})
@@ -141,10 +143,10 @@ def ledger_rows(flags: pl.DataFrame, decision: ScreeningDecision, ratings: pl.La
     return pl.DataFrame(rows, schema={**texts, "ratings": pl.Int64, **numbers})
 
 
-def _row(what: str, rater: str, reason: str, rules: list[str], own: pl.DataFrame) -> dict[str, object]:
-    figures = own.select(_FIGURES).row(0, named=True) if own.height else dict.fromkeys(_FIGURES)
+def _row(kind: str, rater: str, reason: str, rules: list[str], flags: pl.DataFrame) -> dict[str, object]:
+    figures = flags.select(_FIGURES).row(0, named=True) if flags.height else dict.fromkeys(_FIGURES)
     base = {
-        "what": what,
+        "what": kind,
         "rater": rater,
         "stimulus": None,
         "question": None,

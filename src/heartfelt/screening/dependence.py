@@ -16,11 +16,11 @@ BEYOND_DOUBT = 8.0
 """Standard errors of the matching sum from which no shuffle in a million comes near, so none is drawn."""
 
 
-def standardise(block: Floats, seen: Bools) -> Bools:
+def standardise(block: Floats, answered: Bools) -> Bools:
     """Centre each column over its seen entries and scale it to length 1, in place; which columns vary."""
-    n = seen.sum(0)
-    mean = np.where(seen, block, 0.0).sum(0) / np.maximum(n, 1)
-    centred = np.where(seen, block - mean, 0.0)
+    n = answered.sum(0)
+    mean = np.where(answered, block, 0.0).sum(0) / np.maximum(n, 1)
+    centred = np.where(answered, block - mean, 0.0)
     square = (centred**2).sum(0)
     varies: Bools = (n >= 3) & (square > 1e-12 * np.maximum(1.0, mean * mean * n))
     block[:, varies] = centred[:, varies] * (1.0 / np.sqrt(square[varies]))
@@ -31,12 +31,12 @@ def moments(y: Floats, x: Floats, stratum: Ints) -> tuple[float, float]:
     """Mean and variance of the sum of column products when trials are permuted within strata."""
     mean, variance = 0.0, 0.0
     for level in np.unique(stratum):
-        here = stratum == level
-        n = int(here.sum())
-        my, mx = y[here].sum(0) / n, x[here].sum(0) / n
+        in_stratum = stratum == level
+        n = int(in_stratum.sum())
+        my, mx = y[in_stratum].sum(0) / n, x[in_stratum].sum(0) / n
         mean += n * float(my @ mx)
         if n > 1:
-            cy, cx = y[here] - my, x[here] - mx
+            cy, cx = y[in_stratum] - my, x[in_stratum] - mx
             variance += float(((cy.T @ cy) * (cx.T @ cx)).sum()) / (n - 1)
     return mean, variance
 
@@ -76,7 +76,7 @@ def count_as_strong_at_once(
     steps = np.lexsort((-np.arange(trials), start))
     steps = steps[steps > start[steps]]
     second = numbers_below(seed, draws, steps - start[steps] + 1) + start[steps]
-    place = np.empty((draws, trials), np.int64)
-    place[:, order] = order[successive_shuffles(trials, steps, second)]
-    drawn = ((y.T @ x[place]) ** 2 * counted).sum((1, 2))
-    return int((drawn >= observed * (1.0 - 1e-12)).sum())
+    permutations = np.empty((draws, trials), np.int64)
+    permutations[:, order] = order[successive_shuffles(trials, steps, second)]
+    strengths = ((y.T @ x[permutations]) ** 2 * counted).sum((1, 2))
+    return int((strengths >= observed * (1.0 - 1e-12)).sum())

@@ -46,18 +46,20 @@ def standing(value: Floats, error: Floats, side: Side, chance: float) -> Standin
     """
     from scipy.special import stdtr, stdtrit
 
-    known = np.isfinite(value)
-    centre = float(np.median(value[known]))
-    spread = MAD_TO_SD * float(np.median(np.abs(value[known] - centre)))
-    between = float(np.sqrt(max(0.0, spread**2 - float(np.median(error[known] ** 2)))))
+    finite = np.isfinite(value)
+    centre = float(np.median(value[finite]))
+    spread = MAD_TO_SD * float(np.median(np.abs(value[finite] - centre)))
+    between = float(np.sqrt(max(0.0, spread**2 - float(np.median(error[finite] ** 2)))))
     scale = np.sqrt(between**2 + error**2)
-    off = value - centre
-    z = np.divide(off, scale, out=np.where(off == 0, 0.0, np.copysign(np.inf, off)), where=scale > 0)
-    z = np.where(known, z, np.nan)
-    freedom = max(1.0, EFFICIENCY * (int(known.sum()) - 1))
+    deviation = value - centre
+    z = np.divide(
+        deviation, scale, out=np.where(deviation == 0, 0.0, np.copysign(np.inf, deviation)), where=scale > 0
+    )
+    z = np.where(finite, z, np.nan)
+    freedom = max(1.0, EFFICIENCY * (int(finite.sum()) - 1))
     if side == "both":
         p, far = 2 * stdtr(freedom, -np.abs(z)), -float(stdtrit(freedom, chance / 2))
-        limit = centre + np.copysign(far, np.where(known, off, 1.0)) * scale
+        limit = centre + np.copysign(far, np.where(finite, deviation, 1.0)) * scale
     else:
         sign = 1.0 if side == "high" else -1.0
         p, far = stdtr(freedom, -sign * z), -float(stdtrit(freedom, chance))
@@ -91,7 +93,9 @@ class RaterMeasure:
 def compare_with_norm(measures: Sequence[RaterMeasure], side: Side, alpha: float) -> list[RuleVerdicts] | str:
     """One verdict per rater and measure, Bonferroni over all that could be judged."""
     judged = sum(int(measure.known.sum()) for measure in measures)
-    verdicts = [_verdicts(each, side, alpha / max(judged, 1)) for each in measures if each.asked.size]
+    verdicts = [
+        _verdicts(measure, side, alpha / max(judged, 1)) for measure in measures if measure.asked.size
+    ]
     return verdicts or "nobody gave an answer it could examine"
 
 
@@ -104,21 +108,21 @@ def within_arms(measure: RaterMeasure, view: RatingsView) -> list[RaterMeasure]:
 
 
 def _verdicts(measure: RaterMeasure, side: Side, chance: float) -> RuleVerdicts:
-    known, asked, n = measure.known, measure.asked, measure.n[measure.asked]
-    why = [measure.why[rater] for rater in asked.tolist()]
-    if int(known.sum()) < LEAST_RATERS:
-        why = [reason or TOO_FEW for reason in why]
-        return RuleVerdicts(asked, n, why=why, question=measure.question)
-    value = np.where(known, measure.value, np.nan)
+    finite, raters, n = measure.known, measure.asked, measure.n[measure.asked]
+    reasons = [measure.why[rater] for rater in raters.tolist()]
+    if int(finite.sum()) < LEAST_RATERS:
+        reasons = [reason or TOO_FEW for reason in reasons]
+        return RuleVerdicts(raters, n, why=reasons, question=measure.question)
+    value = np.where(finite, measure.value, np.nan)
     stand = standing(value, measure.error, side, chance)
     return RuleVerdicts(
-        asked,
+        raters,
         n,
-        lambda row: measure.sentence(asked[row], stand),
-        why,
-        measure.shown(value)[asked],
-        measure.shown(stand.limit)[asked],
-        stand.p[asked],
-        (known & (np.where(known, stand.p, 1.0) < chance))[asked],
+        lambda row: measure.sentence(raters[row], stand),
+        reasons,
+        measure.shown(value)[raters],
+        measure.shown(stand.limit)[raters],
+        stand.p[raters],
+        (finite & (np.where(finite, stand.p, 1.0) < chance))[raters],
         question=measure.question,
     )

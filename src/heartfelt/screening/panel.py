@@ -88,10 +88,10 @@ class Panel:
 
         The rules are applied again only if the policies do not apply the same rules in the same way.
         """
-        other = parse_policy(policy)
-        if not self.policy.applies_like(other):
-            return screen(self.source, other, seed=self.seed, exclude=exclude, restore=restore)
-        return _decided(self, other, exclude, restore)
+        new_policy = parse_policy(policy)
+        if not self.policy.applies_like(new_policy):
+            return screen(self.source, new_policy, seed=self.seed, exclude=exclude, restore=restore)
+        return _decided(self, new_policy, exclude, restore)
 
     def scan_ratings(self) -> pl.LazyFrame:
         """The ratings retained, as a lazy table."""
@@ -137,7 +137,7 @@ class Panel:
         flagged = flags.filter(pl.col("flagged") & pl.col("rater").is_not_null())
         for rater, rule, words in flagged.select("rater", "rule", "words").iter_rows():
             reasons.setdefault(rater, []).append(f"{rule}: {words}")
-        order = {name: place for place, name in enumerate(self.ranking["rater"].to_list())}
+        order = {name: rank for rank, name in enumerate(self.ranking["rater"].to_list())}
         return dict(sorted(reasons.items(), key=lambda item: order.get(item[0], len(order))))
 
     def not_judged(self) -> pl.DataFrame:
@@ -257,7 +257,9 @@ class Panel:
 
     def _repr_html_(self) -> str:
         counts = self.counts
-        rows = [(each.name.replace("_", " "), f"{getattr(counts, each.name):,}") for each in fields(counts)]
+        rows = [
+            (field.name.replace("_", " "), f"{getattr(counts, field.name):,}") for field in fields(counts)
+        ]
         return html_table(f"Panel of {self.source.study.name} under '{self.policy.name}'", rows)
 
     def __repr__(self) -> str:
@@ -353,8 +355,8 @@ def ranking(flags: pl.DataFrame, raters: Sequence[str]) -> pl.DataFrame:
     )
     table = pl.DataFrame({"rater": list(raters)}, schema={"rater": pl.String})
     for name in counted:
-        own = parts.filter(pl.col("rule") == name).select("rater", pl.col("evidence").alias(name))
-        table = table.join(own, on="rater", how="left", maintain_order="left")
+        of_rule = parts.filter(pl.col("rule") == name).select("rater", pl.col("evidence").alias(name))
+        table = table.join(of_rule, on="rater", how="left", maintain_order="left")
     flagged = (
         flags.filter("flagged")
         .sort("error_controlled", descending=True, maintain_order=True)

@@ -65,7 +65,9 @@ class Policy:
         RuleOptions(alpha=self.alpha)
         object.__setattr__(self, "actions", MappingProxyType(dict(self.actions)))
         object.__setattr__(
-            self, "settings", MappingProxyType({rule: dict(own) for rule, own in self.settings.items()})
+            self,
+            "settings",
+            MappingProxyType({rule: dict(rule_settings) for rule, rule_settings in self.settings.items()}),
         )
 
     def action(self, rule: str) -> Action:
@@ -76,12 +78,15 @@ class Policy:
         """How a rule is applied under this policy."""
         return RuleOptions(self.alpha, seed, self.settings.get(rule, {}))
 
-    def applies_like(self, other: Policy) -> bool:
+    def applies_like(self, other_policy: Policy) -> bool:
         """Whether both apply the same rules in the same way, whatever they then decide."""
-        mine, theirs = (
-            {rule for rule, action in policy.actions.items() if action != "off"} for policy in (self, other)
+        applied, theirs = (
+            {rule for rule, action in policy.actions.items() if action != "off"}
+            for policy in (self, other_policy)
         )
-        return mine == theirs and self.alpha == other.alpha and self.settings == other.settings
+        return (
+            applied == theirs and self.alpha == other_policy.alpha and self.settings == other_policy.settings
+        )
 
     def to_json(self) -> dict[str, Any]:
         """Plain data."""
@@ -94,7 +99,7 @@ class Policy:
             "at_most_dropped": self.at_most_dropped,
             "least_raters": self.least_raters,
             "keep_source": self.keep_source,
-            "settings": {rule: dict(own) for rule, own in self.settings.items()},
+            "settings": {rule: dict(rule_settings) for rule, rule_settings in self.settings.items()},
         }
 
     @classmethod
@@ -143,13 +148,13 @@ for _policy in (
     POLICIES.add(_policy.name, _policy)
 
 
-def parse_policy(given: Policy | str | Path | Mapping[str, Any]) -> Policy:
+def parse_policy(source: Policy | str | Path | Mapping[str, Any]) -> Policy:
     """A policy from a policy, a name, a YAML file, plain data, or a line of changes to a named policy."""
-    if isinstance(given, Policy):
-        return given
-    if isinstance(given, Mapping):
-        return _from_data(given, "the policy")
-    text = str(given).strip()
+    if isinstance(source, Policy):
+        return source
+    if isinstance(source, Mapping):
+        return _from_data(source, "the policy")
+    text = str(source).strip()
     if text in POLICIES:
         return POLICIES[text]
     if text.lower().endswith((".yaml", ".yml")):
@@ -194,8 +199,8 @@ def _from_data(data: Any, where: str) -> Policy:
         named = data.get(action, [])
         for rule in [named] if isinstance(named, str) else named:
             actions[str(rule)] = action
-    own = data.get("settings", {})
-    if not isinstance(own, Mapping) or not all(isinstance(part, Mapping) for part in own.values()):
+    settings = data.get("settings", {})
+    if not isinstance(settings, Mapping) or not all(isinstance(part, Mapping) for part in settings.values()):
         raise InputError(f"{where}: settings must name rules.", "Write settings: {collusion: {band: 8}}.")
     try:
         return replace(
@@ -203,7 +208,7 @@ def _from_data(data: Any, where: str) -> Policy:
             name=str(data.get("name", base.name)),
             about=str(data.get("about", base.about)),
             actions=actions,
-            settings={**base.settings, **{str(rule): dict(part) for rule, part in own.items()}},
+            settings={**base.settings, **{str(rule): dict(part) for rule, part in settings.items()}},
             alpha=float(data.get("alpha", data.get(_FORMER, base.alpha))),
             at_most_dropped=float(data.get("at_most_dropped", base.at_most_dropped)),
             least_raters=int(data.get("least_raters", base.least_raters)),

@@ -119,13 +119,13 @@ class RuleVerdicts:
 
 def evidence_of(p: npt.ArrayLike) -> Floats:
     """The weight of a p-value in powers of ten, from 0 to ``MOST_EVIDENCE``; 0 where there is none."""
-    known = np.where(np.isfinite(p), p, 1.0)
-    return np.clip(-np.log10(np.maximum(known, 1e-300)), 0.0, MOST_EVIDENCE) + 0.0  # no negative zero
+    finite_p = np.where(np.isfinite(p), p, 1.0)
+    return np.clip(-np.log10(np.maximum(finite_p, 1e-300)), 0.0, MOST_EVIDENCE) + 0.0  # no negative zero
 
 
-def is_judged(why: Reasons) -> npt.NDArray[np.bool_]:
+def is_judged(reasons: Reasons) -> npt.NDArray[np.bool_]:
     """Which rows have no reason against judging them."""
-    return np.array([reason is None for reason in why], dtype=bool)
+    return np.array([reason is None for reason in reasons], dtype=bool)
 
 
 Judge: TypeAlias = Callable[[RatingsView, RuleOptions], Sequence[RuleVerdicts] | str]
@@ -154,9 +154,9 @@ class ScreeningRule:
 
     def applies(self, view: RatingsView) -> bool:
         """Whether a study has what the rule examines; a study without anything else counts as one of ratings."""
-        others = {"sets": view.sets, "traces": view.traces, "drafts": view.drafts}
-        if self.examines in others:
-            return bool(others[self.examines].height)
+        tables = {"sets": view.sets, "traces": view.traces, "drafts": view.drafts}
+        if self.examines in tables:
+            return bool(tables[self.examines].height)
         if self.examines == "listening":
             return "heard_flag" in view.trials.columns and bool(view.trials["heard_flag"].count())
         if self.examines == "browsers":
@@ -165,7 +165,7 @@ class ScreeningRule:
             self.examines == "answers" and view.sets.height
         ):
             return True
-        return bool(view.rater.size) or not any(table.height for table in others.values())
+        return bool(view.rater.size) or not any(table.height for table in tables.values())
 
     def apply(self, source: Snapshot | RatingsView, options: RuleOptions | None = None) -> pl.DataFrame:
         """What the rule reports: a table under the contract ``FLAGS``."""
@@ -186,7 +186,7 @@ class ScreeningRule:
     def complete(self, options: RuleOptions) -> RuleOptions:
         """The options with this rule's defaults filled in and its settings checked."""
         settings: dict[str, float | str] = {name: default for name, (default, _) in self.settings.items()}
-        for name, given in options.settings.items():
+        for name, setting in options.settings.items():
             if name not in self.settings:
                 raise InputError(
                     f"The rule '{self.name}' has no setting '{name}'.",
@@ -194,13 +194,13 @@ class ScreeningRule:
                 )
             default, about = self.settings[name]
             if isinstance(default, str):
-                settings[name] = str(given)
-            elif str(given).strip():
+                settings[name] = str(setting)
+            elif str(setting).strip():
                 try:
-                    settings[name] = float(given)
+                    settings[name] = float(setting)
                 except ValueError as error:
                     raise InputError(
-                        f"The setting '{name}' of the rule '{self.name}' is '{given}'.",
+                        f"The setting '{name}' of the rule '{self.name}' is '{setting}'.",
                         f"Give a number: {about}.",
                     ) from error
         return replace(options, settings=settings)
@@ -208,8 +208,8 @@ class ScreeningRule:
     def _rows(self, view: RatingsView, verdicts: RuleVerdicts) -> pl.DataFrame:
         rater = np.arange(len(view.raters)) if verdicts.rater is None else verdicts.rater
         size = rater.size
-        why = verdicts.why or [None] * size
-        judged = is_judged(why)
+        reasons = verdicts.why or [None] * size
+        judged = is_judged(reasons)
         p, evidence = verdicts.p, verdicts.evidence
         if evidence is None and p is not None:
             evidence = evidence_of(p)
@@ -220,10 +220,12 @@ class ScreeningRule:
             "evidence": evidence,
             "power": verdicts.power,
         }
-        own = self.error_controlled if verdicts.error_controlled is None else verdicts.error_controlled
+        error_controlled = (
+            self.error_controlled if verdicts.error_controlled is None else verdicts.error_controlled
+        )
         sentences = [
             verdicts.words(row) if reason is None else f"Not judged: {reason}."
-            for row, reason in enumerate(why)
+            for row, reason in enumerate(reasons)
         ]
         columns: dict[str, Any] = {
             "rater": [None if code == NOBODY else view.raters[code] for code in rater.tolist()],
@@ -232,17 +234,17 @@ class ScreeningRule:
             "rule": [self.name] * size,
             "statistic": [self.statistic] * size,
             "flagged": judged & np.asarray(verdicts.flagged),
-            "error_controlled": [own] * size,
+            "error_controlled": [error_controlled] * size,
             "words": sentences,
             "n": np.broadcast_to(np.asarray(verdicts.n, dtype=np.int64), size),
             "group": verdicts.group or [None] * size,
-            "why_missing": why,
+            "why_missing": reasons,
         }
-        for name, given in figures.items():
-            known = np.where(judged, np.nan if given is None else given, np.nan)
-            columns[name] = pl.Series(known, dtype=pl.Float64).fill_nan(None)
+        for name, figure in figures.items():
+            judged_figure = np.where(judged, np.nan if figure is None else figure, np.nan)
+            columns[name] = pl.Series(judged_figure, dtype=pl.Float64).fill_nan(None)
         return pl.DataFrame(
-            {each.name: pl.Series(columns[each.name], dtype=each.dtype) for each in FLAGS.columns}
+            {column.name: pl.Series(columns[column.name], dtype=column.dtype) for column in FLAGS.columns}
         )
 
 

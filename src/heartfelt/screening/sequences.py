@@ -66,11 +66,11 @@ def comparable_sequences(view: RatingsView) -> Sequences | str:
     shared = _shared_channels(long, len(view.channels.question))
     if not shared.size:
         return "no question was answered on most trials, so there are no sequences to compare"
-    made = [_sequence(block, shared) for block in long]
-    blocks = [block for block, columns in zip(long, made, strict=True) if columns is not None]
+    sequences = [_sequence(block, shared) for block in long]
+    blocks = [block for block, columns in zip(long, sequences, strict=True) if columns is not None]
     if len(blocks) < 2:
         return "fewer than two raters gave answers that vary"
-    varying = [columns for columns in made if columns is not None]
+    varying = [columns for columns in sequences if columns is not None]
     answers, raw, residual = np.concatenate(varying, axis=1)
     lengths = [columns.shape[1] for columns in varying]
     return Sequences(
@@ -92,16 +92,16 @@ def shared_order(blocks: list[RaterBlock]) -> bool:
     from scipy.special import fdtrc
 
     for channel in np.unique(np.concatenate([block.channel for block in blocks])).tolist():
-        place, x = [], []
+        positions, x = [], []
         for block in blocks:
             at = np.flatnonzero(block.channel == channel)
             if at.size:
                 rows = np.flatnonzero(block.seen[:, at[0]])
-                place.append(rows)
+                positions.append(rows)
                 x.append(block.predictions[rows, at[0]] - block.predictions[rows, at[0]].mean())
-        places, values = np.concatenate(place), np.concatenate(x)
-        n = np.bincount(places)
-        between = float((np.bincount(places, values) ** 2 / np.maximum(n, 1)).sum())
+        every_position, values = np.concatenate(positions), np.concatenate(x)
+        n = np.bincount(every_position)
+        between = float((np.bincount(every_position, values) ** 2 / np.maximum(n, 1)).sum())
         within = float(values @ values) - between
         groups = int((n > 0).sum())
         if groups < 2 or values.size <= groups or float(values @ values) <= 1e-12:
@@ -127,35 +127,35 @@ def _sequence(block: RaterBlock, shared: Ints) -> Floats | None:
     """The answers, the raw and the residual sequence, NaN where there is no answer; None if nothing varies."""
     out = np.full((3, block.answers.shape[0], shared.size), np.nan)
     varies = False
-    for place, channel in enumerate(shared.tolist()):
+    for index, channel in enumerate(shared.tolist()):
         at = np.flatnonzero(block.channel == channel)
         if not at.size:
             continue
-        seen = block.seen[:, at[0]]
-        y, x = block.answers[seen, at[0]], block.predictions[seen, at[0]]
-        out[0, seen, place] = y
+        answered = block.seen[:, at[0]]
+        y, x = block.answers[answered, at[0]], block.predictions[answered, at[0]]
+        out[0, answered, index] = y
         if y.size < LEAST_TRIALS:
             continue
         y, x = y - y.mean(), x - x.mean()
         strength = float(x @ x)
-        left = y - x * (float(x @ y) / strength) if strength > 1e-12 else y
-        out[1, :, place], moved = _comparable(y, seen)
-        out[2, :, place], _ = _comparable(left, seen)
+        residual = y - x * (float(x @ y) / strength) if strength > 1e-12 else y
+        out[1, :, index], moved = _comparable(y, answered)
+        out[2, :, index], _ = _comparable(residual, answered)
         varies = varies or moved
     return out if varies else None
 
 
-def _comparable(values: Floats, seen: Bools) -> tuple[Floats, bool]:
+def _comparable(values: Floats, answered: Bools) -> tuple[Floats, bool]:
     n = values.size
     total = np.concatenate([[0.0], np.cumsum(values)])
-    here = np.arange(n)
-    low, high = np.maximum(0, here - DRIFT), np.minimum(n, here + DRIFT + 1)
+    trial = np.arange(n)
+    low, high = np.maximum(0, trial - DRIFT), np.minimum(n, trial + DRIFT + 1)
     values = values - (total[high] - total[low]) / (high - low)
     spread = float(values.std())
-    out = np.full(seen.size, np.nan)
+    out = np.full(answered.size, np.nan)
     if spread <= 1e-9:
         return out, False
-    out[seen] = np.clip(values / spread, -CLIP, CLIP)
+    out[answered] = np.clip(values / spread, -CLIP, CLIP)
     return out, True
 
 
@@ -185,10 +185,14 @@ def candidate_pairs(sequences: Sequences, band: int) -> tuple[Ints, Ints]:
     gram = np.zeros(symbol.size - length + 1, dtype=np.uint64)
     for step in range(length):
         gram = gram * np.uint64(1 << bits) + symbol[step : step + gram.size]
-    whole = owner[: gram.size] == owner[length - 1 :]
-    gram, rater, place = gram[whole], owner[: whole.size][whole], sequences.row[: whole.size][whole]
-    order = np.lexsort((rater, place, gram))
-    pairs = shared_grams(gram[order], rater[order], place[order], band, 64, 64 * gram.size)
+    within_rater = owner[: gram.size] == owner[length - 1 :]
+    gram, rater, position = (
+        gram[within_rater],
+        owner[: within_rater.size][within_rater],
+        sequences.row[: within_rater.size][within_rater],
+    )
+    order = np.lexsort((rater, position, gram))
+    pairs = shared_grams(gram[order], rater[order], position[order], band, 64, 64 * gram.size)
     if not pairs.size:
         return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
     key = np.unique(pairs[:, 0] * size + pairs[:, 1])

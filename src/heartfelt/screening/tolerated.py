@@ -44,20 +44,20 @@ def beyond_tolerated(
     enough, some = n >= LEAST_TRIALS, np.maximum(n, 1)
     p = np.where(enough, binomial_tail(bad, n, at_most), np.nan)
     limit = options.alpha / max(int(enough.sum()), 1)
-    asked = np.flatnonzero(n)
+    raters = np.flatnonzero(n)
 
     def words(row: int) -> str:
-        rater = asked[row]
+        rater = raters[row]
         chance = f"{p_value(p[rater])} if every {round(1 / at_most)}th did so by itself"
         return f"{sentence(f'{int(bad[rater])} of {int(n[rater])}')} ({chance})."
 
     return RuleVerdicts(
-        asked,
-        n[asked],
+        raters,
+        n[raters],
         words,
-        [None if ok else f"fewer than {LEAST_TRIALS} {trials}" for ok in enough[asked]],
-        (bad / some)[asked],
-        (binom.isf(limit, some, at_most) / some)[asked],
-        p[asked],
-        (p < limit)[asked],
+        [None if ok else f"fewer than {LEAST_TRIALS} {trials}" for ok in enough[raters]],
+        (bad / some)[raters],
+        (binom.isf(limit, some, at_most) / some)[raters],
+        p[raters],
+        (p < limit)[raters],
     )

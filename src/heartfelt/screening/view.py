@@ -171,10 +171,10 @@ class RatingsView:
         if not columns or not self.stimulus_names:
             return np.zeros(len(self.stimulus_names), dtype=np.int64)
         names = pl.DataFrame({"stimulus": self.stimulus_names}, schema={"stimulus": pl.String})
-        known = names.join(
+        labelled = names.join(
             self.stimuli.select("stimulus", *columns), on="stimulus", how="left", maintain_order="left"
         )
-        code = known.select(pl.struct(pl.col(columns).fill_null("")).rank("dense").cast(pl.Int64) - 1)
+        code = labelled.select(pl.struct(pl.col(columns).fill_null("")).rank("dense").cast(pl.Int64) - 1)
         return code.to_series().to_numpy()
 
     @cached_property
@@ -189,14 +189,18 @@ class RatingsView:
                 channel_of[question] = len(owner)
                 owner.append(question)
                 continue
-            mine = rows[self.question[rows] == question]
-            for code in np.unique(self.value[mine]).tolist():
+            of_question = rows[self.question[rows] == question]
+            for code in np.unique(self.value[of_question]).tolist():
                 parts.append(
-                    (mine, np.full(mine.size, len(owner)), (self.value[mine] == code).astype(np.float64))
+                    (
+                        of_question,
+                        np.full(of_question.size, len(owner)),
+                        (self.value[of_question] == code).astype(np.float64),
+                    )
                 )
                 owner.append(question)
-        plain = rows[channel_of[self.question[rows]] >= 0]
-        parts.append((plain, channel_of[self.question[plain]], self.value[plain]))
+        single_channel = rows[channel_of[self.question[rows]] >= 0]
+        parts.append((single_channel, channel_of[self.question[single_channel]], self.value[single_channel]))
         row = np.concatenate([part[0] for part in parts])
         channel = np.concatenate([part[1] for part in parts]).astype(np.int64)
         value = np.concatenate([part[2] for part in parts])
@@ -214,32 +218,32 @@ class RatingsView:
     @cached_property
     def consensus(self) -> RaterConsensus:
         """What the other raters' answers say about each answer of ``channels``: those of the same arm, where there are arms."""
-        mine, stimulus, cell = self.channels, self.channels.stimulus, self.cell
+        channels, stimulus, cell = self.channels, self.channels.stimulus, self.cell
         if self.arm is not None and self.arm.size:
             arms = int(self.arm.max()) + 1
-            stimulus = stimulus * arms + self.arm[mine.rater]
+            stimulus = stimulus * arms + self.arm[channels.rater]
             cell = (cell[:, np.newaxis] * arms + np.arange(arms)).ravel()
-        return consensus(mine.rater, stimulus, cell, mine.channel, mine.value)
+        return consensus(channels.rater, stimulus, cell, channels.channel, channels.value)
 
     def blocks(self) -> Iterator[RaterBlock]:
         """The block of every rater with an answer. Cells in all: at most ratings x channels of a rater."""
-        mine, others = self.channels, self.consensus
-        edges = np.searchsorted(mine.rater, np.arange(len(self.raters) + 1))
+        channels, consensus = self.channels, self.consensus
+        edges = np.searchsorted(channels.rater, np.arange(len(self.raters) + 1))
         for rater, (start, end) in enumerate(pairwise(edges.tolist())):
             if start == end:
                 continue
             rows = slice(start, end)
-            trials, row = np.unique(mine.trial[rows], return_inverse=True)
-            channel, column = np.unique(mine.channel[rows], return_inverse=True)
+            trials, row = np.unique(channels.trial[rows], return_inverse=True)
+            channel, column = np.unique(channels.channel[rows], return_inverse=True)
             shape = (trials.size, channel.size)
             answers, predictions = np.zeros(shape), np.zeros(shape)
-            seen = np.zeros(shape, dtype=bool)
-            answers[row, column] = mine.value[rows]
-            predictions[row, column] = others.prediction[rows]
-            seen[row, column] = True
+            answered = np.zeros(shape, dtype=bool)
+            answers[row, column] = channels.value[rows]
+            predictions[row, column] = consensus.prediction[rows]
+            answered[row, column] = True
             stimulus = np.zeros(trials.size, dtype=np.int64)
-            stimulus[row] = mine.stimulus[rows]
-            yield RaterBlock(rater, answers, predictions, seen, stimulus, channel)
+            stimulus[row] = channels.stimulus[rows]
+            yield RaterBlock(rater, answers, predictions, answered, stimulus, channel)
 
 
 def remembered(compute: Callable[Concatenate[RatingsView, P], T]) -> Callable[Concatenate[RatingsView, P], T]:
@@ -248,9 +252,9 @@ def remembered(compute: Callable[Concatenate[RatingsView, P], T]) -> Callable[Co
 
     @wraps(compute)
     def once(view: RatingsView, /, *args: P.args, **named: P.kwargs) -> T:
-        given = parameters.bind(view, *args, **named)
-        given.apply_defaults()
-        key = f"{compute.__qualname__}{given.args[1:]}"
+        bound = parameters.bind(view, *args, **named)
+        bound.apply_defaults()
+        key = f"{compute.__qualname__}{bound.args[1:]}"
         if key not in view.memory:
             view.memory[key] = compute(view, *args, **named)
         result: T = view.memory[key]
@@ -283,25 +287,25 @@ def _view(snapshot: Snapshot) -> RatingsView:
     raters, stimuli = (frame[name].unique(maintain_order=True).to_list() for name in ("rater", "stimulus"))
     sets, traces, drafts = _sets(snapshot), _first(snapshot.traces), _drafts(snapshot)
     trials = presentations(snapshot)
-    for other in (sets, traces, drafts, trials):
-        known = set(raters)
+    for further in (sets, traces, drafts, trials):
+        known_raters = set(raters)
         raters += (
-            [name for name in other["rater"].unique(maintain_order=True) if name not in known]
-            if other.height
+            [name for name in further["rater"].unique(maintain_order=True) if name not in known_raters]
+            if further.height
             else []
         )
     answered = set(frame["question"].unique().to_list())
-    asked = [name for name in numeric if name in answered]
+    answered_numeric = [name for name in numeric if name in answered]
     batch = recorded("batch")
     return RatingsView(
         study,
         snapshot.stimuli,
         tuple(raters),
         tuple(stimuli),
-        tuple(asked),
+        tuple(answered_numeric),
         codes("rater", raters),
         codes("stimulus", stimuli),
-        codes("question", asked),
+        codes("question", answered_numeric),
         frame["_trial"].to_numpy(),
         frame["value"].to_numpy(),
         frame["_repeat"].to_numpy(),
@@ -328,13 +332,13 @@ def _arms(snapshot: Snapshot, raters: list[str]) -> Ints | None:
 
 
 def _ordered(frame: pl.DataFrame, raters: list[str]) -> Bools:
-    known = dict(
+    ordered_by_rater = dict(
         frame.group_by("rater", maintain_order=True)
         .agg(pl.all("_known"))
         .select("rater", "_known")
         .iter_rows()
     )
-    return np.array([known.get(rater, False) for rater in raters], dtype=bool)
+    return np.array([ordered_by_rater.get(rater, False) for rater in raters], dtype=bool)
 
 
 def _first(table: pl.DataFrame) -> pl.DataFrame:
@@ -368,13 +372,13 @@ def _in_order(table: pl.LazyFrame, have: list[str]) -> pl.LazyFrame:
     """Sort by rater (as they first appear), trial in presentation order, and question."""
     trial = ["rater", "stimulus", "_repeat", *(["trial"] if {"trial", "place"} <= set(have) else [])]
     at = [pl.col("at").dt.epoch("us")] if "at" in have else []
-    place = pl.coalesce(
+    position = pl.coalesce(
         [*([pl.col("position")] if "position" in have else []), *at, pl.lit(None, dtype=pl.Int64)]
     )
     repeat = pl.col("repeat").fill_null(0).cast(pl.Int64) if "repeat" in have else pl.lit(0, dtype=pl.Int64)
     return (
         table.with_row_index("_row")
-        .with_columns(repeat.alias("_repeat"), place.alias("_place"))
+        .with_columns(repeat.alias("_repeat"), position.alias("_place"))
         .with_columns(
             pl.col("_row").min().over("rater").alias("_rater"),
             pl.col("_place").min().over(trial).alias("_when"),

@@ -43,35 +43,35 @@ def earlier_bench(
     if folder is None or not (folder / SCORES).is_file():
         return Earlier()
     scores = read_json(folder / SCORES, Scores)
-    others = [name for name in scores.models if name not in names and _answered(scores, name)]
-    if not others:
+    kept_models = [name for name in scores.models if name not in names and _answered(scores, name)]
+    if not kept_models:
         return Earlier()
-    fix = f"Choose another folder; or name {listed(others)} again too, and all are scored anew."
+    fix = f"Choose another folder; or name {listed(kept_models)} again too, and all are scored anew."
     if scores.hash != data_hash:
         raise InputError(
             f"{folder} holds a bench of other data ({scores.title}, {scores.hash[:12]}; now {data_hash[:12]}): its scores of "
-            f"{listed(others)} cannot be compared with new ones.",
+            f"{listed(kept_models)} cannot be compared with new ones.",
             fix,
         )
-    before, now = (_flat(to_json(each)) for each in (scores.options, options))
+    before, now = (_flat(to_json(scored_with)) for scored_with in (scores.options, options))
     different = [name for name in before if before[name] != now.get(name)]
     if different:
-        what = "; ".join(
+        changes = "; ".join(
             f"{spaced(name)} was {_words(before[name])} and is now {_words(now.get(name))}"
             for name in different
         )
         raise InputError(
-            f"{folder} holds a bench of {listed(others)} that was scored with other options: {what}.",
+            f"{folder} holds a bench of {listed(kept_models)} that was scored with other options: {changes}.",
             f"Give the same options. {fix}",
         )
     try:
-        predictions = pl.read_parquet(folder / PREDICTED).filter(pl.col("model").is_in(others))
+        predictions = pl.read_parquet(folder / PREDICTED).filter(pl.col("model").is_in(kept_models))
         predictions = PREDICTIONS.check(predictions, PREDICTED)
     except (OSError, pl.exceptions.PolarsError, InputError) as error:
         raise DamagedError(
-            f"{folder / PREDICTED} cannot be read, so {listed(others)} cannot be kept.", fix
+            f"{folder / PREDICTED} cannot be read, so {listed(kept_models)} cannot be kept.", fix
         ) from error
-    about = {name: info for name, info in scores.model_info.items() if name in others}
+    about = {name: info for name, info in scores.model_info.items() if name in kept_models}
     return Earlier(predictions=predictions, about=about, ledgers=_ledgers(folder, about))
 
 

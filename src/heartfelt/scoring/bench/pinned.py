@@ -66,10 +66,10 @@ class PinnedScores:
     def write(self, folder: Path) -> Path:
         """Write scores.json, scores.csv and manifest.json; the folder is either complete or absent."""
         ours = (folder / MANIFEST).is_file() and (folder / SCORES).is_file()
-        with whole_folder(folder, replace=ours) as made:
-            write_text(made / SCORES, self.text)
-            write_text(made / TABLE, csv_text(self.scores.table()))
-            write_text(made / MANIFEST, dumps(self.manifest) + "\n")
+        with whole_folder(folder, replace=ours) as path:
+            write_text(path / SCORES, self.text)
+            write_text(path / TABLE, csv_text(self.scores.table()))
+            write_text(path / MANIFEST, dumps(self.manifest) + "\n")
         return folder
 
 
@@ -82,12 +82,12 @@ def score_pinned(
     timeout: float | None = None,
 ) -> PinnedScores:
     """Score a file of predictions against a benchmark's folder; the same versions give the same text anywhere."""
-    asked = ScoringRequest(
+    request = ScoringRequest(
         str(benchmark.resolve()), str(predictions.resolve()), options or ScoreOptions(), name
     )
     done = subprocess.run(
         [sys.executable, "-m", __name__],
-        input=dumps(asked, indent=None).encode(),
+        input=dumps(request, indent=None).encode(),
         capture_output=True,
         env=second_process(fixed_settings()),
         timeout=timeout,
@@ -113,13 +113,13 @@ def second_process(settings: Mapping[str, str]) -> dict[str, str]:
     return {**os.environ, **settings, "PYTHONPATH": os.pathsep.join(paths)}
 
 
-def answer_to(asked: ScoringRequest) -> PinnedScores:
+def answer_to(request: ScoringRequest) -> PinnedScores:
     """Score under the settings of this process."""
     from heartfelt.labels import load_benchmark
     from heartfelt.scoring.bench.prediction_file import FileScorer
 
-    source, path = load_benchmark(asked.benchmark), Path(asked.predictions)
-    result = FileScorer.of(source, asked.options).score_file(path, asked.name)
+    source, path = load_benchmark(request.benchmark), Path(request.predictions)
+    result = FileScorer.of(source, request.options).score_file(path, request.name)
     text = json.dumps(rounded(to_json(result.scores)), ensure_ascii=False, indent=2, allow_nan=False) + "\n"
     read, options = result.answers, result.scores.options
     hashes = [answers.content_hash for answers in read]
@@ -161,7 +161,9 @@ def verify(now: PinnedScores, manifest: Path) -> ReproductionCheck:
     """Compare scores with the manifest of an earlier run and, where it is next to the manifest, its ``scores.json``."""
     before, folder = read_manifest(manifest), manifest if manifest.is_dir() else manifest.parent
     same = before.scores_sha256 == now.manifest.scores_sha256
-    facts = [each for each in differences(before, now.manifest) if each.where != "scores_sha256"]
+    facts = [
+        difference for difference in differences(before, now.manifest) if difference.where != "scores_sha256"
+    ]
     numbers: list[ManifestDifference] = []
     earlier = folder / SCORES
     if not same and earlier.is_file():

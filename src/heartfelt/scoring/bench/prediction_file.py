@@ -80,8 +80,8 @@ class FileScorer:
             )
         truth = truth_of(ordered, options)
         items = truth.items.select(ITEM)
-        asked = {compares: cases(ordered, items=items, compares=compares) for compares in (False, True)}
-        return cls(ordered, options, truth, asked)
+        cases_of = {compares: cases(ordered, items=items, compares=compares) for compares in (False, True)}
+        return cls(ordered, options, truth, cases_of)
 
     def read(self, path: Path, name: str | None = None) -> FileAnswers:
         """Read a file of one model; ``name`` is what it is called, by default the file's own name."""

@@ -51,15 +51,15 @@ class Bench(ShortRepr):
     @property
     def failed(self) -> dict[str, str]:
         """The models that were asked and answered nothing at all, each with the most frequent reason."""
-        return {each.model: _main_problem(each.table) for each in self.runs if not each.counts["answered"]}
+        return {run.model: _main_problem(run.table) for run in self.runs if not run.counts["answered"]}
 
     def check(self) -> None:
         """Raise where a model answered nothing at all."""
         if not self.failed:
             return
         reasons = "; ".join(f"{model}: {reason.rstrip('.')}" for model, reason in self.failed.items())
-        rest = [model for model in self.scores.models if model not in self.failed]
-        done = f" The scores of {listed(rest)} are complete." if rest else ""
+        complete = [model for model in self.scores.models if model not in self.failed]
+        done = f" The scores of {listed(complete)} are complete." if complete else ""
         raise NothingAnswered(
             f"{plural(len(self.failed), 'model')} answered nothing. {reasons}.{done}",
             "Check that the server runs and that its address and key are right, or what else the reason names; the same "
@@ -83,14 +83,14 @@ def _main_problem(table: pl.DataFrame) -> str:
 def _as_list(models: Models) -> list[PredictorLike]:
     """The models one by one; those with a name of their own carry it."""
     if isinstance(models, Mapping):
-        made = []
+        predictors = []
         for name, model in models.items():
             predictor = predictor_from(model)
             predictor.label = str(name)
             if not isinstance(model, str):
                 predictor.spec = str(name)  # two functions may have the same name
-            made.append(predictor)
-        return list(made)
+            predictors.append(predictor)
+        return list(predictors)
     if isinstance(models, str | Path | Predictor) or callable(models):
         return [models]
     try:
@@ -138,24 +138,24 @@ def bench(
     notes = (*options.notes, *_asking_notes(predictors, names, options.run))
     earlier = earlier_bench(options.folder, names, truth.hash, options.score)
     kinds = {predictor.compares for predictor in predictors}
-    asked = {compares: cases(source, items=wanted, compares=compares) for compares in kinds}
-    known = source.items if isinstance(source, Benchmark) else labels(source).table
+    cases_of = {compares: cases(source, items=wanted, compares=compares) for compares in kinds}
+    label_table = source.items if isinstance(source, Benchmark) else labels(source).table
     runs: list[Run] = []
     about = dict(earlier.about)
     with _decoded_once(predictors, options):
         for predictor in predictors:
             with predictor:
-                predictor.learn(source, known)
+                predictor.learn(source, label_table)
                 home = None if options.folder is None else run_folder(options.folder / RUNS, predictor.spec)
                 asking = _asking(predictor, options.run, home, runs)
-                done = run(predictor, asked[predictor.compares], home, asking, progress)
+                done = run(predictor, cases_of[predictor.compares], home, asking, progress)
                 about[done.model] = model_info(predictor, done)
             runs.append(done)
-    tables = [earlier.predictions, *(each.table for each in runs)]
+    tables = [earlier.predictions, *(model_run.table for model_run in runs)]
     predictions = pl.concat([table for table in tables if table.height], how="diagonal")
     scores = score(truth, predictions, options.score, progress=progress, about=about)
     scores = with_stacks(scores, truth)
-    ledgers = {**earlier.ledgers, **{each.model: each.ledger for each in runs}}
+    ledgers = {**earlier.ledgers, **{model_run.model: model_run.ledger for model_run in runs}}
     unusable = [
         f"{plural(table.height, 'entry', 'entries')} of {model} could not be used; ledger.csv says why."
         for model, table in ledgers.items()
@@ -215,13 +215,13 @@ def _unasked_repeats(runs: Sequence[Run]) -> Iterator[str]:
     for done in runs:
         if done.repeated is None:
             continue
-        rest = done.repeated.filter(pl.col("problem").str.starts_with(NOT_ASKED))
+        unasked = done.repeated.filter(pl.col("problem").str.starts_with(NOT_ASKED))
         answered = done.table.filter("ok")
-        rest = rest.join(answered, on=["stimulus", "question"], how="semi", maintain_order="left")
-        if rest.height:
-            items = rest.select("stimulus", "question").n_unique()
+        unasked = unasked.join(answered, on=["stimulus", "question"], how="semi", maintain_order="left")
+        if unasked.height:
+            items = unasked.select("stimulus", "question").n_unique()
             lacking = f"{plural(items, 'answered item')} {'lacks' if items == 1 else 'lack'}"
-            yield f"{done.model}: {lacking} {plural(rest.height, 'repeat')} ({rest['problem'][0]})."
+            yield f"{done.model}: {lacking} {plural(unasked.height, 'repeat')} ({unasked['problem'][0]})."
 
 
 def _asking(predictor: Predictor, options: RunOptions, home: Path | None, runs: Sequence[Run]) -> RunOptions:
@@ -245,8 +245,8 @@ def model_info(predictor: Predictor, done: Run) -> ModelInfo:
         named = re.search(r"version (?!by name|unknown)([^\s,;]+)|@([0-9a-f]{7,64})\b", done.identity)
         version = next((part for part in named.groups() if part), None) if named else None
         # A predictor made of the study's own labels names these, which are not weights of its own.
-        own = "" if re.search(r"\bof (labels )?[0-9a-f]{16}", done.identity) else done.identity
-        digest = re.search(r"\b(?:sha256:)?([0-9a-f]{16,64})\b", own)
+        model_identity = "" if re.search(r"\bof (labels )?[0-9a-f]{16}", done.identity) else done.identity
+        digest = re.search(r"\b(?:sha256:)?([0-9a-f]{16,64})\b", model_identity)
         hashed = digest[1] if digest else None
     return ModelInfo(
         info.spec,

@@ -121,11 +121,13 @@ class ByPart:
 
     def columns(self, task: ScoringTask) -> list[str]:
         """The columns errors are given by: system, intent, loudness, length, and what slices were asked for."""
-        rows, asked = self.truth.items_of(task), self.options.slices or ()
-        names = [name for name in dict.fromkeys((*BY_DEFAULT, *asked)) if name in rows.columns]
+        rows, requested = self.truth.items_of(task), self.options.slices or ()
+        names = [name for name in dict.fromkeys((*BY_DEFAULT, *requested)) if name in rows.columns]
         names = [name for name in names if rows[name].drop_nulls().n_unique() > 1]
         return [
-            name for name in names if name in asked or name not in LEAST_SPREAD or not unavailable(name, rows)
+            name
+            for name in names
+            if name in requested or name not in LEAST_SPREAD or not unavailable(name, rows)
         ]
 
     def notes(self, tasks: Sequence[ScoringTask]) -> tuple[str, ...]:
@@ -163,8 +165,8 @@ class ByPart:
 
     def _raters_known(self, task: ScoringTask) -> bool:
         """Whether single ratings say who gave them, by three raters or more."""
-        given = self.truth.answers.filter(pl.col("question").is_in(task.questions))
-        return bool(given.height and given["known"].all()) and given["rater"].n_unique() >= LEAST_RATERS
+        answers = self.truth.answers.filter(pl.col("question").is_in(task.questions))
+        return bool(answers.height and answers["known"].all()) and answers["rater"].n_unique() >= LEAST_RATERS
 
     def _groups_of(self, sheet: PredictionSheet) -> Ints:
         """The group of each row; the stimulus itself where nothing is known."""
@@ -220,11 +222,11 @@ class ByPart:
         compared = _compared(sheet, marked, self.truth)
         if compared is None:
             return ()
-        rows, held = compared
+        rows, model_errors = compared
         if self.grouping is not None:
-            held = replace(held, group=self._groups_of(sheet)[rows], unit=self.grouping.unit)
+            model_errors = replace(model_errors, group=self._groups_of(sheet)[rows], unit=self.grouping.unit)
         cells = {column: cells_of(sheet, column).filter(pl.Series(rows)).to_list() for column in columns}
-        return part_errors(held, cells, self.options.confidence)
+        return part_errors(model_errors, cells, self.options.confidence)
 
     def worth(self, sheet: PredictionSheet) -> Worth | None:
         """How many ratings the model's answer is worth, failures counted as an answer that says nothing."""
@@ -279,12 +281,12 @@ class ByPart:
     def _ratings_of(self, sheet: PredictionSheet) -> Ratings:
         """The single ratings of the items of a sheet; of yes or no as 1 and 0."""
         if sheet.task.questions not in self._ratings:
-            held = self.truth.answers.join(
+            ratings = self.truth.answers.join(
                 sheet.rows.select(ITEM), on=ITEM, how="semi", maintain_order="left"
             )
-            value = held["value"].to_numpy()
+            value = ratings["value"].to_numpy()
             value = yes(sheet.scale, value) if sheet.task.kind == "binary" else value
-            self._ratings[sheet.task.questions] = triples(held["rater"], _names(held), value)
+            self._ratings[sheet.task.questions] = triples(ratings["rater"], _names(ratings), value)
         return self._ratings[sheet.task.questions]
 
 
@@ -378,8 +380,8 @@ def _compared(sheet: PredictionSheet, marked: Marked, truth: Truth) -> tuple[Fla
         predicted = _on_line(predicted, calibration_line(label, predicted))
     ratings = None
     if kind == "numbers":
-        known = _noise_of(sheet.rows)
-        noise = None if known is None else known[rows]
+        squared_error = _noise_of(sheet.rows)
+        noise = None if squared_error is None else squared_error[rows]
         ratings = sheet.rows["n"].cast(pl.Float64).fill_null(0.0).to_numpy()[rows]
     squares = kind in ("numbers", "ordinal")
     wrong = (predicted - label) ** 2 if squares else (predicted != label).astype(np.float64)
@@ -405,11 +407,11 @@ def _noise_of(rows: pl.DataFrame) -> Floats | None:
         return None
     squared = rows["standard_error"].cast(pl.Float64).fill_null(float("nan")).to_numpy() ** 2
     n = rows["n"].cast(pl.Float64).fill_null(0.0).to_numpy()
-    known, counted = np.isfinite(squared), n > 0
-    several = known & (n > 1)
-    if several.any() and not known.all():
+    finite, counted = np.isfinite(squared), n > 0
+    several = finite & (n > 1)
+    if several.any() and not finite.all():
         single = float((n * (n - 1) * squared)[several].sum() / (n - 1)[several].sum())
-        squared = np.where(known | ~counted, squared, single / np.maximum(n, 1))
+        squared = np.where(finite | ~counted, squared, single / np.maximum(n, 1))
     return squared if np.isfinite(squared).all() else None
 
 
@@ -427,6 +429,6 @@ def _label_errors(sheet: PredictionSheet, rows: Flags, truth: Truth) -> LabelErr
     if not (np.isin(side, codes).all() and np.isin(label, codes).all()):
         return None
     counts = np.zeros((items.height, codes.size))
-    place = votes["at"].to_numpy(), np.searchsorted(codes, side)
-    np.add.at(counts, place, votes["votes"].cast(pl.Float64).fill_null(0.0).to_numpy())
+    cell = votes["at"].to_numpy(), np.searchsorted(codes, side)
+    np.add.at(counts, cell, votes["votes"].cast(pl.Float64).fill_null(0.0).to_numpy())
     return LabelErrors.of(counts, np.searchsorted(codes, label).astype(np.int64))

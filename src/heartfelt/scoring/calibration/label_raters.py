@@ -31,10 +31,10 @@ class LabelRaters:
         items = rows.select(
             name, pl.col("system", "intent").cast(pl.String), pl.col("truth").cast(pl.Float64)
         )
-        given = answers.join(rows.select(ITEM), on=ITEM, how="semi", maintain_order="left")
-        if not given.height or not given["known"].all():
+        scored_answers = answers.join(rows.select(ITEM), on=ITEM, how="semi", maintain_order="left")
+        if not scored_answers.height or not scored_answers["known"].all():
             return None
-        data = stimuli_of(items, [given.select("rater", name, "value")], ["truth"], None)
+        data = stimuli_of(items, [scored_answers.select("rater", name, "value")], ["truth"], None)
         return None if data.why_items_only else cls(data)
 
     def of_bias(self, chosen: Flags, predicted: Floats) -> RaterVariance | None:

@@ -181,12 +181,16 @@ class PartAgreement:
         for row in self.worth:
             if row.task != task:
                 continue
-            held = next((c for c in self.calibrations if (c.task, c.model) == (task, row.model)), None)
+            calibration = next((c for c in self.calibrations if (c.task, c.model) == (task, row.model)), None)
             words = [f"worth {row.words}"]
             # The slope of scores that are not on the scale has no meaning of its own.
-            if held is not None and held.over_stimuli.slope.value is not None and held.of != ON_LINE:
-                words.append(f"calibration slope {interval(held.over_stimuli.slope, 2)}")
-                words.append(f"bias {interval(held.over_stimuli.bias, 2)}")
+            if (
+                calibration is not None
+                and calibration.over_stimuli.slope.value is not None
+                and calibration.of != ON_LINE
+            ):
+                words.append(f"calibration slope {interval(calibration.over_stimuli.slope, 2)}")
+                words.append(f"bias {interval(calibration.over_stimuli.bias, 2)}")
             worst = self.worst(task, row.model)
             if worst is not None:
                 words.append(
@@ -321,12 +325,12 @@ def _part_error(
 ) -> PartError:
     inside_rows = np.flatnonzero(inside)
     mean = float(compared.wrong[inside_rows].mean())
-    known = _beyond(compared, inside, present)
-    noise = None if known.noise is None else float(known.noise[inside_rows].mean())
+    beyond = _beyond(compared, inside, present)
+    noise = None if beyond.noise is None else float(beyond.noise[inside_rows].mean())
     most = math.inf if compared.squared else 1.0
-    left = None if noise is None else min(max(float(known.values[inside_rows].mean()), 0.0), most)
+    remaining = None if noise is None else min(max(float(beyond.values[inside_rows].mean()), 0.0), most)
     root = math.sqrt if compared.squared else float
-    excess, p = _excess(compared, known, inside[present], np.flatnonzero(present), confidence)
+    excess, p = _excess(compared, beyond, inside[present], np.flatnonzero(present), confidence)
     return PartError(
         model=compared.model,
         task=compared.task,
@@ -336,7 +340,7 @@ def _part_error(
         stimuli=int(np.unique(compared.stimulus[inside_rows]).size),
         error=_error(compared, inside_rows, mean, confidence),
         from_noise=None if noise is None else root(noise),
-        beyond=None if left is None else root(left),
+        beyond=None if remaining is None else root(remaining),
         excess=excess,
         p=p,
     )
@@ -413,11 +417,11 @@ def _beyond(compared: ModelErrors, inside: Flags, present: Flags) -> _Beyond:
 
 
 def _excess(
-    compared: ModelErrors, known: _Beyond, inside: Flags, rows: Ints, confidence: float
+    compared: ModelErrors, beyond: _Beyond, inside: Flags, rows: Ints, confidence: float
 ) -> tuple[Estimate, float | None]:
     """The mean of a part less that of the rest, with its p-value; ``inside`` says which of ``rows`` are in the part."""
     name = EXCESS if compared.squared else EXCESS_SHARE
-    stimulus, group, values = compared.stimulus[rows], _group(compared)[rows], known.values[rows]
+    stimulus, group, values = compared.stimulus[rows], _group(compared)[rows], beyond.values[rows]
     sides = (inside, ~inside)
     counts = dict(
         zip(
@@ -437,9 +441,9 @@ def _excess(
         noise = _noise_by_side(compared, rows, inside)
         counted = np.zeros(rows.size) if compared.ratings is None else compared.ratings[rows]
         spread = squared_error_spread(noise, counted)
-    elif known.noise is not None:
-        of_side = np.where(inside, *(float(known.noise[rows][side].mean()) for side in sides))
-        spread = share_spread(of_side, known.shown[rows])
+    elif beyond.noise is not None:
+        of_side = np.where(inside, *(float(beyond.noise[rows][side].mean()) for side in sides))
+        spread = share_spread(of_side, beyond.shown[rows])
     known_spread = spread is not None and not compared.squared
     result = part_and_rest(
         values, inside, confidence=confidence, group=group, spread=spread, at_least=known_spread

@@ -83,9 +83,9 @@ def convey(
     answered = run(predictor, cases(snapshot, list(references), labelled=False), None, RunOptions(), progress)
     if not answered.table["ok"].any():
         first = answered.table["problem"].drop_nulls()
-        why = f" The first reason: {first[0]}" if len(first) else ""
+        first_reason = f" The first reason: {first[0]}" if len(first) else ""
         raise InputError(
-            f"No clip of {source} could be predicted.{why}", "Check the folder and its sound files."
+            f"No clip of {source} could be predicted.{first_reason}", "Check the folder and its sound files."
         )
     bounds = {name: snapshot.study.scale_of(name).bounds() or (1.0, 9.0) for name in references}
     errors = {name: _known_error(predictor, name, bounds[name]) for name in references}
@@ -116,12 +116,12 @@ def clips_of(
     intended = recipe_study(reference_recipe()) if study is None else load_study(study)
     clips = _listed(folder)
     clips = _by_folder(folder, intended) if clips is None or not clips.height else clips
-    known = {intent.id for intent in intended.intents}
-    unknown = sorted(set(clips["intent"]) - known)
+    intent_ids = {intent.id for intent in intended.intents}
+    unknown = sorted(set(clips["intent"]) - intent_ids)
     if unknown:
         raise InputError(
             f"The intent '{unknown[0]}' has no reference coordinates.",
-            suggestion(unknown[0], known, "Intents") + " Others need a study that names them (--study).",
+            suggestion(unknown[0], intent_ids, "Intents") + " Others need a study that names them (--study).",
         )
     systems = [System(id=name) for name in clips["system"].unique().sort()]
     return Snapshot.build(
@@ -146,36 +146,38 @@ def _listed(folder: Path) -> pl.DataFrame | None:
 
 
 def _by_folder(folder: Path, study: Study) -> pl.DataFrame:
-    known = {intent.id.casefold(): intent.id for intent in study.intents}
+    intent_of = {intent.id.casefold(): intent.id for intent in study.intents}
     rows = []
     for file in files_below(folder, ("audio",)):
         within = file.path.relative_to(folder)
         parts = within.parts
-        at = next((place for place, part in enumerate(parts[:-1]) if part.casefold() in known), None)
+        at = next((index for index, part in enumerate(parts[:-1]) if part.casefold() in intent_of), None)
         if at is not None:
             system = "/".join(parts[:at]) or folder.resolve().name
-            rows.append((FoundFile(within).name, known[parts[at].casefold()], FoundFile(Path(system)).name))
+            rows.append(
+                (FoundFile(within).name, intent_of[parts[at].casefold()], FoundFile(Path(system)).name)
+            )
     if not rows:
         raise InputError(
             f"Nothing in {folder} says what its clips were meant to convey.",
             "Put clips into subfolders named after their intents, or add a CSV file with columns file, intent and system."
-            f" Intents: {', '.join(sorted(known.values()))}.",
+            f" Intents: {', '.join(sorted(intent_of.values()))}.",
         )
     return pl.DataFrame(rows, schema=["path", "intent", "system"], orient="row")
 
 
-def _rated(snapshot: Snapshot, given: Path | None, questions: list[str]) -> pl.DataFrame | None:
+def _rated(snapshot: Snapshot, path: Path | None, questions: list[str]) -> pl.DataFrame | None:
     """What people answered about some clips: from a table, or from the snapshot after screening."""
-    if given is None:
+    if path is None:
         if not snapshot.survey.ratings:
             return None
         return first_answers(screen(snapshot, "default").snapshot()).filter(pl.col("known")).drop("known")
-    table = read_table(given)
+    table = read_table(path)
     if "question" not in table.columns:
         rated = [name for name in questions if name in table.columns]
         if not {"rater", "stimulus"} <= set(table.columns) or not rated:
             raise InputError(
-                f"{given} is not a table of ratings.",
+                f"{path} is not a table of ratings.",
                 f"It needs columns rater, stimulus and {' or '.join(questions)}.",
             )
         table = table.unpivot(
@@ -187,16 +189,18 @@ def _rated(snapshot: Snapshot, given: Path | None, questions: list[str]) -> pl.D
     unknown = set(table["stimulus"]) - set(snapshot.stimuli["stimulus"])
     if unknown:
         raise InputError(
-            f"{given} rates '{min(unknown)}', which is not a clip of the folder ({len(unknown)} such).",
+            f"{path} rates '{min(unknown)}', which is not a clip of the folder ({len(unknown)} such).",
             f"Name clips as the folder does, such as '{snapshot.stimuli['stimulus'][0]}'.",
         )
     return table
 
 
-def _known_error(predictor: TrainedPredictor, question: str, asked: tuple[float, float]) -> KnownError | None:
+def _known_error(
+    predictor: TrainedPredictor, question: str, scale_range: tuple[float, float]
+) -> KnownError | None:
     output = predictor.model.output(question)
     if output is None or "system" not in output.errors or output.bounds is None:
         return None
-    factor = (asked[1] - asked[0]) / (output.bounds[1] - output.bounds[0])
+    factor = (scale_range[1] - scale_range[0]) / (output.bounds[1] - output.bounds[0])
     system, intent, stimulus = (output.errors[name] * factor for name in ("system", "intent", "stimulus"))
     return KnownError(system, intent, stimulus, int(output.errors["systems"]))

@@ -122,9 +122,9 @@ def predicted_conveyance(evidence: Evidence) -> PredictedConveyance:
     systems = table["system"].drop_nulls().unique().sort().to_list()
     deviations, cells, slopes = [], [], []
     for name in names:
-        mine = table.filter(pl.col("question") == name)
+        of_question = table.filter(pl.col("question") == name)
         for system in [ALL, *systems] if len(systems) != 1 else systems:
-            part = mine if system == ALL else mine.filter(pl.col("system") == system)
+            part = of_question if system == ALL else of_question.filter(pl.col("system") == system)
             deviation, ratings_alone, tuning = _deviation(part, evidence, name)
             deviations.append(
                 SystemDeviation(
@@ -182,8 +182,8 @@ def _rated(part: pl.DataFrame, evidence: Evidence, name: str) -> tuple[pl.DataFr
     """Ratings of these stimuli with their predictions, and the unrated stimuli; None where fewer than two were rated."""
     if evidence.ratings is None:
         return None
-    mine = evidence.ratings.filter(pl.col("question") == name).rename({"value": "rating"})
-    rated = mine.join(part, on=["stimulus", "question"], how="inner", maintain_order="left")
+    ratings = evidence.ratings.filter(pl.col("question") == name).rename({"value": "rating"})
+    rated = ratings.join(part, on=["stimulus", "question"], how="inner", maintain_order="left")
     if rated["stimulus"].n_unique() < 2:
         return None
     unrated = part.join(rated.select("stimulus").unique(), on="stimulus", how="anti", maintain_order="left")
@@ -214,10 +214,10 @@ def _deviation(
     return _best(powered), powered.ratings_alone, powered.tuning
 
 
-def _with_error(plain: Estimate, variance: float, free: int, confidence: float) -> Estimate:
+def _with_error(estimate: Estimate, variance: float, free: int, confidence: float) -> Estimate:
     """The estimate with Student's interval of the predictor's known error."""
     half = _bounds.t_quantile(confidence, max(free, 1)) * math.sqrt(variance)
-    return plain.with_interval(float(plain) - half, float(plain) + half, _KNOWN_ERROR, confidence)
+    return estimate.with_interval(float(estimate) - half, float(estimate) + half, _KNOWN_ERROR, confidence)
 
 
 def _by_known_error(part: pl.DataFrame, gaps: Floats, evidence: Evidence, name: str) -> Estimate:
@@ -225,12 +225,12 @@ def _by_known_error(part: pl.DataFrame, gaps: Floats, evidence: Evidence, name: 
     counts = {"predicted": gaps.size}
     if not gaps.size:
         return Estimate.missing("no stimuli", method, counts)
-    plain = Estimate(float(gaps.mean()), method=method, counts=counts)
+    mean_gap = Estimate(float(gaps.mean()), method=method, counts=counts)
     error = evidence.errors.get(name)
     if error is None:
-        return _bounds.bounded(plain, None, "", evidence.confidence, _UNKNOWN_ERROR)
+        return _bounds.bounded(mean_gap, None, "", evidence.confidence, _UNKNOWN_ERROR)
     variance = _spread_of_mean(part, gaps) + _error_variance(part, error)
-    return _with_error(plain, variance, error.systems - 1, evidence.confidence)
+    return _with_error(mean_gap, variance, error.systems - 1, evidence.confidence)
 
 
 def _spread_of_mean(part: pl.DataFrame, gaps: Floats) -> float:
@@ -238,9 +238,9 @@ def _spread_of_mean(part: pl.DataFrame, gaps: Floats) -> float:
     cell = part.select(pl.concat_str("system", "intent", separator="\x1f", ignore_nulls=True)).to_series()
     codes = np.unique(cell.to_numpy(), return_inverse=True)[1]
     counts = np.bincount(codes)
-    apart = gaps - (np.bincount(codes, weights=gaps) / counts)[codes]
+    within_cell = gaps - (np.bincount(codes, weights=gaps) / counts)[codes]
     free = gaps.size - counts.size
-    return float(apart @ apart) / free / gaps.size if free > 0 else float(gaps.var()) / gaps.size
+    return float(within_cell @ within_cell) / free / gaps.size if free > 0 else float(gaps.var()) / gaps.size
 
 
 def _error_variance(part: pl.DataFrame, error: KnownError) -> float:
@@ -272,22 +272,22 @@ def _known_slope(part: pl.DataFrame, evidence: Evidence, name: str) -> Estimate:
     method = "least-squares slope of predictions on references"
     value, reference = part["value"].to_numpy(), part["reference"].to_numpy()
     counts = {"predicted": value.size, "intents": part["intent"].n_unique()}
-    apart = reference - reference.mean() if reference.size else reference
-    spread = float(apart @ apart)
+    centred = reference - reference.mean() if reference.size else reference
+    spread = float(centred @ centred)
     if value.size < 3 or spread <= 1e-12:
         return Estimate.missing("the intents' references do not vary", method, counts)
-    slope = float(apart @ value) / spread
-    plain = Estimate(slope, method=method, counts=counts)
+    slope = float(centred @ value) / spread
+    estimate = Estimate(slope, method=method, counts=counts)
     error = evidence.errors.get(name)
     if error is None:
-        return _bounds.bounded(plain, None, "", evidence.confidence, _UNKNOWN_ERROR)
-    residual = value - value.mean() - slope * apart
-    own = float((apart**2) @ residual**2) / spread**2 * value.size / (value.size - 2)
-    weight = part.with_columns(pl.Series("weight", apart / spread))
+        return _bounds.bounded(estimate, None, "", evidence.confidence, _UNKNOWN_ERROR)
+    residual = value - value.mean() - slope * centred
+    residual_variance = float((centred**2) @ residual**2) / spread**2 * value.size / (value.size - 2)
+    weight = part.with_columns(pl.Series("weight", centred / spread))
     cell = weight.group_by("system", "intent").agg(pl.sum("weight"))["weight"].to_numpy()
     # What a whole system shares moves the level, not the slope; intents and single stimuli move the slope.
-    variance = own + error.intent**2 * float(cell @ cell) + error.stimulus**2 / spread
-    return _with_error(plain, variance, counts["intents"] - 2, evidence.confidence)
+    variance = residual_variance + error.intent**2 * float(cell @ cell) + error.stimulus**2 / spread
+    return _with_error(estimate, variance, counts["intents"] - 2, evidence.confidence)
 
 
 def _quadrants(
@@ -308,13 +308,14 @@ def _quadrants(
     both = sides[0].join(sides[1].drop("system"), on="stimulus", how="inner", maintain_order="left")
     ends = {(1, 1): "high high", (-1, 1): "low high", (-1, -1): "low low", (1, -1): "high low"}
     rows = tuple(f"{x} {across}, {y} {up}" for x, y in map(str.split, ends.values()))
-    places = {side: place for place, side in enumerate(ends)}
+    quadrant_of = {side: index for index, side in enumerate(ends)}
 
-    def quadrant(what: str) -> list[int]:
+    def quadrant(kind: str) -> list[int]:
         """The quadrant of each clip; the number of quadrants where it is on a midline."""
-        signs = (np.sign(both[f"{what} {name}"].to_numpy().round(9)).astype(int) for name in (across, up))
+        signs = (np.sign(both[f"{kind} {name}"].to_numpy().round(9)).astype(int) for name in (across, up))
         return [
-            places.get((x, y), len(rows)) for x, y in zip(*(sign.tolist() for sign in signs), strict=True)
+            quadrant_of.get((x, y), len(rows))
+            for x, y in zip(*(sign.tolist() for sign in signs), strict=True)
         ]
 
     counts = np.zeros((len(rows), len(rows) + 1), dtype=np.int64)
@@ -324,12 +325,12 @@ def _quadrants(
             counts[row, column] += 1
             for group in {ALL, system} - {None}:
                 hits[group].append(row == column)
-    rates = {system: _share(each) for system, each in hits.items() if each}
+    rates = {system: _share(system_hits) for system, system_hits in hits.items() if system_hits}
     return PredictedQuadrants(rows, (*rows, MIDLINE), tuple(map(tuple, counts.tolist())), rates)
 
 
 def _share(hits: list[bool]) -> Estimate:
     method, n = "share of predictions in the intended quadrant", len(hits)
     interval = "Wilson; of the predictions, not of what people would say"
-    plain = Estimate(sum(hits) / n, method=method, counts={"predicted": n})
-    return plain.with_interval(*_bounds.wilson(sum(hits), n, 0.95), interval)
+    estimate = Estimate(sum(hits) / n, method=method, counts={"predicted": n})
+    return estimate.with_interval(*_bounds.wilson(sum(hits), n, 0.95), interval)

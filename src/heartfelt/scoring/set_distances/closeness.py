@@ -62,12 +62,12 @@ def with_people(
         question for question in prepare(snapshot).questions if question.numbers and question.items.height
     ]
     if questions is not None:
-        asked = [question.id for question in answered]
+        question_ids = [question.id for question in answered]
         for name in questions:
             require(
-                name in asked,
+                name in question_ids,
                 f"No question '{name}' has ratings in numbers.",
-                suggestion(name, asked, "Questions"),
+                suggestion(name, question_ids, "Questions"),
             )
         answered = [question for question in answered if question.id in questions]
     means: list[RatedSystemMean] = []
@@ -104,9 +104,11 @@ def _closeness(
         few = (
             f"{len(used)} systems; at least {FEWEST_SYSTEMS} are needed" if len(used) < FEWEST_SYSTEMS else ""
         )
-        why = few or next((change.why_items_only for change in used if change.why_items_only), "")
+        reason = few or next((change.why_items_only for change in used if change.why_items_only), "")
         ceiling = (
-            Estimate.missing(why, f"ceiling, {name}") if why else _ceiling(used, y, name, confidence, seed)
+            Estimate.missing(reason, f"ceiling, {name}")
+            if reason
+            else _ceiling(used, y, name, confidence, seed)
         )
         missing = Estimate.missing(few, name) if few else None
         p = missing or permutation_correlation(y, x, kind=name, seed=seed).p

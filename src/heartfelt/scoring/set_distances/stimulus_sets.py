@@ -51,9 +51,9 @@ class Embedded:
     def without(self, hashes: Iterable[str]) -> tuple[Embedded, tuple[str, ...]]:
         """The set less files with this content, and their names."""
         gone = set(hashes)
-        places = [place for place, digest in enumerate(self.hashes) if digest not in gone]
-        names, hashes = (tuple(column[place] for place in places) for column in (self.names, self.hashes))
-        part = Embedded(names, hashes, self.rows[places])
+        indices = [index for index, digest in enumerate(self.hashes) if digest not in gone]
+        names, hashes = (tuple(column[index] for index in indices) for column in (self.names, self.hashes))
+        part = Embedded(names, hashes, self.rows[indices])
         return part, tuple(
             name for name, digest in zip(self.names, self.hashes, strict=True) if digest in gone
         )
@@ -104,12 +104,12 @@ def system_files(
             "Distances compare the stimuli of systems.",
         )
     out: dict[str, Files] = {}
-    known = (
+    with_system = (
         snapshot.stimuli.drop_nulls("system")
         .with_columns(pl.col("system").cast(pl.String))
         .sort("system", "stimulus")
     )
-    for system, rows in known.group_by("system", maintain_order=True):
+    for system, rows in with_system.group_by("system", maintain_order=True):
         out[str(system[0])] = _snapshot_files(snapshot, rows)
     return out
 
@@ -173,17 +173,17 @@ def embedding_from(spec: str) -> Embedding:
     return embedding
 
 
-def check_media(embedding: Embedding, files: Files, what: str) -> None:
+def check_media(embedding: Embedding, files: Files, noun: str) -> None:
     """Refuse a set without a file that the embedding can embed."""
     suffixes = {path.suffix.lower() for path in files.values() if path is not None}
     if not suffixes:
         raise InputError(
-            f"{what} has no media files that are available.", "Check the folder, or the paths in the data."
+            f"{noun} has no media files that are available.", "Check the folder, or the paths in the data."
         )
     wanted = KINDS.get(embedding.media)
     if wanted is not None and not suffixes & wanted:
         raise InputError(
-            f"The embedding '{embedding.name}' is for {embedding.media} files; {what} has {', '.join(sorted(suffixes))}.",
+            f"The embedding '{embedding.name}' is for {embedding.media} files; {noun} has {', '.join(sorted(suffixes))}.",
             "Choose an embedding for this kind of media.",
         )
 
@@ -208,18 +208,18 @@ def embed_files(
         row = np.asarray(features.mean, np.float64)
         return (row, digest) if np.isfinite(row).all() else "its embedding is not finite"
 
-    held: dict[str, tuple[str, Floats]] = {}
+    by_content: dict[str, tuple[str, Floats]] = {}
     with ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool:
         for done, (name, result) in enumerate(zip(files, pool.map(embed, files.values()), strict=True), 1):
             if isinstance(result, str):
                 ledger.add(name, result)
-            elif result[1] in held:
-                ledger.add(name, f"its content is that of {held[result[1]][0]}")
+            elif result[1] in by_content:
+                ledger.add(name, f"its content is that of {by_content[result[1]][0]}")
             else:
-                held[result[1]] = name, result[0]
+                by_content[result[1]] = name, result[0]
             report("embedding the stimuli", done, len(files))
-    rows = np.array([row for _, row in held.values()]).reshape(len(held), embedding.size)
-    return Embedded(tuple(name for name, _ in held.values()), tuple(held), rows)
+    rows = np.array([row for _, row in by_content.values()]).reshape(len(by_content), embedding.size)
+    return Embedded(tuple(name for name, _ in by_content.values()), tuple(by_content), rows)
 
 
 def scaler(embedding: Embedding, basis: Floats, components: int | None) -> Callable[[Floats], Floats]:
@@ -271,8 +271,8 @@ def stimulus_groups(
     """
     if not column or isinstance(source, Path):
         return {}
-    known = source.stimuli.select(pl.col("stimulus", column).cast(pl.String)).drop_nulls()
-    of_stimulus = {name: (group,) for name, group in known.iter_rows()}
+    grouped = source.stimuli.select(pl.col("stimulus", column).cast(pl.String)).drop_nulls()
+    of_stimulus = {name: (group,) for name, group in grouped.iter_rows()}
     return {
         system: (
             [of_stimulus.get(name, name) for name in part.names],

@@ -125,8 +125,8 @@ def distances(
             "Leave out the question, or give a study, a snapshot or published data.",
         )
     files = system_files(source, progress, read)
-    chosen, others = _reference(options.reference, list(files))
-    outside = None if others is None else reference_files(others, progress, read)
+    chosen, reference_source = _reference(options.reference, list(files))
+    outside = None if reference_source is None else reference_files(reference_source, progress, read)
     check_media(embedding, {k: v for part in files.values() for k, v in part.items()}, "the source")
     if outside is not None:
         check_media(embedding, outside, f"the reference set {options.reference}")
@@ -155,7 +155,7 @@ def distances(
     scale = scaler(embedding, pooled, options.components)
     metrics = tuple(dict.fromkeys(options.metrics)) or USUAL.get(embedding.media, ("fad", "kad"))
     group = group_column(source, options.group)
-    groups = stimulus_groups(source, group, pairs, shared=others is None)
+    groups = stimulus_groups(source, group, pairs, shared=reference_source is None)
     rows = _system_distances(pairs, groups, scale, median_distance(scale(basis)), metrics, options, progress)
     dimensions = embedding.size if options.components is None else options.components
     grouped = [f"Stimuli of one {group} belong together and are left out together."] if group else []
@@ -181,7 +181,7 @@ def distances(
         source=where,
         embedding=options.embedding,
         dimensions=dimensions,
-        reference=options.reference if others is None else others.name,
+        reference=options.reference if reference_source is None else reference_source.name,
         systems=tuple(rows),
         means=means,
         closeness=closeness,
@@ -227,11 +227,11 @@ def _pairs(
         return {name: (part, reference) for name, part in evaluated.items()}
     out = {}
     for name, part in evaluated.items():
-        others = [embedded for other, embedded in evaluated.items() if other != name]
+        other_systems = [embedded for other_name, embedded in evaluated.items() if other_name != name]
         pooled = Embedded(
-            tuple(stimulus for other in others for stimulus in other.names),
-            tuple(digest for other in others for digest in other.hashes),
-            np.vstack([other.rows for other in others]),
+            tuple(stimulus for other_system in other_systems for stimulus in other_system.names),
+            tuple(digest for other_system in other_systems for digest in other_system.hashes),
+            np.vstack([other_system.rows for other_system in other_systems]),
         )
         pooled, shared = pooled.without(part.hashes)
         for stimulus in shared:
@@ -261,13 +261,15 @@ def _system_distances(
             x, y, grouped = scale(part.rows), scale(reference.rows), groups.get(system)
             if metric in FRECHET:
                 distance = frechet(x, y, groups=grouped, correction=options.correction)
-                plain = frechet(x, y, groups=grouped, correction="none")
+                uncorrected = frechet(x, y, groups=grouped, correction="none")
             else:
                 distance = kernel(x, y, groups=grouped, kernel=KERNELS[metric])
-                plain = Estimate.missing("the estimate is unbiased as it is", distance.method)
+                uncorrected = Estimate.missing("the estimate is unbiased as it is", distance.method)
             counts = {"stimuli": len(x), "reference": len(y)}
             out.append(
-                SystemDistance(metric=metric, system=system, distance=distance, uncorrected=plain, **counts)
+                SystemDistance(
+                    metric=metric, system=system, distance=distance, uncorrected=uncorrected, **counts
+                )
             )
             report(f"computing {metric}", done, len(pairs))
     return out

@@ -55,4 +55,4 @@ def _token_vectors(texts: Sequence[str], tokenizer: Any, encoder: Any, layer: in
     )
     chosen = torch.nn.functional.normalize(states[last if layer is None else layer], dim=-1)
     keep = coded["attention_mask"].bool() & ~special
-    return [row[own].numpy().astype(np.float32) for row, own in zip(chosen, keep, strict=True)]
+    return [row[tokens].numpy().astype(np.float32) for row, tokens in zip(chosen, keep, strict=True)]

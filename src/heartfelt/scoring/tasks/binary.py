@@ -27,11 +27,11 @@ _NO_SCORES = "the model gives decisions, not scores"
 
 def decisions(sheet: PredictionSheet, threshold: float) -> tuple[Floats, str]:
     """The model's decisions (1, 0 or NaN) and how they were made: its own answer, else its score at the threshold."""
-    own = sheet.decision
-    if np.isfinite(own[sheet.answered]).all() and sheet.answered.any():
-        return own, OWN_ANSWER
+    decision = sheet.decision
+    if np.isfinite(decision[sheet.answered]).all() and sheet.answered.any():
+        return decision, OWN_ANSWER
     cut = np.where(np.isfinite(sheet.score), (sheet.score > threshold).astype(np.float64), np.nan)
-    return np.where(np.isfinite(own), own, cut), f"threshold {threshold:g}"
+    return np.where(np.isfinite(decision), decision, cut), f"threshold {threshold:g}"
 
 
 def ordering(sheet: PredictionSheet) -> Floats:
@@ -55,9 +55,9 @@ def binary(sheet: PredictionSheet, measure: MetricMeasurer) -> Marked:
     answers, at = decisions(sheet, options.threshold)
     order = ordering(sheet)
     unit = np.arange(x.size) if sheet.stimulus is None else sheet.stimulus
-    held = held_out(x, order, unit, options.folds, options.seed)
+    cross_validated = held_out(x, order, unit, options.folds, options.seed)
     only_decisions = np.unique(order[np.isfinite(order)]).size <= 2
-    why_not_held = _NO_SCORES if only_decisions else held.why_none
+    why_not_held = _NO_SCORES if only_decisions else cross_validated.why_none
     probability = probabilities(sheet)
     why_not = None if np.isfinite(probability).any() else "the model gives no probabilities"
     wrong, worst = 1.0 - x, _worst(order, x)
@@ -65,7 +65,12 @@ def binary(sheet: PredictionSheet, measure: MetricMeasurer) -> Marked:
         *(LabelsAndPredictions(name, x, answers, _filled(answers, wrong), at=at) for name in DECISIONS),
         *(
             LabelsAndPredictions(
-                name, x, held.answers, _filled(held.answers, wrong), at=HELD_OUT, why_none=why_not_held
+                name,
+                x,
+                cross_validated.answers,
+                _filled(cross_validated.answers, wrong),
+                at=HELD_OUT,
+                why_none=why_not_held,
             )
             for name in DECISIONS
         ),
@@ -79,22 +84,22 @@ def binary(sheet: PredictionSheet, measure: MetricMeasurer) -> Marked:
     words = np.array(["absent", "present"], dtype=object)
     calibrated: Calibration | NoCalibration = NoCalibration(why_missing=why_not or "")
     if why_not is None:
-        given = sheet.answered & np.isfinite(probability)
-        labels = x[given].astype(int)
+        usable = sheet.answered & np.isfinite(probability)
+        labels = x[usable].astype(int)
         confidence = options.confidence
-        calibrated = calibration(labels, probability[given], seed=options.seed, confidence=confidence)
+        calibrated = calibration(labels, probability[usable], seed=options.seed, confidence=confidence)
     details = BinaryDetails(
         at,
-        () if why_not_held else held.thresholds,
+        () if why_not_held else cross_validated.thresholds,
         confusion(words[x[rows].astype(int)], words[answers[rows].astype(int)]),
         calibrated,
     )
     scores = [measure.score(sheet, pairing) for pairing in pairings]
     sliced = {"balanced_accuracy": answers, "accuracy": answers, "auroc": order}
-    known = answers[sheet.answered]
-    if known.size < 2 or at == OWN_ANSWER or known.min() < known.max():
+    decided = answers[sheet.answered]
+    if decided.size < 2 or at == OWN_ANSWER or decided.min() < decided.max():
         return Marked(scores, details, answers, wrong, sliced)
-    side = "above" if known[0] else "at or below"
+    side = "above" if decided[0] else "at or below"
     always_the_same = (
         f"Every score of {sheet.model} on {sheet.task.id} lies {side} the threshold {options.threshold:g}, so its answer is always"
         " the same; see its scores at the held-out threshold, or choose another."
@@ -108,8 +113,8 @@ def _filled(values: Floats, worst: Floats) -> Floats:
 
 def _worst(order: Floats, x: Floats) -> Floats:
     """For each label a score beyond all others on the wrong side."""
-    known = order[np.isfinite(order)]
-    low, high = (float(known.min()) - 1, float(known.max()) + 1) if known.size else (0.0, 1.0)
+    finite = order[np.isfinite(order)]
+    low, high = (float(finite.min()) - 1, float(finite.max()) + 1) if finite.size else (0.0, 1.0)
     return np.where(x > 0.5, low, high)
 
 
@@ -124,9 +129,9 @@ class CrossValidatedDecisions:
 
 def held_out(label: Floats, score: Floats, unit: Ints, folds: int, seed: int) -> CrossValidatedDecisions:
     """Cut scores at thresholds chosen on other folds; ``unit`` keeps rows of one stimulus together."""
-    known = np.isfinite(score)
+    finite = np.isfinite(score)
     unknown = np.full(score.size, np.nan)
-    names = np.unique(unit[known])
+    names = np.unique(unit[finite])
     if names.size < 2 * folds:
         return CrossValidatedDecisions(unknown, (), f"{names.size} stimuli are too few for {folds} folds")
     fold_of = np.full(int(unit.max()) + 1, -1, np.int64)
@@ -134,11 +139,11 @@ def held_out(label: Floats, score: Floats, unit: Ints, folds: int, seed: int) ->
     fold = fold_of[unit]
     answers, thresholds = unknown.copy(), []
     for k in range(folds):
-        rest, mine = known & (fold != k), known & (fold == k)
-        cut = best_threshold(label[rest], score[rest])
+        training, in_fold = finite & (fold != k), finite & (fold == k)
+        cut = best_threshold(label[training], score[training])
         if cut is None:
             return CrossValidatedDecisions(unknown, (), "the other folds hold labels of one side only")
-        answers[mine] = score[mine] > cut
+        answers[in_fold] = score[in_fold] > cut
         thresholds.append(cut)
     return CrossValidatedDecisions(answers, tuple(thresholds))
 
@@ -152,9 +157,9 @@ def best_threshold(label: Floats, score: Floats) -> float | None:
     total_yes, total_no = int(positive.sum()), int((~positive).sum())
     if not total_yes or not total_no:
         return None
-    values, place = np.unique(score, return_inverse=True)
-    yes = np.bincount(place, weights=positive, minlength=values.size)
-    no = np.bincount(place, weights=~positive, minlength=values.size)
+    values, index = np.unique(score, return_inverse=True)
+    yes = np.bincount(index, weights=positive, minlength=values.size)
+    no = np.bincount(index, weights=~positive, minlength=values.size)
     # Position k lies below values[k]; what is at or above it is called yes.
     hits = (total_yes - np.append(0, np.cumsum(yes))) / total_yes
     passes = np.append(0, np.cumsum(no)) / total_no

@@ -69,14 +69,16 @@ def caption_scores(
         from heartfelt.scoring.tasks.bert_score import transformers_bert_score
 
         by_item["bert_score"] = partial(transformers_bert_score, model=bert_model, layer=bert_layer)
-    made = {
+    estimates = {
         name: _mean(NAMES[name], call, candidates, references, confidence) for name, call in by_item.items()
     }
     if len(candidates) == 1:
-        made["cider"] = Estimate.missing("one item: nothing tells its words from others", NAMES["cider"])
+        estimates["cider"] = Estimate.missing("one item: nothing tells its words from others", NAMES["cider"])
     if bert_model is None:
-        made["bert_score"] = Estimate.missing("no model was named", NAMES["bert_score"])
-    return CaptionScores(len(candidates), bleu_1=corpus_wide(order=1), bleu_4=corpus_wide(order=4), **made)
+        estimates["bert_score"] = Estimate.missing("no model was named", NAMES["bert_score"])
+    return CaptionScores(
+        len(candidates), bleu_1=corpus_wide(order=1), bleu_4=corpus_wide(order=4), **estimates
+    )
 
 
 def _mean(
@@ -96,8 +98,10 @@ def _mean(
     values = values[np.isfinite(values)]
     if not values.size:
         return Estimate.missing("no item has a value", name, {"items": 0})
-    plain = Estimate(float(values.mean()), method=f"{name}, mean over items", counts={"items": values.size})
+    estimate = Estimate(
+        float(values.mean()), method=f"{name}, mean over items", counts={"items": values.size}
+    )
     bounds, most = _bounds.t_mean(values, confidence), 10.0 if name == NAMES["cider"] else 1.0
     if bounds is not None:
         bounds = max(bounds[0], 0.0), min(bounds[1], most)
-    return _bounds.bounded(plain, bounds, "Student's t over items", confidence, "one item")
+    return _bounds.bounded(estimate, bounds, "Student's t over items", confidence, "one item")

@@ -19,44 +19,44 @@ _NO_SHARES = "the model gives no shares by category"
 def categories(sheet: PredictionSheet, measure: MetricMeasurer) -> Marked:
     """Accuracy, macro F1, top-k, divergence from the votes, and the confusion."""
     x, codes = sheet.truth, sheet.codes
-    place = np.searchsorted(codes, x)
+    index = np.searchsorted(codes, x)
     # A failed prediction counts as a category other than the label.
-    wrong = codes[(place + 1) % codes.size]
+    wrong = codes[(index + 1) % codes.size]
     filled = np.where(np.isfinite(sheet.code), sheet.code, wrong)
     pairings = [
         LabelsAndPredictions(name, x, sheet.code, filled)
         for name in ("accuracy", "balanced_accuracy", "macro_f1")
     ]
     shares = sheet.shares
-    known = np.isfinite(shares).all(axis=1) if shares is not None else np.zeros(x.size, np.bool_)
-    why = None if known.any() else _NO_SHARES
+    has_shares = np.isfinite(shares).all(axis=1) if shares is not None else np.zeros(x.size, np.bool_)
+    why_none = None if has_shares.any() else _NO_SHARES
     for k in (2, 3):
         if k < codes.size:
             hit = np.full(x.size, np.nan)
-            if shares is not None and known.any():
-                hit[known] = top_k(place[known], shares[known], k)
+            if shares is not None and has_shares.any():
+                hit[has_shares] = top_k(index[has_shares], shares[has_shares], k)
             chance = ChanceLevel(None, "there are no labels")
-            if place.size:
-                frequent = np.argsort(-np.bincount(place), kind="stable")[:k]
-                always = np.isin(place, frequent).astype(np.float64)
+            if index.size:
+                frequent = np.argsort(-np.bincount(index), kind="stable")[:k]
+                always = np.isin(index, frequent).astype(np.float64)
                 chance = ChanceLevel(float(always.mean()), f"always the {k} most frequent labels", always)
-            pairings.append(mean_of(f"top_{k}", hit, np.nan_to_num(hit), why, chance, share=True))
-    pairings.append(_divergence(sheet, measure.truth.votes, why))
+            pairings.append(mean_of(f"top_{k}", hit, np.nan_to_num(hit), why_none, chance, share=True))
+    pairings.append(_divergence(sheet, measure.truth.votes, why_none))
     rows = sheet.answered
     names = np.array([sheet.scale.labels()[code] for code in codes], dtype=object)
     answers = np.searchsorted(codes, np.clip(sheet.code[rows], codes[0], codes[-1]))
-    details = CategoryDetails(confusion(names[place[rows]], names[answers]))
+    details = CategoryDetails(confusion(names[index[rows]], names[answers]))
     scores = [measure.score(sheet, pairing) for pairing in pairings]
     return Marked(scores, details, sheet.code, wrong, {"accuracy": sheet.code, "macro_f1": sheet.code})
 
 
-def _divergence(sheet: PredictionSheet, votes: pl.DataFrame, why: str | None) -> LabelsAndPredictions:
+def _divergence(sheet: PredictionSheet, votes: pl.DataFrame, why_none: str | None) -> LabelsAndPredictions:
     votes = votes.filter(pl.col("question").is_in(sheet.task.questions))
-    if why is None and not votes.height:
-        why = "the source gives labels, not votes"
+    if why_none is None and not votes.height:
+        why_none = "the source gives labels, not votes"
     values = np.full(sheet.rows.height, np.nan)
-    chance = ChanceLevel(None, why or "")
-    if why is None and sheet.shares is not None:
+    chance = ChanceLevel(None, why_none or "")
+    if why_none is None and sheet.shares is not None:
         placed = (
             sheet.rows.select(ITEM)
             .with_row_index("_row")
@@ -71,21 +71,22 @@ def _divergence(sheet: PredictionSheet, votes: pl.DataFrame, why: str | None) ->
         blind = np.ones(values.size)
         blind[voted] = jensen_shannon(np.broadcast_to(table.sum(axis=0), table[voted].shape), table[voted])
         chance = ChanceLevel(float(blind.mean()), "always the distribution of all votes", blind)
-    return mean_of("divergence", values, np.where(np.isfinite(values), values, 1.0), why, chance)
+    return mean_of("divergence", values, np.where(np.isfinite(values), values, 1.0), why_none, chance)
 
 
 def ordinal(sheet: PredictionSheet, measure: MetricMeasurer) -> Marked:
     """Quadratic kappa of the nearest category, and Spearman's correlation of the number itself."""
-    given, codes, x = np.isfinite(sheet.code), sheet.codes, sheet.truth
-    values = np.where(given, sheet.code, codes[0])
-    nearest = np.where(given, codes[np.abs(values[:, None] - codes[None, :]).argmin(axis=1)], np.nan)
+    has_code, codes, x = np.isfinite(sheet.code), sheet.codes, sheet.truth
+    values = np.where(has_code, sheet.code, codes[0])
+    nearest = np.where(has_code, codes[np.abs(values[:, None] - codes[None, :]).argmin(axis=1)], np.nan)
     # A failed prediction counts as the category furthest from the label.
     furthest = np.where(np.abs(x - codes[0]) > np.abs(x - codes[-1]), codes[0], codes[-1])
-    why = None if sheet.on_scale else "the model gives scores, not degrees"
+    why_none = None if sheet.on_scale else "the model gives scores, not degrees"
     order = sheet.code if sheet.on_scale else sheet.score
     scores = [
         measure.score(
-            sheet, LabelsAndPredictions(metric, x, y, np.where(np.isfinite(y), y, furthest), why_none=why)
+            sheet,
+            LabelsAndPredictions(metric, x, y, np.where(np.isfinite(y), y, furthest), why_none=why_none),
         )
         for metric, y in (("quadratic_kappa", nearest), ("spearman", order))
     ]

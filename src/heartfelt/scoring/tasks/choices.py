@@ -83,8 +83,8 @@ class PairAnswers:
     @cached_property
     def lean(self) -> Floats:
         """Above 0 where the first is predicted; NaN without a prediction."""
-        place = _floats(self.sheet.rows["place"])[self.row]
-        lean = np.where(place != 0, place, self.sheet.code[self.row] * self.turned)
+        position = _floats(self.sheet.rows["place"])[self.row]
+        lean = np.where(position != 0, position, self.sheet.code[self.row] * self.turned)
         return np.where(self.sheet.answered[self.row], lean, np.nan)
 
     @cached_property
@@ -142,28 +142,33 @@ def choices(sheet: PredictionSheet, measure: MetricMeasurer) -> Marked:
         return _left_out_rater(sheet, measure, answers)
     complete = bool(sheet.answered.all())
     sides = answers.scores(answers.counted), answers.scores(answers.lean)
-    given = np.isfinite(_floats(sheet.rows["chance"]))
-    why = None if given[sheet.answered].all() and given.any() else NO_PROBABILITIES
-    chances = _by_probability(answers, complete) if why is None else None
+    has_probability = np.isfinite(_floats(sheet.rows["chance"]))
+    why_none = None if has_probability[sheet.answered].all() and has_probability.any() else NO_PROBABILITIES
+    chances = _by_probability(answers, complete) if why_none is None else None
     scores = []
     for metric in (*OF_SIDES, *OF_PROBABILITIES):
         if metric in OF_SIDES:
-            full, own = (
-                getattr(each, OF_SIDES[metric]) for each in (sides[0], sides[0] if complete else sides[1])
+            full, of_answered = (
+                getattr(side_scores, OF_SIDES[metric])
+                for side_scores in (sides[0], sides[0] if complete else sides[1])
             )
         elif chances is None:
-            full = own = Estimate.missing(why or NO_PROBABILITIES, metric)
+            full = of_answered = Estimate.missing(why_none or NO_PROBABILITIES, metric)
         else:
-            full, own = (getattr(each, OF_PROBABILITIES[metric]) for each in chances)
-        scores.append(_score(sheet, metric, (own, full), measure, answers))
+            full, of_answered = (
+                getattr(chance_scores, OF_PROBABILITIES[metric]) for chance_scores in chances
+            )
+        scores.append(_score(sheet, metric, (of_answered, full), measure, answers))
     right = hits(answers.counted, answers.value)
     details = ChoiceDetails(
-        decided_by="probabilities" if why is None else _decided_by(sheet),
-        choice_calibration=_calibrated(answers, why),
+        decided_by="probabilities" if why_none is None else _decided_by(sheet),
+        choice_calibration=_calibrated(answers, why_none),
         position_bias=_bias(sheet, answers.confidence),
         always_first=_always_first(answers),
     )
-    own_hits, all_hits = (_by_pair(each, answers) for each in (hits(answers.lean, answers.value), right))
+    own_hits, all_hits = (
+        _by_pair(answer_hits, answers) for answer_hits in (hits(answers.lean, answers.value), right)
+    )
     return Marked(scores, details, own_hits, all_hits, {}, (), right, lambda inside: _slice(answers, inside))
 
 
@@ -177,8 +182,8 @@ def _always_first(answers: PairAnswers) -> Estimate:
 def _left_out_rater(sheet: PredictionSheet, measure: MetricMeasurer, answers: PairAnswers) -> Marked:
     """One rater's choice of each pair against those of the others: the share of them who chose the same, a tie being half right."""
     chosen = 0.5 + np.sign(sheet.code) / 2.0
-    others = _floats(sheet.rows["against"])
-    right = np.where(sheet.answered, chosen * others + (1.0 - chosen) * (1.0 - others), np.nan)
+    others_share = _floats(sheet.rows["against"])
+    right = np.where(sheet.answered, chosen * others_share + (1.0 - chosen) * (1.0 - others_share), np.nan)
     scored = sheet.rows.filter(pl.Series(np.isfinite(right)))
     shares = right[np.isfinite(right)]
     ends = (scored["one"], scored["other"])
@@ -228,14 +233,14 @@ def _score(
     measure: MetricMeasurer,
     answers: PairAnswers,
 ) -> ModelScore:
-    own, full = forms
+    of_answered, full = forms
     part, tops = OF_SIDES.get(metric) or OF_PROBABILITIES[metric], measure.choice_ceilings(sheet.task)
     top = Estimate.missing(tops, f"ceiling, {metric}") if isinstance(tops, str) else getattr(tops, part)
     chance = chance_of_choices(metric, answers.value).estimate(metric)
     test = f"p-value of {metric} against chance"
     if full.value is None or chance.value is None:
-        why = full.why_missing or chance.why_missing or "no chance level is known"
-        beyond, p = Estimate.missing(why, f"{metric} beyond chance"), Estimate.missing(why, test)
+        reason = full.why_missing or chance.why_missing or "no chance level is known"
+        beyond, p = Estimate.missing(reason, f"{metric} beyond chance"), Estimate.missing(reason, test)
     elif metric == sheet.task.headline and not sheet.against_other_labels:
         even = np.full(answers.value.size, 0.5)
         rater, first, second, _ = answers.columns()
@@ -253,7 +258,7 @@ def _score(
         aggregation="item",
         metric=metric,
         at="",
-        estimate=own,
+        estimate=of_answered,
         with_failures=full,
         over_systems=Estimate.missing(OVER_SYSTEMS, f"{metric}, over systems"),
         ceiling=top,
@@ -273,13 +278,13 @@ def chance_of_choices(metric: str, value: Floats) -> ChanceLevel:
     if not value.size:
         return ChanceLevel(None, "there are no comparisons")
     tie = float(np.mean(value == 0.5))
-    rest = (1.0 - tie) / 2
-    parts = [share for share in (rest, rest, tie) if share > 0]
+    side_share = (1.0 - tie) / 2
+    parts = [share for share in (side_share, side_share, tie) if share > 0]
     match metric:
         case "choice_brier":
             level = float(np.mean((value - 0.5) ** 2))
         case "outcome_accuracy":
-            level = max(float(np.mean(value == each)) for each in (0.0, 0.5, 1.0))
+            level = max(float(np.mean(value == choice)) for choice in (0.0, 0.5, 1.0))
         case "outcome_log_loss":
             level = -sum(share * math.log(share) for share in parts)
         case _:
@@ -294,9 +299,9 @@ def _decided_by(sheet: PredictionSheet) -> str:
     return str(notes.mode().sort()[0]) if notes.len() else "its own verdicts"
 
 
-def _calibrated(answers: PairAnswers, why: str | None) -> ChoiceCalibration | NoCalibration:
-    if why is not None:
-        return NoCalibration(why_missing=why)
+def _calibrated(answers: PairAnswers, why_missing: str | None) -> ChoiceCalibration | NoCalibration:
+    if why_missing is not None:
+        return NoCalibration(why_missing=why_missing)
     first, tie = answers.outcome(failures=False)
     rater, left, right, value = answers.columns()
     options: dict[str, Any] = {"tie": tie, "confidence": answers.confidence, "seed": answers.seed}
@@ -308,7 +313,7 @@ def _bias(sheet: PredictionSheet, confidence: float) -> PositionBias | None:
     rows = sheet.rows.filter(pl.col("orders").is_not_null())
     if not rows.height:
         return None
-    ahead, behind = (rows["orders"].list.get(place) for place in (0, 1))
+    ahead, behind = (rows["orders"].list.get(index) for index in (0, 1))
     first = pl.concat([rows["one"], rows["other"]])
     second = pl.concat([rows["other"], rows["one"]])
     return position_bias(first, second, pl.concat([ahead, behind]), confidence=confidence)

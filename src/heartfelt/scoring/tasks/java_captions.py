@@ -38,8 +38,8 @@ def meteor(
     if not len(candidates):
         return np.zeros(0)
     lines = [
-        _BREAK.join(["SCORE", *(_line(text) for text in own), _line(candidate)])
-        for candidate, own in zip(candidates, references, strict=True)
+        _BREAK.join(["SCORE", *(_line(text) for text in item_references), _line(candidate)])
+        for candidate, item_references in zip(candidates, references, strict=True)
     ]
     counts = _asked(jar, lines)
     # It answers with the score of each text, then with that of all.
@@ -54,9 +54,9 @@ def meteor(
 def _asked(jar: Path, lines: Sequence[str]) -> list[str]:
     """METEOR's answers to lines of its protocol."""
     command = [_java(), "-Xmx2G", "-jar", jar.name, "-", "-", "-stdio", "-l", "en", "-norm"]
-    given = "".join(f"{line}\n" for line in lines)
+    text = "".join(f"{line}\n" for line in lines)
     done = subprocess.run(
-        command, cwd=jar.parent, input=given, capture_output=True, check=False, encoding="utf-8"
+        command, cwd=jar.parent, input=text, capture_output=True, check=False, encoding="utf-8"
     )
     return done.stdout.splitlines()
 
@@ -69,19 +69,21 @@ def spice(
     for name in PARSER:
         _need(jar.parent / "lib" / name, "SPICE")
     java, scratch = _java(), TemporaryFolder()
-    given, made = scratch.path / "captions.json", scratch.path / "scores.json"
+    input_path, output_path = scratch.path / "captions.json", scratch.path / "scores.json"
     rows = [
-        {"image_id": place, "test": _line(text), "refs": [_line(reference) for reference in own]}
-        for place, (text, own) in enumerate(zip(candidates, references, strict=True))
+        {"image_id": index, "test": _line(text), "refs": [_line(reference) for reference in item_references]}
+        for index, (text, item_references) in enumerate(zip(candidates, references, strict=True))
     ]
-    given.write_text(json.dumps(rows), encoding="utf-8")
-    command = [java, "-Xmx8G", "-jar", jar.name, str(given), "-out", str(made), "-silent"]
+    input_path.write_text(json.dumps(rows), encoding="utf-8")
+    command = [java, "-Xmx8G", "-jar", jar.name, str(input_path), "-out", str(output_path), "-silent"]
     done = subprocess.run(command, cwd=jar.parent, capture_output=True, text=True, check=False)
-    if done.returncode or not made.is_file():
+    if done.returncode or not output_path.is_file():
         reason = (done.stderr.strip().splitlines() or ["no message"])[0][:200]
         raise MissingPartError(f"SPICE's program failed: {reason}.", "It was written for Java 8.")
-    scores = {row["image_id"]: row["scores"]["All"]["f"] for row in json.loads(made.read_text("utf-8"))}
-    return np.array([float(scores[place]) for place in range(len(rows))])
+    scores = {
+        row["image_id"]: row["scores"]["All"]["f"] for row in json.loads(output_path.read_text("utf-8"))
+    }
+    return np.array([float(scores[index]) for index in range(len(rows))])
 
 
 def _line(text: str) -> str:
@@ -98,11 +100,11 @@ def _java() -> str:
 def _jar(name: str, folder: Path | None) -> Path:
     """The program's file in the first of the places that has it."""
     spec = find_spec("pycocoevalcap")
-    places = [folder, Path(os.environ[VARIABLE]) if os.environ.get(VARIABLE) else None]
-    places += [Path(place) for place in (spec.submodule_search_locations or ())] if spec else []
-    for place in places:
-        if place is not None and place.is_dir():
-            paths = sorted(path for path in place.rglob(name) if path.is_file())
+    folders = [folder, Path(os.environ[VARIABLE]) if os.environ.get(VARIABLE) else None]
+    folders += [Path(location) for location in (spec.submodule_search_locations or ())] if spec else []
+    for parent in folders:
+        if parent is not None and parent.is_dir():
+            paths = sorted(path for path in parent.rglob(name) if path.is_file())
             if paths:
                 return paths[0].resolve()
     raise MissingPartError(

@@ -41,10 +41,10 @@ _ALL_LABELS = "the interval, or normal distribution, of all labels"
 
 def numbers(sheet: PredictionSheet, measure: MetricMeasurer) -> Marked:
     """Every score of a question answered with numbers: on the scale where the model gives any, else its scores."""
-    given = sheet.code if sheet.on_scale else sheet.score
-    x, y = sheet.truth, np.where(sheet.answered, given, np.nan)
-    known = y[sheet.answered]
-    middle = float(known.mean()) if known.size else 0.0
+    predicted = sheet.code if sheet.on_scale else sheet.score
+    x, y = sheet.truth, np.where(sheet.answered, predicted, np.nan)
+    answered_values = y[sheet.answered]
+    middle = float(answered_values.mean()) if answered_values.size else 0.0
     # A failed prediction counts as the far end of the scale for errors, else as a value that says nothing.
     nothing = furthest = np.full(x.size, middle)
     bounds = sheet.scale.bounds()
@@ -59,17 +59,19 @@ def numbers(sheet: PredictionSheet, measure: MetricMeasurer) -> Marked:
     scores += _by_system(sheet, measure, y, filled)
     scores += _within_cells(sheet, measure, y, filled["pearson"])
     of_intervals, facts = interval_scores(sheet, measure)
-    details = NumberDetails(middle if known.size else None, facts)
+    details = NumberDetails(middle if answered_values.size else None, facts)
     off_scale = np.full(x.size, np.nan)
-    sliced = {"pearson": given, "spearman": given, "rmse": given if sheet.on_scale else off_scale}
-    return Marked(scores + of_intervals, details, given, nothing if known.size else off_scale, sliced)
+    sliced = {"pearson": predicted, "spearman": predicted, "rmse": predicted if sheet.on_scale else off_scale}
+    return Marked(
+        scores + of_intervals, details, predicted, nothing if answered_values.size else off_scale, sliced
+    )
 
 
 def strengths(sheet: PredictionSheet, measure: MetricMeasurer) -> Marked:
     """Correlations with the strengths of stimuli, and of their systems; the unit of a prediction does not matter."""
     x, y = sheet.truth, np.where(sheet.answered, sheet.code, np.nan)
-    known = y[sheet.answered]
-    middle = float(known.mean()) if known.size else 0.0
+    answered_values = y[sheet.answered]
+    middle = float(answered_values.mean()) if answered_values.size else 0.0
     nothing = np.full(x.size, middle)
     filled = np.where(sheet.answered, y, nothing)
     scores = [
@@ -78,8 +80,10 @@ def strengths(sheet: PredictionSheet, measure: MetricMeasurer) -> Marked:
     ]
     if measure.truth.contestants(sheet.task) == "stimulus":
         scores += _by_system(sheet, measure, y, dict.fromkeys(RANKS, filled))
-    details = NumberDetails(middle if known.size else None)
-    return Marked(scores, details, sheet.code, nothing if known.size else np.full(x.size, np.nan), {})
+    details = NumberDetails(middle if answered_values.size else None)
+    return Marked(
+        scores, details, sheet.code, nothing if answered_values.size else np.full(x.size, np.nan), {}
+    )
 
 
 def _why_none(sheet: PredictionSheet, metric: str) -> str | None:
@@ -92,28 +96,28 @@ def _by_system(
     sheet: PredictionSheet, measure: MetricMeasurer, y: Floats, filled: Mapping[str, Floats]
 ) -> list[ModelScore]:
     """The same metrics on system means; the interval is over systems."""
-    given = (measure.options.systems or {}).get(sheet.task.id)
+    labelled = (measure.options.systems or {}).get(sheet.task.id)
     if sheet.task.kind == "strengths":
-        given = measure.truth.pairs.systems.get(sheet.task.questions[0], {})
-    answered = system_means(sheet, y, sheet.answered, given)
+        labelled = measure.truth.pairs.systems.get(sheet.task.questions[0], {})
+    answered = system_means(sheet, y, sheet.answered, labelled)
     blank = _FROM_LABELS if sheet.from_labels else None
     every_row = np.ones(y.size, np.bool_)
     complete = bool(sheet.answered.all())
     scores = []
     for name in filled:
-        why = blank or _why_none(sheet, name)
-        means = answered if complete else system_means(sheet, filled[name], every_row, given)
-        full, spread = _over_systems(measure, name, means, why)
-        own = full if complete else _over_systems(measure, name, answered, why)[0]
+        why_none = blank or _why_none(sheet, name)
+        means = answered if complete else system_means(sheet, filled[name], every_row, labelled)
+        full, spread = _over_systems(measure, name, means, why_none)
+        of_answered = full if complete else _over_systems(measure, name, answered, why_none)[0]
         pairing = LabelsAndPredictions(name, means[0], means[1], means[1], SYSTEM)
-        scores.append(measure.score(sheet, pairing, Forms(own, full, full, spread)))
+        scores.append(measure.score(sheet, pairing, Forms(of_answered, full, full, spread)))
     return scores
 
 
 def system_means(
-    sheet: PredictionSheet, y: Floats, rows: Flags, given: Mapping[str, float] | None = None
+    sheet: PredictionSheet, y: Floats, rows: Flags, labels: Mapping[str, float] | None = None
 ) -> tuple[Floats, Floats]:
-    """Label and prediction of each system: means over its clips, or the label ``given`` for it."""
+    """Label and prediction of each system: means over its clips, or its label in ``labels``."""
     rows = rows & (sheet.system >= 0)
     if not rows.any():
         return np.zeros(0), np.zeros(0)
@@ -121,22 +125,22 @@ def system_means(
     n = np.bincount(codes)
     present = n > 0
     predicted = np.bincount(codes, weights=y[rows])[present] / n[present]
-    if given is None:
+    if labels is None:
         return np.bincount(codes, weights=sheet.truth[rows])[present] / n[present], predicted
     names: dict[int, str] = dict(zip(sheet.system.tolist(), sheet.rows["system"].to_list(), strict=True))
-    truth = np.array([given.get(names[int(code)], np.nan) for code in np.flatnonzero(present)], np.float64)
-    known = np.isfinite(truth)
-    return truth[known], predicted[known]
+    truth = np.array([labels.get(names[int(code)], np.nan) for code in np.flatnonzero(present)], np.float64)
+    finite = np.isfinite(truth)
+    return truth[finite], predicted[finite]
 
 
 def _over_systems(
-    measure: MetricMeasurer, metric: str, means: tuple[Floats, Floats], why: str | None
+    measure: MetricMeasurer, metric: str, means: tuple[Floats, Floats], why_none: str | None
 ) -> tuple[Estimate, JackknifeError | None]:
     truth, predicted = means
-    if why is None and truth.size < 3:
-        why = f"{truth.size} systems; at least 3 are needed" if truth.size else "no systems"
-    if why:
-        return Estimate.missing(why, metric), None
+    if why_none is None and truth.size < 3:
+        why_none = f"{truth.size} systems; at least 3 are needed" if truth.size else "no systems"
+    if why_none:
+        return Estimate.missing(why_none, metric), None
     result, spread = measure.numbers(metric, truth, predicted)[0]
     counts = {("systems" if name == "pairs" else name): count for name, count in result.counts.items()}
     return replace(result, counts=counts), spread
@@ -152,14 +156,14 @@ def _within_cells(
     scores = []
     for name in ("pearson", "spearman"):
         if sheet.from_labels:
-            estimate = own = Estimate.missing(_FROM_LABELS, name)
+            estimate = of_answered = Estimate.missing(_FROM_LABELS, name)
             spread = None
         else:
             estimate, spread = _in_cells(measure, name, full)
-            own = estimate if full is answered else _in_cells(measure, name, answered)[0]
+            of_answered = estimate if full is answered else _in_cells(measure, name, answered)[0]
         missing = Estimate.missing("cells lie inside systems; see the interval over cells", name)
         pairing = LabelsAndPredictions(name, full[0], full[1], full[1], WITHIN)
-        scores.append(measure.score(sheet, pairing, Forms(own, estimate, missing, spread), full[2]))
+        scores.append(measure.score(sheet, pairing, Forms(of_answered, estimate, missing, spread), full[2]))
     return scores
 
 
@@ -183,8 +187,8 @@ def _in_cells(
     x, y, codes = columns
     cells = np.unique(codes).size
     if cells < 2:
-        why = "only one cell holds several answered items" if cells else "no cell holds two answered items"
-        return Estimate.missing(why, metric), None
+        reason = "only one cell holds several answered items" if cells else "no cell holds two answered items"
+        return Estimate.missing(reason, metric), None
     if float(np.abs(y).max()) <= 1e-12:
         return Estimate.missing("the predictions do not vary within cells", metric), None
     return measure.numbers(metric, x, y, [codes])[0]
@@ -198,14 +202,14 @@ def interval_scores(
         np.where(sheet.answered, sheet.rows[name].cast(float).fill_null(np.nan).to_numpy(), np.nan)
         for name in ("low", "high")
     )
-    known = np.isfinite(low) & np.isfinite(high) & (low <= high)
-    if not sheet.on_scale or not known.any():
+    valid = np.isfinite(low) & np.isfinite(high) & (low <= high)
+    if not sheet.on_scale or not valid.any():
         return [], None
-    value, low, high = (np.where(known, column, np.nan) for column in (sheet.code, low, high))
+    value, low, high = (np.where(valid, column, np.nan) for column in (sheet.code, low, high))
     claimed = measure.options.claimed.get(sheet.model)
     confidence = claimed or measure.options.interval_confidence
     x, width, bounds = sheet.truth, high - low, sheet.scale.bounds()
-    inside = np.where(known, ((low <= x) & (x <= high)).astype(np.float64), np.nan)
+    inside = np.where(valid, ((low <= x) & (x <= high)).astype(np.float64), np.nan)
     widest = float(bounds[1] - bounds[0]) if bounds is not None else float(np.nanmax(width))
     tail = (1 - confidence) / 2
     ends = np.quantile(x, [tail, 1 - tail])
@@ -226,7 +230,7 @@ def interval_scores(
         pairing = mean_of(name, values, filled, None, chance, share=name == "interval_coverage")
         scores.append(measure.score(sheet, pairing))
     origin = "the model" if claimed else "the options"
-    return scores, IntervalFacts(confidence, origin, int(known.sum()))
+    return scores, IntervalFacts(confidence, origin, int(valid.sum()))
 
 
 def _blind_chance(values: Floats) -> ChanceLevel:

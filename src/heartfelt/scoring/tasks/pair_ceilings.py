@@ -40,18 +40,18 @@ def one_rater(task: ScoringTask, truth: Truth, confidence: float) -> Estimate:
     ordered = pl.col("first") < pl.col("second")
     table = table.with_columns(pl.when(ordered).then("value").otherwise(1.0 - pl.col("value")).alias("_v"))
     # The others are other people: a rater's own further answers to the pair are not among them.
-    known = pl.col("rater").is_not_null()
-    own_count = pl.when(known).then(pl.len().over("pair", "rater")).otherwise(1)
-    own_sum = pl.when(known).then(pl.col("_v").sum().over("pair", "rater")).otherwise("_v")
+    has_rater = pl.col("rater").is_not_null()
+    own_count = pl.when(has_rater).then(pl.len().over("pair", "rater")).otherwise(1)
+    own_sum = pl.when(has_rater).then(pl.col("_v").sum().over("pair", "rater")).otherwise("_v")
     others_count = (pl.len().over("pair") - own_count).cast(pl.Float64).alias("_n")
     others_sum = (pl.col("_v").sum().over("pair") - own_sum).alias("_sum")
     table = table.with_columns(others_count, others_sum).filter(pl.col("_n") > 0)
     if not table.height:
         return Estimate.missing("no pair was judged by two raters", name)
     v = table["_v"].to_numpy()
-    others = (table["_sum"] / table["_n"]).to_numpy()
+    others_mean = (table["_sum"] / table["_n"]).to_numpy()
     # A rater who sees no difference is half right whatever the other chose.
-    agreed = v * others + (1.0 - v) * (1.0 - others)
+    agreed = v * others_mean + (1.0 - v) * (1.0 - others_mean)
     difference = mean_hits(
         rater_of(table), table["first"], table["second"], agreed, np.zeros(v.size), confidence=confidence
     )
@@ -61,20 +61,20 @@ def one_rater(task: ScoringTask, truth: Truth, confidence: float) -> Estimate:
 def strength_ceilings(task: ScoringTask, truth: Truth, options: ScoreOptions) -> dict[str, Estimate]:
     """The correlations that the true strengths of these contestants can be expected to have with the estimated ones."""
     names = get_args(RankMetric)
-    result, why = None, NO_RATINGS
+    result, reason = None, NO_RATINGS
     if truth.snapshot is not None:
         result = contest(truth.snapshot, task.questions[0], truth.contestants(task), options.confidence)
-        why = "there are no comparisons"
+        reason = "there are no comparisons"
     if result is None:
-        return {name: Estimate.missing(why, f"ceiling, {name}") for name in names}
-    given: dict[str, Any] = {"confidence": options.confidence, "seed": options.seed}
-    return {name: strength_ceiling(result.result, name, **given) for name in names}
+        return {name: Estimate.missing(reason, f"ceiling, {name}") for name in names}
+    arguments: dict[str, Any] = {"confidence": options.confidence, "seed": options.seed}
+    return {name: strength_ceiling(result.result, name, **arguments) for name in names}
 
 
 def mean_ceiling(courses: pl.DataFrame, column: str, confidence: float) -> Estimate:
     """The mean over stimuli of what is expected of a prediction of their course, with an interval over stimuli."""
     name = {"ceiling": "ceiling, trace_ccc", "one_rater": "one rater"}[column]
-    known = courses[column].drop_nulls().to_numpy() if courses.height else np.zeros(0)
-    if not known.size:
+    values = courses[column].drop_nulls().to_numpy() if courses.height else np.zeros(0)
+    if not values.size:
         return Estimate.missing("no stimulus has a course of two raters that varies", name)
-    return mean_over_stimuli(known, name, confidence)[0]
+    return mean_over_stimuli(values, name, confidence)[0]

@@ -50,9 +50,9 @@ def pair_truth(
     if part is not None and not isinstance(part, str):
         inside = list(part)
         answers = answers.filter(pl.col("first").is_in(inside) & pl.col("second").is_in(inside))
-    known = strengths.filter((pl.col("of") == "system") & pl.col("value").is_finite())
+    of_systems = strengths.filter((pl.col("of") == "system") & pl.col("value").is_finite())
     systems: dict[str, dict[str, float]] = {}
-    for question, name, value in known.select("question", "name", "value").iter_rows():
+    for question, name, value in of_systems.select("question", "name", "value").iter_rows():
         systems.setdefault(question, {})[name] = value
     return PairTruth(answers, _items(answers, source.stimuli), systems)
 

@@ -57,29 +57,30 @@ def pair_sheet(truth: Truth, predictions: pl.DataFrame, task: ScoringTask, model
     question = task.questions[0]
     scale = truth.study.scale_of(question)
     items = truth.items_of(task)
-    mine = predictions.filter((pl.col("model") == model) & (pl.col("question") == question))
-    known = dict(_of_sets(mine, scale))
-    alone = _of_stimuli(mine)
+    of_model = predictions.filter((pl.col("model") == model) & (pl.col("question") == question))
+    from_sets = dict(_of_sets(of_model, scale))
+    alone = _of_stimuli(of_model)
     ends = items.select("stimulus", "one", "other").iter_rows()
-    made = [
-        known[name] if name in known else _by_difference(alone, left, right) for name, left, right in ends
+    verdicts = [
+        from_sets[name] if name in from_sets else _by_difference(alone, left, right)
+        for name, left, right in ends
     ]
     if not truth.pairs.of(question)["ordered"].all():
-        made = [PredictedPair(problem=NO_ORDER) if verdict.place else verdict for verdict in made]
+        verdicts = [PredictedPair(problem=NO_ORDER) if verdict.place else verdict for verdict in verdicts]
     columns: dict[str, list[float | None]] = {
-        "code": [each.lean if not each.place else None for each in made],
-        "chance": [each.chance for each in made],
-        "tie": [each.tie for each in made],
-        "place": [each.place for each in made],
-        "against": [each.against for each in made],
+        "code": [verdict.lean if not verdict.place else None for verdict in verdicts],
+        "chance": [verdict.chance for verdict in verdicts],
+        "tie": [verdict.tie for verdict in verdicts],
+        "place": [verdict.place for verdict in verdicts],
+        "against": [verdict.against for verdict in verdicts],
     }
     rows = items.rename({name: f"own_{name}" for name in ("answer",) if name in items.columns}).with_columns(
         pl.col("label").alias("truth"),
         *(pl.Series(name, values, dtype=pl.Float64).fill_nan(None) for name, values in columns.items()),
-        pl.Series("orders", [each.orders for each in made], dtype=pl.List(pl.Float64)),
-        pl.Series("note", [each.note for each in made], dtype=pl.String),
-        pl.Series("problem", [each.problem for each in made], dtype=pl.String),
-        pl.Series("ok", [each.problem is None for each in made], dtype=pl.Boolean),
+        pl.Series("orders", [verdict.orders for verdict in verdicts], dtype=pl.List(pl.Float64)),
+        pl.Series("note", [verdict.note for verdict in verdicts], dtype=pl.String),
+        pl.Series("problem", [verdict.problem for verdict in verdicts], dtype=pl.String),
+        pl.Series("ok", [verdict.problem is None for verdict in verdicts], dtype=pl.Boolean),
         pl.lit(None, pl.Float64).alias("score"),
         pl.lit(None, pl.String).alias("answer"),
         pl.lit(None, pl.String).alias("shares"),
@@ -87,12 +88,12 @@ def pair_sheet(truth: Truth, predictions: pl.DataFrame, task: ScoringTask, model
     return PredictionSheet(model, task, scale, rows, 0)
 
 
-def _of_sets(mine: pl.DataFrame, scale: Scale) -> Iterator[tuple[str, PredictedPair]]:
+def _of_sets(predictions: pl.DataFrame, scale: Scale) -> Iterator[tuple[str, PredictedPair]]:
     """The verdicts on pairs that follow from predictions about sets; a pair in several sets has the mean of them."""
-    if "members" not in mine.columns:
-        mine = mine.with_columns(pl.lit(None, pl.String).alias("members"))
-    if "orders" not in mine.columns:
-        mine = mine.with_columns(pl.lit(None, pl.String).alias("orders"))
+    if "members" not in predictions.columns:
+        predictions = predictions.with_columns(pl.lit(None, pl.String).alias("members"))
+    if "orders" not in predictions.columns:
+        predictions = predictions.with_columns(pl.lit(None, pl.String).alias("orders"))
     together = (
         pl.col("members").is_not_null()
         | pl.col("shares").is_not_null()
@@ -102,7 +103,7 @@ def _of_sets(mine: pl.DataFrame, scale: Scale) -> Iterator[tuple[str, PredictedP
     by_pair: dict[str, list[PredictedPair]] = {}
     columns = ("stimulus", "members", "shares", "answer", "orders", "note", "problem", "ok", "against")
     for name, members, shares, answer, orders, note, problem, ok, against in (
-        mine.filter(together | failed).select(columns).iter_rows()
+        predictions.filter(together | failed).select(columns).iter_rows()
     ):
         if not ok or answer in _PLACES:
             # A set is named by its stimuli: why it failed is why each of its pairs did, and so for a place.
@@ -121,7 +122,9 @@ def _of_sets(mine: pl.DataFrame, scale: Scale) -> Iterator[tuple[str, PredictedP
             verdict.against = math.nan if against is None else against
             by_pair.setdefault(set_name((left, right)), []).append(verdict)
     for name, verdicts in by_pair.items():
-        usable = [each for each in verdicts if each.problem is None] or verdicts[:1]
+        usable = [
+            usable_verdict for usable_verdict in verdicts if usable_verdict.problem is None
+        ] or verdicts[:1]
         yield name, usable[0] if len(usable) == 1 or usable[0].place else _mean(usable)
 
 
@@ -142,7 +145,7 @@ def _verdict(
 
 def _mean(verdicts: list[PredictedPair]) -> PredictedPair:
     lean, chance, tie = (
-        float(np.mean([getattr(each, name) for each in verdicts])) for name in ("lean", "chance", "tie")
+        float(np.mean([getattr(verdict, name) for verdict in verdicts])) for name in ("lean", "chance", "tie")
     )
     return PredictedPair(lean, chance, tie, note=f"the mean over {len(verdicts)} sets")
 
@@ -163,11 +166,11 @@ def _object(text: str | None) -> dict[str, float]:
         return {}
 
 
-def _of_stimuli(mine: pl.DataFrame) -> dict[str, tuple[float | None, str | None, str | None]]:
+def _of_stimuli(predictions: pl.DataFrame) -> dict[str, tuple[float | None, str | None, str | None]]:
     """By stimulus: the number predicted, why there is none, and the note on it."""
     number = pl.coalesce("value", "score")
     number = pl.when(pl.col("ok") & number.is_finite()).then(number)
-    rows = mine.select("stimulus", number.alias("number"), "problem", "note")
+    rows = predictions.select("stimulus", number.alias("number"), "problem", "note")
     return {name: (value, problem, note) for name, value, problem, note in rows.iter_rows()}
 
 
@@ -192,16 +195,16 @@ def strength_sheet(truth: Truth, predictions: pl.DataFrame, task: ScoringTask, m
     The strength of a system is the mean over its stimuli, or fitted to the choices between systems.
     """
     question, of = task.questions[0], truth.contestants(task)
-    mine = predictions.filter((pl.col("model") == model) & (pl.col("question") == question))
+    of_model = predictions.filter((pl.col("model") == model) & (pl.col("question") == question))
     items = truth.items_of(task)
-    alone = mine.filter(pl.col("stimulus").is_in(items["stimulus"].to_list()))
+    alone = of_model.filter(pl.col("stimulus").is_in(items["stimulus"].to_list()))
     # Measurements and similarities order stimuli as values do.
     number = pl.coalesce("value", "score")
     number = pl.when(pl.col("ok") & number.is_finite()).then(number).alias("value")
     if not alone.height:
         # The choices of a left-out rater are among those the strengths are made of.
-        left_out = "against" in mine.columns and mine["against"].is_not_null().any()
-        alone = mine.clear() if left_out else _fitted(truth, mine, task, of)
+        left_out = "against" in of_model.columns and of_model["against"].is_not_null().any()
+        alone = of_model.clear() if left_out else _fitted(truth, of_model, task, of)
     elif of == "system":
         made_by = items.select("stimulus", "system").drop_nulls()
         means = (
@@ -210,7 +213,7 @@ def strength_sheet(truth: Truth, predictions: pl.DataFrame, task: ScoringTask, m
             .join(made_by, on="stimulus", how="inner", maintain_order="left")
         )
         alone = means.group_by("system", maintain_order=True).agg(pl.mean("value"))
-        alone = _as_predictions(mine, alone.rename({"system": "stimulus"}), MEAN_OF_SYSTEM)
+        alone = _as_predictions(of_model, alone.rename({"system": "stimulus"}), MEAN_OF_SYSTEM)
     else:
         alone = alone.with_columns(number, pl.lit(None, pl.Float64).alias("score"))
     if of == "stimulus":
@@ -224,11 +227,13 @@ def strength_sheet(truth: Truth, predictions: pl.DataFrame, task: ScoringTask, m
     return sheet_of(replace(truth, items=table), alone, task, model)
 
 
-def _fitted(truth: Truth, mine: pl.DataFrame, task: ScoringTask, of: Of) -> pl.DataFrame:
+def _fitted(truth: Truth, predictions: pl.DataFrame, task: ScoringTask, of: Of) -> pl.DataFrame:
     from heartfelt.stats.comparison.strengths import bradley_terry
 
     pairs = ScoringTask.of(task.id, "choices", task.questions)
-    rows = pair_sheet(truth, mine, pairs, str(mine["model"][0]) if mine.height else "").rows
+    rows = pair_sheet(
+        truth, predictions, pairs, str(predictions["model"][0]) if predictions.height else ""
+    ).rows
     sides = ("one", "other")
     if of == "system":
         systems = truth.items_of(task).select("stimulus", "system").drop_nulls()
@@ -240,21 +245,23 @@ def _fitted(truth: Truth, mine: pl.DataFrame, task: ScoringTask, of: Of) -> pl.D
         rows = rows.filter(pl.col("_one") != pl.col("_other"))
     rows = rows.filter(pl.col("code").is_not_null() & pl.col("ok"))
     if not rows.height:
-        return mine.clear()
+        return predictions.clear()
     value = (0.5 + rows["code"].sign() / 2).to_numpy()
     result = bradley_terry(None, rows[sides[0]], rows[sides[1]], value, penalty=1.0)
-    known = [(str(name), each.value) for name, each in zip(result.names, result.strengths, strict=True)]
-    table = pl.DataFrame(known, schema={"stimulus": pl.String, "value": pl.Float64}, orient="row")
-    return _as_predictions(mine, table, FITTED)
+    strength_of = [
+        (str(name), strength.value) for name, strength in zip(result.names, result.strengths, strict=True)
+    ]
+    table = pl.DataFrame(strength_of, schema={"stimulus": pl.String, "value": pl.Float64}, orient="row")
+    return _as_predictions(predictions, table, FITTED)
 
 
 def _as_predictions(like: pl.DataFrame, table: pl.DataFrame, note: str) -> pl.DataFrame:
     """Predictions of a model's own, with ``stimulus`` and ``value`` from a table."""
-    made = table.with_columns(
+    fitted = table.with_columns(
         pl.lit(like["model"][0]).alias("model"),
         pl.lit(like["question"][0]).alias("question"),
         pl.lit(note).alias("note"),
         pl.lit(True).alias("ok"),
         pl.lit(0, pl.Int64).alias("attempts"),
     )
-    return pl.concat([like.clear(), made], how="diagonal_relaxed")
+    return pl.concat([like.clear(), fitted], how="diagonal_relaxed")

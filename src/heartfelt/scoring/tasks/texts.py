@@ -26,17 +26,17 @@ Texts = tuple[list[str], list[Sequence[str]]]
 
 def texts(sheet: PredictionSheet, measure: MetricMeasurer) -> Marked:
     """The caption metrics, an empty text where the model failed. BLEU belongs to the corpus, the others are means over items."""
-    given = zip(sheet.rows["answer"].to_list(), sheet.answered.tolist(), strict=True)
-    own = [(text or "") if ok else "" for text, ok in given]
+    answers = zip(sheet.rows["answer"].to_list(), sheet.answered.tolist(), strict=True)
+    predicted = [(text or "") if ok else "" for text, ok in answers]
     references: list[Sequence[str]] = [
         measure.truth.texts[key] for key in sheet.rows.select(ITEM).iter_rows()
     ]
     rows = np.flatnonzero(sheet.answered).tolist()
-    answered = [own[row] for row in rows], [references[row] for row in rows]
+    answered = [predicted[row] for row in rows], [references[row] for row in rows]
     # For every item another item, each once.
-    order = stream(measure.options.seed, "score", "dealt texts").permutation(len(own))
-    others = np.empty(len(own), np.int64)
-    others[order] = np.roll(order, 1)
+    order = stream(measure.options.seed, "score", "dealt texts").permutation(len(predicted))
+    dealt = np.empty(len(predicted), np.int64)
+    dealt[order] = np.roll(order, 1)
     bert_score, why_no_bert = _bert_score()
     metrics: dict[str, Callable[..., Floats] | None] = {
         "cider": cider,
@@ -45,20 +45,26 @@ def texts(sheet: PredictionSheet, measure: MetricMeasurer) -> Marked:
     }
     scores, by_item = [], {}
     for name, compute in metrics.items():
-        values, full, blind = np.full(len(own), np.nan), np.zeros(len(own)), np.zeros(len(own))
+        values, full, blind = (
+            np.full(len(predicted), np.nan),
+            np.zeros(len(predicted)),
+            np.zeros(len(predicted)),
+        )
         if rows and compute is not None:
             values[rows] = compute(*answered)
-            full = compute(own, references)
-            blind = compute([own[row] for row in others.tolist()], references)
+            full = compute(predicted, references)
+            blind = compute([predicted[row] for row in dealt.tolist()], references)
         by_item[name] = full
-        why = why_no_bert if compute is None else None if rows else "no text was given"
+        why_none = why_no_bert if compute is None else None if rows else "no text was given"
         if name == "cider" and len(rows) == 1:
-            why = "a single item: nothing tells its words from others"
+            why_none = "a single item: nothing tells its words from others"
         chance = ChanceLevel(float(blind.mean()), "its own texts assigned to other items", blind)
         scores.append(
-            measure.score(sheet, mean_of(name, values, full, why, chance if len(own) > 1 else None))
+            measure.score(
+                sheet, mean_of(name, values, full, why_none, chance if len(predicted) > 1 else None)
+            )
         )
-    scores += [_bleu(sheet, measure, order, answered, (own, references)) for order in (1, 4)]
+    scores += [_bleu(sheet, measure, order, answered, (predicted, references)) for order in (1, 4)]
     people = lexical([text for texts_ in references for text in texts_])
     return Marked(scores, TextDetails(lexical(answered[0]), people), by_item["cider"], by_item["cider"], {})
 
@@ -85,7 +91,9 @@ def _bleu(
         seed=options.seed,
         confidence=options.confidence,
     )
-    own = compute(*answered)
-    full = own if sheet.answered.all() else compute(*everything)
+    of_answered = compute(*answered)
+    full = of_answered if sheet.answered.all() else compute(*everything)
     ceiling, missing = measure.ceiling(sheet.task, name), Estimate.missing("not computed for texts", name)
-    return ModelScore(sheet.model, sheet.task.id, "item", name, "", own, full, missing, ceiling, missing)
+    return ModelScore(
+        sheet.model, sheet.task.id, "item", name, "", of_answered, full, missing, ceiling, missing
+    )

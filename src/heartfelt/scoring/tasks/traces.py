@@ -49,28 +49,36 @@ def trace_sheet(truth: Truth, predictions: pl.DataFrame, task: ScoringTask, mode
         *ITEM, *(pl.col(name).alias(f"_{name}") for name in ("samples", "rate", "start"))
     )
     of_model = (pl.col("model") == model) & pl.col("question").is_in(task.questions)
-    mine = predictions.filter(of_model)
-    mine = mine.with_columns(
-        pl.lit(None, pl.Float64).alias(name) for name in ("rate", "start") if name not in mine.columns
+    model_traces = predictions.filter(of_model)
+    model_traces = model_traces.with_columns(
+        pl.lit(None, pl.Float64).alias(name) for name in ("rate", "start") if name not in model_traces.columns
     )
     items = truth.items_of(task)
     items = items.drop([name for name in _PARTS if name in items.columns])
     rows = items.join(courses, on=ITEM, how="inner", maintain_order="left")
-    rows = rows.join(mine.select(*ITEM, *_PARTS), on=ITEM, how="left", maintain_order="left")
+    rows = rows.join(model_traces.select(*ITEM, *_PARTS), on=ITEM, how="left", maintain_order="left")
     varies = pl.col("_samples").list.max() > pl.col("_samples").list.min()
     flat = rows.filter(~varies).height
     rows = rows.filter(varies)
-    made = [_read(*row) for row in rows.select(*_READ).iter_rows()]
+    samples_or_problems = [_read(*row) for row in rows.select(*_READ).iter_rows()]
     rows = rows.with_columns(
         pl.lit(1.0).alias("truth"),
         pl.Series(
             "_predicted",
-            [None if isinstance(each, str) else each.tolist() for each in made],
+            [None if isinstance(trace, str) else trace.tolist() for trace in samples_or_problems],
             dtype=pl.List(pl.Float64),
         ),
-        pl.Series("problem", [each if isinstance(each, str) else None for each in made], dtype=pl.String),
-        pl.Series("ok", [not isinstance(each, str) for each in made], dtype=pl.Boolean),
-        pl.Series("code", [None if isinstance(each, str) else 1.0 for each in made], dtype=pl.Float64),
+        pl.Series(
+            "problem",
+            [trace if isinstance(trace, str) else None for trace in samples_or_problems],
+            dtype=pl.String,
+        ),
+        pl.Series("ok", [not isinstance(trace, str) for trace in samples_or_problems], dtype=pl.Boolean),
+        pl.Series(
+            "code",
+            [None if isinstance(trace, str) else 1.0 for trace in samples_or_problems],
+            dtype=pl.Float64,
+        ),
         *(pl.lit(None, pl.Float64).alias(name) for name in ("score", "against")),
         *(pl.lit(None, pl.String).alias(name) for name in ("answer", "shares")),
     )
@@ -83,7 +91,7 @@ def _read(
     ok: bool | None,
     problem: str | None,
     samples: str | None,
-    own: float | None,
+    own_rate: float | None,
     begin: float | None,
     raters: list[float],
     rate: float | None,
@@ -94,31 +102,33 @@ def _read(
         return problem or NOT_GIVEN
     if samples is None:
         return "there is a value but no trace"
-    given = np.array([math.nan if each is None else float(each) for each in json.loads(samples)], np.float64)
-    if not np.isfinite(given).any():
+    predicted = np.array(
+        [math.nan if sample is None else float(sample) for sample in json.loads(samples)], np.float64
+    )
+    if not np.isfinite(predicted).any():
         return "the trace has no sample"
-    return _placed(given, own, begin or 0.0, len(raters), rate, start or 0.0)
+    return _placed(predicted, own_rate, begin or 0.0, len(raters), rate, start or 0.0)
 
 
 def _placed(
-    given: Floats, own: float | None, begin: float, size: int, rate: float | None, start: float
+    predicted: Floats, own_rate: float | None, begin: float, size: int, rate: float | None, start: float
 ) -> Floats | str:
-    """Samples at a rate of their ``own`` from second ``begin``, at the ``size`` moments of a course; or why there are none."""
-    if own is None or rate is None:
+    """Samples at ``own_rate`` from second ``begin``, at the ``size`` moments of a course; or why there are none."""
+    if own_rate is None or rate is None:
         # Samples are the raters' own moments, counted from the start of the clip.
         skipped = 0 if rate is None else round(start * rate)
-        if own is not None:
+        if own_rate is not None:
             return "the trace is in seconds, and the raters' course is not"
-        if given.size not in (size, size + skipped):
-            return f"the trace has {given.size} samples, the raters' course {size}; give its rate in samples per second"
-        return given[given.size - size :]
+        if predicted.size not in (size, size + skipped):
+            return f"the trace has {predicted.size} samples, the raters' course {size}; give its rate in samples per second"
+        return predicted[predicted.size - size :]
     moments = start + np.arange(size) / rate
-    known = np.isfinite(given)
-    times = (begin + np.arange(given.size) / own)[known]
-    inside = (moments >= times[0] - 1.0 / own) & (moments <= times[-1] + 1.0 / own)
+    finite = np.isfinite(predicted)
+    times = (begin + np.arange(predicted.size) / own_rate)[finite]
+    inside = (moments >= times[0] - 1.0 / own_rate) & (moments <= times[-1] + 1.0 / own_rate)
     if inside.mean() < LEAST_COVER:
         return f"the trace covers {inside.mean():.0%} of the moments that raters followed"
-    return np.where(inside, np.interp(moments, times, given[known]), np.nan)
+    return np.where(inside, np.interp(moments, times, predicted[finite]), np.nan)
 
 
 def traces(sheet: PredictionSheet, measure: MetricMeasurer) -> Marked:
@@ -128,12 +138,12 @@ def traces(sheet: PredictionSheet, measure: MetricMeasurer) -> Marked:
     courses = [
         PredictedCourse(
             course=np.array(course),
-            predicted=None if given is None else np.array(given, np.float64),
+            predicted=None if trace_samples is None else np.array(trace_samples, np.float64),
             rate=rate,
             raters=raters,
             traces=values,
         )
-        for name, course, given, rate in sheet.rows.select(
+        for name, course, trace_samples, rate in sheet.rows.select(
             "stimulus", "_samples", "_predicted", "_rate"
         ).iter_rows()
         for raters, values in (_of_raters(single.get(name), len(course)),)
@@ -146,7 +156,7 @@ def traces(sheet: PredictionSheet, measure: MetricMeasurer) -> Marked:
     scores = [_score(sheet, courses, lag, top, at, options)]
     if lag:
         scores.append(_score(sheet, courses, None, top, WITHOUT, options))
-    after = np.array([each.concordance(lag or 0.0) for each in courses])
+    after = np.array([course_pair.concordance(lag or 0.0) for course_pair in courses])
     details = TraceDetails(lag, int(sheet.answered.sum()))
 
     def slice_of(inside: Flags) -> Estimate:
@@ -182,23 +192,23 @@ def _score(
     options: ScoreOptions,
 ) -> ModelScore:
     full, _ = mean_concordance(courses, lag or 0.0, confidence=options.confidence)
-    answered = [each for each in courses if each.predicted is not None]
-    own = full
+    answered = [course for course in courses if course.predicted is not None]
+    of_answered = full
     if len(answered) < len(courses):
-        own = mean_concordance(answered, lag or 0.0, confidence=options.confidence)[0]
+        of_answered = mean_concordance(answered, lag or 0.0, confidence=options.confidence)[0]
     chance = chance_of(METRIC, np.zeros(1)).estimate(METRIC)
     turn: dict[str, Any] = {"lagged": lag is not None, "seed": options.seed}
     p = no_concordance(courses, **turn)
     too_few = too_few_ways(len(courses), 2 ** min(len(courses), 60), options.confidence, "course")
     if too_few:
         p = Estimate.missing(too_few, p.method)
-    known = sheet.system >= 0
-    systems = np.unique(sheet.system[known]).size
-    why = too_few_ways(systems, 2 ** min(systems, 60), options.confidence) if systems else NO_SYSTEMS
-    over_p = Estimate.missing(why or "", p.method)
-    if why is None:
-        named = [each for each, system in zip(courses, known.tolist(), strict=True) if system]
-        over_p = no_concordance(named, group=sheet.system[known], **turn)
+    has_system = sheet.system >= 0
+    systems = np.unique(sheet.system[has_system]).size
+    why_none = too_few_ways(systems, 2 ** min(systems, 60), options.confidence) if systems else NO_SYSTEMS
+    over_p = Estimate.missing(why_none or "", p.method)
+    if why_none is None:
+        named = [course for course, system in zip(courses, has_system.tolist(), strict=True) if system]
+        over_p = no_concordance(named, group=sheet.system[has_system], **turn)
     beyond = from_chance(full, 0.0, 1, METRIC)
     return ModelScore(
         model=sheet.model,
@@ -206,7 +216,7 @@ def _score(
         aggregation="item",
         metric=METRIC,
         at=at,
-        estimate=own,
+        estimate=of_answered,
         with_failures=full,
         over_systems=Estimate.missing(_NOT_OVER_SYSTEMS, f"{METRIC}, over systems"),
         ceiling=top,

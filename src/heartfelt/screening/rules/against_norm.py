@@ -66,25 +66,25 @@ def _by_question(measure: Callable[[RatingsView, int], RaterMeasure], side: Side
 
 def _shared_answers(view: RatingsView, q: int) -> tuple[Ints, Ints]:
     """Rows of the channels with answers to a question about stimuli that others rated, and the raters who were asked."""
-    mine = view.channels
-    of_q = mine.question[mine.channel] == q
-    return np.flatnonzero(of_q & (view.consensus.count > 0)), np.unique(mine.rater[of_q])
+    channels = view.channels
+    of_q = channels.question[channels.channel] == q
+    return np.flatnonzero(of_q & (view.consensus.count > 0)), np.unique(channels.rater[of_q])
 
 
-def too_few(n: Ints, least: int, what: str) -> Reasons:
+def too_few(n: Ints, least: int, noun: str) -> Reasons:
     """Why raters with fewer than ``least`` of something cannot be judged."""
-    return [None if count >= least else f"fewer than {least} {what}" for count in n.tolist()]
+    return [None if count >= least else f"fewer than {least} {noun}" for count in n.tolist()]
 
 
 def _agreement_measure(view: RatingsView, q: int) -> RaterMeasure:
-    rows, asked = _shared_answers(view, q)
-    mine = view.channels
+    rows, raters = _shared_answers(view, q)
+    channels = view.channels
     r, n, flat_own, flat_others = correlations(
-        mine.rater[rows], mine.value[rows], view.consensus.others[rows], len(view.raters)
+        channels.rater[rows], channels.value[rows], view.consensus.others[rows], len(view.raters)
     )
-    why = too_few(n, LEAST_CORRELATED, "answers to stimuli that others rated")
+    reasons = too_few(n, LEAST_CORRELATED, "answers to stimuli that others rated")
     for rater in np.flatnonzero((n >= LEAST_CORRELATED) & (flat_own | flat_others)).tolist():
-        why[rater] = (
+        reasons[rater] = (
             "all answers are the same, so they correlate with nothing"
             if flat_own[rater]
             else "the others' means do not differ between the stimuli"
@@ -103,7 +103,9 @@ def _agreement_measure(view: RatingsView, q: int) -> RaterMeasure:
             f" is {number(np.tanh(stand.centre), 2)} ({p_value(stand.p[rater])}).{against}"
         )
 
-    return RaterMeasure(question, asked, value, 1 / np.sqrt(np.maximum(n - 3, 1)), n, why, sentence, np.tanh)
+    return RaterMeasure(
+        question, raters, value, 1 / np.sqrt(np.maximum(n - 3, 1)), n, reasons, sentence, np.tanh
+    )
 
 
 def correlations(rater: Ints, x: Floats, y: Floats, raters: int) -> tuple[Floats, Ints, Bools, Bools]:
@@ -128,7 +130,7 @@ def moments(rater: Ints, value: Floats, raters: int) -> tuple[Ints, Floats, Floa
 
 
 def _bias_measure(view: RatingsView, q: int) -> RaterMeasure:
-    rows, asked = _shared_answers(view, q)
+    rows, raters = _shared_answers(view, q)
     difference = view.channels.value[rows] - view.consensus.others[rows]
     n, mean, variance = moments(view.channels.rater[rows], difference, len(view.raters))
     question = view.questions[q]
@@ -140,19 +142,19 @@ def _bias_measure(view: RatingsView, q: int) -> RaterMeasure:
             f" ({p_value(stand.p[rater])})."
         )
 
-    why = too_few(n, LEAST_ANSWERS, "answers to stimuli that others rated")
-    return RaterMeasure(question, asked, mean, np.sqrt(variance / np.maximum(n, 1)), n, why, sentence)
+    reasons = too_few(n, LEAST_ANSWERS, "answers to stimuli that others rated")
+    return RaterMeasure(question, raters, mean, np.sqrt(variance / np.maximum(n, 1)), n, reasons, sentence)
 
 
 def _spread(view: RatingsView, options: RuleOptions) -> Sequence[RuleVerdicts] | str:
     result = _by_question(_spread_measure, "low")(view, options)
-    if isinstance(result, str) or not any(np.any(each.flagged) for each in result):
+    if isinstance(result, str) or not any(np.any(verdicts.flagged) for verdicts in result):
         return result
     posterior, unknown = no_information(view, options.seed)
     constant = straight_lines(view, options.alpha, options.seed).flagged
     empty = constant | (np.nan_to_num(posterior) >= LIKELY)
-    for each in result:
-        _keep_careless(each, empty, constant, unknown)
+    for verdicts in result:
+        _keep_careless(verdicts, empty, constant, unknown)
     return result
 
 
@@ -166,8 +168,8 @@ def _keep_careless(verdicts: RuleVerdicts, empty: Bools, constant: Bools, unknow
         reason = None if constant[rater[row]] else unknown[rater[row]]
         if reason is not None:
             verdicts.why[row] = UNKNOWN + reason
-    plain = verdicts.words
-    verdicts.words = lambda row: plain(row) + (STYLE if follows[row] else "")
+    words = verdicts.words
+    verdicts.words = lambda row: words(row) + (STYLE if follows[row] else "")
     if verdicts.p is not None:
         verdicts.evidence = np.where(follows, 0.0, evidence_of(verdicts.p))
     verdicts.flagged = low & ~follows
@@ -187,8 +189,8 @@ def _spread_measure(view: RatingsView, q: int) -> RaterMeasure:
             f" is {number(np.exp(stand.centre), 2)} ({p_value(stand.p[rater])})."
         )
 
-    why = too_few(n, LEAST_ANSWERS, "answers")
-    return RaterMeasure(question, np.flatnonzero(n), spread, error, n, why, sentence, np.exp)
+    reasons = too_few(n, LEAST_ANSWERS, "answers")
+    return RaterMeasure(question, np.flatnonzero(n), spread, error, n, reasons, sentence, np.exp)
 
 
 def _response_time(view: RatingsView, options: RuleOptions) -> list[RuleVerdicts] | str:
@@ -244,7 +246,7 @@ def median_log_times(rater: Ints, seconds: Floats, raters: int) -> tuple[Floats,
     n, _, variance = moments(rater, log, raters)
     start = np.cumsum(n) - n
     last = max(log.size - 1, 0)
-    low, high = (np.minimum(start + place, last) for place in ((n - 1) // 2, n // 2))
+    low, high = (np.minimum(start + offset, last) for offset in ((n - 1) // 2, n // 2))
     middle = (log[low] + log[high]) / 2 if log.size else np.zeros(n.size)
     return middle, 1.2533 * np.sqrt(variance / np.maximum(n, 1)), n
 
@@ -258,8 +260,8 @@ def _time_measure(view: RatingsView, rater: pl.Series, seconds: Floats, about: s
             f" {number(np.exp(stand.centre), 2)} s ({p_value(stand.p[rater])})."
         )
 
-    why = too_few(n, LEAST_ANSWERS, "response times")
-    return RaterMeasure(None, np.flatnonzero(n), middle, error, n, why, sentence, np.exp)
+    reasons = too_few(n, LEAST_ANSWERS, "response times")
+    return RaterMeasure(None, np.flatnonzero(n), middle, error, n, reasons, sentence, np.exp)
 
 
 AGREEMENT = ScreeningRule(

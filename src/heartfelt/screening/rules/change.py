@@ -92,21 +92,21 @@ class SessionChanges:
 
 def sessions_of(view: RatingsView, seed: int, *, by_rows: bool) -> SessionChanges:
     """Everybody's session with predictions from all the others of the view."""
-    _, why = no_information(view, seed)
-    low = low_agreement(effects(view, seed), why)
+    _, reasons = no_information(view, seed)
+    low = low_agreement(effects(view, seed), reasons)
     sessions: dict[int, Session] = {}
     for block in view.blocks():
         if not by_rows and not view.ordered[block.rater]:
-            why[block.rater] = "the order of presentation is not known"
-        elif why[block.rater] is None:
+            reasons[block.rater] = "the order of presentation is not known"
+        elif reasons[block.rater] is None:
             session = session_of(block)
             if isinstance(session, str):
-                why[block.rater] = session
+                reasons[block.rater] = session
             else:
                 sessions[block.rater] = session
     if sessions and low is None:
-        why, sessions = [reason or TOO_FEW for reason in why], {}
-    return SessionChanges(sessions, why, np.ones(len(view.raters)) if low is None else low)
+        reasons, sessions = [reason or TOO_FEW for reason in reasons], {}
+    return SessionChanges(sessions, reasons, np.ones(len(view.raters)) if low is None else low)
 
 
 def _without_careless(view: RatingsView, options: RuleOptions) -> SessionChanges:
@@ -117,26 +117,26 @@ def _without_careless(view: RatingsView, options: RuleOptions) -> SessionChanges
     careless |= straight_lines(view, options.alpha, options.seed).flagged
     if not every.by_rater or not careless.any():
         return every
-    others = sessions_of(view.without(careless), options.seed, by_rows=by_rows)
-    if not others.by_rater:
+    careful = sessions_of(view.without(careless), options.seed, by_rows=by_rows)
+    if not careful.by_rater:
         return every
     return SessionChanges(
-        {rater: every.by_rater[rater] for rater in every.by_rater if careless[rater]} | others.by_rater,
-        [every.why[rater] if careless[rater] else others.why[rater] for rater in range(careless.size)],
-        np.where(careless, every.low, others.low),
+        {rater: every.by_rater[rater] for rater in every.by_rater if careless[rater]} | careful.by_rater,
+        [every.why[rater] if careless[rater] else careful.why[rater] for rater in range(careless.size)],
+        np.where(careless, every.low, careful.low),
     )
 
 
 def _change(view: RatingsView, options: RuleOptions) -> list[RuleVerdicts]:
-    made = _without_careless(view, options)
-    why, sessions = made.why, made.by_rater
+    session_changes = _without_careless(view, options)
+    reasons, sessions = session_changes.why, session_changes.by_rater
     limit = options.alpha / max(len(sessions), 1)
     draws = int(min(MOST_DRAWS, max(LEAST_DRAWS, 5 / limit)))
     p, parts = np.ones(len(view.raters)), {}
     for rater, session in sessions.items():
         seed = derived_seed(options.seed, "panel", "change", view.raters[rater])
         p[rater], parts[rater] = timing(session, draws, seed, compiled=not view.is_small)
-    p = fisher_combined(p, made.low)
+    p = fisher_combined(p, session_changes.low)
     changes = np.array([rater in parts and parts[rater].changes for rater in range(p.size)], dtype=bool)
     value = [parts[rater].difference if rater in parts else np.nan for rater in range(p.size)]
     return [
@@ -144,7 +144,7 @@ def _change(view: RatingsView, options: RuleOptions) -> list[RuleVerdicts]:
             None,
             view.ratings_of,
             lambda rater: _sentence(parts[rater], float(p[rater])),
-            why,
+            reasons,
             value,
             p=p,
             flagged=changes & (p < limit),
@@ -153,14 +153,14 @@ def _change(view: RatingsView, options: RuleOptions) -> list[RuleVerdicts]:
     ]
 
 
-def low_agreement(effect: Effects, why: Reasons) -> Floats | None:
+def low_agreement(effect: Effects, reasons: Reasons) -> Floats | None:
     """The chance of agreeing so little with the others on the whole, by the panel's norm; None without a norm."""
-    known = is_judged(why)
-    if int(known.sum()) < LEAST_RATERS:
+    judged = is_judged(reasons)
+    if int(judged.sum()) < LEAST_RATERS:
         return None
     error = 1 / np.sqrt(np.maximum(effect.weight, 1.0))
-    stand = standing(np.where(known, effect.fisher, np.nan), error, "low", 0.05)
-    return np.where(known, np.maximum(stand.p, LEAST_CHANCE), 1.0)
+    stand = standing(np.where(judged, effect.fisher, np.nan), error, "low", 0.05)
+    return np.where(judged, np.maximum(stand.p, LEAST_CHANCE), 1.0)
 
 
 def fisher_combined(first: Floats, second: Floats) -> Floats:
@@ -179,19 +179,19 @@ def session_of(block: RaterBlock) -> Session | str:
     columns: list[tuple[Floats, Floats, Floats]] = []
     floor = []
     for c in np.argsort(-block.seen.sum(axis=0), kind="stable")[:MOST_CHANNELS].tolist():
-        seen = block.seen[:, c]
-        y, x = block.answers[seen, c], block.predictions[seen, c]
+        answered = block.seen[:, c]
+        y, x = block.answers[answered, c], block.predictions[answered, c]
         if y.size < LEAST_TRIALS or np.ptp(y) <= 1e-9 or np.ptp(x) <= 1e-9:
             continue
         step = float(np.diff(np.unique(y)).min())
-        basis, _ = np.linalg.qr(np.vander(time[seen], 3))
+        basis, _ = np.linalg.qr(np.vander(time[answered], 3))
         y = y - basis @ (basis.T @ y)
         scale = float(y.std())
         if scale <= 1e-9:
             continue
-        full, given = np.zeros(trials), np.zeros(trials)
-        full[seen], given[seen] = y / scale, (x - x.mean()) / x.std()
-        columns.append((seen.astype(np.float64), full, given))
+        full, predicted = np.zeros(trials), np.zeros(trials)
+        full[answered], predicted[answered] = y / scale, (x - x.mean()) / x.std()
+        columns.append((answered.astype(np.float64), full, predicted))
         floor.append((step / scale) ** 2 / 12)
     if not columns:
         return "no question has enough answers that vary"

@@ -119,7 +119,9 @@ def parallel_pairs(view: RatingsView, options: RuleOptions) -> ParallelPairs | s
             group[group == group[i]] = group[j]
     table = pl.DataFrame(rows, schema=PAIR_COLUMNS, orient="row").sort("p_adjusted", "rater", "other")
     together = [np.flatnonzero(group == g) for g in np.unique(group)]
-    named = [tuple(sorted(view.raters[sequences.rater[i]] for i in own)) for own in together if own.size > 1]
+    named = [
+        tuple(sorted(view.raters[sequences.rater[i]] for i in group)) for group in together if group.size > 1
+    ]
     ordered = tuple(sorted(named, key=lambda names: (-len(names), names)))
     unexamined = above.size - examined.size
     return ParallelPairs(
@@ -148,22 +150,26 @@ class _Comparison:
 
     def exact_copies(self, values: Floats) -> Floats:
         """The score of each rater's answers against an exact copy of them about other stimuli."""
-        made, rho = self.sequences, self.how[2]
+        sequences, rho = self.sequences, self.how[2]
         by_trial = np.where(np.isnan(values), 0.0, rho / (1.0 + rho) * values**2 - 0.5 * np.log1p(-rho * rho))
-        total = np.add.reduceat(by_trial.sum(axis=1), made.edges[:-1])
-        weight = [float(self.alignment.pair_weight(own, own)) for own in made.covariance]
+        total = np.add.reduceat(by_trial.sum(axis=1), sequences.edges[:-1])
+        weight = [
+            float(self.alignment.pair_weight(covariance, covariance)) for covariance in sequences.covariance
+        ]
         return np.asarray(total * weight)
 
     def examine(self, i: int, j: int) -> dict[str, object]:
         """Calibrate one pair and describe its alignment."""
-        made = self.sequences
-        weight = float(self.alignment.pair_weight(made.covariance[i], made.covariance[j]))
-        score, centre, steep = self._calibrate(i, j, made.shared_order, weight)
+        sequences = self.sequences
+        weight = float(self.alignment.pair_weight(sequences.covariance[i], sequences.covariance[j]))
+        score, centre, steep = self._calibrate(i, j, sequences.shared_order, weight)
         p = p_residual = _tail(score, centre, steep)
-        if not made.shared_order:
+        if not sequences.shared_order:
             p_residual = _tail(*self._calibrate(i, j, True, weight))
-        a, b = made.of(i, made.shared_order), made.of(j, made.shared_order)
-        elsewhere = float(self.alignment.best_elsewhere(a, b, made.stimuli_of(i), self.how, weight)) / score
+        a, b = sequences.of(i, sequences.shared_order), sequences.of(j, sequences.shared_order)
+        elsewhere = (
+            float(self.alignment.best_elsewhere(a, b, sequences.stimuli_of(i), self.how, weight)) / score
+        )
         adjusted = min(1.0, p * self.pairs)
         return {
             "rater": self._name(i),
@@ -204,22 +210,24 @@ class _Comparison:
 
         By chance, any answer of one rater to a question may meet any answer of the other.
         """
-        made = self.sequences
-        a, b = made.of(i, made.shared_order), made.of(j, made.shared_order)
-        steps = self.alignment.path(a, b, made.stimuli_of(i), made.stimuli_of(j), self.how, weight)[::-1]
+        sequences = self.sequences
+        a, b = sequences.of(i, sequences.shared_order), sequences.of(j, sequences.shared_order)
+        steps = self.alignment.path(a, b, sequences.stimuli_of(i), sequences.stimuli_of(j), self.how, weight)[
+            ::-1
+        ]
         u, v = a[steps[:, 0]].ravel(), b[steps[:, 1]].ravel()
         both = np.isfinite(u) & np.isfinite(v)
         u, v = u[both] - u[both].mean(), v[both] - v[both].mean()
         scale = float(np.sqrt((u @ u) * (v @ v)))
-        mine = made.answers[made.edges[i] + steps[:, 0]]
-        other = made.answers[made.edges[j] + steps[:, 1]]
-        known = np.isfinite(mine) & np.isfinite(other)
+        first_answers = sequences.answers[sequences.edges[i] + steps[:, 0]]
+        second_answers = sequences.answers[sequences.edges[j] + steps[:, 1]]
+        both_answered = np.isfinite(first_answers) & np.isfinite(second_answers)
         offsets = steps[:, 1] - steps[:, 0]
         return {
             "trials": len(steps),
             "correlation": float(u @ v) / scale if scale > 0 else 0.0,
-            "equal": float((mine == other)[known].mean()),
-            "expected_equal": equal_by_chance(mine, other, known),
+            "equal": float((first_answers == second_answers)[both_answered].mean()),
+            "expected_equal": equal_by_chance(first_answers, second_answers, both_answered),
             "first_offset": int(offsets[0]),
             "last_offset": int(offsets[-1]),
         }
@@ -229,15 +237,15 @@ def _tail(score: float, centre: float, steep: float) -> float:
     return float(-np.expm1(-np.exp(-(steep * (score - centre) + EULER))))
 
 
-def equal_by_chance(mine: Floats, other: Floats, known: Bools) -> float:
+def equal_by_chance(first_answers: Floats, second_answers: Floats, both_answered: Bools) -> float:
     """The share of equal answers if the aligned answers of either rater came in any order, question by question."""
     total = 0.0
-    for c in range(mine.shape[1]):
-        a, b = mine[known[:, c], c], other[known[:, c], c]
+    for c in range(first_answers.shape[1]):
+        a, b = first_answers[both_answered[:, c], c], second_answers[both_answered[:, c], c]
         if a.size:
             levels, times = np.unique(a, return_counts=True)
             total += sum(int(n) * int((b == v).sum()) for v, n in zip(levels, times, strict=True)) / a.size
-    return total / max(int(known.sum()), 1)
+    return total / max(int(both_answered.sum()), 1)
 
 
 def _collusion(view: RatingsView, options: RuleOptions) -> list[RuleVerdicts] | str:
@@ -253,23 +261,23 @@ def _collusion(view: RatingsView, options: RuleOptions) -> list[RuleVerdicts] | 
     nearest = {row["rater"]: row for row in both.iter_rows(named=True)}
     p = np.full(size, np.nan)
     groups: list[str | None] = [None] * size
-    others: dict[int, list[str]] = {}
-    place = {name: at for at, members in enumerate(result.groups, 1) for name in members}
+    partners: dict[int, list[str]] = {}
+    group_number = {name: at for at, members in enumerate(result.groups, 1) for name in members}
     for rater, name in enumerate(view.raters):
         if name in nearest:
             row = nearest[name]
             best[rater], needed[rater], p[rater] = row["score"], row["needed"], row["p_adjusted"]
-        if name in place:
-            groups[rater] = f"copies-{place[name]}"
-            others[rater] = [other for other in result.groups[place[name] - 1] if other != name]
+        if name in group_number:
+            groups[rater] = f"copies-{group_number[name]}"
+            partners[rater] = [member for member in result.groups[group_number[name] - 1] if member != name]
     flagged = np.array([group is not None for group in groups], dtype=bool)
 
     def words(rater: int) -> str:
         if not flagged[rater]:
             return "No other rater's answers run in parallel with these."
-        return _sentence(others[rater], nearest[view.raters[rater]])
+        return _sentence(partners[rater], nearest[view.raters[rater]])
 
-    why: Reasons = [
+    reasons: Reasons = [
         _why_not(view, rater)
         if not trials[rater]
         else COULD_BE_CHANCE
@@ -278,7 +286,7 @@ def _collusion(view: RatingsView, options: RuleOptions) -> list[RuleVerdicts] | 
         for rater in range(size)
     ]
     weight = np.where(flagged, evidence_of(p), 0.0)
-    return [RuleVerdicts(None, trials, words, why, best, needed, p, flagged, weight, group=groups)]
+    return [RuleVerdicts(None, trials, words, reasons, best, needed, p, flagged, weight, group=groups)]
 
 
 def _why_not(view: RatingsView, rater: int) -> str:
@@ -289,11 +297,11 @@ def _why_not(view: RatingsView, rater: int) -> str:
     return f"fewer than {LEAST_TRIALS} trials" if trials.size < LEAST_TRIALS else "the answers do not vary"
 
 
-def _sentence(others: list[str], pair: Mapping[str, Any]) -> str:
+def _sentence(partners: list[str], pair: Mapping[str, Any]) -> str:
     moved = "" if pair["first_offset"] == pair["last_offset"] == 0 else ", with small shifts"
     near = " (nearly identical)" if pair["equal"] >= NEARLY_IDENTICAL else ""
     return (
-        f"The answers run in parallel with those of {listed(others)}{near}, about different stimuli: with {pair['other']} they"
+        f"The answers run in parallel with those of {listed(partners)}{near}, about different stimuli: with {pair['other']} they"
         f" correlate {number(pair['correlation'], 2)} over {pair['trials']} positions{moved}, and the answers are equal in"
         f" {100 * pair['equal']:.0f}%, where {100 * pair['expected_equal']:.0f}% are expected by chance"
         f" ({p_value(pair['p_adjusted'])} over all pairs)."

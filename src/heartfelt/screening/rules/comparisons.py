@@ -103,13 +103,13 @@ def compared(view: RatingsView) -> list[QuestionComparisons]:
         table = choices(view.sets, question.id, view.study.scale_of(question.id))
         if not table.height:
             continue
-        made = contests(table, view.stimuli, "system") if several else None
-        if made is None or not made.height:
-            made = contests(table, view.stimuli, "stimulus")
-        rater = view.codes_of(made["rater"])
+        comparisons = contests(table, view.stimuli, "system") if several else None
+        if comparisons is None or not comparisons.height:
+            comparisons = contests(table, view.stimuli, "stimulus")
+        rater = view.codes_of(comparisons["rater"])
         scale = view.study.scale_of(question.id)
         ties = bool(getattr(scale, "ties", False)) or getattr(scale, "type", "") == "preference"
-        out.append(QuestionComparisons(question.id, rater, made, ties))
+        out.append(QuestionComparisons(question.id, rater, comparisons, ties))
     return out
 
 
@@ -117,21 +117,21 @@ def compared(view: RatingsView) -> list[QuestionComparisons]:
 
 
 def _side_bias(view: RatingsView, options: RuleOptions) -> list[RuleVerdicts] | str:
-    every = [each for each in compared(view) if _paired(view, each.question)]
+    every = [answers for answers in compared(view) if _paired(view, answers.question)]
     if not every:
         return "no question asks for a choice between two"
     if view.study.sets is not None and view.study.sets.reference_first:
         return "the reference always came first, so that a side is also a preference"
-    every = [each for each in every if each.ordered]
+    every = [answers for answers in every if answers.ordered]
     if not every:
         return "the order of presentation was not recorded"
     size = len(view.raters)
-    decided = [each.count(size, each.value != 0.5) for each in every]
+    decided = [answers.count(size, answers.value != 0.5) for answers in every]
     judged = sum(int((n >= LEAST).sum()) for n in decided)
     limit = options.alpha / max(judged, 1)
     return [
-        _sides(each, n, limit, options.number("at_least"), size)
-        for each, n in zip(every, decided, strict=True)
+        _sides(answers, n, limit, options.number("at_least"), size)
+        for answers, n in zip(every, decided, strict=True)
     ]
 
 
@@ -139,32 +139,32 @@ def _paired(view: RatingsView, question: str) -> bool:
     return getattr(view.study.scale_of(question), "type", "") in {"choice", "preference"}
 
 
-def _sides(each: QuestionComparisons, n: Ints, limit: float, at_least: float, size: int) -> RuleVerdicts:
-    firsts = np.bincount(each.rater[each.value == 1.0], minlength=size)
+def _sides(answers: QuestionComparisons, n: Ints, limit: float, at_least: float, size: int) -> RuleVerdicts:
+    firsts = np.bincount(answers.rater[answers.value == 1.0], minlength=size)
     p = _side_chances(firsts, n)
-    asked = np.flatnonzero(each.count(size))
+    raters = np.flatnonzero(answers.count(size))
     share = firsts / np.maximum(n, 1)
     one_sided = np.maximum(share, 1.0 - share)
 
     def words(row: int) -> str:
-        r = int(asked[row])
+        r = int(raters[row])
         side = "first" if share[r] >= 0.5 else "second"
         many = int(firsts[r] if share[r] >= 0.5 else n[r] - firsts[r])
         return (
-            f"Chose the {side} of two in {many} of {int(n[r])} decided answers to '{each.question}', where the order was random"
+            f"Chose the {side} of two in {many} of {int(n[r])} decided answers to '{answers.question}', where the order was random"
             f" ({p_value(p[r])} for a careful rater)."
         )
 
     return RuleVerdicts(
-        asked,
-        n[asked],
+        raters,
+        n[raters],
         words,
-        [None if n[r] >= LEAST else f"fewer than {LEAST} decided comparisons" for r in asked],
-        share[asked],
-        np.where(share >= 0.5, at_least, 1.0 - at_least)[asked],
-        p[asked],
-        ((p < limit) & (one_sided >= at_least))[asked],
-        question=each.question,
+        [None if n[r] >= LEAST else f"fewer than {LEAST} decided comparisons" for r in raters],
+        share[raters],
+        np.where(share >= 0.5, at_least, 1.0 - at_least)[raters],
+        p[raters],
+        ((p < limit) & (one_sided >= at_least))[raters],
+        question=answers.question,
     )
 
 
@@ -182,54 +182,54 @@ def _careful_range(hits: Ints, n: Ints, least_spread: float) -> tuple[Floats, Fl
     """For each rater, the range of log odds that the other raters' habits span: their median and 2.33 deviations either way."""
     from scipy.special import logit
 
-    place = logit((hits + 0.5) / (n + 1.0))
+    log_odds = logit((hits + 0.5) / (n + 1.0))
     centre, spread = np.zeros(n.size), np.full(n.size, least_spread)
     enough = n >= LEAST
     many = int(enough.sum()) > MANY_RATERS
     for r in (None,) if many else np.flatnonzero(n).tolist():
         # Among many raters, leaving the rater out does not move the median.
-        others = place[enough if r is None else enough & (np.arange(n.size) != r)]
-        if others.size > 1:
-            own = slice(None) if r is None else r
-            middle = float(np.median(others))
-            centre[own] = middle
-            spread[own] = max(least_spread, ROBUST * float(np.median(np.abs(others - middle))))
+        compared_with = log_odds[enough if r is None else enough & (np.arange(n.size) != r)]
+        if compared_with.size > 1:
+            index = slice(None) if r is None else r
+            middle = float(np.median(compared_with))
+            centre[index] = middle
+            spread[index] = max(least_spread, ROBUST * float(np.median(np.abs(compared_with - middle))))
     return centre - DEVIATIONS * spread, centre + DEVIATIONS * spread
 
 
 def _always_tie(view: RatingsView, options: RuleOptions) -> list[RuleVerdicts] | str:
-    every = [each for each in compared(view) if each.ties]
+    every = [answers for answers in compared(view) if answers.ties]
     if not every:
         return "no question offers a tie"
     size = len(view.raters)
-    judged = sum(int((each.count(size) >= LEAST).sum()) for each in every)
+    judged = sum(int((answers.count(size) >= LEAST).sum()) for answers in every)
     limit = options.alpha / max(judged, 1)
-    return [_ties(each, limit, options.number("at_least"), size) for each in every]
+    return [_ties(answers, limit, options.number("at_least"), size) for answers in every]
 
 
-def _ties(each: QuestionComparisons, limit: float, at_least: float, size: int) -> RuleVerdicts:
+def _ties(answers: QuestionComparisons, limit: float, at_least: float, size: int) -> RuleVerdicts:
     from scipy.special import expit
 
-    n, tied = each.count(size), each.count(size, each.value == 0.5)
-    share, asked = tied / np.maximum(n, 1), np.flatnonzero(n)
+    n, tied = answers.count(size), answers.count(size, answers.value == 0.5)
+    share, raters = tied / np.maximum(n, 1), np.flatnonzero(n)
     _, high = _careful_range(tied, n, 0.0)
     p = binomial_tail(tied, n, np.maximum(NARROW, expit(high)))
 
     def words(row: int) -> str:
-        r = int(asked[row])
+        r = int(raters[row])
         times = f"{int(tied[r])} of {int(n[r])} times"
-        return f"Answered '{each.question}' with a tie {times} ({p_value(p[r])} for a careful rater)."
+        return f"Answered '{answers.question}' with a tie {times} ({p_value(p[r])} for a careful rater)."
 
     return RuleVerdicts(
-        asked,
-        n[asked],
+        raters,
+        n[raters],
         words,
-        [None if n[r] >= LEAST else f"fewer than {LEAST} comparisons" for r in asked],
-        share[asked],
+        [None if n[r] >= LEAST else f"fewer than {LEAST} comparisons" for r in raters],
+        share[raters],
         at_least,
-        p[asked],
-        ((share >= at_least) & (p < limit))[asked],
-        question=each.question,
+        p[raters],
+        ((share >= at_least) & (p < limit))[raters],
+        question=answers.question,
     )
 
 
@@ -250,16 +250,16 @@ def _choice_agreement(view: RatingsView, options: RuleOptions) -> list[RuleVerdi
         return NOTHING
     return [
         judged_as_two_kinds(
-            _effects(view, each),
+            _effects(view, answers),
             options,
-            f"The answers to '{each.question}' correlate {{}} with what the others' answers predict",
-            each.question,
+            f"The answers to '{answers.question}' correlate {{}} with what the others' answers predict",
+            answers.question,
         )
-        for each in every
+        for answers in every
     ]
 
 
-def _effects(view: RatingsView, each: QuestionComparisons) -> Effects:
+def _effects(view: RatingsView, answers: QuestionComparisons) -> Effects:
     """Each rater's correlation of decided answers (1 or -1 for the first) with predictions from the other raters.
 
     The order of presentation is random, so for a rater who does not look the sign of each prediction is a coin toss: the
@@ -268,40 +268,42 @@ def _effects(view: RatingsView, each: QuestionComparisons) -> Effects:
     from scipy.special import ndtr
 
     size = len(view.raters)
-    predicted = _by_strengths(each) if _is_small(view, each) else _by_majorities(each)
-    lean = 2.0 * each.value - 1.0
+    predicted = _by_strengths(answers) if _is_small(view, answers) else _by_majorities(answers)
+    lean = 2.0 * answers.value - 1.0
     used = (lean != 0) & (np.abs(predicted) > 1e-9)
-    rater, x, y = each.rater[used], predicted[used], lean[used]
+    rater, x, y = answers.rater[used], predicted[used], lean[used]
     n = np.bincount(rater, minlength=size)
     squares = np.bincount(rater, x * x, minlength=size)
     r = np.bincount(rater, x * y, minlength=size) / np.sqrt(np.maximum(squares * n, 1e-300))
-    why: Reasons = [
+    reasons: Reasons = [
         None if count >= LEAST else f"fewer than {LEAST} decided comparisons that the others predict"
         for count in n
     ]
     p = 2.0 * ndtr(-np.abs(r) * np.sqrt(n))
-    return Effects(np.asarray(r), np.maximum(n - 1.0, 1.0), np.asarray(p), each.count(size), why)
+    return Effects(np.asarray(r), np.maximum(n - 1.0, 1.0), np.asarray(p), answers.count(size), reasons)
 
 
-def _is_small(view: RatingsView, each: QuestionComparisons) -> bool:
+def _is_small(view: RatingsView, answers: QuestionComparisons) -> bool:
     """Whether strengths can be fitted without each rater in turn."""
-    table = each.table
+    table = answers.table
     contestants = pl.concat([table["first"], table["second"].alias("first")]).n_unique()
     return contestants <= FEW_CONTESTANTS and len(view.raters) * table.height <= WORK_AT_MOST
 
 
-def _by_strengths(each: QuestionComparisons) -> Floats:
+def _by_strengths(answers: QuestionComparisons) -> Floats:
     """How far each comparison favours the first, from the strengths that the other raters' answers give: -1 to 1."""
-    data = each.coded
+    data = answers.coded
     out = np.zeros(data.size)
     for rater, strengths in enumerate(strengths_without_each(data)):
         if strengths is not None:
-            own = data.rater == rater
-            out[own] = np.tanh((strengths[data.first[own]] - strengths[data.second[own]]) / 2.0)
+            of_rater = data.rater == rater
+            out[of_rater] = np.tanh(
+                (strengths[data.first[of_rater]] - strengths[data.second[of_rater]]) / 2.0
+            )
     return out
 
 
-def _by_majorities(each: QuestionComparisons) -> Floats:
+def _by_majorities(comparisons: QuestionComparisons) -> Floats:
     """The same from the other raters' answers to the same two stimuli."""
     turned = pl.col("first_stimulus") > pl.col("second_stimulus")
     pair = pl.concat_str(
@@ -311,13 +313,13 @@ def _by_majorities(each: QuestionComparisons) -> Floats:
     )
     sign = pl.when(turned).then(-1.0).otherwise(1.0)
     lean = sign * (2.0 * pl.col("value") - 1.0)
-    table = each.table.select(
-        pl.Series("rater", each.rater), pair.alias("pair"), sign.alias("sign"), lean.alias("lean")
+    table = comparisons.table.select(
+        pl.Series("rater", comparisons.rater), pair.alias("pair"), sign.alias("sign"), lean.alias("lean")
     )
     sums, counts = pl.col("lean").sum(), pl.len()
-    others = sums.over("pair") - sums.over("pair", "rater")
+    others_sum = sums.over("pair") - sums.over("pair", "rater")
     answers = counts.over("pair") - counts.over("pair", "rater")
-    return table.select(pl.col("sign") * others / (answers + 1.0)).to_series().to_numpy()
+    return table.select(pl.col("sign") * others_sum / (answers + 1.0)).to_series().to_numpy()
 
 
 def _circular_triads(view: RatingsView, options: RuleOptions) -> list[RuleVerdicts] | str:
@@ -325,11 +327,11 @@ def _circular_triads(view: RatingsView, options: RuleOptions) -> list[RuleVerdic
     if not every:
         return NOTHING
     size, measures, uncounted = len(view.raters), [], False
-    for each in every:
-        data = each.coded
+    for answers in every:
+        data = answers.coded
         decided = np.flatnonzero(data.value != 0.5)
-        decided = decided[np.argsort(each.rater[decided], kind="stable")]
-        edges = np.searchsorted(each.rater[decided], np.arange(size + 1))
+        decided = decided[np.argsort(answers.rater[decided], kind="stable")]
+        edges = np.searchsorted(answers.rater[decided], np.arange(size + 1))
         triads, circular = np.zeros(size, np.int64), np.zeros(size, np.int64)
         for rater, (start, end) in enumerate(pairwise(edges.tolist())):
             counted = count_triads(data, decided[start:end]) if end - start > 2 else None
@@ -337,7 +339,7 @@ def _circular_triads(view: RatingsView, options: RuleOptions) -> list[RuleVerdic
             if counted is not None:
                 triads[rater], circular[rater] = counted.count, counted.circular
         if triads.any():
-            measures.append(_triad_measure(each, triads, circular))
+            measures.append(_triad_measure(answers, triads, circular))
     if not measures:
         if uncounted:
             return f"the raters judged more than {TRIADS_AT_MOST:,} triads each, too many to count"
@@ -345,19 +347,19 @@ def _circular_triads(view: RatingsView, options: RuleOptions) -> list[RuleVerdic
     return compare_with_norm(measures, "high", options.alpha)
 
 
-def _triad_measure(each: QuestionComparisons, triads: Ints, circular: Ints) -> RaterMeasure:
+def _triad_measure(answers: QuestionComparisons, triads: Ints, circular: Ints) -> RaterMeasure:
     share = (circular + 0.375) / (triads + 0.75)
-    why: Reasons = [None if count >= LEAST else f"fewer than {LEAST} complete triads" for count in triads]
+    reasons: Reasons = [None if count >= LEAST else f"fewer than {LEAST} complete triads" for count in triads]
 
     def sentence(rater: int, stand: Standing) -> str:
         return (
-            f"{int(circular[rater])} of {int(triads[rater])} triads in the answers to '{each.question}' are circular, where the"
+            f"{int(circular[rater])} of {int(triads[rater])} triads in the answers to '{answers.question}' are circular, where the"
             f" raters' median is {percent(float(_share(np.array(stand.centre))))} ({p_value(stand.p[rater])}); guessing gives 25%."
         )
 
-    asked = np.flatnonzero(each.count(triads.size))
+    raters = np.flatnonzero(answers.count(triads.size))
     error = 0.5 / np.sqrt(np.maximum(triads, 1))
-    return RaterMeasure(each.question, asked, _arcsine(share), error, triads, why, sentence, _share)
+    return RaterMeasure(answers.question, raters, _arcsine(share), error, triads, reasons, sentence, _share)
 
 
 # --- MUSHRA -----------------------------------------------------------------------------------------------------------
@@ -365,7 +367,7 @@ def _triad_measure(each: QuestionComparisons, triads: Ints, circular: Ints) -> R
 
 def _mushra(view: RatingsView, options: RuleOptions) -> list[RuleVerdicts] | str:
     del options
-    out = [made for question in view.study.asked if (made := _listeners(view, question.id)) is not None]
+    out = [measure for question in view.study.asked if (measure := _listeners(view, question.id)) is not None]
     return out or "no question has grades of a hidden reference"
 
 

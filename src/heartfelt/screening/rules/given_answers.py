@@ -115,13 +115,13 @@ def _of_sets(view: RatingsView) -> pl.DataFrame:
 
 
 def _pattern(view: RatingsView, options: RuleOptions) -> list[RuleVerdicts] | str:
-    given, longest = given_answers(view), int(options.number("longest"))
-    size, n = len(view.raters), given.n
+    answers, longest = given_answers(view), int(options.number("longest"))
+    size, n = len(view.raters), answers.n
     if not (n >= LEAST_TRIALS).any():
         return f"nobody has {LEAST_TRIALS} trials in a known order"
     p, share, period = np.ones(size), np.zeros(size), np.zeros(size, np.int64)
     for rater in np.flatnonzero(n >= LEAST_TRIALS).tolist():
-        p[rater], share[rater], period[rater] = _periodic(given.answer[given.of(rater)], longest)
+        p[rater], share[rater], period[rater] = _periodic(answers.answer[answers.of(rater)], longest)
     judged = n >= LEAST_TRIALS
     limit = options.alpha / max(int(judged.sum()), 1)
     regular = judged & (p < limit) & (share >= options.number("at_least"))
@@ -131,25 +131,25 @@ def _pattern(view: RatingsView, options: RuleOptions) -> list[RuleVerdicts] | st
         follows = regular & (effect.p < RESCUE) & (effect.r > 0)
 
     def words(row: int) -> str:
-        rater = int(asked[row])
+        rater = int(raters[row])
         note = " They follow what was played all the same." if follows[rater] else ""
         return (
             f"{number(100 * share[rater], 0)}% of the answers equal the one {int(period[rater])} trials before"
             f" ({p_value(p[rater])} without a pattern).{note}"
         )
 
-    asked = np.flatnonzero(n)
-    why: Reasons = [None if ok else FEW for ok in judged[asked]]
+    raters = np.flatnonzero(n)
+    reasons: Reasons = [None if ok else FEW for ok in judged[raters]]
     return [
         RuleVerdicts(
-            asked,
-            n[asked],
+            raters,
+            n[raters],
             words,
-            why,
-            share[asked],
+            reasons,
+            share[raters],
             options.number("at_least"),
-            np.where(follows, 1.0, p)[asked],
-            (regular & ~follows)[asked],
+            np.where(follows, 1.0, p)[raters],
+            (regular & ~follows)[raters],
         )
     ]
 
@@ -174,14 +174,14 @@ def _parallel_sets(view: RatingsView, options: RuleOptions) -> list[RuleVerdicts
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
-    given = given_answers(view)
-    n = given.n
+    answers = given_answers(view)
+    n = answers.n
     judged = np.flatnonzero(n >= LEAST_TRIALS)
     if judged.size < 2:
         return f"fewer than two raters have {LEAST_TRIALS} trials in a known order"
     if float(judged.size) ** 2 * int(n.max()) > WORK_AT_MOST:
         return "there are too many raters to compare every two of them"
-    p, share, earlier, partner = _closest(given, judged)
+    p, share, earlier, partner = _closest(answers, judged)
     pairs = judged.size * (judged.size - 1) // 2
     adjusted = np.minimum(p * pairs, 1.0)
     equal = adjusted < options.alpha
@@ -214,17 +214,17 @@ def _parallel_sets(view: RatingsView, options: RuleOptions) -> list[RuleVerdicts
     ]
 
 
-def _closest(given: GivenAnswers, judged: Ints) -> tuple[Floats, Floats, Floats, Ints]:
+def _closest(answers: GivenAnswers, judged: Ints) -> tuple[Floats, Floats, Floats, Ints]:
     """For each judged rater and the one with the most equal answers: p, their share, the share given earlier, and who it is."""
-    width = int(given.n[judged].max())
+    width = int(answers.n[judged].max())
     answer, shown, at = np.full((3, judged.size, width), -1, dtype=np.int64)
-    use = np.zeros((judged.size, int(given.answer.max()) + 1), dtype=np.float64)
+    use = np.zeros((judged.size, int(answers.answer.max()) + 1), dtype=np.float64)
     for row, rater in enumerate(judged.tolist()):
-        mine = given.of(rater)
-        length = mine.stop - mine.start
-        answer[row, :length], shown[row, :length] = given.answer[mine], given.shown[mine]
-        at[row, :length] = given.at[mine]
-        use[row] = np.bincount(given.answer[mine], minlength=use.shape[1]) / length
+        rows = answers.of(rater)
+        length = rows.stop - rows.start
+        answer[row, :length], shown[row, :length] = answers.answer[rows], answers.shown[rows]
+        at[row, :length] = answers.at[rows]
+        use[row] = np.bincount(answers.answer[rows], minlength=use.shape[1]) / length
     p, share, earlier = np.ones(judged.size), np.zeros(judged.size), np.zeros(judged.size)
     partner = np.zeros(judged.size, dtype=np.int64)
     for row in range(judged.size):

@@ -81,16 +81,16 @@ def effects(view: RatingsView, seed: int, draws: int = DRAWS) -> Effects:
     """The effect and test of every rater."""
     size = len(view.raters)
     r, weight, p = np.zeros(size), np.zeros(size), np.ones(size)
-    why: Reasons = ["too few answers"] * size
+    reasons: Reasons = ["too few answers"] * size
     for block in view.blocks():
         own_seed = derived_seed(seed, "panel", "informativeness", view.raters[block.rater])
         result = _effect(block, draws, own_seed, compiled=not view.is_small)
         if isinstance(result, str):
-            why[block.rater] = result
+            reasons[block.rater] = result
         else:
             r[block.rater], weight[block.rater], p[block.rater] = result
-            why[block.rater] = None
-    return Effects(r, weight, p, view.ratings_of, why)
+            reasons[block.rater] = None
+    return Effects(r, weight, p, view.ratings_of, reasons)
 
 
 def _effect(block: RaterBlock, draws: int, seed: int, *, compiled: bool) -> tuple[float, float, float] | str:
@@ -116,19 +116,19 @@ def _effect(block: RaterBlock, draws: int, seed: int, *, compiled: bool) -> tupl
     return float((total - mean) / use.size), float(weight), float(p)
 
 
-def panel_agrees(effect: Effects, known: Bools) -> bool:
+def panel_agrees(effect: Effects, judged: Bools) -> bool:
     """Whether the known raters as a whole agree about the stimuli: their summed effect in standard errors."""
-    z = effect.fisher[known] * np.sqrt(effect.weight[known])
+    z = effect.fisher[judged] * np.sqrt(effect.weight[judged])
     return bool(z.size) and float(z.sum() / np.sqrt(z.size)) >= AGREEMENT_NEEDED
 
 
 def _reasons(effect: Effects) -> Reasons:
     """Why each rater cannot be judged, reasons that hold for everybody included."""
-    known = is_judged(effect.why)
+    judged = is_judged(effect.why)
     nobody = None
-    if int(known.sum()) < LEAST_RATERS:
+    if int(judged.sum()) < LEAST_RATERS:
         nobody = f"fewer than {LEAST_RATERS} raters can be compared"
-    elif not panel_agrees(effect, known):
+    elif not panel_agrees(effect, judged):
         nobody = "the raters as a whole do not agree about the stimuli, so there is nothing to compare a rater with"
     return [reason or nobody for reason in effect.why]
 
@@ -146,8 +146,8 @@ class TwoKinds:
         """The largest correlation, for each weight, with a chance of no information of ``posterior``; NaN if none."""
         grid = np.arange(191) / 200
         out = np.full(weight.shape, np.nan)
-        places, inverse = np.unique(np.round(weight, 1), return_inverse=True)
-        for index, w in enumerate(places.tolist()):
+        weights, inverse = np.unique(np.round(weight, 1), return_inverse=True)
+        for index, w in enumerate(weights.tolist()):
             chances = _posterior(
                 np.arctanh(grid), np.full(grid.size, w), self.share, self.centre, self.spread
             )
@@ -204,12 +204,12 @@ def _posterior(effect: Floats, weight: Floats, share: float, centre: float, spre
     return 1.0 / (1.0 + odds)
 
 
-def _mixture(effect: Effects, known: Bools, rescue: float) -> tuple[TwoKinds, Floats]:
+def _mixture(effect: Effects, judged: Bools, rescue: float) -> tuple[TwoKinds, Floats]:
     """The fitted mixture, and every rater's chance of carrying no information (0 where there is no effect)."""
     # A rater who runs against the others is informative but would widen the spread of those who go with them.
-    fit = known & ~((effect.p < rescue) & (effect.r < 0))
+    fit = judged & ~((effect.p < rescue) & (effect.r < 0))
     if not fit.any():
-        fit = known
+        fit = judged
     kinds = two_kinds(effect.fisher[fit], effect.weight[fit])
     posterior = np.zeros(effect.r.size)
     posterior[fit] = kinds.posterior
@@ -219,11 +219,11 @@ def _mixture(effect: Effects, known: Bools, rescue: float) -> tuple[TwoKinds, Fl
 def no_information(view: RatingsView, seed: int) -> tuple[Floats, Reasons]:
     """Each rater's posterior chance of carrying no information, and why it is not known (then NaN)."""
     effect = effects(view, seed)
-    why = _reasons(effect)
-    known = is_judged(why)
-    if not known.any():
-        return np.full(len(view.raters), np.nan), why
-    return np.where(known, _mixture(effect, known, RESCUE)[1], np.nan), why
+    reasons = _reasons(effect)
+    judged = is_judged(reasons)
+    if not judged.any():
+        return np.full(len(view.raters), np.nan), reasons
+    return np.where(judged, _mixture(effect, judged, RESCUE)[1], np.nan), reasons
 
 
 def shows_no_information(view: RatingsView, seed: int) -> Bools:
@@ -235,38 +235,38 @@ def shows_no_information(view: RatingsView, seed: int) -> Bools:
 def clearly_informative(view: RatingsView, options: RuleOptions) -> dict[str, float]:
     """Raters whose answers surely depend on what was played, with their mean correlation."""
     effect = effects(view, options.seed, int(options.number("draws")))
-    known = is_judged(effect.why)
-    if int(known.sum()) < LEAST_RATERS:
+    judged = is_judged(effect.why)
+    if int(judged.sum()) < LEAST_RATERS:
         return {}
     rescue = options.number("rescue")
-    _, posterior = _mixture(effect, known, rescue)
-    clear = known & (posterior < 1 - options.number("posterior")) & (effect.p < rescue)
+    _, posterior = _mixture(effect, judged, rescue)
+    clear = judged & (posterior < 1 - options.number("posterior")) & (effect.p < rescue)
     return {view.raters[rater]: float(effect.r[rater]) for rater in np.flatnonzero(clear).tolist()}
 
 
 def _informativeness(view: RatingsView, options: RuleOptions) -> list[RuleVerdicts]:
     effect = effects(view, options.seed, int(options.number("draws")))
-    what = "The answers correlate {} on average with what others' answers predict for the same stimuli"
-    return [judged_as_two_kinds(effect, options, what)]
+    finding = "The answers correlate {} on average with what others' answers predict for the same stimuli"
+    return [judged_as_two_kinds(effect, options, finding)]
 
 
 def judged_as_two_kinds(
-    effect: Effects, options: RuleOptions, what: str, question: str | None = None
+    effect: Effects, options: RuleOptions, finding: str, question: str | None = None
 ) -> RuleVerdicts:
-    """Verdicts on raters of two kinds; ``what`` says in words what correlates, with a place for the number."""
-    why = _reasons(effect)
-    known = is_judged(why)
-    if not known.any():
-        return RuleVerdicts(None, effect.n, why=why, question=question)
+    """Verdicts on raters of two kinds; ``finding`` says in words what correlates, with a place for the number."""
+    reasons = _reasons(effect)
+    judged = is_judged(reasons)
+    if not judged.any():
+        return RuleVerdicts(None, effect.n, why=reasons, question=question)
     rescue, needed = options.number("rescue"), options.number("posterior")
-    kinds, posterior = _mixture(effect, known, rescue)
-    limit = np.full(known.size, np.nan)
-    limit[known] = kinds.limit(effect.weight[known], needed)
+    kinds, posterior = _mixture(effect, judged, rescue)
+    limit = np.full(judged.size, np.nan)
+    limit[judged] = kinds.limit(effect.weight[judged], needed)
     odds = np.log10(np.maximum(posterior, 1e-12)) - np.log10(np.maximum(1 - posterior, 1e-12))
 
     def words(rater: int) -> str:
         return (
-            f"{what.format(number(effect.r[rater], 2))}, where raters here typically reach {number(np.tanh(kinds.centre), 2)}"
+            f"{finding.format(number(effect.r[rater], 2))}, where raters here typically reach {number(np.tanh(kinds.centre), 2)}"
             f" ({p_value(effect.p[rater])} for any dependence; chance of none {number(posterior[rater], 2)})."
         )
 
@@ -274,26 +274,26 @@ def judged_as_two_kinds(
         None,
         effect.n,
         words,
-        why,
+        reasons,
         effect.r,
         limit,
         effect.p,
         (posterior >= needed) & (effect.p >= rescue),
         np.clip(odds, 0.0, MOST_EVIDENCE),
         question,
-        power=_power_against_random(effect, known, rescue, needed),
+        power=_power_against_random(effect, judged, rescue, needed),
     )
 
 
-def _power_against_random(effect: Effects, known: Bools, rescue: float, posterior: float) -> Floats:
+def _power_against_random(effect: Effects, judged: Bools, rescue: float, posterior: float) -> Floats:
     """The chance, for each known rater, that somebody answering at random instead would be flagged; NaN for the others.
 
     The mixture is fitted with one more rater who shows no effect: in a small panel such a rater changes it.
     """
-    power = np.full(known.size, np.nan)
-    weight = effect.weight[known]
-    kinds = two_kinds(np.append(effect.fisher[known], 0.0), np.append(weight, np.median(weight)))
-    power[known] = kinds.power(weight, posterior, rescue)
+    power = np.full(judged.size, np.nan)
+    weight = effect.weight[judged]
+    kinds = two_kinds(np.append(effect.fisher[judged], 0.0), np.append(weight, np.median(weight)))
+    power[judged] = kinds.power(weight, posterior, rescue)
     return power
 
 

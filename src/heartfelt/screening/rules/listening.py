@@ -29,8 +29,8 @@ KNOWN_TRIALS = "trials with a clip of known length"
 
 def _recorded(view: RatingsView) -> pl.DataFrame:
     """The trials in which it is known how much was heard."""
-    known = pl.col("heard").is_not_null() | pl.col("heard_flag").is_not_null()
-    return view.trials.filter(known) if view.trials.height else view.trials
+    recorded = pl.col("heard").is_not_null() | pl.col("heard_flag").is_not_null()
+    return view.trials.filter(recorded) if view.trials.height else view.trials
 
 
 def _heard(view: RatingsView, options: RuleOptions) -> list[RuleVerdicts] | str:

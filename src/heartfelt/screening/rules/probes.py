@@ -76,11 +76,11 @@ def _beyond_limit(
 ) -> RuleVerdicts:
     """Verdicts on whether ``worst`` of each group's values lies beyond a limit the study set."""
     values: list[list[float]] = groups["value"].to_list()
-    figures = [float(worst(each)) for each in values]
+    figures = [float(worst(rater_values)) for rater_values in values]
     missed = np.array([limit.beyond(figure) > 0 for figure in figures], dtype=bool)
     return RuleVerdicts(
         groups["rater"].to_numpy(),
-        [len(each) for each in values],
+        [len(rater_values) for rater_values in values],
         lambda row: words(values[row], figures[row]),
         value=figures,
         threshold=[limit.nearest(figure) for figure in figures],
@@ -106,7 +106,11 @@ def _anchor(view: RatingsView, options: RuleOptions) -> list[RuleVerdicts] | str
                 f"The anchors' {kind} cannot be at least {limit.low:g} and at most {limit.high:g}.",
                 f"Give {kind}_at_least no larger than {kind}_at_most.",
             )
-    verdicts = [each for probe in probes for each in _anchor_verdicts(view, probe, together)]
+    verdicts = [
+        verdicts_of_anchor
+        for probe in probes
+        for verdicts_of_anchor in _anchor_verdicts(view, probe, together)
+    ]
     return verdicts or "nobody answered an anchor"
 
 
@@ -116,22 +120,22 @@ def _anchor_verdicts(
     if probe.question not in view.questions:
         return []
     anchors = [code for code, name in enumerate(view.stimulus_names) if name in set(probe.stimuli)]
-    asked = (view.question == view.questions.index(probe.question)) & np.isin(view.stimulus, anchors)
-    rows = np.flatnonzero(asked)
+    of_anchors = (view.question == view.questions.index(probe.question)) & np.isin(view.stimulus, anchors)
+    rows = np.flatnonzero(of_anchors)
     if not rows.size:
         return []
     groups = _by_batch(view, rows, view.value[rows])
     where = f"answers to '{probe.question}' on anchor '{probe.id}'"
-    each = ProbeLimits(
+    limits = ProbeLimits(
         -np.inf if probe.at_least is None else probe.at_least,
         np.inf if probe.at_most is None else probe.at_most,
     )
 
     def one_by_one(answers: list[float], worst: float) -> str:
-        beyond = sum(each.beyond(answer) > 0 for answer in answers)
+        beyond = sum(limits.beyond(answer) > 0 for answer in answers)
         if beyond:
-            return f"{beyond} of {len(answers)} {where} are not {each} (the furthest {worst:g})."
-        return f"All {len(answers)} {where} are {each}."
+            return f"{beyond} of {len(answers)} {where} are not {limits} (the furthest {worst:g})."
+        return f"All {len(answers)} {where} are {limits}."
 
     def jointly(kind: str, limit: ProbeLimits) -> RuleVerdicts:
         def words(answers: list[float], figure: float) -> str:
@@ -142,18 +146,18 @@ def _anchor_verdicts(
         return _beyond_limit(groups, lambda answers: float(figure(answers)), limit, words, probe.question)
 
     verdicts = []
-    if each.set:
+    if limits.set:
         verdicts.append(
             _beyond_limit(
-                groups, lambda answers: max(answers, key=each.beyond), each, one_by_one, probe.question
+                groups, lambda answers: max(answers, key=limits.beyond), limits, one_by_one, probe.question
             )
         )
     verdicts += [jointly(kind, limit) for kind, limit in together.items() if limit.set]
     if verdicts:
         return verdicts
-    why: Reasons = [NO_LIMITS] * groups.height
+    reasons: Reasons = [NO_LIMITS] * groups.height
     batch = groups["batch"].to_list()
-    return [RuleVerdicts(groups["rater"].to_numpy(), 0, why=why, question=probe.question, batch=batch)]
+    return [RuleVerdicts(groups["rater"].to_numpy(), 0, why=reasons, question=probe.question, batch=batch)]
 
 
 def repeats(view: RatingsView) -> tuple[Ints, Floats]:
@@ -164,9 +168,9 @@ def repeats(view: RatingsView) -> tuple[Ints, Floats]:
     width, height = len(view.stimulus_names), len(view.questions)
     key = (view.rater * width + view.stimulus) * height + view.question
     firsts = firsts[np.argsort(key[firsts], kind="stable")]
-    place = np.minimum(np.searchsorted(key[firsts], key[again]), firsts.size - 1)
-    matched = key[firsts[place]] == key[again]
-    again, firsts = again[matched], firsts[place[matched]]
+    position = np.minimum(np.searchsorted(key[firsts], key[again]), firsts.size - 1)
+    matched = key[firsts[position]] == key[again]
+    again, firsts = again[matched], firsts[position[matched]]
     difference = np.abs(view.value[again] - view.value[firsts])
     unordered = view.unordered[view.question[again]]
     return again, np.where(unordered, difference > 0, difference).astype(np.float64)
@@ -182,7 +186,7 @@ def _repeat_difference(view: RatingsView, options: RuleOptions) -> list[RuleVerd
     limit = ProbeLimits(high=min(limits))
 
     def words(differences: list[float], worst: float) -> str:
-        beyond = sum(each > limit.high for each in differences)
+        beyond = sum(difference > limit.high for difference in differences)
         if beyond:
             return (
                 f"{beyond} of {len(differences)} repeated answers lie more than {limit.high:g} apart"

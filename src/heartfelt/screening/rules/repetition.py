@@ -134,26 +134,26 @@ def straight_lines(view: RatingsView, alpha: float, seed: int) -> StraightLines:
     modal = modal_answers(view)
     enough = modal.enough
     share = np.where(enough, modal.share, np.inf).min(axis=0)
-    known: Bools = np.asarray(enough.any(axis=0))
-    candidate: Bools = known & np.asarray((modal.constant | ~enough).all(axis=0))
+    judgeable: Bools = np.asarray(enough.any(axis=0))
+    candidate: Bools = judgeable & np.asarray((modal.constant | ~enough).all(axis=0))
     p, someone_varies = _chances(view, candidate)
     effect = effects(view, seed)
     nobody = None if someone_varies else NOBODY_VARIES
     if (
         someone_varies
-        and candidate.sum() * 2 >= known.sum() > 0
+        and candidate.sum() * 2 >= judgeable.sum() > 0
         and not panel_agrees(effect, is_judged(effect.why))
         and not _answers_differ(view, candidate)
     ):
         nobody = NO_AGREEMENT
-    why: Reasons = [
+    reasons: Reasons = [
         f"fewer than {LEAST_ANSWERS} answers to a question" if not ok else nobody if constant else None
-        for ok, constant in zip(known.tolist(), candidate.tolist(), strict=True)
+        for ok, constant in zip(judgeable.tolist(), candidate.tolist(), strict=True)
     ]
     posterior, _ = no_information(view, seed)
     follows = (is_judged(effect.why) & (effect.p < FOLLOWS)) | (posterior < LIKELY)
-    flagged = candidate & is_judged(why) & ~follows & (p < alpha / max(int(known.sum()), 1))
-    return StraightLines(np.where(known, share, np.nan), p, candidate, flagged, why)
+    flagged = candidate & is_judged(reasons) & ~follows & (p < alpha / max(int(judgeable.sum()), 1))
+    return StraightLines(np.where(judgeable, share, np.nan), p, candidate, flagged, reasons)
 
 
 def _chances(view: RatingsView, candidate: Bools) -> tuple[Floats, bool]:
@@ -168,9 +168,9 @@ def _chances(view: RatingsView, candidate: Bools) -> tuple[Floats, bool]:
             continue
         someone_varies = True
         narrow = narrow_share(modal.times[q, moving], modal.n[q, moving])
-        asked = candidate & modal.enough[q]
-        tail = bdtrc(modal.times[q, asked] - 1, modal.n[q, asked].astype(np.int64), narrow)
-        p[asked] = np.minimum(p[asked], tail)
+        tested = candidate & modal.enough[q]
+        tail = bdtrc(modal.times[q, tested] - 1, modal.n[q, tested].astype(np.int64), narrow)
+        p[tested] = np.minimum(p[tested], tail)
     return p, someone_varies
 
 
@@ -178,9 +178,9 @@ def _answers_differ(view: RatingsView, candidate: Bools) -> bool:
     """Whether the candidates have settled on different answers to some question."""
     answer = modal_answers(view).answer
     for q in range(len(view.questions)):
-        mine = answer[q, candidate]
-        mine = mine[np.isfinite(mine)]
-        if mine.size > 1 and np.unique(mine, return_counts=True)[1].max() < ONE_ANSWER * mine.size:
+        answers = answer[q, candidate]
+        answers = answers[np.isfinite(answers)]
+        if answers.size > 1 and np.unique(answers, return_counts=True)[1].max() < ONE_ANSWER * answers.size:
             return True
     return False
 
@@ -195,9 +195,9 @@ def _straight_lining(view: RatingsView, options: RuleOptions) -> list[RuleVerdic
             )
         n, times = modal.n[:, rater], modal.times[:, rater]
         total, same = int(n.sum()), int(times.sum())
-        each = " for each question" if np.count_nonzero(n) > 1 else ""
+        per_question = " for each question" if np.count_nonzero(n) > 1 else ""
         return (
-            f"{'All' if same == total else f'{same} of'} {total} answers are the same{each}, so they say nothing about the"
+            f"{'All' if same == total else f'{same} of'} {total} answers are the same{per_question}, so they say nothing about the"
             f" stimuli ({p_value(lines.p[rater])} for a careful rater who uses the scale narrowly)."
         )
 
@@ -291,9 +291,9 @@ def _longest_run(view: RatingsView, options: RuleOptions) -> list[RuleVerdicts]:
 def _runs_of_question(
     view: RatingsView, q: int, n: Floats, longest: Floats, p: Floats, limit: float
 ) -> RuleVerdicts:
-    asked = np.flatnonzero(n > 0)
-    n, longest, p = n[asked], longest[asked], p[asked]
-    why: Reasons = [
+    raters = np.flatnonzero(n > 0)
+    n, longest, p = n[raters], longest[raters], p[raters]
+    reasons: Reasons = [
         "the order of presentation is not known"
         if not ordered
         else f"fewer than {LEAST_RUN_ANSWERS} answers"
@@ -302,7 +302,7 @@ def _runs_of_question(
         if run == count
         else None
         for ordered, count, run in zip(
-            view.ordered[asked].tolist(), n.tolist(), longest.tolist(), strict=True
+            view.ordered[raters].tolist(), n.tolist(), longest.tolist(), strict=True
         )
     ]
     question = view.questions[q]
@@ -313,7 +313,7 @@ def _runs_of_question(
             f" ({p_value(p[row])} by this rater's other answers)."
         )
 
-    return RuleVerdicts(asked, n, words, why, longest, p=p, flagged=p < limit, question=question)
+    return RuleVerdicts(raters, n, words, reasons, longest, p=p, flagged=p < limit, question=question)
 
 
 def _identical_answers(view: RatingsView, options: RuleOptions) -> list[RuleVerdicts] | str:
@@ -328,11 +328,11 @@ def _identical_answers(view: RatingsView, options: RuleOptions) -> list[RuleVerd
         return "no two questions of a trial share a scale of more than two points"
     result = compare_with_norm(measures, "high", options.alpha)
     assert not isinstance(result, str)
-    for each in result:
+    for verdicts in result:
         # The shown value has half a trial added on each side; the share itself is what must be high.
-        n = np.asarray(each.n)
-        share = (np.asarray(each.value) * (n + 1) - 0.5) / n
-        each.flagged = np.asarray(each.flagged) & (share >= SAME_ON - 1e-9)
+        n = np.asarray(verdicts.n)
+        share = (np.asarray(verdicts.value) * (n + 1) - 0.5) / n
+        verdicts.flagged = np.asarray(verdicts.flagged) & (share >= SAME_ON - 1e-9)
     return result
 
 
@@ -360,7 +360,7 @@ def _identical_measure(view: RatingsView, members: list[int]) -> RaterMeasure:
             f" {100 * float(back(np.array([stand.centre]))[0]):.0f}% ({p_value(stand.p[rater])})."
         )
 
-    why: Reasons = [
+    reasons: Reasons = [
         f"fewer than {LEAST_TRIALS} trials with several answers"
         if count < LEAST_TRIALS
         else "nearly all answers to these questions are one value"
@@ -369,7 +369,9 @@ def _identical_measure(view: RatingsView, members: list[int]) -> RaterMeasure:
         for count, alone in zip(n.tolist(), pointless.tolist(), strict=True)
     ]
     error = 1 / np.sqrt((n + 1.0) * share * (1 - share))
-    return RaterMeasure(None, np.flatnonzero(n), np.log(share / (1 - share)), error, n, why, sentence, back)
+    return RaterMeasure(
+        None, np.flatnonzero(n), np.log(share / (1 - share)), error, n, reasons, sentence, back
+    )
 
 
 def _equal_by_itself(view: RatingsView, members: list[int]) -> Floats:
@@ -379,9 +381,11 @@ def _equal_by_itself(view: RatingsView, members: list[int]) -> Floats:
     width, raters = max(levels.size, 1), len(view.raters)
     together = np.ones(raters * width)
     for q in members:
-        mine = view.question[rows] == q
-        n = np.bincount(view.rater[rows][mine], minlength=raters)
-        times = np.bincount(view.rater[rows][mine] * width + level[mine], minlength=raters * width)
+        of_question = view.question[rows] == q
+        n = np.bincount(view.rater[rows][of_question], minlength=raters)
+        times = np.bincount(
+            view.rater[rows][of_question] * width + level[of_question], minlength=raters * width
+        )
         # A question the rater was not asked says nothing about the others.
         together *= np.where(np.repeat(n, width) > 0, times / np.maximum(np.repeat(n, width), 1), 1.0)
     expected: Floats = together.reshape(raters, width).sum(axis=1)

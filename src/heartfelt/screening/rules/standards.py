@@ -26,8 +26,8 @@ LEAST_ANSWERS = round(1 / OUTLYING)
 def _by_standard(method: Callable[..., Aggregate], standard: str) -> Judge:
     def judge(view: RatingsView, options: RuleOptions) -> list[RuleVerdicts] | str:
         del options
-        asked = [q for q in range(len(view.questions)) if not view.unordered[q]]
-        return [_verdicts(view, q, method, standard) for q in asked] or "no question has ordered answers"
+        ordered = [q for q in range(len(view.questions)) if not view.unordered[q]]
+        return [_verdicts(view, q, method, standard) for q in ordered] or "no question has ordered answers"
 
     return judge
 
@@ -43,7 +43,7 @@ def _verdicts(view: RatingsView, q: int, method: Callable[..., Aggregate], stand
     raters = np.asarray(result.raters, dtype=np.int64)
     n = np.bincount(view.rater[rows], minlength=len(view.raters))[raters]
     few = f"fewer than {LEAST_ANSWERS} answers, of which {OUTLYING:.0%} is less than one"
-    why: Reasons = [None if count >= LEAST_ANSWERS else few for count in n.tolist()]
+    reasons: Reasons = [None if count >= LEAST_ANSWERS else few for count in n.tolist()]
     note = f" Note: {'; '.join(result.notes)}." if result.notes else ""
 
     def words(row: int) -> str:
@@ -56,7 +56,7 @@ def _verdicts(view: RatingsView, q: int, method: Callable[..., Aggregate], stand
         raters,
         n,
         words,
-        why,
+        reasons,
         value=outlying,
         threshold=OUTLYING,
         flagged=result.rejected,

@@ -37,9 +37,9 @@ def _away(view: RatingsView, options: RuleOptions) -> list[RuleVerdicts] | str:
     table = view.traces
     if not {"away", "rate"} <= set(table.columns) or not table["away"].count():
         return "how long the page was in the background was not recorded"
-    known = table.filter(pl.col("away").is_not_null() & (pl.col("rate") > 0))
+    timed = table.filter(pl.col("away").is_not_null() & (pl.col("rate") > 0))
     length = pl.col("samples").list.len() / pl.col("rate")
-    bad = known.select("rater", (pl.col("away") > options.number("share") * length).alias("bad"))
+    bad = timed.select("rater", (pl.col("away") > options.number("share") * length).alias("bad"))
     sentence = "{} traces were drawn with the page in the background".format
     return [beyond_tolerated(view, bad, options, sentence, "traces with a known time in the background")]
 

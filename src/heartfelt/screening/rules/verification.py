@@ -46,7 +46,7 @@ def _rubber_stamping(view: RatingsView, options: RuleOptions) -> list[RuleVerdic
     by_rater = counts.group_by("rater", maintain_order=True).agg("n", "k", "tolerated")
     raters = view.codes_of(by_rater["rater"])
     n, k, p = (np.zeros(raters.size) for _ in range(3))
-    least, why, limits = options.alpha / raters.size, _reasons(raters.size), np.zeros(raters.size)
+    least, reasons, limits = options.alpha / raters.size, _reasons(raters.size), np.zeros(raters.size)
     for row, (_, sizes, hits, tolerated) in enumerate(by_rater.iter_rows()):
         n[row], k[row] = sum(sizes), sum(hits)
         tail = at_least(np.repeat(tolerated, sizes))
@@ -54,7 +54,7 @@ def _rubber_stamping(view: RatingsView, options: RuleOptions) -> list[RuleVerdic
         enough = np.flatnonzero(tail < least)
         limits[row] = enough[0] / n[row] if enough.size else np.nan
         if not enough.size:
-            why[row] = f"{plural(int(n[row]), 'planted draft')}; accepting every one could be chance"
+            reasons[row] = f"{plural(int(n[row]), 'planted draft')}; accepting every one could be chance"
 
     def words(row: int) -> str:
         return (
@@ -62,7 +62,7 @@ def _rubber_stamping(view: RatingsView, options: RuleOptions) -> list[RuleVerdic
             f" somebody who misses {percent(at_most)} of them, or as many as the others do)."
         )
 
-    return [RuleVerdicts(raters, n.astype(np.int64), words, why, k / n, limits, p, p < least)]
+    return [RuleVerdicts(raters, n.astype(np.int64), words, reasons, k / n, limits, p, p < least)]
 
 
 def _tolerated(at_most: float) -> pl.Expr:
@@ -112,9 +112,9 @@ def detection_power(
 def advise_planting(study: Study, stimuli: int, drafts: int) -> list[str]:
     """Why raters who accept every draft may go unnoticed in a study with so many drafts of so many stimuli, and what helps."""
     design = study.design
-    each = min(design.stimuli_per_rater or stimuli, stimuli)
-    shown = round(each * drafts / stimuli)
-    raters = max(1, round(stimuli * design.ratings_per_item / each))
+    stimuli_each = min(design.stimuli_per_rater or stimuli, stimuli)
+    shown = round(stimuli_each * drafts / stimuli)
+    raters = max(1, round(stimuli * design.ratings_per_item / stimuli_each))
     if not design.planted_drafts:
         return [
             "no drafts are planted (planted_drafts: 0), so nobody can tell who accepts them without looking."
@@ -132,8 +132,8 @@ def advise_planting(study: Study, stimuli: int, drafts: int) -> list[str]:
 
 
 def _hasty(view: RatingsView, options: RuleOptions) -> list[RuleVerdicts] | str:
-    seen = view.drafts.filter(pl.col("shown") != "hidden")
-    by_trial = seen.group_by("rater", "stimulus", maintain_order=True).agg(
+    visible = view.drafts.filter(pl.col("shown") != "hidden")
+    by_trial = visible.group_by("rater", "stimulus", maintain_order=True).agg(
         pl.len().alias("drafts"), pl.col("seconds").mean(), pl.col("at").max()
     )
     if by_trial["seconds"].count():
@@ -156,9 +156,9 @@ def _hasty(view: RatingsView, options: RuleOptions) -> list[RuleVerdicts] | str:
             f" {number(np.exp(stand.centre), 2)} s ({p_value(stand.p[rater])})."
         )
 
-    asked = np.unique(view.codes_of(seen["rater"]))
-    why = too_few(n, LEAST_ANSWERS, "stimuli with times")
-    measure = RaterMeasure(None, asked, middle, error, n, why, sentence, np.exp)
+    raters = np.unique(view.codes_of(visible["rater"]))
+    reasons = too_few(n, LEAST_ANSWERS, "stimuli with times")
+    measure = RaterMeasure(None, raters, middle, error, n, reasons, sentence, np.exp)
     return compare_with_norm([measure], "low", options.alpha)
 
 
