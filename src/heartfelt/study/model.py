@@ -53,7 +53,7 @@ class OpenPart(BaseModel):
 
     model_config = ConfigDict(extra="allow", frozen=True, str_strip_whitespace=True)
 
-    def check(self, study: Study, place: Place) -> None:
+    def check(self, study: Study, path: Place) -> None:
         """Refuse names that the study does not know, with a :class:`ReferenceProblem`."""
 
 
