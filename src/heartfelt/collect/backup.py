@@ -82,9 +82,9 @@ def back_up(
         )
     must_be_free(out)
     left_out = set() if media else {(folder / study.stimuli.media).resolve()}
-    with whole_folder(out, private=True) as made:
-        _copy_files(folder, made, left_out)
-        store = made / STORE_FILE
+    with whole_folder(out, private=True) as backup:
+        _copy_files(folder, backup, left_out)
+        store = backup / STORE_FILE
         _copy_store(source, study.name, store, progress)
         if isinstance(source, Path) and secret_file(source).is_file():
             shutil.copyfile(secret_file(source), secret_file(store))
@@ -97,7 +97,7 @@ def back_up(
             sha256_of(store),
             media,
         )
-        write_json(made / FILE, result)
+        write_json(backup / FILE, result)
     return result
 
 
@@ -122,15 +122,15 @@ def restore(
             "Use another backup; this one is damaged.",
         )
     must_be_free(folder)
-    with whole_folder(folder, private=True) as made:
-        _copy_files(backup, made, set())
-        (made / FILE).unlink()
-        _restore_served_version(made, store)
-        shutil.copyfile(store, made / STORE_FILE)
+    with whole_folder(folder, private=True) as restored:
+        _copy_files(backup, restored, set())
+        (restored / FILE).unlink()
+        _restore_served_version(restored, store)
+        shutil.copyfile(store, restored / STORE_FILE)
         if database is not None:
-            _into_database(made / STORE_FILE, database, about, progress)
-            (made / STORE_FILE).unlink()
-            secret_file(made / STORE_FILE).unlink(missing_ok=True)
+            _into_database(restored / STORE_FILE, database, about, progress)
+            (restored / STORE_FILE).unlink()
+            secret_file(restored / STORE_FILE).unlink(missing_ok=True)
     return about
 
 
@@ -190,9 +190,9 @@ def _served_text(folder: Path, database: str | None) -> str | None:
 
 def _copy_files(source: Path, target: Path, left_out: set[Path]) -> None:
     def skipped(folder: str, names: list[str]) -> list[str]:
-        here = Path(folder)
-        stores = _STORE_FILES if here.resolve() == source.resolve() else ()
-        return [name for name in names if name in stores or (here / name).resolve() in left_out]
+        directory = Path(folder)
+        stores = _STORE_FILES if directory.resolve() == source.resolve() else ()
+        return [name for name in names if name in stores or (directory / name).resolve() in left_out]
 
     shutil.copytree(source, target, ignore=skipped, dirs_exist_ok=True)
 

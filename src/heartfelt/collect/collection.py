@@ -183,10 +183,10 @@ class Collection:
 
     def erase_adjudicator(self, adjudicator: str) -> int:
         """Delete a senior rater and their decisions, whose items wait again; returns how many decisions there were."""
-        made = self.adjudicators().filter(pl.col("adjudicator") == adjudicator)["decisions"].sum()
+        decision_count = self.adjudicators().filter(pl.col("adjudicator") == adjudicator)["decisions"].sum()
         self.do(EraseAdjudicator(adjudicator))
         self._database.scrub()
-        return int(made)
+        return int(decision_count)
 
     def check_writing(self) -> None:
         """Raise the error that raters get, where the store cannot be written to now."""

@@ -91,11 +91,11 @@ class StoreUnavailable(HeartfeltError):
     """The database cannot be reached, is locked or cannot grow. Nothing was stored; the command may be sent again."""
 
 
-def store_unavailable(why: object) -> StoreUnavailable:
+def store_unavailable(error: object) -> StoreUnavailable:
     """The error for a database that does not respond as it should."""
-    text = str(getattr(why, "orig", None) or why).strip().splitlines()
+    text = str(getattr(error, "orig", None) or error).strip().splitlines()
     return StoreUnavailable(
-        f"The database cannot store anything now: {text[0] if text else type(why).__name__}.",
+        f"The database cannot store anything now: {text[0] if text else type(error).__name__}.",
         "Nothing was stored. Try again in a moment; if it keeps failing, check the database and the free disk space.",
     )
 

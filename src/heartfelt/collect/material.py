@@ -130,8 +130,8 @@ class StudyUnits:
         numbers = [(arm, number) for arm, layout in arms.items() for number in layout.units]
         numbers += [(arm, number) for arm, layout in arms.items() for number in layout.common]
         rows = [
-            (self.units[number].stimulus, question, place)
-            for place, (arm, number) in enumerate(numbers)
+            (self.units[number].stimulus, question, position)
+            for position, (arm, number) in enumerate(numbers)
             for question in questions_in(self.study, arm, self.units[number].questions)
         ]
         schema = {"stimulus": pl.String, "question": pl.String, "unit": pl.Int64}
@@ -143,10 +143,10 @@ def unit_names(opened: OpenStudy) -> list[tuple[str, str]]:
     if opened.sets is not None:
         together = opened.study.design.questions_per_page == "all"
         asked_each = [ALL_QUESTIONS] if together else [question.id for question in opened.study.asked]
-        return [(each.id, question) for each in opened.sets.sets for question in asked_each]
+        return [(stimulus_set.id, question) for stimulus_set in opened.sets.sets for question in asked_each]
     if opened.study.design.questions_per_page == "all":
-        asked = set(opened.items["stimulus"].to_list())
-        return [(name, ALL_QUESTIONS) for name in opened.stimuli["stimulus"].to_list() if name in asked]
+        with_items = set(opened.items["stimulus"].to_list())
+        return [(name, ALL_QUESTIONS) for name in opened.stimuli["stimulus"].to_list() if name in with_items]
     return list(opened.items.select("stimulus", "question").iter_rows())
 
 
@@ -161,10 +161,14 @@ def make_material(
     gone = {name for name, _ in missing}
     files = _media(opened, gone, secret)
     opaque = {file.stimulus: name for name, file in files.items()}
-    asked = _asked(opened)
+    questions_by_stimulus = _asked(opened)
     machine = machine_values(opened)
     with_prompt = {question.id for question in study.asked if "prompt" in question.shows}
-    sets = {} if opened.sets is None else {each.id: each.members for each in opened.sets.sets}
+    sets = (
+        {}
+        if opened.sets is None
+        else {stimulus_set.id: stimulus_set.members for stimulus_set in opened.sets.sets}
+    )
     everything = tuple(question.id for question in study.asked)
     units: dict[int, Unit] = {}
     for stimulus, question in unit_names(opened):
@@ -176,7 +180,7 @@ def make_material(
                 number, stimulus, questions, sets[stimulus], study, rows, opaque, shows_prompt
             )
             continue
-        questions = asked[stimulus] if question == ALL_QUESTIONS else (question,)
+        questions = questions_by_stimulus[stimulus] if question == ALL_QUESTIONS else (question,)
         questions = asked_with_drafts(study, stimulus, questions, machine)
         units[number] = Unit(
             number,
@@ -203,16 +207,18 @@ def make_material(
     anchors: dict[str, list[int]] = {}
     for probe in study.probes:
         if isinstance(probe, AnchorProbe):
-            own = named(probe.stimuli, f"probe {probe.id}")
-            anchors[probe.id] = [number for number in own if probe.question in units[number].questions]
-    others: dict[str, list[str]] = {}
+            probe_units = named(probe.stimuli, f"probe {probe.id}")
+            anchors[probe.id] = [
+                number for number in probe_units if probe.question in units[number].questions
+            ]
+    values_by_question: dict[str, list[str]] = {}
     for (_, question), (value, _) in machine.items():
-        others.setdefault(question, []).append(value)
-    apart = study.set_aside.keys()
+        values_by_question.setdefault(question, []).append(value)
+    set_aside = study.set_aside.keys()
     ordinary = {
         n: unit
         for n, unit in units.items()
-        if n in playable and unit.questions and apart.isdisjoint(unit.stimuli)
+        if n in playable and unit.questions and set_aside.isdisjoint(unit.stimuli)
     }
     common = _common(study, ordinary, rows)
     by_quota = {n: unit for n, unit in ordinary.items() if n not in common}
@@ -222,7 +228,9 @@ def make_material(
         layout = replace(layout, contestants=_contestants(units, rows), leading=_leading(study, units, rows))
     if study.design.arms:
         layout = replace(layout, arms=arm_layouts(opened, layout, units))
-    return StudyUnits(study, opened, units, layout, files, practice, anchors, playable, missing, others)
+    return StudyUnits(
+        study, opened, units, layout, files, practice, anchors, playable, missing, values_by_question
+    )
 
 
 def _set_unit(
@@ -238,10 +246,10 @@ def _set_unit(
     """A set as a unit. A prompt that its members share is that of the trial, else each member has its own."""
     prompts = [stimulus_prompt(study, rows[stimulus]) if shows_prompt else None for stimulus, _ in members]
     shared = prompts[0] if len(set(prompts)) == 1 else None
-    own = [None if shared is not None else prompt for prompt in prompts]
+    own_prompts = [None if shared is not None else prompt for prompt in prompts]
     shown = tuple(
         UnitMember(stimulus, role, opaque.get(stimulus), prompt, rows[stimulus].get("duration"))
-        for (stimulus, role), prompt in zip(members, own, strict=True)
+        for (stimulus, role), prompt in zip(members, own_prompts, strict=True)
     )
     return Unit(number, name, questions, None, shared, members=shown)
 
@@ -255,7 +263,7 @@ def _asked(opened: OpenStudy) -> dict[str, tuple[str, ...]]:
     if not opened.study.conditional:
         return {stimulus: tuple(questions) for stimulus, questions in groups.iter_rows()}
     # What a condition tests comes before the question that depends on it, as in the study.
-    order = {question.id: place for place, question in enumerate(opened.study.asked)}
+    order = {question.id: position for position, question in enumerate(opened.study.asked)}
     return {stimulus: tuple(sorted(names, key=order.__getitem__)) for stimulus, names in groups.iter_rows()}
 
 
@@ -273,11 +281,11 @@ def make_layout(
     def codes(names: Sequence[str], where: str) -> dict[int, int]:
         of_manifest = [name for name in names if name != "question"]
         need_columns(columns, of_manifest, f"study.yaml, design.{where}: the manifest")
-        known: dict[tuple[object, ...], int] = {}
+        code_by_key: dict[tuple[object, ...], int] = {}
         out: dict[int, int] = {}
         for number, unit in units.items():
             key = tuple(unit.questions if name == "question" else _value(unit, rows, name) for name in names)
-            out[number] = known.setdefault(key, len(known))
+            out[number] = code_by_key.setdefault(key, len(code_by_key))
         return out
 
     ordered = design.order in {"blocks", "latin-square"}
@@ -319,14 +327,16 @@ def _contestants(
     units: Mapping[int, Unit], rows: Mapping[str, Mapping[str, object]]
 ) -> dict[int, tuple[int, ...]]:
     """The system of every judged member of a set as a number, or the stimulus where it has no system; -1 for others."""
-    known: dict[object, int] = {}
+    code_by_system: dict[object, int] = {}
     systems = {
         stimulus: ("system", row["system"]) if row.get("system") is not None else ("stimulus", stimulus)
         for stimulus, row in rows.items()
     }
     return {
         number: tuple(
-            -1 if member.role == "reference" else known.setdefault(systems[member.stimulus], len(known))
+            -1
+            if member.role == "reference"
+            else code_by_system.setdefault(systems[member.stimulus], len(code_by_system))
             for member in unit.members
         )
         for number, unit in units.items()
@@ -362,9 +372,9 @@ def _leading(
         return {}
     reference = study.sets.reference
     return {
-        number: place
+        number: index
         for number, unit in units.items()
-        for place, member in enumerate(unit.members)
+        for index, member in enumerate(unit.members)
         if member.role != "hidden-reference" and rows[member.stimulus].get("system") == reference
     }
 
@@ -393,7 +403,9 @@ def opaque_id(secret: bytes, stimulus: str) -> str:
 def _missing(opened: OpenStudy) -> list[tuple[str, str]]:
     lost = opened.stimuli.filter(pl.col("stimulus").is_in(opened.missing_media))
     reasons = lost["media_problem"] if "media_problem" in lost.columns else [None] * lost.height
-    return [(name, why or "file not found") for name, why in zip(lost["stimulus"], reasons, strict=True)]
+    return [
+        (name, reason or "file not found") for name, reason in zip(lost["stimulus"], reasons, strict=True)
+    ]
 
 
 def _media(opened: OpenStudy, gone: set[str], secret: bytes) -> dict[str, MediaFile]:
@@ -416,11 +428,11 @@ def _media(opened: OpenStudy, gone: set[str], secret: bytes) -> dict[str, MediaF
 
 def stimulus_prompt(study: Study, row: Mapping[str, object]) -> str | None:
     """The text a stimulus of the manifest was made from, with its intent filled in."""
-    given = row.get("prompt")
+    prompt_text = row.get("prompt")
     for prompt in study.prompts:
-        if prompt.id == given:
+        if prompt.id == prompt_text:
             return fill(prompt.text, {"intent": str(row.get("intent") or "")})
-    return None if given is None else str(given)
+    return None if prompt_text is None else str(prompt_text)
 
 
 def arm_layouts(

@@ -70,24 +70,24 @@ def simulated_pages(
     study: Study, rng: np.random.Generator, about: Mapping[str, object] | None = None
 ) -> PageAnswers:
     """Random answers to every page of the study's questionnaires, of a rater with these demographic answers."""
-    known = _facts(study, about or {})
+    facts = _facts(study, about or {})
     settled = {fact.id for fact in study.demographics}
 
     def answers(page: commands.AskQuestionnaire) -> dict[str, Any]:
         for _ in range(_ATTEMPTS):
-            given = _page(study, page, rng)
+            page_answers = _page(study, page, rng)
             if page.time != "before" or not study.screeners:
-                return given
+                return page_answers
             read: dict[Source, Coded] = {
-                ("rater", question.id): study.read(question, given[question.id])
+                ("rater", question.id): study.read(question, page_answers[question.id])
                 for question in study.asked_in("before")
-                if question.id in given
+                if question.id in page_answers
             }
             passed = settled | set(page.questions)
-            if screened_by(study, {**known, **read}, passed.__contains__) is None:
-                known.update(read)
+            if screened_by(study, {**facts, **read}, passed.__contains__) is None:
+                facts.update(read)
                 settled.update(page.questions)
-                return given
+                return page_answers
         raise _all_screened()
 
     return answers
@@ -95,9 +95,9 @@ def simulated_pages(
 
 def _page(study: Study, page: commands.AskQuestionnaire, rng: np.random.Generator) -> dict[str, Any]:
     scales = {question.id: study.scales[question.scale] for question in study.asked_in(page.time)}
-    given = {name: simulated_answer(scales[name], rng) for name in page.questions}
-    shown = shown_questions(study, page.questions, given, page.time)
-    return {name: given[name] for name in page.questions if name in shown}
+    drawn_answers = {name: simulated_answer(scales[name], rng) for name in page.questions}
+    shown = shown_questions(study, page.questions, drawn_answers, page.time)
+    return {name: drawn_answers[name] for name in page.questions if name in shown}
 
 
 def simulated_answer(scale: Scale, rng: np.random.Generator, members: int = 0) -> Any:
@@ -129,8 +129,8 @@ def attention_answer(study: Study, words: str) -> dict[str, float | str]:
             say(probe.text, language) for language in study.languages
         }:
             # The researcher counts places from 1, the page from 0.
-            place = isinstance(study.scale_of(probe.question), Choice) and probe.answer != TIE
-            return {probe.question: int(float(probe.answer)) - 1 if place else probe.answer}
+            is_position = isinstance(study.scale_of(probe.question), Choice) and probe.answer != TIE
+            return {probe.question: int(float(probe.answer)) - 1 if is_position else probe.answer}
     raise HeartfeltError(
         "An attention trial came that matches no probe of the study.", "Check the study's probes."
     )

@@ -169,8 +169,8 @@ def visit(client: SessionClient, rater: SimulatedRater, done: Callable[[Visit], 
                 continue
             if not isinstance(step, commands.ShowTrial):
                 yield rater.page_seconds
-                asked = step.trials if isinstance(step, commands.AskHeadphones) else 0
-                tones = client.quietest_tones(asked) if asked else ()
+                tone_trials = step.trials if isinstance(step, commands.AskHeadphones) else 0
+                tones = client.quietest_tones(tone_trials) if tone_trials else ()
                 step = client.send(page_reply(client.rater, step, rater.about, rater.questionnaire, tones))
                 continue
             reply = rater.answer(step)
@@ -184,8 +184,8 @@ def visit(client: SessionClient, rater: SimulatedRater, done: Callable[[Visit], 
                 seconds=reply.seconds, plays=1, device="computer", fields=reply.fields
             )
             key = f"{rater.name}-{step.trial}"
-            given = commands.Answer(client.rater, step.trial, key, reply.values, reply.verdicts, log=log)
-            step = client.send(given)
+            answer = commands.Answer(client.rater, step.trial, key, reply.values, reply.verdicts, log=log)
+            step = client.send(answer)
             answers += 1
         done(Visit(rater.name, answers, step.ending))
     finally:
@@ -205,8 +205,8 @@ def page_reply(
     if isinstance(step, commands.AskDemographics):
         return commands.Demographics(rater, dict(about))
     if isinstance(step, commands.AskQuestionnaire):
-        given = {} if questionnaire is None else questionnaire(step)
-        return commands.Questionnaire(rater, step.time, step.questions, given)
+        answers = {} if questionnaire is None else questionnaire(step)
+        return commands.Questionnaire(rater, step.time, step.questions, answers)
     if isinstance(step, commands.AskHeadphones):
         return commands.Headphones(rater, step.probe, tones or [1] * step.trials)
     return commands.Ready(rater)
@@ -225,16 +225,16 @@ def run_visits(
     present: list[tuple[float, int, Iterator[float]]] = []
     while waiting or present:
         while waiting and (starts is not None or len(present) < at_once):
-            place, each = waiting.pop()
-            start = clock.now + place % at_once if starts is None else starts[place]
-            heapq.heappush(present, (start, place, each))
-        at, place, each = heapq.heappop(present)
+            number, visitor = waiting.pop()
+            start = clock.now + number % at_once if starts is None else starts[number]
+            heapq.heappush(present, (start, number, visitor))
+        at, number, visitor = heapq.heappop(present)
         clock.now = max(clock.now, at)
-        pause = next(each, None)
+        pause = next(visitor, None)
         if pause is None:
             done()
         else:
-            heapq.heappush(present, (clock.now + pause, place, each))
+            heapq.heappush(present, (clock.now + pause, number, visitor))
 
 
 # --- trying out a design ----------------------------------------------------------------------------------------------

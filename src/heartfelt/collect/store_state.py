@@ -79,7 +79,7 @@ class StoreState:
         numbers = {(row.stimulus, row.question): row.unit for row in rows}
         first = max(numbers.values(), default=0) + 1
         names = [name for name in unit_names(self.opened) if name not in numbers]
-        added = {name: first + place for place, name in enumerate(names)}
+        added = {name: first + index for index, name in enumerate(names)}
         new_rows = [(number, *name) for name, number in added.items()]
         self.database.insert(connection, "units", ("unit", "stimulus", "question"), new_rows)
         return {**numbers, **added}
@@ -142,7 +142,7 @@ class StoreState:
         if names:
             manifest = self.opened.study.stimuli.manifest
             raise refuse(self.opened.folder, [removed_stimuli(sorted(names), manifest)])
-        now = {each.id: set(each.members) for each in sets.sets}
+        now = {stimulus_set.id: set(stimulus_set.members) for stimulus_set in sets.sets}
         changed = sorted(name for name, members in answered.items() if now.get(name, members) != members)
         if changed:
             raise refuse(self.opened.folder, [changed_sets(changed)])
@@ -175,8 +175,8 @@ class StoreState:
         if state is None:
             state = State(self._layout)
             self._last_rater = 0
-            for known in (context.sessions, context.persons, context.languages, context.invitations):
-                known.clear()
+            for cache in (context.sessions, context.persons, context.languages, context.invitations):
+                cache.clear()
         before = state.seq
         state.replay(map(Event._make, rows))
         if state.seq != before:

@@ -20,9 +20,9 @@ def secret_file(store: Path) -> Path:
     return store.with_suffix(".secret")
 
 
-def find_database(folder: Path, given: str | None, of_study: str | None) -> str | Path:
+def find_database(folder: Path, explicit: str | None, of_study: str | None) -> str | Path:
     """Where the store is: what was given, else the environment, else ``study.yaml``, else a file in the folder."""
-    return given or os.environ.get(DATABASE_VARIABLE) or of_study or folder / STORE_FILE
+    return explicit or os.environ.get(DATABASE_VARIABLE) or of_study or folder / STORE_FILE
 
 
 def has_collected(folder: Path | str) -> bool:

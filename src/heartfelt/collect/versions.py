@@ -127,11 +127,11 @@ def edits_text(changes: Sequence[Edit]) -> str:
     return json.dumps([f"{edit.key}: {edit.problem}" for edit in changes], ensure_ascii=False)
 
 
-def _line(path: Path, place: Place) -> int | None:
+def _line(path: Path, key_path: Place) -> int | None:
     from heartfelt.study.yaml_lines import read_yaml
 
     try:
-        return read_yaml(path.read_text(encoding="utf-8-sig"), str(path)).line(place) if place else None
+        return read_yaml(path.read_text(encoding="utf-8-sig"), str(path)).line(key_path) if key_path else None
     except (OSError, ValueError, StudyError):
         return None
 
@@ -171,14 +171,14 @@ def _prompt_edits(old: Study, new: Study) -> Iterator[Edit]:
     """A prompt that raters read next to the stimulus must not change; other prompts are only records."""
     shown = any("prompt" in question.shows for question in old.asked)
     before = {prompt.id: prompt for prompt in old.prompts}
-    for place, prompt in enumerate(new.prompts):
+    for index, prompt in enumerate(new.prompts):
         was = before.pop(prompt.id, None)
         problem, advice = "changed", None
         if shown and was is not None and was.text != prompt.text:
             problem = _from_to(was.text, prompt.text)
             advice = f"Put it back, give the prompt a new id, or {_NEW_STUDY}."
         if was != prompt:
-            yield Edit(f"prompts.{prompt.id}", problem, advice, place=("prompts", place))
+            yield Edit(f"prompts.{prompt.id}", problem, advice, place=("prompts", index))
     for name in before:
         yield Edit(f"prompts.{name}", "removed", place=("prompts",))
 
@@ -186,16 +186,16 @@ def _prompt_edits(old: Study, new: Study) -> Iterator[Edit]:
 def _probe_edits(old: Study, new: Study) -> Iterator[Edit]:
     """A probe may be added or removed; one that stays must test the same thing."""
     before = {probe.id: probe for probe in old.probes}
-    for place, probe in enumerate(new.probes):
+    for index, probe in enumerate(new.probes):
         was = before.pop(probe.id, None)
         if was is None:
-            yield Edit(f"probes.{probe.id}", "added", place=("probes", place))
+            yield Edit(f"probes.{probe.id}", "added", place=("probes", index))
             continue
         for name, then, now in _differences(was, probe):
             if name != "per_session" and not _same_or_translated(then, now):
                 advice = f"Put it back, give the changed probe a new id, or {_NEW_STUDY}."
                 key = f"probes.{probe.id}.{name}"
-                yield Edit(key, _from_to(then, now), advice, place=("probes", place, name))
+                yield Edit(key, _from_to(then, now), advice, place=("probes", index, name))
     for name in before:
         yield Edit(f"probes.{name}", "removed", place=("probes",))
 
@@ -209,7 +209,9 @@ def _form_edits(old: Study, new: Study, where: str) -> Iterator[Edit]:
     before = {question.id: question for question in (old.asked_in(where) if where in old.forms else ())}
     after = {question.id: question for question in (new.asked_in(where) if where in new.forms else ())}
     at, written = new.forms.get(where, QuestionnaireSource((where.partition(":")[0],), []))
-    places = {each.id: number for number, question in enumerate(written) for each in question.spread()}
+    numbers = {
+        concrete.id: number for number, question in enumerate(written) for concrete in question.spread()
+    }
     for name, question in before.items():
         rated = name if where == "questions" else None
         if name not in after:
@@ -217,15 +219,15 @@ def _form_edits(old: Study, new: Study, where: str) -> Iterator[Edit]:
             yield Edit(f"{where}.{name}", "the question was removed", advice, rated, at)
             continue
         for key, was, now in _differences(question, after[name]):
-            place: Place = (*at, places[name], key)
+            key_path: Place = (*at, numbers[name], key)
             if key in _HARMLESS_QUESTION or _same_or_translated(was, now):
-                yield Edit(f"{where}.{name}.{key}", "changed", place=place)
+                yield Edit(f"{where}.{name}.{key}", "changed", place=key_path)
             elif key != "scale":
-                yield Edit(f"{where}.{name}.{key}", _from_to(was, now), _NEW_QUESTION, rated, place)
+                yield Edit(f"{where}.{name}.{key}", _from_to(was, now), _NEW_QUESTION, rated, key_path)
         scales = old.scales[question.scale], new.scales[after[name].scale]
         yield from (replace(edit, question=rated) for edit in _scale_edits(name, *scales, after[name].scale))
     for name in (name for name in after if name not in before):
-        yield Edit(f"{where}.{name}", "added", place=(*at, places[name]))
+        yield Edit(f"{where}.{name}", "added", place=(*at, numbers[name]))
 
 
 def _between_edits(old: Study, new: Study) -> Iterator[Edit]:
@@ -241,31 +243,31 @@ def _scale_edits(question: str, old: Scale, new: Scale, name: str) -> Iterator[E
     """A scale may be translated; the rules of free text may change, and lists of tags and suggestions may grow."""
     advice = f"Put it back. To use another scale, add a question with a new id and a scale of its own, or {_NEW_STUDY}."
     for key, was, now in _differences(old, new):
-        place = ("scales", name, key)
+        key_path = ("scales", name, key)
         tags = isinstance(old, Tags) and isinstance(new, Tags) and key in {"tags", "suggestions"}
         grown = tags and (was or []) == (now or [])[: len(was or [])]
         if _same_or_translated(was, now):
-            yield Edit(".".join(place), "translated", place=place)
+            yield Edit(".".join(key_path), "translated", place=key_path)
         elif grown or (isinstance(old, FreeText) and isinstance(new, FreeText)):
-            yield Edit(".".join(place), "changed", place=place)
+            yield Edit(".".join(key_path), "changed", place=key_path)
         else:
             problem = f"question '{question}': {_from_to(was, now)}"
-            yield Edit(".".join(place), problem, advice, question, place)
+            yield Edit(".".join(key_path), problem, advice, question, key_path)
 
 
 def _design_edits(old: Study, new: Study) -> Iterator[Edit]:
     lowered = new.design.ratings_per_item < old.design.ratings_per_item
     for name, was, now in _differences(old.design, new.design):
-        key, place = f"design.{name}", ("design", name)
+        key, key_path = f"design.{name}", ("design", name)
         if name == "ratings_per_item" and lowered:
             advice = "Put it back; to stop earlier, close the study in the dashboard."
-            yield Edit(key, f"lowered from {was} to {now}", advice, place=place)
+            yield Edit(key, f"lowered from {was} to {now}", advice, place=key_path)
         elif name == "arms" and old.design.arms and new.design.arms:
             yield from _arm_edits(old, new)
         elif name in _HARMLESS_DESIGN:
-            yield Edit(key, _from_to(was, now), place=place)
+            yield Edit(key, _from_to(was, now), place=key_path)
         else:
-            yield Edit(key, _from_to(was, now), f"Put it back, or {_NEW_STUDY}.", place=place)
+            yield Edit(key, _from_to(was, now), f"Put it back, or {_NEW_STUDY}.", place=key_path)
 
 
 def _arm_edits(old: Study, new: Study) -> Iterator[Edit]:
@@ -280,8 +282,8 @@ def _arm_edits(old: Study, new: Study) -> Iterator[Edit]:
         for name, was, now in _differences(arm, changed):
             harmless = name == "weight" or _same_or_translated(was, now)
             advice = None if harmless else f"Put it back, give the changed arm a new id, or {_NEW_STUDY}."
-            place = ("design", "arms", number, name)
-            yield Edit(f"{key}.{name}", _from_to(was, now), advice, place=place)
+            key_path = ("design", "arms", number, name)
+            yield Edit(f"{key}.{name}", _from_to(was, now), advice, place=key_path)
     for name, (number, _) in after.items():
         yield Edit(f"design.arms.{name}", "added", place=("design", "arms", number))
 

@@ -63,30 +63,30 @@ class DisagreementRule(Part):
         bounds = scale.bounds()
         return (None if bounds is None else (bounds[1] - bounds[0]) / 2), None
 
-    def check_limits(self, study: Study, names: list[str], place: Place) -> None:
+    def check_limits(self, study: Study, names: list[str], path: Place) -> None:
         """Refuse limits that no item can pass, and a scale that has none."""
         if _most_ratings(study) < 2:
             raise ReferenceProblem(
-                place,
+                path,
                 "one rating per item cannot disagree. Raise design.ratings_per_item or use another rule",
             )
         for name in names:
             scale = study.scale_of(name)
             if scale.level == "nominal" and self.share_at_most < 1 / len(scale.codes()):
                 raise ReferenceProblem(
-                    (*place, "share_at_most"),
+                    (*path, "share_at_most"),
                     f"the most frequent of {len(scale.codes())} answers to '{name}' always has more than this share."
                     f" Give {1 / len(scale.codes()):.2g} or more",
                 )
             if scale.level in {"interval", "ordinal"}:
-                self._check_numbers(scale, name, place)
+                self._check_numbers(scale, name, path)
 
-    def _check_numbers(self, scale: Scale, name: str, place: Place) -> None:
+    def _check_numbers(self, scale: Scale, name: str, path: Place) -> None:
         bounds = scale.bounds()
         if bounds is None:
             if self.limits(scale) == (None, None):
                 raise ReferenceProblem(
-                    place, f"'{name}' has no lowest and highest answer. Give range_above or sd_above"
+                    path, f"'{name}' has no lowest and highest answer. Give range_above or sd_above"
                 )
             return
         width = bounds[1] - bounds[0]
@@ -94,7 +94,7 @@ class DisagreementRule(Part):
             limit = getattr(self, key)
             if limit is not None and limit >= most:
                 raise ReferenceProblem(
-                    (*place, key), f"answers to '{name}' cannot be above this. Give less than {most:.3g}"
+                    (*path, key), f"answers to '{name}' cannot be above this. Give less than {most:.3g}"
                 )
 
 
@@ -158,45 +158,45 @@ class Adjudication(Part):
         Field(description="whether senior raters see the machine's draft, marked as such, among the answers"),
     ] = True
 
-    def check(self, study: Study, place: Place) -> None:
+    def check(self, study: Study, path: Place) -> None:
         """Refuse questions that cannot be decided item by item, and rules that can select nothing."""
         if study.sets is not None:
             raise ReferenceProblem(
-                place,
+                path,
                 "stimuli are compared in sets here, so no item has a value of its own to decide. Leave it out",
             )
         for name in self.questions:
-            study.check_question((*place, "questions"), name)
+            study.check_question((*path, "questions"), name)
             if name not in adjudicated(study):
                 raise ReferenceProblem(
-                    (*place, "questions"),
+                    (*path, "questions"),
                     f"'{name}' is answered with a trace, which cannot be decided. Leave it out",
                 )
         if not adjudicated(study):
-            raise ReferenceProblem(place, "the study has no question that can be decided item by item")
+            raise ReferenceProblem(path, "the study has no question that can be decided item by item")
         if self.after is not None and self.after > _most_ratings(study):
             raise ReferenceProblem(
-                (*place, "after"),
+                (*path, "after"),
                 f"an item gets {study.design.ratings_per_item} ratings (design.ratings_per_item) and never reaches"
                 f" {self.after}. Give a lower number",
             )
         for number, rule in enumerate(self.rules):
-            self._check_rule(study, rule, (*place, "rules", number))
+            self._check_rule(study, rule, (*path, "rules", number))
 
-    def _check_rule(self, study: Study, rule: AdjudicationRule, place: Place) -> None:
+    def _check_rule(self, study: Study, rule: AdjudicationRule, path: Place) -> None:
         names = adjudicated(study)
         if isinstance(rule, DisagreementRule):
             for name in rule.questions:
-                study.check_question((*place, "questions"), name)
+                study.check_question((*path, "questions"), name)
                 if name not in names:
                     raise ReferenceProblem(
-                        (*place, "questions"), f"'{name}' is not among the questions that are adjudicated"
+                        (*path, "questions"), f"'{name}' is not among the questions that are adjudicated"
                     )
-            rule.check_limits(study, rule.questions or names, place)
+            rule.check_limits(study, rule.questions or names, path)
         drafted = any(study.question(name).machine_first for name in names)
         if isinstance(rule, RejectedRule | PlantedRule) and not drafted:
             raise ReferenceProblem(
-                place, "none of the questions is machine_first, so no draft can be accepted or rejected"
+                path, "none of the questions is machine_first, so no draft can be accepted or rejected"
             )
 
 

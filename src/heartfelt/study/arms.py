@@ -60,51 +60,51 @@ def questions_in(study: Study, arm: str, questions: Sequence[str]) -> tuple[str,
 
 def check_arms(study: Study) -> None:
     """Refuse arms that name nothing, that are all alike, or that ask a question without what its condition tests."""
-    arms, place = study.design.arms, ("design", "arms")
+    arms, path = study.design.arms, ("design", "arms")
     _check_strata(study)
     if not arms:
         return
     if len(arms) == 1:
-        raise ReferenceProblem(place, "there is one arm, and nothing to compare it with. Add another")
+        raise ReferenceProblem(path, "there is one arm, and nothing to compare it with. Add another")
     names = [arm.id for arm in arms]
     doubled = next((name for name in names if names.count(name) > 1), None)
     if doubled is not None:
-        raise ReferenceProblem(place, f"two arms are called '{doubled}'")
+        raise ReferenceProblem(path, f"two arms are called '{doubled}'")
     differences = [arm.model_dump(exclude={"id", "weight"}) for arm in arms]
     if all(difference == differences[0] for difference in differences):
         raise ReferenceProblem(
-            place, "the arms are all alike. Give them 'instructions', 'questions', 'stimuli' or 'sets'"
+            path, "the arms are all alike. Give them 'instructions', 'questions', 'stimuli' or 'sets'"
         )
     for number, arm in enumerate(arms):
-        _check_arm(study, arm, (*place, number))
+        _check_arm(study, arm, (*path, number))
     _check_unasked(study)
 
 
-def _check_arm(study: Study, arm: Arm, place: Place) -> None:
+def _check_arm(study: Study, arm: Arm, path: Place) -> None:
     for name in arm.questions:
-        study.check_question((*place, "questions"), name)
+        study.check_question((*path, "questions"), name)
     if arm.sets and study.sets is None:
-        raise ReferenceProblem((*place, "sets"), "the study has no sets. Use 'stimuli'")
+        raise ReferenceProblem((*path, "sets"), "the study has no sets. Use 'stimuli'")
     systems = [system.id for system in study.systems]
     for name in map(str, arm.stimuli.get("system", ())) if systems else ():
-        check_name((*place, "stimuli", "system"), name, systems, "no system is called", "Systems")
-    asked = [question for question in study.asked if arm.asks(question.id)]
-    for question in asked:
+        check_name((*path, "stimuli", "system"), name, systems, "no system is called", "Systems")
+    questions = [question for question in study.asked if arm.asks(question.id)]
+    for question in questions:
         for condition in question.show_if:
             if condition.question is not None and not arm.asks(condition.question):
                 raise ReferenceProblem(
-                    (*place, "questions"),
+                    (*path, "questions"),
                     f"'{question.id}' depends on '{condition.question}', which this arm does not ask. "
                     "Ask both, or neither",
                 )
     grid = study.design.affect_grid or ()
     if len([name for name in grid if arm.asks(name)]) == 1:
         raise ReferenceProblem(
-            (*place, "questions"), "one half of the affect_grid is missing. Ask both, or neither"
+            (*path, "questions"), "one half of the affect_grid is missing. Ask both, or neither"
         )
     if study.design.adaptive and study.sets is not None and not arm.asks(study.asked[0].id):
         raise ReferenceProblem(
-            (*place, "questions"),
+            (*path, "questions"),
             f"an adaptive study chooses pairs by its first question, '{study.asked[0].id}'. Ask it in every arm",
         )
 
@@ -117,19 +117,19 @@ def _check_unasked(study: Study) -> None:
 
 
 def _check_strata(study: Study) -> None:
-    place = ("design", "strata")
+    path = ("design", "strata")
     if study.design.strata and not study.design.arms:
-        raise ReferenceProblem(place, "strata are for arms, and the study has none. Add 'arms'")
+        raise ReferenceProblem(path, "strata are for arms, and the study has none. Add 'arms'")
     facts = {fact.id: fact for fact in study.demographics}
     questions = {question.id: question for question in study.asked_in("before")}
     for name in study.design.strata:
         check_name(
-            place, name, [*facts, *questions], "nothing asked about raters is called", "Facts about raters"
+            path, name, [*facts, *questions], "nothing asked about raters is called", "Facts about raters"
         )
         few = facts[name].type == "choice" if name in facts else _has_levels(study, questions[name])
         if not few:
             raise ReferenceProblem(
-                place,
+                path,
                 f"'{name}' is not answered by choosing one of a few. Ask for a group, such as under 30 or over",
             )
 

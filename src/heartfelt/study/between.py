@@ -53,16 +53,16 @@ class Between(Part):
     def _as_written(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
         return without_unused(handler(self), after_trials=[], every=None, at_break=False)
 
-    def check(self, study: Study, place: Place) -> None:
+    def check(self, study: Study, path: Place) -> None:
         """Questions must be different ones that need no stimulus, and there must be breaks to come at."""
         for number, question in enumerate(self.questions):
-            question.check(study, (*place, "questions", number))
+            question.check(study, (*path, "questions", number))
         counts = Counter(concrete.id for question in self.questions for concrete in question.spread())
         name, count = counts.most_common(1)[0]
         if count > 1:
-            raise ReferenceProblem((*place, "questions"), f"two questions are called '{name}'")
+            raise ReferenceProblem((*path, "questions"), f"two questions are called '{name}'")
         if self.at_break and study.design.batch is None:
-            raise ReferenceProblem((*place, "at_break"), "there are no breaks. Give 'batch' in the design")
+            raise ReferenceProblem((*path, "at_break"), "there are no breaks. Give 'batch' in the design")
 
     @property
     def form(self) -> str:

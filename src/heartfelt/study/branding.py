@@ -73,9 +73,9 @@ def luminance(colour: str) -> float:
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
-def contrast(colour: str, other: str) -> float:
+def contrast(colour: str, background: str) -> float:
     """The contrast of two colours, from 1 to 21."""
-    darker, lighter = sorted((luminance(colour), luminance(other)))
+    darker, lighter = sorted((luminance(colour), luminance(background)))
     return (lighter + 0.05) / (darker + 0.05)
 
 
@@ -85,9 +85,9 @@ def least_contrast(colour: str, scheme: str) -> float:
     return min(contrast(colour, paper) for paper in (*papers, mixed(colour, papers[-1], _TINT)))
 
 
-def mixed(colour: str, other: str, share: float) -> str:
+def mixed(colour: str, mixed_in: str, share: float) -> str:
     """A colour with a share of another one in it."""
-    pairs = [(int(colour[at : at + 2], 16), int(other[at : at + 2], 16)) for at in (1, 3, 5)]
+    pairs = [(int(colour[at : at + 2], 16), int(mixed_in[at : at + 2], 16)) for at in (1, 3, 5)]
     return "#" + "".join(f"{round(a + (b - a) * share):02x}" for a, b in pairs)
 
 

@@ -86,8 +86,8 @@ def scale_of(study: Study, source: Source, where: str = "questions") -> Scale:
         if fact is not None:
             return fact_scale(fact)
         where = "before"
-    asked = study.asked if kind == "draft" else study.asked_in(where)
-    return study.scales[next(question.scale for question in asked if question.id == name)]
+    questions = study.asked if kind == "draft" else study.asked_in(where)
+    return study.scales[next(question.scale for question in questions if question.id == name)]
 
 
 def is_shown(
@@ -107,18 +107,18 @@ def is_shown(
 
 
 def shown_questions(
-    study: Study, asked: Collection[str], values: Mapping[str, object], where: str = "questions"
+    study: Study, names: Collection[str], values: Mapping[str, object], where: str = "questions"
 ) -> set[str]:
     """Of the questions of a page those that are shown after these answers; for simulated raters.
 
     Conditions on anything but other questions of the page have been tested before it was sent.
     """
-    known: dict[Source, Coded] = {}
+    coded_answers: dict[Source, Coded] = {}
     out: set[str] = set()
     for question in study.asked_in(where):
-        if question.id not in asked or not all(
-            condition.question not in asked
-            or holds(condition, known.get(condition.about), scale_of(study, condition.about, where))
+        if question.id not in names or not all(
+            condition.question not in names
+            or holds(condition, coded_answers.get(condition.about), scale_of(study, condition.about, where))
             for condition in question.show_if
         ):
             continue
@@ -126,8 +126,8 @@ def shown_questions(
         if question.id in values:
             scale = study.scales[question.scale]
             single = not isinstance(scale, SetScale | Trace)
-            given = study.read(question, values[question.id]) if single else (None, "given")
-            known["question", question.id] = given
+            coded = study.read(question, values[question.id]) if single else (None, "given")
+            coded_answers["question", question.id] = coded
     return out
 
 
@@ -137,20 +137,20 @@ def shown_questions(
 def check_conditions(study: Study) -> None:
     """Refuse conditions that refer to nothing, to a later question or in a circle, and ones that can never hold."""
     for where, form in study.forms.items():
-        asked = study.asked_in(where)
-        if not any(question.show_if for question in asked):
+        questions = study.asked_in(where)
+        if not any(question.show_if for question in questions):
             continue
-        by_id = {question.id: question for question in asked}
+        by_id = {question.id: question for question in questions}
         for number, written in enumerate(form.questions):
             for question in written.spread():
-                place: Place = (*form.place, number, "show_if")
+                path: Place = (*form.place, number, "show_if")
                 for index, condition in enumerate(question.show_if):
-                    here = (*place, index) if len(question.show_if) > 1 else place
-                    _check_source(study, here, question, condition, where, by_id)
-                    check_tests(here, condition, scale_of(study, condition.about, where))
+                    condition_path = (*path, index) if len(question.show_if) > 1 else path
+                    _check_source(study, condition_path, question, condition, where, by_id)
+                    check_tests(condition_path, condition, scale_of(study, condition.about, where))
                 if question.show_if and not _possible(study, question, where, by_id):
                     raise ReferenceProblem(
-                        place,
+                        path,
                         f"'{question.id}' could never be shown: no answers fulfil its conditions. "
                         "Change a condition, or take the question out",
                     )
@@ -158,7 +158,7 @@ def check_conditions(study: Study) -> None:
 
 def _check_source(
     study: Study,
-    place: Place,
+    path: Place,
     question: Question,
     condition: Condition,
     where: str,
@@ -167,43 +167,43 @@ def _check_source(
     kind, name = condition.about
     if kind == "rater":
         facts = [fact.id for fact in study.demographics]
-        facts += [each.id for each in study.asked_in("before")] if where != "before" else []
-        check_name(place, name, facts, "nothing asked about raters is called", "Facts about raters")
+        facts += [fact.id for fact in study.asked_in("before")] if where != "before" else []
+        check_name(path, name, facts, "nothing asked about raters is called", "Facts about raters")
         if where == "questions" and study.design.questions_per_page == "one":
             raise ReferenceProblem(
-                place,
+                path,
                 "each trial asks one question (questions_per_page: one), so some raters would get empty trials. "
                 "Use questions_per_page: all",
             )
         return
     if kind == "draft":
         if where != "questions":
-            raise ReferenceProblem(place, "a draft is about a stimulus, and a questionnaire has none")
-        drafted = [each.id for each in study.asked if each.machine_first]
-        check_name(place, name, drafted, "no machine_first question is called", "Questions with drafts")
+            raise ReferenceProblem(path, "a draft is about a stimulus, and a questionnaire has none")
+        drafted = [drafted_question.id for drafted_question in study.asked if drafted_question.machine_first]
+        check_name(path, name, drafted, "no machine_first question is called", "Questions with drafts")
         return
-    check_name(place, name, by_id, "no question is called", "Questions")
+    check_name(path, name, by_id, "no question is called", "Questions")
     order = list(by_id)
     if name == question.id:
-        raise ReferenceProblem(place, f"'{name}' depends on itself. Name an earlier question")
+        raise ReferenceProblem(path, f"'{name}' depends on itself. Name an earlier question")
     if order.index(name) > order.index(question.id):
         if question.id in _ancestors(by_id, name):
             raise ReferenceProblem(
-                place,
+                path,
                 f"'{question.id}' and '{name}' depend on each other in a circle. Take one of the conditions out",
             )
         raise ReferenceProblem(
-            place, f"'{name}' comes after '{question.id}'. Move it before the question that depends on it"
+            path, f"'{name}' comes after '{question.id}'. Move it before the question that depends on it"
         )
     if by_id[name].machine_first and not question.machine_first:
         raise ReferenceProblem(
-            place,
+            path,
             f"'{question.id}' is asked before any draft is shown, so it comes before '{name}'. "
             f"Write 'draft: {name}', or make '{question.id}' machine_first",
         )
     if where == "questions" and study.design.questions_per_page == "one":
         raise ReferenceProblem(
-            place,
+            path,
             f"each trial asks one question (questions_per_page: one), so '{name}' is not answered in it. "
             "Use questions_per_page: all and give each question a 'page'",
         )
@@ -214,30 +214,30 @@ def _ancestors(by_id: Mapping[str, Question], name: str) -> list[str]:
     out: list[str] = []
     waiting = [name]
     while waiting:
-        each = waiting.pop()
-        if each in by_id and each not in out:
-            out.append(each)
-            waiting += [c.question for c in by_id[each].show_if if c.question is not None]
+        ancestor = waiting.pop()
+        if ancestor in by_id and ancestor not in out:
+            out.append(ancestor)
+            waiting += [c.question for c in by_id[ancestor].show_if if c.question is not None]
     return out
 
 
-def check_tests(place: Place, condition: Condition, scale: Scale) -> None:
+def check_tests(path: Place, condition: Condition, scale: Scale) -> None:
     """Refuse a test that answers on the scale cannot be put to."""
     _, name = condition.about
     if (scale.level == "comparison" or isinstance(scale, Trace)) and condition.answered is None:
-        raise ReferenceProblem(place, f"'{name}' can only be tested with 'answered'")
+        raise ReferenceProblem(path, f"'{name}' can only be tested with 'answered'")
     if condition.includes is not None and not isinstance(scale, Tags):
-        raise ReferenceProblem(place, f"'{name}' is not answered with tags. Use 'is' instead of 'includes'")
+        raise ReferenceProblem(path, f"'{name}' is not answered with tags. Use 'is' instead of 'includes'")
     numbers = condition.above is not None or condition.below is not None
     if numbers and scale.level not in {"interval", "ordinal"}:
-        raise ReferenceProblem(place, f"answers to '{name}' have no order. Use 'is'")
+        raise ReferenceProblem(path, f"answers to '{name}' have no order. Use 'is'")
     try:
         for value in condition.equals or ():
             scale.read(value)
         for tag in condition.includes or ():
             scale.read([tag])
     except InputError as error:
-        raise ReferenceProblem(place, f"'{name}': {error.problem} {error.fix}") from None
+        raise ReferenceProblem(path, f"'{name}': {error.problem} {error.fix}") from None
 
 
 def _possible(study: Study, question: Question, where: str, by_id: Mapping[str, Question]) -> bool:
@@ -250,8 +250,8 @@ def _possible(study: Study, question: Question, where: str, by_id: Mapping[str, 
     sources = list(tests)
     cases = [list(distinct_answers(study, source, where, tests[source])) for source in sources]
     count = 1
-    for each in cases:
-        count *= len(each)
+    for answers in cases:
+        count *= len(answers)
     if count > MOST_CASES:
         return True
     return any(
@@ -289,12 +289,14 @@ def distinct_answers(
     kind, name = source
     scale = scale_of(study, source, where)
     forms = {"question": where, "draft": "questions", "rater": "before"}
-    may_be_none = any(each.id == name and each.none for each in study.asked_in(forms[kind]))
-    seen: set[tuple[bool, ...]] = set()
+    may_be_none = any(
+        asked_question.id == name and asked_question.none for asked_question in study.asked_in(forms[kind])
+    )
+    outcomes: set[tuple[bool, ...]] = set()
     for answer in (None, *([_EMPTY] if may_be_none else []), *_values(scale, tests)):
         outcome = (answer is None, *(holds(test, answer, scale) for test in tests))
-        if outcome not in seen:
-            seen.add(outcome)
+        if outcome not in outcomes:
+            outcomes.add(outcome)
             yield answer
 
 
@@ -324,9 +326,9 @@ def _values(scale: Scale, tests: Sequence[Condition]) -> Iterator[Coded]:
         yield from (scale.read([tag]) for tag in sorted(tags))
         if tags:
             yield scale.read(sorted(tags))
-        other = next((name for name in scale.names if name not in tags), None)
-        if scale.open or other is not None:
-            yield scale.read([other or "another tag"])
+        unlisted = next((name for name in scale.names if name not in tags), None)
+        if scale.open or unlisted is not None:
+            yield scale.read([unlisted or "another tag"])
     else:
         yield from ((None, str(value)) for value in named)
         yield None, "another answer"

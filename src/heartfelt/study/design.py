@@ -165,78 +165,78 @@ class Design(Part):
         new = {name: Design.model_fields[name].default for name in added}
         return without_unused(handler(self), auto_advance="offer", always=[], playback="continue", **new)
 
-    def check(self, study: Study, place: Place) -> None:
+    def check(self, study: Study, path: Place) -> None:
         """An affect grid needs two different questions on nine points, or two traces; shares sum to at most 1."""
         if self.hidden_drafts + self.planted_drafts > 1:
             raise ReferenceProblem(
-                (*place, "planted_drafts"), "hidden_drafts and planted_drafts sum to more than 1"
+                (*path, "planted_drafts"), "hidden_drafts and planted_drafts sum to more than 1"
             )
         if self.drafts_per_page is not None:
-            self._check_drafts(study, (*place, "drafts_per_page"))
+            self._check_drafts(study, (*path, "drafts_per_page"))
         if self.always:
-            self._check_always(study, (*place, "always"))
+            self._check_always(study, (*path, "always"))
         if self.playback == "restart" and study.media == "image":
-            raise ReferenceProblem((*place, "playback"), "a picture does not play. Leave 'playback' out")
+            raise ReferenceProblem((*path, "playback"), "a picture does not play. Leave 'playback' out")
         if self.sessions is not None and self.batch is not None:
             raise ReferenceProblem(
-                (*place, "batch"), "a session of several has no breaks. Leave out 'batch', or 'sessions'"
+                (*path, "batch"), "a session of several has no breaks. Leave out 'batch', or 'sessions'"
             )
-        place = (*place, "affect_grid")
+        path = (*path, "affect_grid")
         for name in self.affect_grid or ():
-            study.check_question(place, name)
+            study.check_question(path, name)
             scale = study.scale_of(name)
             if not isinstance(scale, Trace) and (
                 not isinstance(scale, Points) or scale.points != GRID_POINTS
             ):
                 raise ReferenceProblem(
-                    place,
+                    path,
                     f"'{name}' has no {GRID_POINTS} points. Both questions of a grid need {GRID_POINTS}",
                 )
         traces = [study.scale_of(name) for name in self.affect_grid or ()]
         if len({getattr(scale, "rate", None) for scale in traces}) > 1:
-            raise ReferenceProblem(place, "both questions of a plane need traces with the same rate")
+            raise ReferenceProblem(path, "both questions of a plane need traces with the same rate")
         if self.affect_grid is not None and self.affect_grid[0] == self.affect_grid[1]:
-            raise ReferenceProblem(place, "a grid needs two different questions, across then up")
+            raise ReferenceProblem(path, "a grid needs two different questions, across then up")
 
-    def _check_always(self, study: Study, place: Place) -> None:
+    def _check_always(self, study: Study, path: Place) -> None:
         """What everybody gets must leave room for others, and none of it may serve another purpose."""
         if self.order not in {"random", "manifest"}:
-            raise ReferenceProblem(place, "'always' needs 'order: random' or 'order: manifest'")
+            raise ReferenceProblem(path, "'always' needs 'order: random' or 'order: manifest'")
         if self.stimuli_per_rater is None:
             raise ReferenceProblem(
-                place, "'always' needs 'stimuli_per_rater'; without it raters get everything"
+                path, "'always' needs 'stimuli_per_rater'; without it raters get everything"
             )
         if self.stimuli_per_rater <= len(self.always):
             raise ReferenceProblem(
-                place,
+                path,
                 f"{len(self.always)} trials for everybody leave no room for others in 'stimuli_per_rater:"
                 f" {self.stimuli_per_rater}'. Raise it, or shorten the list",
             )
         for name in self.always:
             if name in study.set_aside:
-                raise ReferenceProblem(place, f"'{name}' is a {study.set_aside[name]}. Leave it out")
+                raise ReferenceProblem(path, f"'{name}' is a {study.set_aside[name]}. Leave it out")
 
-    def _check_drafts(self, study: Study, place: Place) -> None:
+    def _check_drafts(self, study: Study, path: Place) -> None:
         """Drafts can be verified together where every trial is one machine-drafted field of one image."""
         judged = [question.id for question in study.asked if not question.machine_first]
         if study.media != "image" or study.sets is not None:
-            raise ReferenceProblem(place, "only drafts about single images are verified together")
+            raise ReferenceProblem(path, "only drafts about single images are verified together")
         if self.questions_per_page != "one":
-            raise ReferenceProblem(place, "verifying drafts together needs 'questions_per_page: one'")
+            raise ReferenceProblem(path, "verifying drafts together needs 'questions_per_page: one'")
         if judged:
             raise ReferenceProblem(
-                place,
+                path,
                 f"'{judged[0]}' is not machine_first. Ask for people's own judgement in a study of its own, before"
                 " the one in which they verify drafts together",
             )
         if len(study.asked) > 1 and (self.order != "blocks" or self.block_by != "question"):
             raise ReferenceProblem(
-                place, "drafts of one field come together with 'order: blocks' and 'block_by: question'"
+                path, "drafts of one field come together with 'order: blocks' and 'block_by: question'"
             )
         gaps = [probe.gap for probe in study.probes if isinstance(probe, RepeatProbe)]
         if gaps and min(gaps) < (self.drafts_per_page or 0):
             raise ReferenceProblem(
-                place, "a repeat would be on the same page: set the probe's 'gap' to at least as many"
+                path, "a repeat would be on the same page: set the probe's 'gap' to at least as many"
             )
 
 

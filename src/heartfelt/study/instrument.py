@@ -164,16 +164,16 @@ class Instrument(Part):
         scales = {name: scale for name, scale in self.scales.items() if name in names}
         return self.model_copy(update={"subscales": wanted, "items": items, "scales": scales})
 
-    def check(self, study: Study, place: Place) -> None:
+    def check(self, study: Study, path: Place) -> None:
         """Every item must be asked, and the scores must not take the names of other facts about raters."""
-        key = str(place[-1])
+        key = str(path[-1])
         if key in _RESERVED:
-            raise ReferenceProblem(place, f"an instrument cannot be called '{key}'. Give it another id")
-        asked = {question.id for where in FORMS for question in study.asked_in(where)}
+            raise ReferenceProblem(path, f"an instrument cannot be called '{key}'. Give it another id")
+        question_ids = {question.id for where in FORMS for question in study.asked_in(where)}
         for item in self.items:
-            if question_id(key, item.id) not in asked:
+            if question_id(key, item.id) not in question_ids:
                 raise ReferenceProblem(
-                    place,
+                    path,
                     f"'{question_id(key, item.id)}' is not asked. Add '- instrument: {key}' to 'before' or 'after'",
                 )
 

@@ -70,11 +70,11 @@ def explained(
         details,
         key=lambda d: (d["type"] != "extra_forbidden", document.line(_place(d, document, at)) or 0),
     )
-    place = _place(first, document, at)
-    line = document.line(place)
-    key = ".".join(str(part) for part in place) or "the file"
+    key_path = _place(first, document, at)
+    line = document.line(key_path)
+    key = ".".join(str(part) for part in key_path) or "the file"
     more = f" ({len(details) - 1} more beside it)" if len(details) > 1 else ""
-    problem, fix = _words(first, place, root, help)
+    problem, fix = _words(first, key_path, root, help)
     return StudyError(f"{where}, line {line}, {key}: {problem}{more}.", fix)
 
 
@@ -83,49 +83,49 @@ def _place(detail: ErrorDetails, document: Document, at: Place = ()) -> Place:
     context = detail.get("ctx", {}).get("error")
     if isinstance(context, ReferenceProblem):
         return context.place
-    place: list[str | int] = []
-    here: Any = document.data
+    key_path: list[str | int] = []
+    node: Any = document.data
     tag_passed: Any = None
     for part in (*at, *detail["loc"]):
-        if isinstance(here, dict) and here is not tag_passed and here.get("type") == part:
-            tag_passed = here
-        elif (isinstance(here, dict) and part in here) or (
-            isinstance(here, list) and isinstance(part, int) and part < len(here)
+        if isinstance(node, dict) and node is not tag_passed and node.get("type") == part:
+            tag_passed = node
+        elif (isinstance(node, dict) and part in node) or (
+            isinstance(node, list) and isinstance(part, int) and part < len(node)
         ):
-            place.append(part)
-            here = here[part]  # type: ignore[index]  # a list was just models to have this index
+            key_path.append(part)
+            node = node[part]  # type: ignore[index]  # a list was just models to have this index
     if detail["type"] == "missing":
-        place.append(str(detail["loc"][-1]))
-    return tuple(place)
+        key_path.append(str(detail["loc"][-1]))
+    return tuple(key_path)
 
 
-def _words(detail: ErrorDetails, place: Place, root: type[BaseModel], help: str) -> tuple[str, str]:
+def _words(detail: ErrorDetails, key_path: Place, root: type[BaseModel], help: str) -> tuple[str, str]:
     kind, message = detail["type"], detail["msg"]
     context: dict[str, Any] = detail.get("ctx", {})
     if kind == "extra_forbidden":
         return "there is no such key here", suggestion(
-            str(place[-1]), _keys_at(detail["loc"], root), "Keys here"
+            str(key_path[-1]), _keys_at(detail["loc"], root), "Keys here"
         )
     if kind == "missing":
-        return "this key is missing", f"Add '{place[-1]}'. {help}"
+        return "this key is missing", f"Add '{key_path[-1]}'. {help}"
     if kind in {"union_tag_invalid", "literal_error"}:
-        given = str(context.get("tag", detail.get("input")))
+        input_text = str(context.get("tag", detail.get("input")))
         allowed = (
             str(context.get("expected_tags") or context.get("expected", ""))
             .replace("'", "")
             .replace(" or ", ", ")
         )
-        return f"'{given}' is not one of the choices", suggestion(
-            given, [a.strip() for a in allowed.split(",")], "Choices"
+        return f"'{input_text}' is not one of the choices", suggestion(
+            input_text, [a.strip() for a in allowed.split(",")], "Choices"
         )
     if kind == "union_tag_not_found":
         return "this key is missing: 'type'", f"Add 'type'. {help}"
     if kind == "value_error":
         problem, _, fix = str(context.get("error", message)).partition(". ")
         return problem.rstrip("."), fix or f"Correct the value; {help}"
-    given = repr(detail.get("input"))
+    input_text = repr(detail.get("input"))
     return (
-        f"{message[0].lower()}{message[1:]} (given: {given[:60]})",
+        f"{message[0].lower()}{message[1:]} (given: {input_text[:60]})",
         f"Correct the value; {help}",
     )
 
@@ -161,20 +161,20 @@ def texts_of(study: Study) -> dict[str, Mapping[str, str]]:
     return dict(_texts(study, ""))
 
 
-def _texts(part: Any, place: str) -> Iterator[tuple[str, Mapping[str, str]]]:
+def _texts(part: Any, prefix: str) -> Iterator[tuple[str, Mapping[str, str]]]:
     if isinstance(part, BaseModel):
         for name in type(part).model_fields:
             if name not in _NOT_TEXTS:
-                yield from _texts(getattr(part, name), f"{place}.{name}" if place else name)
+                yield from _texts(getattr(part, name), f"{prefix}.{name}" if prefix else name)
     elif isinstance(part, Mapping):
         if part and all(is_language(key) and isinstance(value, str) for key, value in part.items()):
-            yield place, part
+            yield prefix, part
         else:
             for key, value in part.items():
-                yield from _texts(value, f"{place}.{key}")
+                yield from _texts(value, f"{prefix}.{key}")
     elif isinstance(part, Sequence) and not isinstance(part, str):
         for number, value in enumerate(part):
-            yield from _texts(value, f"{place}.{number}")
+            yield from _texts(value, f"{prefix}.{number}")
 
 
 def missing_texts(study: Study) -> dict[str, list[str]]:
@@ -183,8 +183,8 @@ def missing_texts(study: Study) -> dict[str, list[str]]:
     out: dict[str, list[str]] = {}
     for language in study.languages:
         missing = [
-            place
-            for place, text in texts.items()
+            text_key
+            for text_key, text in texts.items()
             if not (text.get(language) or text.get(language.split("-")[0]))
         ]
         if missing:
@@ -197,10 +197,10 @@ def untranslated_texts(study: Study) -> list[str]:
     return [] if len(study.languages) < 2 else list(_one_for_all(study, ""))
 
 
-def _one_for_all(part: Any, place: str) -> Iterator[str]:
+def _one_for_all(part: Any, prefix: str) -> Iterator[str]:
     if isinstance(part, BaseModel):
         for name, field in type(part).model_fields.items():
-            value, at = getattr(part, name), f"{place}.{name}" if place else name
+            value, at = getattr(part, name), f"{prefix}.{name}" if prefix else name
             if name in _NOT_TEXTS or name in _NOT_SHOWN or value == field.default:
                 continue
             if _holds_text(field.annotation) or name in _SHOWN_IDS:
@@ -209,25 +209,25 @@ def _one_for_all(part: Any, place: str) -> Iterator[str]:
                 yield from _one_for_all(value, at)
     elif isinstance(part, Mapping):
         for key, value in part.items():
-            yield from _one_for_all(value, f"{place}.{key}")
+            yield from _one_for_all(value, f"{prefix}.{key}")
     elif isinstance(part, Sequence) and not isinstance(part, str):
         for number, value in enumerate(part):
-            yield from _one_for_all(value, f"{place}.{number}")
+            yield from _one_for_all(value, f"{prefix}.{number}")
 
 
-def _plain_texts(value: Any, place: str) -> Iterator[str]:
+def _plain_texts(value: Any, key_path: str) -> Iterator[str]:
     """The texts in one language only, of a key that holds texts."""
     if isinstance(value, str):
         if any(letter.isalpha() for letter in value):
-            yield place
+            yield key_path
     elif isinstance(value, BaseModel):
-        yield from _one_for_all(value, place)
+        yield from _one_for_all(value, key_path)
     elif isinstance(value, Mapping) and not any(is_language(key) for key in value):
         for key, inner in value.items():
-            yield from _plain_texts(inner, f"{place}.{key}")
+            yield from _plain_texts(inner, f"{key_path}.{key}")
     elif isinstance(value, list):
         for number, inner in enumerate(value):
-            yield from _plain_texts(inner, f"{place}.{number}")
+            yield from _plain_texts(inner, f"{key_path}.{number}")
 
 
 def _holds_text(annotation: Any) -> bool:
@@ -238,11 +238,13 @@ def _holds_text(annotation: Any) -> bool:
 def check_texts(study: Study) -> dict[str, list[str]]:
     """Refuse a language in which the study says nothing at all; give the places that are missing in the others."""
     missing, texts = missing_texts(study), texts_of(study)
-    for language, places in missing.items():
-        if len(places) == len(texts):
-            others = sorted({each for text in texts.values() for each in text})
+    for language, keys in missing.items():
+        if len(keys) == len(texts):
+            found_languages = sorted(
+                {written_language for text in texts.values() for written_language in text}
+            )
             raise StudyError(
-                f"study.yaml, languages: none of the study's own texts is in '{language}'; they are in {', '.join(others)}.",
-                f"Add '{language}:' to the texts, beginning with {places[0]}, or take '{language}' out of languages.",
+                f"study.yaml, languages: none of the study's own texts is in '{language}'; they are in {', '.join(found_languages)}.",
+                f"Add '{language}:' to the texts, beginning with {keys[0]}, or take '{language}' out of languages.",
             )
     return missing

@@ -37,15 +37,15 @@ Place: TypeAlias = tuple[str | int, ...]
 class ReferenceProblem(ValueError):
     """A name in one part of a study that another part does not know."""
 
-    def __init__(self, place: Place, problem: str) -> None:
+    def __init__(self, path: Place, problem: str) -> None:
         super().__init__(problem)
-        self.place = place
+        self.place = path
 
 
-def check_name(place: Place, name: str, names: Iterable[str], problem: str, listed: str) -> None:
+def check_name(path: Place, name: str, names: Iterable[str], problem: str, listed: str) -> None:
     """Refuse a name that is not among ``names``, with the nearest one that is."""
-    if name not in (known := list(names)):
-        raise ReferenceProblem(place, f"{problem} '{name}'. {suggestion(name, known, listed)}")
+    if name not in (choices := list(names)):
+        raise ReferenceProblem(path, f"{problem} '{name}'. {suggestion(name, choices, listed)}")
 
 
 class OpenPart(BaseModel):
@@ -53,7 +53,7 @@ class OpenPart(BaseModel):
 
     model_config = ConfigDict(extra="allow", frozen=True, str_strip_whitespace=True)
 
-    def check(self, study: Study, place: Place) -> None:
+    def check(self, study: Study, path: Place) -> None:
         """Refuse names that the study does not know, with a :class:`ReferenceProblem`."""
 
 
@@ -242,48 +242,50 @@ class Question(Part):
             handler(self), draft=None, show_if=[], none=False, page=None, grid=None, wish=None
         )
 
-    def check(self, study: Study, place: Place) -> None:
+    def check(self, study: Study, path: Place) -> None:
         """The scale must be there, and the axis if the intents have coordinates."""
         if self.draft is not None and not self.machine_first:
             raise ReferenceProblem(
-                (*place, "draft"),
+                (*path, "draft"),
                 "only a question that a machine fills in first is drafted. Add 'machine_first: true'",
             )
-        check_name((*place, "scale"), self.scale, study.scales, "no scale is called", "Scales")
+        check_name((*path, "scale"), self.scale, study.scales, "no scale is called", "Scales")
         scale = study.scales[self.scale]
         if self.none and (scale.level == "comparison" or scale.type == "trace"):
             raise ReferenceProblem(
-                (*place, "none"), f"raters cannot answer 'none' on the scale '{self.scale}'"
+                (*path, "none"), f"raters cannot answer 'none' on the scale '{self.scale}'"
             )
-        if self.wish is not None and (place[0] in {"questions", "between"} or scale.type != "yes-no"):
+        if self.wish is not None and (path[0] in {"questions", "between"} or scale.type != "yes-no"):
             raise ReferenceProblem(
-                (*place, "wish"), "a wish is a question with a yes/no scale, in 'before' or 'after'"
+                (*path, "wish"), "a wish is a question with a yes/no scale, in 'before' or 'after'"
             )
-        if place[0] != "questions":
-            self._check_without_stimulus(study, place)
+        if path[0] != "questions":
+            self._check_without_stimulus(study, path)
             return
         if study.sets is None and study.scales[self.scale].level == "comparison":
             raise ReferenceProblem(
-                (*place, "scale"),
+                (*path, "scale"),
                 f"the scale '{self.scale}' compares stimuli. Say which are presented together: add 'sets'",
             )
         if study.scales[self.scale].type == "trace" and (study.media == "image" or self.machine_first):
-            why = "a picture does not play" if study.media == "image" else "no machine can fill one in first"
-            raise ReferenceProblem((*place, "scale"), f"a trace is recorded while a clip plays, and {why}")
+            reason = (
+                "a picture does not play" if study.media == "image" else "no machine can fill one in first"
+            )
+            raise ReferenceProblem((*path, "scale"), f"a trace is recorded while a clip plays, and {reason}")
         axes = {axis for intent in study.intents for axis in intent.reference}
         if self.axis and axes:
-            check_name((*place, "axis"), self.axis, axes, "no intent has a coordinate", "Axes of the intents")
+            check_name((*path, "axis"), self.axis, axes, "no intent has a coordinate", "Axes of the intents")
 
-    def _check_without_stimulus(self, study: Study, place: Place) -> None:
+    def _check_without_stimulus(self, study: Study, path: Place) -> None:
         """A question of a questionnaire is about the rater: nothing in it may need a stimulus."""
         if study.scales[self.scale].level == "comparison" or study.scales[self.scale].type == "trace":
             raise ReferenceProblem(
-                (*place, "scale"), f"the scale '{self.scale}' is about stimuli, and a questionnaire has none"
+                (*path, "scale"), f"the scale '{self.scale}' is about stimuli, and a questionnaire has none"
             )
         for key in ("machine_first", "shows", "rubric", "axis", "emotion"):
             if getattr(self, key):
                 raise ReferenceProblem(
-                    (*place, key), f"'{key}' is about stimuli. Leave it out of a questionnaire"
+                    (*path, key), f"'{key}' is about stimuli. Leave it out of a questionnaire"
                 )
 
     def spread(self) -> list[Question]:
@@ -341,9 +343,9 @@ class AnchorProbe(Part):
     at_most: float | None = None
     per_session: Annotated[int, Field(ge=1)] = 1
 
-    def check(self, study: Study, place: Place) -> None:
+    def check(self, study: Study, path: Place) -> None:
         """The question must be asked."""
-        study.check_question((*place, "question"), self.question)
+        study.check_question((*path, "question"), self.question)
 
     @model_validator(mode="after")
     def _possible(self) -> AnchorProbe:
@@ -372,15 +374,15 @@ class AttentionProbe(Part):
     answer: float | str
     per_session: Annotated[int, Field(ge=1)] = 1
 
-    def check(self, study: Study, place: Place) -> None:
+    def check(self, study: Study, path: Place) -> None:
         """The question must be asked; about a set or a whole clip, not every answer can be asked for."""
-        study.check_question((*place, "question"), self.question)
+        study.check_question((*path, "question"), self.question)
         scale = study.scale_of(self.question)
         if study.sets is not None or getattr(scale, "type", None) == "trace":
             try:
                 scale.instructed(self.answer)
             except InputError as error:
-                raise ReferenceProblem((*place, "answer"), f"{error.problem} {error.fix}") from None
+                raise ReferenceProblem((*path, "answer"), f"{error.problem} {error.fix}") from None
 
 
 class HeadphoneProbe(Part):

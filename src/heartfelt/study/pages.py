@@ -26,17 +26,15 @@ def check_layout(study: Study) -> None:
         ]
         _contiguous(written, "page", lambda question: question.page)
         _contiguous(written, "grid", lambda question: question.grid)
-        for question, place in written:
+        for question, path in written:
             if question.grid is not None:
-                _check_grid(
-                    study, question, place, [each for each, _ in written if each.grid == question.grid]
-                )
+                _check_grid(study, question, path, [row for row, _ in written if row.grid == question.grid])
             if question.page is not None and any(
-                each.page == question.page and each.machine_first != question.machine_first
-                for each, _ in written
+                neighbour.page == question.page and neighbour.machine_first != question.machine_first
+                for neighbour, _ in written
             ):
                 raise ReferenceProblem(
-                    (*place, "page"),
+                    (*path, "page"),
                     f"the page '{question.page}' has questions with and without a draft. "
                     "No draft may be in sight of a question without one: use two pages",
                 )
@@ -46,31 +44,35 @@ def check_layout(study: Study) -> None:
 def _contiguous(
     written: list[tuple[Question, Place]], key: str, name_of: Callable[[Question], str | None]
 ) -> None:
-    seen: set[str] = set()
-    for name, members in itertools.groupby(written, key=lambda each: name_of(each[0])):
-        question, place = next(members)
-        if name in seen:
+    finished: set[str] = set()
+    for name, members in itertools.groupby(written, key=lambda pair: name_of(pair[0])):
+        question, path = next(members)
+        if name in finished:
             raise ReferenceProblem(
-                (*place, key),
+                (*path, key),
                 f"the {key} '{name}' is interrupted before '{question.id}'. Write its questions one after another",
             )
         if name is not None:
-            seen.add(name)
+            finished.add(name)
 
 
-def _check_grid(study: Study, question: Question, place: Place, rows: list[Question]) -> None:
+def _check_grid(study: Study, question: Question, path: Place, rows: list[Question]) -> None:
     scale = study.scales[question.scale]
-    place = (*place, "grid")
+    path = (*path, "grid")
     columns = scale.points if isinstance(scale, Points) else len(scale.codes())
     if not isinstance(scale, Points | Ordered | Categories | YesNo) or columns > MOST_COLUMNS:
         raise ReferenceProblem(
-            place, f"the columns of a grid are the points or categories of its scale, {MOST_COLUMNS} at most"
+            path, f"the columns of a grid are the points or categories of its scale, {MOST_COLUMNS} at most"
         )
     if question.machine_first:
-        raise ReferenceProblem(place, "a question with a draft is shown by itself. Leave out 'grid'")
-    for key, what in (("scale", "the same scale"), ("page", "the same page"), ("none", "the same 'none'")):
+        raise ReferenceProblem(path, "a question with a draft is shown by itself. Leave out 'grid'")
+    for key, requirement in (
+        ("scale", "the same scale"),
+        ("page", "the same page"),
+        ("none", "the same 'none'"),
+    ):
         if getattr(question, key) != getattr(rows[0], key):
-            raise ReferenceProblem(place, f"all rows of the grid '{question.grid}' need {what}")
+            raise ReferenceProblem(path, f"all rows of the grid '{question.grid}' need {requirement}")
 
 
 def _check_fixed_questions(study: Study) -> None:

@@ -79,9 +79,9 @@ class Numeric(Scale):
             raise ValueError("low must be below high")
         if self.anchors and self.bounds() is None:
             raise ValueError("anchors need a slider. Give both low and high, or leave the anchors out")
-        for place in self.anchors:
-            if self.low is not None and self.high is not None and not self.low <= place <= self.high:
-                raise ValueError(f"there is no {place:g} on a scale from {self.low:g} to {self.high:g}")
+        for point in self.anchors:
+            if self.low is not None and self.high is not None and not self.low <= point <= self.high:
+                raise ValueError(f"there is no {point:g} on a scale from {self.low:g} to {self.high:g}")
         return self
 
     @model_serializer(mode="wrap")
@@ -130,9 +130,9 @@ class _Categories(Scale):
     def codes(self) -> dict[str, float]:
         """The code of each category id: its own, or its place in the list."""
         out: dict[str, float] = {}
-        for place, each in enumerate(self.categories):
-            name, value = (each, None) if isinstance(each, str) else (each.id, each.value)
-            out[name] = float(place) if value is None else value
+        for index, category in enumerate(self.categories):
+            name, value = (category, None) if isinstance(category, str) else (category.id, category.value)
+            out[name] = float(index) if value is None else value
         return out
 
     def read(self, answer: Any) -> Coded:
@@ -271,9 +271,9 @@ class Tags(Scale):
         parts = answer if isinstance(answer, list | tuple) else str(answer).split(self.separator)
         names = [str(part).strip() for part in parts if str(part).strip()]
         if not self.open:
-            known = frozenset(self.names)
+            vocabulary = frozenset(self.names)
             for name in names:
-                if name not in known:
+                if name not in vocabulary:
                     raise InputError(
                         f"'{name}' is not a tag of the scale.", suggestion(name, self.names, "Allowed")
                     )

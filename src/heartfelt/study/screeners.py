@@ -58,14 +58,14 @@ class Screener(Part):
             raise ValueError("a screener is about answers or about probes. Give one of 'when' and 'probe'")
         return self
 
-    def check(self, study: Study, place: Place) -> None:
+    def check(self, study: Study, path: Place) -> None:
         """What is tested must be asked of raters, and screen out somebody but not everybody."""
         if self.probe:
-            self._check_probes(study, (*place, "probe"))
+            self._check_probes(study, (*path, "probe"))
             return
         tests: dict[Source, list[Condition]] = {}
         for condition in self.when:
-            tests.setdefault(_checked_source(study, (*place, "when"), condition), []).append(condition)
+            tests.setdefault(_checked_source(study, (*path, "when"), condition), []).append(condition)
         cases = [
             [
                 answer
@@ -81,25 +81,25 @@ class Screener(Part):
             for answers in itertools.product(*cases)
         ]
         if all(outcomes) or not any(outcomes):
-            who = "everybody: every answer fulfils" if all(outcomes) else "nobody: no answer fulfils"
+            screened_out = "everybody: every answer fulfils" if all(outcomes) else "nobody: no answer fulfils"
             raise ReferenceProblem(
-                (*place, "when"), f"'{self.id}' screens out {who} its conditions. Change one"
+                (*path, "when"), f"'{self.id}' screens out {screened_out} its conditions. Change one"
             )
 
-    def _check_probes(self, study: Study, place: Place) -> None:
+    def _check_probes(self, study: Study, path: Place) -> None:
         probes = {
             probe.id: probe for probe in study.probes if isinstance(probe, AttentionProbe | HeadphoneProbe)
         }
         for name in self.probe:
-            check_name(place, name, probes, "no attention probe or headphone check is called", "Probes")
+            check_name(path, name, probes, "no attention probe or headphone check is called", "Probes")
             probe = probes[name]
             if isinstance(probe, HeadphoneProbe) and (len(self.probe) > 1 or self.failures > 1):
                 raise ReferenceProblem(
-                    place, f"the headphone check '{name}' is taken once. Give it a screener alone"
+                    path, f"the headphone check '{name}' is taken once. Give it a screener alone"
                 )
             if isinstance(probe, HeadphoneProbe) and not probe.blocks:
                 raise ReferenceProblem(
-                    place, f"the headphone check '{name}' stops nobody. Add 'blocks: true' to it"
+                    path, f"the headphone check '{name}' stops nobody. Add 'blocks: true' to it"
                 )
 
     def holds_for(self, study: Study, answers: Mapping[Source, Coded | None]) -> bool:
@@ -110,13 +110,13 @@ class Screener(Part):
         )
 
 
-def _checked_source(study: Study, place: Place, condition: Condition) -> Source:
+def _checked_source(study: Study, path: Place, condition: Condition) -> Source:
     kind, name = condition.about
     if kind != "rater":
-        raise ReferenceProblem(place, f"a screener is about the rater. Write 'rater: {name}'")
+        raise ReferenceProblem(path, f"a screener is about the rater. Write 'rater: {name}'")
     facts = [fact.id for fact in study.demographics] + [question.id for question in study.asked_in("before")]
-    check_name(place, name, facts, "nothing asked about raters is called", "Facts about raters")
-    check_tests(place, condition, scale_of(study, condition.about))
+    check_name(path, name, facts, "nothing asked about raters is called", "Facts about raters")
+    check_tests(path, condition, scale_of(study, condition.about))
     return condition.about
 
 
@@ -152,5 +152,5 @@ def check_codes(study: Study) -> None:
     """Refuse a code for a screener that the study does not have."""
     names = [screener.id for screener in study.screeners]
     for name in study.recruiting.codes.screeners:
-        place = ("recruiting", "codes", "screeners")
-        check_name(place, name, names, "no screener is called", "Screeners")
+        path = ("recruiting", "codes", "screeners")
+        check_name(path, name, names, "no screener is called", "Screeners")

@@ -81,10 +81,10 @@ class Choice(SetScale):
         """Accept the place of a member, from 1, or "tie" where ties are offered."""
         if answer == TIE and self.ties:
             return None, f'"{TIE}"'
-        place = read_number(answer)
-        if place not in {1.0, 2.0}:
+        position = read_number(answer)
+        if position not in {1.0, 2.0}:
             raise self._off(answer, f"1 for the first, 2 for the second{', tie' if self.ties else ''}")
-        return place, None
+        return position, None
 
     def read_set(self, answer: Any, members: int) -> list[float]:
         """Accept the member chosen, or "tie" where ties are offered."""
@@ -247,8 +247,8 @@ class Trace(Scale):
     def read(self, answer: Any) -> Coded:
         """Accept samples, of which it gives the mean, or a number, which is such a mean."""
         if isinstance(answer, Mapping | list):
-            given = [sample for sample in self.read_samples(answer) if sample is not None]
-            return math.fsum(given) / len(given), None
+            recorded = [sample for sample in self.read_samples(answer) if sample is not None]
+            return math.fsum(recorded) / len(recorded), None
         number = read_number(answer)
         if number is None or not self.low <= number <= self.high:
             raise self._off(answer, f"numbers from {self.low:g} to {self.high:g}")
@@ -259,11 +259,11 @@ class Trace(Scale):
 
         There is none while the tab was in the background, and before the rater moved for the first time.
         """
-        given = answer.get("samples") if isinstance(answer, Mapping) else answer
-        if not isinstance(given, list) or not given or len(given) > LONGEST_TRACE:
+        samples = answer.get("samples") if isinstance(answer, Mapping) else answer
+        if not isinstance(samples, list) or not samples or len(samples) > LONGEST_TRACE:
             raise self._off("this", f"1 to {LONGEST_TRACE} samples taken while the clip plays")
         out: list[float | None] = []
-        for sample in given:
+        for sample in samples:
             number = None if sample is None else read_number(sample)
             if sample is not None and (number is None or not self.low <= number <= self.high):
                 raise self._off(sample, f"numbers from {self.low:g} to {self.high:g}")

@@ -139,30 +139,30 @@ class Sets(Part):
         """How many members raters judge, where that is fixed by the type; an ABX trial is about its X."""
         return {"pair": 2, "ab": 2, "abx": 2, "reference": 1}.get(self.type)
 
-    def check(self, study: Study, place: Place) -> None:
+    def check(self, study: Study, path: Place) -> None:
         """Systems must be there, and the scale of every question must fit the type."""
-        known = [system.id for system in study.systems]
+        system_ids = [system.id for system in study.systems]
         for key, names in (("reference", [self.reference]), ("anchors", self.anchors)):
             for name in names:
-                if known and name is not None:
-                    check_name((*place, key), name, known, "no system is called", "Systems")
+                if system_ids and name is not None:
+                    check_name((*path, key), name, system_ids, "no system is called", "Systems")
         for question in study.asked:
             scale = study.scale_of(question.id)
             fits = isinstance(scale, SetScale) and self.type in scale.fits
             if isinstance(scale, Trace) or not (fits or (self.type == "reference" and scale.has_values)):
                 raise ReferenceProblem(
-                    (*place, "type"),
+                    (*path, "type"),
                     f"the scale of '{question.id}' does not fit sets of type '{self.type}'. Scales that do:"
                     f" {', '.join(_fitting(self.type))}",
                 )
             if self.type == "abx" and getattr(scale, "ties", False):
                 raise ReferenceProblem(
-                    (*place, "type"),
+                    (*path, "type"),
                     f"'{question.id}' allows ties, but X is always one of the two. Set ties: false",
                 )
             if question.machine_first:
                 raise ReferenceProblem(
-                    (*place, "type"), f"'{question.id}' shows a machine's value, which is about one stimulus"
+                    (*path, "type"), f"'{question.id}' shows a machine's value, which is about one stimulus"
                 )
         if study.stimuli.items is not None:
             raise ReferenceProblem(
@@ -211,18 +211,20 @@ def make_sets(
     seed: int = 0,
 ) -> MadeSets:
     """The sets of a manifest (one mapping per stimulus); ``rows`` is the table of ``rule: table``."""
-    made = list(_table(sets, stimuli, rows) if sets.rule == "table" else _by_rule(sets, stimuli, seed))
+    stimulus_sets = list(
+        _table(sets, stimuli, rows) if sets.rule == "table" else _by_rule(sets, stimuli, seed)
+    )
     if sets.hidden_reference:
-        made += _hidden_references(made)
+        stimulus_sets += _hidden_references(stimulus_sets)
     require(
-        bool(made),
+        bool(stimulus_sets),
         f"study.yaml, sets: rule '{sets.rule}' makes no set of type '{sets.type}' from {len(stimuli)} stimuli.",
         "Check the columns that the members of a set share ('by'), or list the sets in a table.",
     )
-    used = {name for each in made for name in each.stimuli}
+    used = {name for stimulus_set in stimulus_sets for name in stimulus_set.stimuli}
     names = [str(row["stimulus"]) for row in stimuli]
     left_out = {name: f"rule '{sets.rule}' puts it in no set" for name in names if name not in used}
-    return MadeSets(tuple(made), left_out)
+    return MadeSets(tuple(stimulus_sets), left_out)
 
 
 def _by_rule(sets: Sets, stimuli: Sequence[Mapping[str, object]], seed: int) -> Iterator[StimulusSet]:
@@ -282,7 +284,9 @@ def _assembled(sets: Sets, name: str, members: Sequence[Member]) -> StimulusSet:
 
 def _hidden_references(sets: Iterable[StimulusSet]) -> list[StimulusSet]:
     """A set for every reference, in which it is judged against itself."""
-    references = (stimulus for each in sets for stimulus, role in each.members if role == "reference")
+    references = (
+        stimulus for stimulus_set in sets for stimulus, role in stimulus_set.members if role == "reference"
+    )
     return [
         StimulusSet(f"{stimulus}|{stimulus}", ((stimulus, "reference"), (stimulus, "hidden-reference")))
         for stimulus in dict.fromkeys(references)
@@ -307,7 +311,7 @@ def _pairs(sets: Sets, rows: Sequence[Mapping[str, object]], seed: int, label: s
         chosen = (pair for pair in itertools.combinations(systems, 2) if allowed(*pair))
     else:
         names = list(systems)
-        order = [names[place] for place in stream(seed, "sets", label).permutation(len(names))]
+        order = [names[index] for index in stream(seed, "sets", label).permutation(len(names))]
         chosen = _spread(order, sets.per_stimulus, allowed)
     for first, second in chosen:
         members: list[Member] = [(name, _role(sets, systems[name])) for name in (first, second)]
@@ -330,8 +334,8 @@ def _spread(
         degree.update((first, second))
 
     for offset in range(1, size // 2 + 1):
-        for place in range(size if 2 * offset != size else offset):
-            first, second = order[place], order[(place + offset) % size]
+        for index in range(size if 2 * offset != size else offset):
+            first, second = order[index], order[(index + offset) % size]
             if max(degree[first], degree[second]) < most and allowed(first, second):
                 add(first, second)
         if min(degree.values()) >= most:
@@ -354,8 +358,10 @@ def _spread(
     for first, second in itertools.product(order[:1], order[1:]):
         if root(first) == root(second):
             continue
-        mine, others = ([name for name in order if root(name) == root(side)] for side in (first, second))
-        bridge = next((pair for pair in itertools.product(others, mine) if allowed(*pair)), None)
+        first_side, second_side = (
+            [name for name in order if root(name) == root(side)] for side in (first, second)
+        )
+        bridge = next((pair for pair in itertools.product(second_side, first_side) if allowed(*pair)), None)
         if bridge is not None:
             add(*bridge)
             part[root(bridge[0])] = root(bridge[1])
@@ -413,10 +419,10 @@ def _blocks(sets: Sets, members: Sequence[Member], seed: int, label: str) -> Ite
         tie = dict(zip(names, rng.permutation(len(names)).tolist(), strict=True))
         block: list[str] = []
         while len(block) < size:
-            left = (name for name in names if name not in block)
+            remaining = (name for name in names if name not in block)
             block.append(
                 min(
-                    left,
+                    remaining,
                     key=lambda name: (used[name], sum(met[frozenset((name, b))] for b in block), tie[name]),
                 )
             )
@@ -431,17 +437,19 @@ def _table(
     systems = {str(row["stimulus"]): row.get("system") for row in stimuli}
     groups: dict[str, list[Member]] = defaultdict(list)
     for row in rows:
-        name, stimulus, given = str(row["set"]), str(row["stimulus"]), row.get("role")
+        name, stimulus, listed_role = str(row["set"]), str(row["stimulus"]), row.get("role")
         require(
             stimulus in systems,
             f"The set '{name}' names a stimulus '{stimulus}' that the manifest does not have.",
             "Add it to the manifest, or take it out of the set.",
         )
         require(
-            not given or given in _LISTED,
-            f"The set '{name}': '{given}' is not a role.",
+            not listed_role or listed_role in _LISTED,
+            f"The set '{name}': '{listed_role}' is not a role.",
             f"Roles are {', '.join(_LISTED)}; the hidden reference is added automatically.",
         )
-        groups[name].append((stimulus, _LISTED[str(given)] if given else _role(sets, systems[stimulus])))
+        groups[name].append(
+            (stimulus, _LISTED[str(listed_role)] if listed_role else _role(sets, systems[stimulus]))
+        )
     for name, members in groups.items():
         yield _assembled(sets, name, members)

@@ -20,16 +20,16 @@ DIFFERENT_SETS = 0.5
 """Two answers are clearly different where they are at most this similar."""
 
 
-def similarity(scale: Scale, answer: str, other: str) -> float:
+def similarity(scale: Scale, answer: str, compared: str) -> float:
     """From 0 to 1. An answer that is not on the scale is alike only to itself."""
-    if answer == other:
+    if answer == compared:
         return 1.0
     if scale.level == "text":
-        mine, theirs = (members(scale, text) for text in (answer, other))
-        together = len(mine | theirs)
-        return len(mine & theirs) / together if together else 1.0
+        ours, theirs = (members(scale, text) for text in (answer, compared))
+        together = len(ours | theirs)
+        return len(ours & theirs) / together if together else 1.0
     try:
-        (first, _), (second, _) = scale.read(answer), scale.read(other)
+        (first, _), (second, _) = scale.read(answer), scale.read(compared)
     except InputError:
         return 0.0
     if first is None or second is None or scale.level == "nominal":
@@ -39,17 +39,17 @@ def similarity(scale: Scale, answer: str, other: str) -> float:
     return max(0.0, 1.0 - abs(first - second) / span) if span > 0 else 1.0
 
 
-def clearly_different(scale: Scale, answer: str, other: str) -> bool:
+def clearly_different(scale: Scale, answer: str, compared: str) -> bool:
     """Whether nobody who looks could take one answer for the other; words that mean the same cannot be recognised."""
     limit = DIFFERENT_NUMBERS if scale.level in {"interval", "ordinal"} else DIFFERENT_SETS
-    return similarity(scale, answer, other) <= limit
+    return similarity(scale, answer, compared) <= limit
 
 
 def members(scale: Scale, text: str) -> set[str]:
     """The tags, or the words of a text, that an answer names; none for "none"."""
     if text == NONE:
         return set()
-    plain = unicodedata.normalize("NFKC", text).casefold()
+    folded = unicodedata.normalize("NFKC", text).casefold()
     if isinstance(scale, Tags):
-        return {part.strip() for part in plain.split(scale.separator) if part.strip()}
-    return set(_WORD.findall(plain))
+        return {part.strip() for part in folded.split(scale.separator) if part.strip()}
+    return set(_WORD.findall(folded))

@@ -87,11 +87,11 @@ class Prompt(OpenPart):
     text: str
     systems: Annotated[list[Id], Field(description="only for these systems; all if left out")] = []
 
-    def check(self, study: Study, place: Place) -> None:
+    def check(self, study: Study, path: Place) -> None:
         """The systems must be there."""
         systems = [system.id for system in study.systems]
         for name in self.systems:
-            check_name((*place, "systems"), name, systems, "no system is called", "Systems")
+            check_name((*path, "systems"), name, systems, "no system is called", "Systems")
 
 
 class StimuliSource(Part):
@@ -170,19 +170,19 @@ class Study(Part):
 
     @model_validator(mode="after")
     def _hangs_together(self) -> Study:
-        for what in _LISTS:
-            ids = [part.id for part in (self.asked_in(what) if what in _FORMS else getattr(self, what))]
+        for key in _LISTS:
+            ids = [part.id for part in (self.asked_in(key) if key in _FORMS else getattr(self, key))]
             doubled = sorted({name for name in ids if ids.count(name) > 1})
             if doubled:
-                raise ReferenceProblem((what,), f"two {what} are called '{doubled[0]}'")
-        for what in _LISTS:
-            for number, part in enumerate(getattr(self, what)):
-                part.check(self, (what, number))
+                raise ReferenceProblem((key,), f"two {key} are called '{doubled[0]}'")
+        for key in _LISTS:
+            for number, part in enumerate(getattr(self, key)):
+                part.check(self, (key, number))
         for number, question in enumerate(self.before):
-            for each in question.spread():
-                if any(fact.id == each.id for fact in self.demographics):
+            for part_question in question.spread():
+                if any(fact.id == part_question.id for fact in self.demographics):
                     raise ReferenceProblem(
-                        ("before", number, "id"), f"a demographic is called '{each.id}' too"
+                        ("before", number, "id"), f"a demographic is called '{part_question.id}' too"
                     )
         self.design.check(self, ("design",))
         check_layout(self)
@@ -203,9 +203,9 @@ class Study(Part):
         unused |= dict.fromkeys(("sets", "adjudication", "debriefing", "branding"))
         return without_unused(handler(self), instruments={}, **unused)
 
-    def check_question(self, place: Place, name: str) -> None:
+    def check_question(self, path: Place, name: str) -> None:
         """Refuse the name of a question that is not asked."""
-        check_name(place, name, self._asked_by_id, "no question is called", "Questions")
+        check_name(path, name, self._asked_by_id, "no question is called", "Questions")
 
     @cached_property
     def asked(self) -> list[Question]:

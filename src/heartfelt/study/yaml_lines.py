@@ -29,11 +29,11 @@ class Document:
     data: Any
     lines: dict[Place, int]
 
-    def line(self, place: Place) -> int | None:
+    def line(self, path: Place) -> int | None:
         """The line of ``place``, or of the nearest thing around it."""
-        for end in range(len(place), -1, -1):
-            if place[:end] in self.lines:
-                return self.lines[place[:end]]
+        for end in range(len(path), -1, -1):
+            if path[:end] in self.lines:
+                return self.lines[path[:end]]
         return None
 
 
@@ -113,7 +113,7 @@ class _Builder:
         self.lines: dict[Place, int] = {}
         self.nodes = 0
 
-    def build(self, node: yaml.Node, place: Place, depth: int) -> Any:
+    def build(self, node: yaml.Node, path: Place, depth: int) -> Any:
         self.nodes += 1
         line = node.start_mark.line + 1
         if self.nodes > MAX_NODES or depth > MAX_DEPTH:
@@ -121,11 +121,11 @@ class _Builder:
                 f"{self.where}, line {line}: the file expands to more than {MAX_NODES} values or {MAX_DEPTH} levels.",
                 "Write out what the anchors (&, *) stand for, or move long lists into a CSV manifest.",
             )
-        self.lines.setdefault(place, line)
+        self.lines.setdefault(path, line)
         if isinstance(node, yaml.MappingNode):
-            return self._mapping(node, place, depth)
+            return self._mapping(node, path, depth)
         if isinstance(node, yaml.SequenceNode):
-            return [self.build(child, (*place, index), depth + 1) for index, child in enumerate(node.value)]
+            return [self.build(child, (*path, index), depth + 1) for index, child in enumerate(node.value)]
         if isinstance(node, yaml.ScalarNode) and node.tag == "tag:yaml.org,2002:str":
             return _TRUTH.get(node.value, node.value) if not node.style else node.value
         if not node.tag.startswith("tag:yaml.org,2002:"):
@@ -134,7 +134,7 @@ class _Builder:
             )
         return self.loader.construct_object(node)
 
-    def _mapping(self, node: yaml.MappingNode, place: Place, depth: int) -> dict[Any, Any]:
+    def _mapping(self, node: yaml.MappingNode, path: Place, depth: int) -> dict[Any, Any]:
         out: dict[Any, Any] = {}
         for key_node, value_node in node.value:
             line = key_node.start_mark.line + 1
@@ -142,11 +142,11 @@ class _Builder:
                 raise StudyError(
                     f"{self.where}, line {line}: a key must be a plain word.", "Quote it, or simplify it."
                 )
-            key = self.build(key_node, (*place, "\0key"), depth + 1)
+            key = self.build(key_node, (*path, "\0key"), depth + 1)
             if key in out:
                 raise StudyError(
                     f"{self.where}, line {line}: the key '{key}' is given twice.", "Keep one of the two."
                 )
-            self.lines[(*place, key)] = line
-            out[key] = self.build(value_node, (*place, key), depth + 1)
+            self.lines[(*path, key)] = line
+            out[key] = self.build(value_node, (*path, key), depth + 1)
         return out

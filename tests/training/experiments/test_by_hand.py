@@ -164,7 +164,7 @@ def test_folds_leave_every_stimulus_out_once_and_shuffled_ones_are_marked(one: S
             assert other.shuffled
         assert len({other.shuffled for other in chance[seed]}) == len(cells)
     extra = {0: np.arange(5), 3: np.arange(7)}
-    alone = crossed(pool, part, one.options, removed, "extra", extra=extra, own=False)
+    alone = crossed(pool, part, one.options, removed, "extra", extra=extra, with_own=False)
     for seed, rows in extra.items():
         for entry in alone[seed]:
             assert set(entry.train) == set(rows) - set(entry.test)

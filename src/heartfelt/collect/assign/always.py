@@ -20,17 +20,17 @@ def pick_unit(
     waiting = [unit for unit in layout.common if unit not in rater.seen]
     if not waiting:
         return by_quota(rater, rng)
-    left = max(1, rater.target - len(rater.seen))
-    if len(waiting) >= left:
+    trials_left = max(1, rater.target - len(rater.seen))
+    if len(waiting) >= trials_left:
         return waiting[0] if layout.order == "manifest" else rng.choice(waiting)
     if layout.order == "manifest":
-        other = by_quota(rater, rng)
+        quota_unit = by_quota(rater, rng)
         latest = -1 if rater.latest is None else rater.latest
         ahead = [unit for unit in waiting if unit > latest]
-        if other is None or (ahead and not latest < other < ahead[0]):
+        if quota_unit is None or (ahead and not latest < quota_unit < ahead[0]):
             return (ahead or waiting)[0]
-        return other
-    if rng.random() * left < len(waiting):
+        return quota_unit
+    if rng.random() * trials_left < len(waiting):
         return rng.choice(waiting)
     unit = by_quota(rater, rng)
     return rng.choice(waiting) if unit is None else unit

@@ -47,15 +47,17 @@ class PositionBalance:
         systems = self._layout.contestants.get(unit, ())
         leading = self._layout.leading.get(unit)
         first = [member for member, system in enumerate(systems) if system < 0 or member == leading]
-        drawn = [member for member in range(len(systems)) if member not in first]
-        orders = [[*first, *order] for order in _orders(drawn, rng)]
+        members = [member for member in range(len(systems)) if member not in first]
+        orders = [[*first, *order] for order in _orders(members, rng)]
         before = [list(order[: len(systems)]) for order in rater.orders.get(unit, ())]
         orders = [order for order in orders if order not in before] or orders
         order = min(orders, key=lambda order: self._unevenness(rater.number, unit, order))
         if self._layout.matching:
-            places = list(enumerate(order))
-            rng.shuffle(places)
-            order.append(min(places, key=lambda each: self._matches(rater.number, unit, *each))[1])
+            candidates = list(enumerate(order))
+            rng.shuffle(candidates)
+            order.append(
+                min(candidates, key=lambda candidate: self._matches(rater.number, unit, *candidate))[1]
+            )
         return order
 
     def count(self, rater: int, unit: int, order: Sequence[int], sign: int) -> None:
@@ -89,8 +91,8 @@ class PositionBalance:
             for member, offset in _places(systems, order)
         )
 
-    def _matches(self, rater: int, unit: int, place: int, member: int) -> int:
-        return self._matched.get((unit, member), 0) + self._matched_place.get((rater, place), 0)
+    def _matches(self, rater: int, unit: int, position: int, member: int) -> int:
+        return self._matched.get((unit, member), 0) + self._matched_place.get((rater, position), 0)
 
 
 def _orders(judged: Sequence[int], rng: Random) -> Iterator[list[int]]:
@@ -108,5 +110,5 @@ def _places(systems: Sequence[int], order: Sequence[int]) -> Iterator[tuple[int,
     """Each judged member with its place, from -1 for the first to 1 for the last."""
     judged = [member for member in order if systems[member] >= 0]
     last = len(judged) - 1
-    for place, member in enumerate(judged):
-        yield member, 2.0 * place / last - 1.0 if last else 0.0
+    for position, member in enumerate(judged):
+        yield member, 2.0 * position / last - 1.0 if last else 0.0

@@ -180,16 +180,16 @@ def session_plan(ordinary: int, probes: Sequence[Probe], rng: Random) -> list[Sl
 
 
 def _insert_repeats(slots: list[Slot], probe: RepeatProbe, ordinary: int, rng: Random) -> None:
-    taken = {source for kind, _, source in slots if kind == "repeat"}
+    repeated = {source for kind, _, source in slots if kind == "repeat"}
     for _ in range(probe.per_session):
-        places = [place for place, slot in enumerate(slots) if slot[0] == "rating"]
+        positions = [position for position, slot in enumerate(slots) if slot[0] == "rating"]
         gap = min(probe.gap, len(slots) - 2)
-        free = [s for s in range(ordinary) if s not in taken and places[s] + gap + 1 <= len(slots)]
+        free = [s for s in range(ordinary) if s not in repeated and positions[s] + gap + 1 <= len(slots)]
         if gap < 1 or not free:
             return
         source = rng.choice(free)
-        taken.add(source)
-        slots.insert(rng.randint(places[source] + gap + 1, len(slots)), ("repeat", probe.id, source))
+        repeated.add(source)
+        slots.insert(rng.randint(positions[source] + gap + 1, len(slots)), ("repeat", probe.id, source))
 
 
 def probes_each_session(probes: Sequence[Probe]) -> int:

@@ -97,10 +97,10 @@ class OpenUnits:
             return
         groups, group = self._levels[level], self._group.get(unit)
         members = groups[group]
-        place, last = self._place[unit], members.pop()
+        position, last = self._place[unit], members.pop()
         if last != unit:
-            members[place] = last
-            self._place[last] = place
+            members[position] = last
+            self._place[last] = position
         if not members:
             del groups[group]
         self.open -= 1
@@ -152,9 +152,9 @@ class OpenUnits:
 
     def _within(self, members: Sequence[int], rater: Rater, rng: Random) -> int | None:
         if self.layout.order == "manifest":
-            left = [unit for unit in members if self.allowed(unit, rater)]
-            after = [unit for unit in left if rater.latest is None or unit > rater.latest]
-            return min(after or left, default=None)
+            open_units = [unit for unit in members if self.allowed(unit, rater)]
+            after = [unit for unit in open_units if rater.latest is None or unit > rater.latest]
+            return min(after or open_units, default=None)
         size = len(members)
         if self._balance is not None:
             draws = members if size <= _SETS_COMPARED else rng.sample(members, _SETS_COMPARED)
@@ -166,14 +166,15 @@ class OpenUnits:
             unit = members[int(rng.random() * size)]
             if self.allowed(unit, rater):
                 return unit
-        left = [unit for unit in members if self.allowed(unit, rater)]
-        return rng.choice(left) if left else None
+        open_units = [unit for unit in members if self.allowed(unit, rater)]
+        return rng.choice(open_units) if open_units else None
 
 
 def williams(size: int) -> list[int]:
     """The first row of a Williams square: 0, 1, n-1, 2, n-2 …; adding 1 to every place gives the next row."""
     return [
-        0 if place == 0 else (place + 1) // 2 if place % 2 else size - place // 2 for place in range(size)
+        0 if position == 0 else (position + 1) // 2 if position % 2 else size - position // 2
+        for position in range(size)
     ]
 
 

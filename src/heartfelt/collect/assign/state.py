@@ -218,7 +218,7 @@ class State:
 
     def _planned(self, event: Event, rater: Rater) -> None:
         plan = json.loads(cast(str, event.words))
-        probes = [(place, (kind, probe, source)) for place, kind, probe, source in plan["probes"]]
+        probes = [(position, (kind, probe, source)) for position, kind, probe, source in plan["probes"]]
         rater.plan = SessionPlan(plan["length"], probes)
         rater.planned += plan["length"] - len(probes)
         rater.target, rater.of = plan["target"], int(event.number or 0)
@@ -375,7 +375,7 @@ class State:
         del self.raters[number], self.by_id[rater.id]
         self.trials = {name: trial for name, trial in self.trials.items() if trial.rater != number}
         if rater.answered or rater.practised:
-            self.answered = {trial: who for trial, who in self.answered.items() if who != number}
+            self.answered = {trial: rater for trial, rater in self.answered.items() if rater != number}
 
     def _set(self, event: Event) -> None:
         self.settings.update(json.loads(event.words or "{}"))

@@ -113,23 +113,25 @@ def adjudication_state(connection: Connection, material: StudyUnits) -> Adjudica
     change = int(connection.exec_driver_sql("SELECT max(seq) FROM journal").scalar() or 0)
     study = material.study
     questions = adjudicated(study)
-    made = decisions(connection)
-    if not questions and not made:
+    decided = decisions(connection)
+    if not questions and not decided:
         return AdjudicationState(change, ())
-    given = _answers(connection, [*questions, *{question for _, question in made}])
+    answers = _answers(connection, [*questions, *{question for _, question in decided}])
     units = {
         (unit.stimulus, question): unit for unit in material.units.values() for question in unit.questions
     }
-    rules = select(study, given, _trials(connection), _flags(connection))
-    known = set(material.opened.stimuli["stimulus"].to_list())
-    order = {question.id: place for place, question in enumerate(study.asked)}
-    names = [item for item in dict.fromkeys([*rules, *made]) if item[0] in known and item[1] in order]
+    rules = select(study, answers, _trials(connection), _flags(connection))
+    stimulus_names = set(material.opened.stimuli["stimulus"].to_list())
+    order = {question.id: index for index, question in enumerate(study.asked)}
+    names = [
+        item for item in dict.fromkeys([*rules, *decided]) if item[0] in stimulus_names and item[1] in order
+    ]
     stimuli = {
-        stimulus: place for place, stimulus in enumerate(dict.fromkeys(stimulus for stimulus, _ in names))
+        stimulus: index for index, stimulus in enumerate(dict.fromkeys(stimulus for stimulus, _ in names))
     }
     names.sort(key=lambda item: (stimuli[item[0]], order[item[1]]))
     items = (
-        _item(item, rules.get(item, ()), given.get(item, ()), made.get(item, ()), units.get(item), study)
+        _item(item, rules.get(item, ()), answers.get(item, ()), decided.get(item, ()), units.get(item), study)
         for item in names
     )
     return AdjudicationState(change, tuple(items))
@@ -139,14 +141,19 @@ def _item(
     item: tuple[str, str],
     rules: tuple[str, ...],
     answers: tuple[AnonymousAnswer, ...],
-    made: tuple[AdjudicationDecision, ...],
+    made_decisions: tuple[AdjudicationDecision, ...],
     unit: Unit | None,
     study: Study,
 ) -> AdjudicationItem:
     stimulus, question = item
     if unit is None:
         return AdjudicationItem(
-            stimulus=stimulus, question=question, rules=rules, answers=answers, draft=None, decisions=made
+            stimulus=stimulus,
+            question=question,
+            rules=rules,
+            answers=answers,
+            draft=None,
+            decisions=made_decisions,
         )
     return AdjudicationItem(
         stimulus=stimulus,
@@ -154,7 +161,7 @@ def _item(
         rules=rules,
         answers=answers,
         draft=unit.machine[question][0] if question in unit.machine else None,
-        decisions=made,
+        decisions=made_decisions,
         media=unit.media,
         prompt=unit.prompt if "prompt" in study.question(question).shows else None,
     )
@@ -175,8 +182,8 @@ def _answers(connection: Connection, questions: Iterable[str]) -> Items:
     ).filter(pl.col("question").is_in(list(set(questions))))
     out: dict[tuple[str, str], list[AnonymousAnswer]] = {}
     for stimulus, question, trial, value, answer, verdict, shown in frame.iter_rows():
-        given = AnonymousAnswer(trial, value, answer, verdict, shown == "planted")
-        out.setdefault((stimulus, question), []).append(given)
+        anonymous = AnonymousAnswer(trial, value, answer, verdict, shown == "planted")
+        out.setdefault((stimulus, question), []).append(anonymous)
     return {item: tuple(answers) for item, answers in out.items()}
 
 
@@ -215,12 +222,12 @@ def select(
         return {}
     needed = adjudication.after or study.design.ratings_per_item
     together = study.design.questions_per_page == "all"
-    decided, apart = set(adjudicated(study)), study.set_aside
+    decided, set_aside = set(adjudicated(study)), study.set_aside
     selected: dict[tuple[str, str], tuple[str, ...]] = {}
     for item, answers in items.items():
         stimulus, question = item
         count = trials.get(stimulus, 0) if together else len(answers)
-        if question not in decided or stimulus in apart or count < needed:
+        if question not in decided or stimulus in set_aside or count < needed:
             continue
         flagged = flags.get(stimulus, 0)
         names = dict.fromkeys(
@@ -241,8 +248,8 @@ def _selects(
     """Whether a rule selects an item; ``flagged`` is how many raters reported its stimulus."""
     match rule:
         case DisagreementRule():
-            asked = not rule.questions or item[1] in rule.questions
-            return asked and disagree(rule, study.scale_of(item[1]), counted(answers))
+            applies = not rule.questions or item[1] in rule.questions
+            return applies and disagree(rule, study.scale_of(item[1]), counted(answers))
         case RejectedRule():
             return sum(g.verdict == "rejected" and not g.planted for g in answers) >= rule.at_least
         case PlantedRule():
@@ -257,7 +264,7 @@ def _selects(
 
 def counted(answers: Iterable[AnonymousAnswer]) -> list[AnonymousAnswer]:
     """Answers that are ratings: not rejections without an answer, and not given under a planted value."""
-    return [given for given in answers if given.words is not None and not given.planted]
+    return [response for response in answers if response.words is not None and not response.planted]
 
 
 def disagree(rule: DisagreementRule, scale: Scale, answers: Sequence[AnonymousAnswer]) -> bool:
@@ -265,15 +272,15 @@ def disagree(rule: DisagreementRule, scale: Scale, answers: Sequence[AnonymousAn
     if len(answers) < 2:
         return False
     if scale.level == "nominal":
-        return _largest_share(given.words for given in answers) <= rule.share_at_most
+        return _largest_share(response.words for response in answers) <= rule.share_at_most
     if isinstance(scale, Tags):
         return _mean_overlap(scale, answers) < rule.overlap_below
     if scale.level == "text":
-        return len({answer_key(given.words, scale) for given in answers}) == len(answers)
-    none = [given.answer == NONE for given in answers]
+        return len({answer_key(response.words, scale) for response in answers}) == len(answers)
+    none = [response.answer == NONE for response in answers]
     if any(none) and not all(none):
         return _largest_share(none) <= rule.share_at_most
-    values = [given.value for given in answers if given.value is not None]
+    values = [response.value for response in answers if response.value is not None]
     if len(values) < 2:
         return False
     range_above, sd_above = rule.limits(scale)
@@ -291,7 +298,7 @@ def _largest_share(answers: Iterable[object]) -> float:
 
 def _mean_overlap(scale: Tags, answers: Sequence[AnonymousAnswer]) -> float:
     """The mean of Jaccard's index over all pairs; two empty sets are equal."""
-    pairs = list(combinations([str(given.words) for given in answers], 2))
+    pairs = list(combinations([str(response.words) for response in answers], 2))
     return sum(similarity(scale, *pair) for pair in pairs) / len(pairs)
 
 
@@ -305,9 +312,9 @@ def decisions(connection: Connection) -> dict[tuple[str, str], tuple[Adjudicatio
         "SELECT stimulus, question, seq, at, value, answer, comment, rule, made_by, history FROM adjudications"
         " ORDER BY seq"
     ):
-        made = _decision(row[2:])
-        out.setdefault((row.stimulus, row.question), []).append(made)
-    return {item: tuple(each) for item, each in out.items()}
+        decision = _decision(row[2:])
+        out.setdefault((row.stimulus, row.question), []).append(decision)
+    return {item: tuple(item_decisions) for item, item_decisions in out.items()}
 
 
 def _decision(columns: Sequence[Any]) -> AdjudicationDecision:
@@ -358,11 +365,15 @@ def adjudications(connection: Connection, study: Study, everything: pl.DataFrame
     The history lists the answers that were shown, each with its rater, what the rater made of the draft and whether the
     rater is excluded by now; how many were erased since; the draft; and the earlier decisions.
     """
-    asked = {question.id for question in study.asked}
-    made = {item: each for item, each in decisions(connection).items() if item[1] in asked}
-    if not made:
+    question_ids = {question.id for question in study.asked}
+    by_item = {
+        item: item_decisions
+        for item, item_decisions in decisions(connection).items()
+        if item[1] in question_ids
+    }
+    if not by_item:
         return None
-    shown = {trial for each in made.values() for trial in each[-1].trials}
+    shown = {trial for item_decisions in by_item.values() for trial in item_decisions[-1].trials}
     columns = ("trial", "question", "rater", "value", "answer", "verdict", "excluded")
     rows = everything.filter(pl.col("trial").is_in(list(shown))).select(columns)
     answers = {
@@ -372,21 +383,24 @@ def adjudications(connection: Connection, study: Study, everything: pl.DataFrame
         for trial, question, rater, value, answer, verdict, excluded in rows.iter_rows()
     }
     out = [
-        _adjudication(item, each, [answers.get((trial, item[1])) for trial in each[-1].trials])
-        for item, each in made.items()
+        _adjudication(
+            item, item_decisions, [answers.get((trial, item[1])) for trial in item_decisions[-1].trials]
+        )
+        for item, item_decisions in by_item.items()
     ]
     kinds: dict[str, Any] = {column.name: column.dtype for column in ADJUDICATIONS.columns}
     return pl.DataFrame(out, schema={**kinds, "at": pl.Float64}, orient="row").with_columns(moment("at"))
 
 
 def _adjudication(
-    item: tuple[str, str], made: Sequence[AdjudicationDecision], shown: Sequence[ShownAnswer | None]
+    item: tuple[str, str], item_decisions: Sequence[AdjudicationDecision], shown: Sequence[ShownAnswer | None]
 ) -> tuple[Any, ...]:
-    last = made[-1]
-    answers = tuple(each for each in shown if each is not None)
+    last = item_decisions[-1]
+    answers = tuple(answer for answer in shown if answer is not None)
     earlier = tuple(
-        EarlierDecision(each.at, each.made_by, each.value, each.answer, each.comment) for each in made[:-1]
+        EarlierDecision(decision.at, decision.made_by, decision.value, decision.answer, decision.comment)
+        for decision in item_decisions[:-1]
     )
     history = AdjudicationHistory(answers, len(shown) - len(answers), last.draft, earlier)
-    about = (last.value, last.answer, last.rule, last.made_by, last.at, last.comment, len(made))
+    about = (last.value, last.answer, last.rule, last.made_by, last.at, last.comment, len(item_decisions))
     return (*item, *about, dumps(history, indent=None))

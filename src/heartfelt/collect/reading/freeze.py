@@ -38,8 +38,10 @@ def freeze(connection: Connection, material: StudyUnits, *, excluded: bool) -> S
     quota = None if study.design.adaptive else study.design.ratings_per_item
     everything = sets.ratings_by_stimulus(connection, study, quota, material.common_names)
     everything = with_media_version(connection, everything)
-    asked = [question.id for question in study.asked]
-    known = pl.col("question").is_in(asked) & pl.col("stimulus").is_in(opened.stimuli["stimulus"].to_list())
+    question_ids = [question.id for question in study.asked]
+    in_study = pl.col("question").is_in(question_ids) & pl.col("stimulus").is_in(
+        opened.stimuli["stimulus"].to_list()
+    )
     people, screened = _without_screeners(people)
     # What somebody answered before they were screened out is in the store, and in no snapshot.
     recorded = everything.filter(
@@ -49,7 +51,7 @@ def freeze(connection: Connection, material: StudyUnits, *, excluded: bool) -> S
     version = ["study_version", "question"]
     different = recorded.join(changed, on=version, how="inner", maintain_order="left")
     recorded = recorded.join(changed, on=version, how="anti", maintain_order="left")
-    retained = recorded.filter(known if excluded else known & ~pl.col("excluded"))
+    retained = recorded.filter(in_study if excluded else in_study & ~pl.col("excluded"))
     verified = pl.col("shown").is_not_null()
     # A person's answer is a rating whether or not a machine's value was there to begin with; the columns ``shown`` and
     # ``verdict`` say so. A wrong value that was planted tests the rater, and a rejected one leaves no answer.
@@ -62,7 +64,7 @@ def freeze(connection: Connection, material: StudyUnits, *, excluded: bool) -> S
         columns.append(pl.col("session").cast(pl.String).alias("batch"))
     if study.sets is not None:
         columns += [pl.col("trial").cast(pl.String), "set", "place", "role"]
-    gone = recorded.filter(~known).with_columns(reason=pl.lit("the study no longer asks this"))
+    gone = recorded.filter(~in_study).with_columns(reason=pl.lit("the study no longer asks this"))
     scores, unscored = instrument_scores(study, people)
     left_out = _people_left_out(people, screened)
     left_out += [
@@ -70,11 +72,12 @@ def freeze(connection: Connection, material: StudyUnits, *, excluded: bool) -> S
         for rater, column, reason in unscored
     ]
     left_out += [
-        {"what": "stimulus", "stimulus": name, "reason": f"media: {why}"} for name, why in material.missing
+        {"what": "stimulus", "stimulus": name, "reason": f"media: {reason}"}
+        for name, reason in material.missing
     ]
     if opened.sets is not None:
         in_none = opened.sets.left_out.items()
-        left_out += [{"what": "stimulus", "stimulus": name, "reason": why} for name, why in in_none]
+        left_out += [{"what": "stimulus", "stimulus": name, "reason": reason} for name, reason in in_none]
     ledger = [
         _ledger(left_out),
         _ratings_left_out(gone),
@@ -180,8 +183,8 @@ def _ledger(rows: Sequence[Mapping[str, str | None]]) -> pl.DataFrame:
 
 
 def _ratings_left_out(ratings: pl.DataFrame) -> pl.DataFrame:
-    what, stage = pl.lit("rating").alias("what"), pl.lit("collect").alias("stage")
-    return ratings.select(what, "rater", "stimulus", "question", "reason", stage)
+    kind, stage = pl.lit("rating").alias("what"), pl.lit("collect").alias("stage")
+    return ratings.select(kind, "rater", "stimulus", "question", "reason", stage)
 
 
 def _without_screeners(people: pl.DataFrame) -> tuple[pl.DataFrame, dict[str, str]]:

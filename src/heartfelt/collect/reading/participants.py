@@ -47,7 +47,7 @@ def participants(connection: Connection, settings: AdmissionSettings, study: Stu
         " JOIN raters r ON r.number = p.rater ORDER BY p.rater"
     ):
         facts = json.loads(row.facts)
-        here = standing(progress, excluded, row.number, row.at)
+        current = standing(progress, excluded, row.number, row.at)
         ending = progress[row.number].state if row.number in progress else ""
         share, impossible = heard.get(row.number, (None, 0))
         rows.append(
@@ -58,18 +58,18 @@ def participants(connection: Connection, settings: AdmissionSettings, study: Stu
                 "session": facts.get("session"),
                 "assignment": facts.get("assignment"),
                 "recruiter_study": facts.get("study") or facts.get("hit"),
-                "ended": here.state,
+                "ended": current.state,
                 "screener": screened.get(row.number),
                 "arm": assigned.get(row.number),
                 "code": session_code(study, settings, visits.get(row.number, 1))
                 if ending == "later"
                 else code_of(settings, ending, screened.get(row.number)),
-                "trials": here.trials,
+                "trials": current.trials,
                 "heard": share,
                 "impossible": impossible,
                 "minutes": minutes.get(row.number, 0.0),
                 "arrived": row.at,
-                "last_seen": here.last_seen,
+                "last_seen": current.last_seen,
             }
         )
     return typed(pl.DataFrame(rows, schema=columns_of(_PARTICIPANTS)), _PARTICIPANTS)

@@ -66,11 +66,13 @@ def with_members(connection: Connection, answered: pl.DataFrame, study: Study) -
             values, answer = _values(scale, answer, len(judged)), None
         target = next((member for member in shown if member.kind == "x"), None)
         if target is not None:
-            place = next(m.place for m in judged if m.stimulus == target.stimulus)
-            judged, values = [target._replace(place=place, role="x")], [values[place - 1]]
-        for member, each in zip(judged, values, strict=True):
+            position = next(m.place for m in judged if m.stimulus == target.stimulus)
+            judged, values = [target._replace(place=position, role="x")], [values[position - 1]]
+        for member, member_value in zip(judged, values, strict=True):
             rows.append(row)
-            new.append((member.stimulus, each, answer, member.heard, stimulus, member.place, member.role))
+            new.append(
+                (member.stimulus, member_value, answer, member.heard, stimulus, member.place, member.role)
+            )
     return answered[rows].with_columns(pl.DataFrame(new, schema=_NEW, orient="row").get_columns())
 
 

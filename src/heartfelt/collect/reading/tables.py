@@ -99,12 +99,12 @@ def progress_in(connection: Connection) -> dict[int, Progress]:
         "SELECT rater, count(*) AS trials FROM answers WHERE kind <> 'practice' GROUP BY rater"
     )
     answered: dict[int, int] = {row.rater: row.trials for row in counts}
-    seen = connection.exec_driver_sql(
+    progress_rows = connection.exec_driver_sql(
         "SELECT rater, max(at) AS last_seen FROM journal WHERE rater IS NOT NULL"
         " AND kind NOT IN ('lapsed', 'excluded', 'restored') GROUP BY rater"
     ).all()
     out = {}
-    for row in seen:
+    for row in progress_rows:
         state = ended.get(row.rater) or ("under way" if row.rater in answered else "beginning")
         out[row.rater] = Progress(state, None, answered.get(row.rater, 0), 0, row.last_seen)
     return out
@@ -114,8 +114,8 @@ def standing(
     progress: Mapping[int, Progress], excluded: Mapping[int, str], rater: int, at: float
 ) -> Progress:
     """How far a rater has come who arrived at that moment; that they are excluded goes before everything else."""
-    here = progress.get(rater, Progress("beginning", None, 0, 0, at))
-    return here._replace(state="excluded") if rater in excluded else here
+    current = progress.get(rater, Progress("beginning", None, 0, 0, at))
+    return current._replace(state="excluded") if rater in excluded else current
 
 
 def exclusions(connection: Connection) -> dict[int, str]:
@@ -192,22 +192,22 @@ def raters(connection: Connection, progress: Mapping[int, Progress], study: Stud
     rows: list[dict[str, Any]] = []
     for row in map(dict, people):
         number, answers = row.pop("number"), json.loads(row.pop("answers") or "{}")
-        here = standing(progress, excluded, number, row["arrived"])
+        current = standing(progress, excluded, number, row["arrived"])
         for name in ("agreed", "headphones_passed"):
             row[name] = None if row[name] is None else bool(row[name])
         about = {f"about_{key}": _plain(value) for key, value in answers.items()}
         about |= questioned.get(number, {}) | _consented(row.pop("ticked"), row.pop("document"))
         exclusion = {"excluded": number in excluded, "reason": excluded.get(number)}
         assigned = {name: column.get(number) for name, column in by_design.items()}
-        rows.append(row | here._asdict() | about | exclusion | assigned)
-    known = columns_of(_RATERS) | dict.fromkeys(by_design, pl.String)
-    extra = list(dict.fromkeys(key for row in rows for key in row if key not in known))
-    frame = pl.DataFrame(rows, schema={**known, **dict.fromkeys(extra, pl.String)})
+        rows.append(row | current._asdict() | about | exclusion | assigned)
+    fixed_columns = columns_of(_RATERS) | dict.fromkeys(by_design, pl.String)
+    extra = list(dict.fromkeys(key for row in rows for key in row if key not in fixed_columns))
+    frame = pl.DataFrame(rows, schema={**fixed_columns, **dict.fromkeys(extra, pl.String)})
     about_columns = [frame[name] for name in extra]
-    for place, column in enumerate(about_columns):
+    for index, column in enumerate(about_columns):
         number = column.cast(pl.Float64, strict=False)
         if number.null_count() == column.null_count():
-            about_columns[place] = number
+            about_columns[index] = number
     return typed(frame, _RATERS).with_columns(*(frame[name] for name in by_design), *about_columns)
 
 
@@ -302,11 +302,11 @@ def trials(connection: Connection, number: int, stimuli: Mapping[int, str]) -> p
     for rating in connection.exec_driver_sql(
         f"SELECT trial, question, value, answer, verdict FROM ratings WHERE rater = {int(number)} ORDER BY trial"
     ):
-        given: Any = rating.answer if rating.answer is not None else rating.value
+        raw_answer: Any = rating.answer if rating.answer is not None else rating.value
         if rating.trial in presented and rating.value is not None:
-            given = rating.value  # a place from 1, or a grade
+            raw_answer = rating.value  # a place from 1, or a grade
         by_question = answers.setdefault(rating.trial, {})
-        by_question[rating.question] = given if rating.verdict is None else [given, rating.verdict]
+        by_question[rating.question] = raw_answer if rating.verdict is None else [raw_answer, rating.verdict]
     for trial, by_question in answers.items():
         rows[trial]["answers"] = json.dumps(by_question, ensure_ascii=False)
     return typed(pl.DataFrame(list(rows.values()), schema=columns_of(_TRIALS)), _TRIALS)

@@ -59,12 +59,13 @@ def erase(work: Transaction, command: commands.EraseAdjudicator) -> None:
 
 def _known(work: Transaction, name: str) -> bool:
     """Whether the senior rater is admitted now; an unknown one is an error."""
-    known = work.context.adjudicators
-    if name not in known:
+    adjudicators = work.context.adjudicators
+    if name not in adjudicators:
         raise UnknownNameError(
-            f"No senior rater has the id '{clean(name, 80)}'.", suggestion(name, known, "Senior raters")
+            f"No senior rater has the id '{clean(name, 80)}'.",
+            suggestion(name, adjudicators, "Senior raters"),
         )
-    return known[name]
+    return adjudicators[name]
 
 
 def _store(work: Transaction, name: str, *, active: bool, note: str | None) -> None:
@@ -106,13 +107,19 @@ def decide(work: Transaction, command: commands.Adjudicate) -> commands.StoredDe
     return commands.StoredDecision(seq, "stored")
 
 
-def _read(study: Study, question: str, given: Any) -> Coded:
-    if given is None or given == [] or (isinstance(given, str) and not given.strip()):
+def _read(study: Study, question: str, answer_given: Any) -> Coded:
+    if (
+        answer_given is None
+        or answer_given == []
+        or (isinstance(answer_given, str) and not answer_given.strip())
+    ):
         raise InvalidAnswer("A decision needs an answer.", "Pick one of the answers, or enter another.")
-    if isinstance(given, Mapping) or (isinstance(given, str) and len(given) > _LONGEST_TEXT):
+    if isinstance(answer_given, Mapping) or (
+        isinstance(answer_given, str) and len(answer_given) > _LONGEST_TEXT
+    ):
         raise InvalidAnswer("This is not an answer.", "Answer as the question asks.")
     try:
-        value, answer = study.read(study.question(question), given)
+        value, answer = study.read(study.question(question), answer_given)
     except InputError as error:
         raise InvalidAnswer(str(clean(error.problem, 300)), str(clean(error.fix, 2000))) from None
     return value, clean(answer)

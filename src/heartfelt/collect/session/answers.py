@@ -135,23 +135,23 @@ def _check(work: Transaction, trial: ReservedTrial, command: commands.Answer) ->
         raise TrialClosed("The stimulus of this trial has left the study.", "Continue with the next trial.")
     if unit is not None and unit.signature != trial.members:
         raise TrialClosed("The set of this trial has changed.", "Continue with the next trial.")
-    asked = questions_of(work, trial)
+    names = questions_of(work, trial)
     for name in (*command.values, *command.verdicts):
-        if name not in asked:
+        if name not in names:
             raise InvalidAnswer(
                 f"The question '{clean(str(name), 100)}' is not asked in this trial.",
-                suggestion(str(name), asked, "Asked"),
+                suggestion(str(name), names, "Asked"),
             )
     out: list[CheckedAnswer] = []
     traces: list[GivenTrace] = []
     outcome: dict[str, float] = {}
     missing: list[str] = []
-    known: dict[Source, Coded] = {}
-    for question in asked:
-        given, verdict = command.values.get(question), command.verdicts.get(question)
+    coded_answers: dict[Source, Coded] = {}
+    for question in names:
+        answer, verdict = command.values.get(question), command.verdicts.get(question)
         asks = work.study.question(question)
-        if asks.show_if and not is_asked(work.study, asks, known, "questions"):
-            if verdict is not None or not without_answer(given):
+        if asks.show_if and not is_asked(work.study, asks, coded_answers, "questions"):
+            if verdict is not None or not without_answer(answer):
                 raise not_shown(question)
             continue
         if verdict is not None and verdict not in get_args(commands.Verdict):
@@ -161,22 +161,22 @@ def _check(work: Transaction, trial: ReservedTrial, command: commands.Answer) ->
                 (question,),
             )
         machine, kind = trial.machine.get(question, (None, None))
-        if verdict == "accepted" and without_answer(given):
-            given = machine
-        if not without_answer(given):
+        if verdict == "accepted" and without_answer(answer):
+            answer = machine
+        if not without_answer(answer):
             scale = work.study.scale_of(question)
             try:
                 if isinstance(scale, SetScale):
-                    value, text, values = _read_set(work, trial, scale, given)
+                    value, text, values = _read_set(work, trial, scale, answer)
                     if len(values) == 2 and question == work.study.asked[0].id:
                         outcome[question] = _outcome(scale, values, trial)
                 else:
-                    value, text = work.study.read(asks, _plain(given, isinstance(scale, Trace)))
+                    value, text = work.study.read(asks, _plain(answer, isinstance(scale, Trace)))
                 if isinstance(scale, Trace):
-                    traces.append(GivenTrace(question, scale.rate, scale.read_samples(given)))
+                    traces.append(GivenTrace(question, scale.rate, scale.read_samples(answer)))
             except InputError as error:
                 raise refused(question, error) from None
-            known["question", question] = (value, text)
+            coded_answers["question", question] = (value, text)
             out.append(CheckedAnswer(question, value, clean(text), machine, kind, verdict))
         elif verdict == "rejected" and kind is not None:
             out.append(CheckedAnswer(question, None, None, machine, kind, verdict))
@@ -192,32 +192,32 @@ def _check(work: Transaction, trial: ReservedTrial, command: commands.Answer) ->
     return Checked(out, traces, outcome)
 
 
-def _plain(given: Any, trace: bool) -> Any:
+def _plain(answer: Any, trace: bool) -> Any:
     """An answer about one stimulus: a number, a text or a list of tags, or samples for a trace."""
-    if isinstance(given, Mapping | list) if trace else not isinstance(given, Mapping) and not _long(given):
-        return given
+    if isinstance(answer, Mapping | list) if trace else not isinstance(answer, Mapping) and not _long(answer):
+        return answer
     raise InputError("this is not an answer.", "Answer as the question asks.")
 
 
-def _long(given: Any) -> bool:
-    return isinstance(given, str) and len(given) > 20_000
+def _long(answer: Any) -> bool:
+    return isinstance(answer, str) and len(answer) > 20_000
 
 
 def _read_set(
-    work: Transaction, trial: ReservedTrial, scale: SetScale, given: Any
+    work: Transaction, trial: ReservedTrial, scale: SetScale, answer: Any
 ) -> tuple[float | None, str | None, list[float]]:
     """An answer about a set: as one number where it is one, as JSON in the order shown, and the value of every member.
 
     A choice is stored as the place of the member chosen, from 1.
     """
-    if _long(given):
+    if _long(answer):
         raise InputError("this is not an answer.", "Answer as the question asks.")
     judged = sum(kind == "judged" for _, kind in presented_members(displayed_unit(work, trial), trial))
-    values = scale.read_set(given, judged)
-    number = read_number(given)
+    values = scale.read_set(answer, judged)
+    number = read_number(answer)
     if isinstance(scale, Choice) and number is not None:
         number += 1
-    return number, plain_json(dict(given) if isinstance(given, Mapping) else given), values
+    return number, plain_json(dict(answer) if isinstance(answer, Mapping) else answer), values
 
 
 def _outcome(scale: SetScale, values: list[float], trial: ReservedTrial) -> float:
@@ -277,26 +277,26 @@ def _logged(
     draft, source = (None, None) if unit is None else unit.machine.get(checked.question, (None, None))
     if checked.shown == "hidden":
         columns["machine"] = draft
-    known = checked.shown is not None and (checked.shown != "true" or checked.machine == draft)
+    matches_log = checked.shown is not None and (checked.shown != "true" or checked.machine == draft)
     log = log or commands.FieldLog()
     return columns | {
         "first": _first(work, checked, log.first),
         "seconds": seconds(log.seconds),
         "keystrokes": None if log.keystrokes is None else count(log.keystrokes),
-        "source": clean(source) if known else None,
+        "source": clean(source) if matches_log else None,
     }
 
 
-def _first(work: Transaction, checked: CheckedAnswer, given: Any) -> str | None:
+def _first(work: Transaction, checked: CheckedAnswer, first_answer: Any) -> str | None:
     """The first answer as its scale writes answers, if it is another one than the last."""
-    if without_answer(given):
+    if without_answer(first_answer):
         return None
-    if given == REJECTED:
+    if first_answer == REJECTED:
         return None if checked.verdict == "rejected" else REJECTED
     try:
-        value, text = work.study.scale_of(checked.question).read(_plain(given, trace=False))
+        value, text = work.study.scale_of(checked.question).read(_plain(first_answer, trace=False))
     except InputError:
-        return clean(str(given), _LONGEST_COMMENT)
+        return clean(str(first_answer), _LONGEST_COMMENT)
     same = checked.verdict != "rejected" and (value, clean(text)) == (checked.value, checked.answer)
     return None if same else clean(text) if text is not None else f"{value:.12g}"
 
@@ -308,14 +308,14 @@ def _store_members(
 
     Judged members are numbered from 1, X comes after them, and a reference that is named as such is at place 0.
     """
-    place = 0
+    position = 0
     for number, (member, kind) in enumerate(presented_members(work.unit_of(trial), trial)):
-        place += kind != "reference"
+        position += kind != "reference"
         intervals = log.played[number] if number < len(log.played) else ()
         work.insert(
             "members",
             trial=trial.id,
-            place=0 if kind == "reference" else place,
+            place=0 if kind == "reference" else position,
             rater=rater.number,
             stimulus=member.stimulus,
             role=member.role,

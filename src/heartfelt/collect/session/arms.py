@@ -45,15 +45,15 @@ def assign_arm(work: Transaction, rater: Rater) -> None:
         return
     in_all: Counter[str] = Counter()
     in_stratum: Counter[str] = Counter()
-    here = _stratum(work.study, rater)
-    for other in work.state.raters.values():
+    own_stratum = _stratum(work.study, rater)
+    for other_rater in work.state.raters.values():
         if (
-            other.arm in arms
-            and other.counts
-            and (other.ended in {*FINISHED, "later"} or _is_there(work, other))
+            other_rater.arm in arms
+            and other_rater.counts
+            and (other_rater.ended in {*FINISHED, "later"} or _is_there(work, other_rater))
         ):
-            in_all[other.arm] += 1
-            in_stratum[other.arm] += _stratum(work.study, other) == here
+            in_all[other_rater.arm] += 1
+            in_stratum[other_rater.arm] += _stratum(work.study, other_rater) == own_stratum
     wanting = [name for name, demand in arms.items() if demand.open]
     wanting = wanting or [name for name, demand in arms.items() if demand.unfilled] or list(arms)
     weights = {arm.id: arm.weight for arm in work.study.design.arms if arm.id in wanting}
@@ -107,8 +107,8 @@ def arm_units(work: Transaction, rater: Rater, units: Sequence[int]) -> Sequence
     """Those of the units, set aside for practice or anchors, that ask something in the rater's arm."""
     if not work.state.arms:
         return units
-    asked = work.material.units
-    return [unit for unit in units if questions_in(work.study, rater.arm, asked[unit].questions)]
+    all_units = work.material.units
+    return [unit for unit in units if questions_in(work.study, rater.arm, all_units[unit].questions)]
 
 
 def arm_probes(study: Study, rater: Rater) -> Sequence[Probe]:

@@ -28,11 +28,11 @@ def trials_before_questionnaire(study: Study, rater: Rater) -> list[ReservedTria
     A page shows trials that it has fetched without asking first, so it must not have those that come later.
     """
     coming = (block.trials_until(rater.answered) for block in study.between)
-    left = min((trials for trials in coming if trials is not None), default=len(rater.queue))
+    remaining = min((trials for trials in coming if trials is not None), default=len(rater.queue))
     out: list[ReservedTrial] = []
     for trial in rater.queue:
-        if not left:
+        if not remaining:
             break
         out.append(trial)
-        left -= trial.kind != "practice"
+        remaining -= trial.kind != "practice"
     return out

@@ -33,10 +33,10 @@ def rater_facts(rater: Rater, where: str = "questions") -> dict[Source, Coded]:
 
 def asked_questions(study: Study, rater: Rater, unit: Unit) -> tuple[str, ...]:
     """The questions of a unit that this rater may have to answer."""
-    asked = questions_in(study, rater.arm, unit.questions)
+    names = questions_in(study, rater.arm, unit.questions)
     if not study.conditional:
-        return asked
-    questions = [study.question(name) for name in asked]
+        return names
+    questions = [study.question(name) for name in names]
     return _may_be_shown(study, questions, rater_facts(rater), "questions")
 
 
@@ -71,12 +71,12 @@ def is_asked(study: Study, question: Question, answers: Mapping[Source, Coded], 
     return is_shown(study, question, answers, where=where, skip=("rater", "draft"))
 
 
-def without_answer(given: Any) -> bool:
+def without_answer(answer: Any) -> bool:
     """Whether nothing was answered."""
-    if isinstance(given, Mapping):
-        samples = given.get("samples")
+    if isinstance(answer, Mapping):
+        samples = answer.get("samples")
         return isinstance(samples, list) and all(sample is None for sample in samples)
-    return given is None or (isinstance(given, str) and not given.strip()) or given == []
+    return answer is None or (isinstance(answer, str) and not answer.strip()) or answer == []
 
 
 def not_shown(question: str) -> InvalidAnswer:

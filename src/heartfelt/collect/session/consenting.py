@@ -20,9 +20,9 @@ def required_boxes(study: Study) -> tuple[str, ...]:
 
 def consent_details(work: Transaction, rater: Rater, command: commands.GiveConsent) -> dict[str, Any]:
     """The boxes that were ticked and the hash of the document, as they are stored; a required box must be ticked."""
-    asked = work.study.consent
-    assert asked is not None, "nobody consents where no consent is asked for"
-    boxes = {box.id: box for box in asked.boxes}
+    form = work.study.consent
+    assert form is not None, "nobody consents where no consent is asked for"
+    boxes = {box.id: box for box in form.boxes}
     for name in command.ticked:
         if name not in boxes:
             raise errors.InvalidAnswer(
@@ -36,8 +36,8 @@ def consent_details(work: Transaction, rater: Rater, command: commands.GiveConse
             f"Not ticked: {say(open_boxes[0].text, language)}", "Tick every required box, or decline."
         )
     document = None
-    if asked.document is not None:
-        document = document_hash(document_file(work.material.opened.folder, asked.document, language))
+    if form.document is not None:
+        document = document_hash(document_file(work.material.opened.folder, form.document, language))
     ticked = {name: name in command.ticked for name in boxes}
     return {"ticked": plain_json(ticked) if boxes else None, "document": document}
 

@@ -45,11 +45,11 @@ def shown_boxes(
         for question, (value, kind) in shown.items()
         if value is not None
     }
-    return {question: seen for question, seen in boxes.items() if seen}
+    return {question: shown for question, shown in boxes.items() if shown}
 
 
 def _wrong_value(work: Transaction, question: str, value: str) -> str | None:
     """Another stimulus's draft that nobody who looks would accept for this one; None where none comes up."""
-    others, scale = work.material.others.get(question, ()), work.study.scale_of(question)
-    draws = (work.context.rng.choice(others) for _ in range(_DRAWS if others else 0))
-    return next((other for other in draws if clearly_different(scale, value, other)), None)
+    candidates, scale = work.material.others.get(question, ()), work.study.scale_of(question)
+    draws = (work.context.rng.choice(candidates) for _ in range(_DRAWS if candidates else 0))
+    return next((candidate for candidate in draws if clearly_different(scale, value, candidate)), None)

@@ -30,10 +30,10 @@ _RAMP_SECONDS = 0.1
 
 def tone_order(secret: bytes, rater: str, probe: str, number: int) -> tuple[Tone, ...]:
     """The order of the tones in a round, from 1, of a rater's headphone check."""
-    drawn = hmac.digest(
+    digest = hmac.digest(
         secret, "\0".join(("headphones", rater, probe, str(number))).encode("utf-8", "replace"), "sha256"
     )
-    return ORDERS[int.from_bytes(drawn) % len(ORDERS)]
+    return ORDERS[int.from_bytes(digest) % len(ORDERS)]
 
 
 def quietest_tones(secret: bytes, rater: str, probe: str, trials: int) -> list[int]:
@@ -49,9 +49,11 @@ def three_tones(order: tuple[Tone, ...]) -> bytes:
     tone = _LEVEL * envelope * np.sin(2 * np.pi * _HERTZ * time)
     gap = np.zeros((round(GAP_SECONDS * _RATE), 2))
     parts: list[np.ndarray[tuple[int, ...], np.dtype[np.float64]]] = []
-    for place, kind in enumerate(order):
-        left = tone * (_QUIETER if kind == "quiet" else 1.0)
-        parts += [gap] * (place > 0) + [np.stack([left, -left if kind == "opposite" else left], axis=1)]
+    for index, kind in enumerate(order):
+        left_channel = tone * (_QUIETER if kind == "quiet" else 1.0)
+        parts += [gap] * (index > 0) + [
+            np.stack([left_channel, -left_channel if kind == "opposite" else left_channel], axis=1)
+        ]
     samples = np.round(np.concatenate(parts) * 32767).astype("<i2")
     out = io.BytesIO()
     with wave.open(out, "wb") as file:

@@ -56,9 +56,9 @@ def arrive(work: Transaction, command: commands.Arrive) -> commands.Arrived:
     facts = {str(clean(key)): person_hash(context.secret, value) for key, value in command.facts.items()}
     if command.person is not None:
         person = person_hash(context.secret, command.recruiter, command.person)
-        known = work.state.by_id.get(context.persons.get(person, ""))
-        if known is not None:
-            return _resume(work, command, known, session_keys(facts))
+        returning = work.state.by_id.get(context.persons.get(person, ""))
+        if returning is not None:
+            return _resume(work, command, returning, session_keys(facts))
     elif command.recruiter in {"link", "prolific", "mturk"}:
         raise InputError(
             f"A rater from {command.recruiter} came without their id.",
@@ -68,14 +68,14 @@ def arrive(work: Transaction, command: commands.Arrive) -> commands.Arrived:
     number = work.state.last_number + 1
     name = context.new_id()
     if command.person is not None:
-        plain = {str(clean(key)): clean(value, 200) for key, value in command.facts.items()}
+        cleaned = {str(clean(key)): clean(value, 200) for key, value in command.facts.items()}
         work.insert(
             "participants",
             rater=number,
             at=work.now,
             recruiter=command.recruiter,
             participant=clean(command.person, 200),
-            facts=plain_json(plain),
+            facts=plain_json(cleaned),
         )
     row = {
         "number": number,
@@ -97,18 +97,18 @@ def arrive(work: Transaction, command: commands.Arrive) -> commands.Arrived:
 
 
 def _resume(
-    work: Transaction, command: commands.Arrive, known: Rater, sessions: frozenset[str]
+    work: Transaction, command: commands.Arrive, rater: Rater, sessions: frozenset[str]
 ) -> commands.Arrived:
     """Let a person continue who is known by their id, if it is theirs to use."""
     if (
         command.recruiter not in {"prolific", "mturk"}
-        or known.id in command.proven
-        or not known.engaged
-        or sessions & work.context.sessions.get(known.id, frozenset())
+        or rater.id in command.proven
+        or not rater.engaged
+        or sessions & work.context.sessions.get(rater.id, frozenset())
         # A later session is another one of the recruiter's too, often on another device; it shows nothing of the first.
-        or (known.ended == "later" and sessions)
+        or (rater.ended == "later" and sessions)
     ):
-        return commands.Arrived(known.id, resumed=True)
+        return commands.Arrived(rater.id, resumed=True)
     raise errors.StartedElsewhere(
         "This study was already started with this participant id, in another browser.",
         "Continue in that browser, or open the study again from the recruiting page. If neither works, ask the researcher"
@@ -140,15 +140,15 @@ def current_step(
 
 def consent(work: Transaction, command: commands.GiveConsent) -> commands.Step:
     """Agree or decline, once."""
-    rater, asked = work.state.by_id.get(command.rater), work.study.consent
-    if rater is None or asked is None or rater.consented is not None:
+    rater, form = work.state.by_id.get(command.rater), work.study.consent
+    if rater is None or form is None or rater.consented is not None:
         return current_step(work, command)
     agreed = bool(command.agreed)
-    if not agreed and asked.required:
+    if not agreed and form.required:
         _forget(work, rater, "declined")
         return _remembered_end(work, rater.id, session_end(work, "no-consent"))
     details = consent_details(work, rater, command)
-    version, study_version = asked.version, work.context.version
+    version, study_version = form.version, work.context.version
     work.insert_about(
         rater, "consents", agreed=agreed, version=version, study_version=study_version, **details
     )
@@ -183,19 +183,23 @@ def _consent_given(work: Transaction, rater: Rater) -> bool:
 
 def demographics(work: Transaction, command: commands.Demographics) -> commands.Step:
     """Store the answers about the rater, once; a number below its minimum screens the rater out."""
-    rater, asked = work.rater(command.rater), work.study.demographics
-    if not asked or not _consent_given(work, rater):
+    rater, demographic_questions = work.rater(command.rater), work.study.demographics
+    if not demographic_questions or not _consent_given(work, rater):
         return next_step(work, rater)
     if rater.demographics_done:
         stored = {name: tuple(fact) for (time, name), fact in rater.facts.items() if time == "about"}
-        if rater.ended is None and _facts(asked, _check_demographics(asked, command.answers)) != stored:
+        if (
+            rater.ended is None
+            and _facts(demographic_questions, _check_demographics(demographic_questions, command.answers))
+            != stored
+        ):
             raise errors.page_answered()
         return next_step(work, rater)
-    answers = _check_demographics(asked, command.answers)
-    least = {fact.id: fact.at_least for fact in asked if fact.at_least is not None}
+    answers = _check_demographics(demographic_questions, command.answers)
+    least = {fact.id: fact.at_least for fact in demographic_questions if fact.at_least is not None}
     numbers = {name: answer for name, answer in answers.items() if isinstance(answer, float)}
     too_low = any(numbers[name] < least[name] for name in numbers.keys() & least.keys())
-    facts = {} if too_low else _facts(asked, answers)
+    facts = {} if too_low else _facts(demographic_questions, answers)
     words = json.dumps({"time": "about", "questions": [], "answers": facts}) if facts else None
     work.record("told", rater.number, number=float(not too_low), words=words)
     screened = too_low or due_screener(work.study, rater) is not None
@@ -203,21 +207,26 @@ def demographics(work: Transaction, command: commands.Demographics) -> commands.
     return end(work, rater, "screened-out") if too_low else next_step(work, rater)
 
 
-def _facts(asked: list[Demographic], answers: Mapping[str, Any]) -> dict[str, Coded]:
+def _facts(demographic_questions: list[Demographic], answers: Mapping[str, Any]) -> dict[str, Coded]:
     """The answers as conditions test them."""
-    return {fact.id: read_fact(fact, answers[fact.id]) for fact in asked if fact.id in answers}
+    return {
+        fact.id: read_fact(fact, answers[fact.id]) for fact in demographic_questions if fact.id in answers
+    }
 
 
-def _check_demographics(asked: list[Demographic], given: Mapping[str, Any]) -> dict[str, Any]:
-    known = {fact.id for fact in asked}
-    for name in given:
-        if name not in known:
+def _check_demographics(
+    demographic_questions: list[Demographic], raw_answers: Mapping[str, Any]
+) -> dict[str, Any]:
+    fact_ids = {fact.id for fact in demographic_questions}
+    for name in raw_answers:
+        if name not in fact_ids:
             raise errors.InvalidAnswer(
-                f"No demographic question is called '{clean(name, 100)}'.", suggestion(name, known, "Asked")
+                f"No demographic question is called '{clean(name, 100)}'.",
+                suggestion(name, fact_ids, "Asked"),
             )
     out: dict[str, Any] = {}
-    for fact in asked:
-        answer = given.get(fact.id)
+    for fact in demographic_questions:
+        answer = raw_answers.get(fact.id)
         if answer is not None and answer != "" and answer != []:
             out[fact.id] = _check_fact(fact, answer)
         elif fact.required:

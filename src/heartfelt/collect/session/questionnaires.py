@@ -37,11 +37,11 @@ def _check_same(work: Transaction, command: commands.Questionnaire) -> None:
     rater, time = work.rater(command.rater), command.time
     if not command.questions or any((time, name) not in rater.questioned for name in command.questions):
         return
-    asked = {question.id: question for question in work.study.asked_in(time)}
+    by_id = {question.id: question for question in work.study.asked_in(time)}
     for name in command.questions:
         answer = command.answers.get(name)
         try:
-            coded = None if without_answer(answer) else work.study.read(asked[name], answer)
+            coded = None if without_answer(answer) else work.study.read(by_id[name], answer)
         except (InputError, KeyError):
             raise page_answered() from None
         stored = rater.facts.get((time, name))
@@ -53,7 +53,7 @@ def _check(
     work: Transaction,
     command: commands.Questionnaire,
     step: commands.AskQuestionnaire,
-    known: dict[tuple[str, str], Coded],
+    coded_answers: dict[tuple[str, str], Coded],
 ) -> dict[str, Coded]:
     """Validate the answers of a page; the error names the first invalid one."""
     study = work.study
@@ -68,16 +68,16 @@ def _check(
     for question in study.asked_in(step.time):
         if question.id not in step.questions:
             continue
-        given: Any = command.answers.get(question.id)
-        if not is_asked(study, question, known, step.time):
-            if not without_answer(given):
+        answer: Any = command.answers.get(question.id)
+        if not is_asked(study, question, coded_answers, step.time):
+            if not without_answer(answer):
                 raise not_shown(question.id)
-        elif not without_answer(given):
+        elif not without_answer(answer):
             try:
-                value, text = study.read(question, given)
+                value, text = study.read(question, answer)
             except InputError as error:
                 raise refused(question.id, error) from None
-            known["question", question.id] = out[question.id] = (value, clean(text))
+            coded_answers["question", question.id] = out[question.id] = (value, clean(text))
         elif question.required:
             missing.append(question.id)
     if missing:

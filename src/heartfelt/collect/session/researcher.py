@@ -100,10 +100,12 @@ def apply_study_settings(work: Transaction) -> None:
     of_study = recruiting.model_dump(mode="json", exclude_defaults=True)
     changed: dict[str, Any] = {name: _new_code() for name in _CODES if not current.get(name)}
     by_screener = dict(current.get(_SCREENERS, {}))
-    by_screener |= {each.id: _new_code() for each in work.study.screeners if each.id not in by_screener}
+    by_screener |= {
+        screener.id: _new_code() for screener in work.study.screeners if screener.id not in by_screener
+    }
     if of_study != current.get(_FROM_STUDY, {}):
         codes = recruiting.codes
-        given = {
+        from_study = {
             "code_complete": codes.complete,
             "code_screened_out": codes.screened_out,
             "code_no_consent": codes.declined,
@@ -113,7 +115,7 @@ def apply_study_settings(work: Transaction) -> None:
             "return_url": recruiting.return_url,
             "cap": recruiting.cap,
         }
-        changed |= {name: value for name, value in given.items() if value is not None}
+        changed |= {name: value for name, value in from_study.items() if value is not None}
         changed[_FROM_STUDY] = of_study
         by_screener |= codes.screeners
     if by_screener != current.get(_SCREENERS, {}):
@@ -196,15 +198,15 @@ def _screener_codes(work: Transaction, codes: dict[str, str]) -> dict[str, str]:
 def _check_setting(name: str, value: Any) -> Any:
     if name not in _ALLOWED:
         raise InputError(f"Unknown setting '{clean(name, 100)}'.", suggestion(name, _ALLOWED, "Settings"))
-    whole = isinstance(value, int) and not isinstance(value, bool)
+    is_integer = isinstance(value, int) and not isinstance(value, bool)
     if name == _SCREENERS and isinstance(value, Mapping):
         return {str(screener): _check_setting(_CODES[0], code) for screener, code in value.items()}
     if name == "open":
         valid = isinstance(value, bool)
     elif name == "cap":
-        valid = value is None or (whole and 0 <= value < 2**31)
+        valid = value is None or (is_integer and 0 <= value < 2**31)
     elif name == "ratings_per_item":
-        valid = value is None or (whole and 1 <= value < 1_000_000)
+        valid = value is None or (is_integer and 1 <= value < 1_000_000)
     elif name == "return_url":
         valid = value is None or (isinstance(value, str) and value.startswith(("https://", "http://")))
     else:
@@ -223,12 +225,12 @@ def invite(work: Transaction, command: Invite) -> tuple[str, ...]:
         raise InputError(
             f"Cannot make {command.count} invitations.", f"Ask for 1 to {_MOST_INVITATIONS:,} at a time."
         )
-    made = tuple(secrets.token_hex(8) for _ in range(command.count))
-    for invitation in made:
+    invitations = tuple(secrets.token_hex(8) for _ in range(command.count))
+    for invitation in invitations:
         work.insert("invitations", invitation=invitation, at=work.now, note=clean(command.note, 500))
-    work.context.invitations.update(made)
-    work.record("noted", number=float(len(made)), words="invited")
-    return made
+    work.context.invitations.update(invitations)
+    work.record("noted", number=float(len(invitations)), words="invited")
+    return invitations
 
 
 def summarize(state: State) -> StateSummary:

@@ -35,8 +35,8 @@ def due_screener(study: Study, rater: Rater) -> Screener | None:
         return None
     if not rater.instructed:
         about = {fact.id for fact in study.demographics} if rater.demographics_done else set()
-        asked = rater.demographics_done or not study.demographics
-        over = asked and not pending_page(study, rater, "before")
+        demographics_over = rater.demographics_done or not study.demographics
+        over = demographics_over and not pending_page(study, rater, "before")
 
         def settled(name: str) -> bool:
             passed = ("before", name) in rater.questioned
@@ -63,7 +63,7 @@ def judge_attention(
     if probe is None or not any(probe.id in screener.probe for screener in work.study.screeners):
         return
     value, text = work.study.scale_of(probe.question).instructed(probe.answer)
-    if any(given.value == value if value is not None else given.answer == text for given in answers):
+    if any(response.value == value if value is not None else response.answer == text for response in answers):
         return
     work.record("failed", rater.number, words=probe.id)
     screener = probe_screener(work.study, rater.failures)

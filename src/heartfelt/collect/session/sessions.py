@@ -53,8 +53,8 @@ def begin_next_session(work: Transaction, rater: Rater) -> bool:
 
 def session_code(study: Study, settings: commands.AdmissionSettings, visit: int) -> str:
     """The code for a session that is not the last: that of ``study.yaml``, else a general one with its number."""
-    given = study.recruiting.codes.sessions
-    return given[visit - 1] if visit <= len(given) else f"{settings.code_session or ''}{visit}"
+    codes = study.recruiting.codes.sessions
+    return codes[visit - 1] if visit <= len(codes) else f"{settings.code_session or ''}{visit}"
 
 
 def later_page(work: Transaction, rater: Rater, ending: commands.Ending) -> commands.SessionEnd:
@@ -77,14 +77,16 @@ def promised_trials(work: Transaction) -> float:
     sessions, most = work.study.design.sessions, work.state.layout.most
     if sessions is None or sessions.stimuli == "same":
         return -math.inf
-    each = min(work.study.design.stimuli_per_rater or most, most)
+    per_session = min(work.study.design.stimuli_per_rater or most, most)
     promised = 0
     for rater in work.state.raters.values():
         waits = rater.ended == "later" and session_state(work, rater) == "later"
         if not rater.counts or not (waits or at_work(work, rater)):
             continue
-        begun = each if waits else min(each, rater.answered_now + len(rater.queue))
-        promised += min(each * (sessions.count - rater.visit) + each - begun, most - len(rater.seen))
+        begun = per_session if waits else min(per_session, rater.answered_now + len(rater.queue))
+        promised += min(
+            per_session * (sessions.count - rater.visit) + per_session - begun, most - len(rater.seen)
+        )
     return float(promised)
 
 
@@ -100,7 +102,11 @@ def plan_retest(work: Transaction, rater: Rater) -> bool:
         slot if slot[0] != "rating" else ("repeat", RETEST, next(sources))
         for slot in session_plan(len(units), probes, work.context.rng)
     ]
-    plan = {"target": 0, "length": len(slots), "probes": [(place, *slot) for place, slot in enumerate(slots)]}
+    plan = {
+        "target": 0,
+        "length": len(slots),
+        "probes": [(position, *slot) for position, slot in enumerate(slots)],
+    }
     of = len(units) + probes_each_session(probes)
     work.record("planned", rater.number, number=float(of), words=json.dumps(plan, separators=(",", ":")))
     return True

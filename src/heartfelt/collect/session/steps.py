@@ -65,8 +65,8 @@ def next_step(work: Transaction, rater: Rater) -> commands.Step:
 
 def show(work: Transaction, rater: Rater, trial: ReservedTrial) -> None:
     """Record that a trial is shown."""
-    place = -1 if trial.kind == "practice" else rater.positions + 1
-    work.record("shown", rater.number, trial.id, number=float(place))
+    position = -1 if trial.kind == "practice" else rater.positions + 1
+    work.record("shown", rater.number, trial.id, number=float(position))
 
 
 def headphone_probe(study: Study) -> HeadphoneProbe | None:
@@ -216,12 +216,12 @@ def _fill_queue(work: Transaction, rater: Rater) -> None:
             return
 
 
-def give_back(work: Transaction, rater: Rater, trial: ReservedTrial, why: str) -> int:
+def give_back(work: Transaction, rater: Rater, trial: ReservedTrial, reason: str) -> int:
     """Take a trial from the rater, with its repeat if that is reserved already; returns the event's number."""
     for reserved in list(rater.queue):
         if reserved.kind == "repeat" and reserved.unit == trial.unit and reserved is not trial:
-            work.record("returned", rater.number, reserved.id, words=why)
-    return work.record("returned", rater.number, trial.id, words=why)
+            work.record("returned", rater.number, reserved.id, words=reason)
+    return work.record("returned", rater.number, trial.id, words=reason)
 
 
 def _drop_unplayable(work: Transaction, rater: Rater) -> None:
@@ -272,8 +272,8 @@ def _plan(work: Transaction, rater: Rater) -> bool:
     slots = session_plan(ordinary, probes, work.context.rng)
     sessions = -(-target // batch) if batch else 1
     of = target + sessions * probes_each_session(probes)
-    others = [(place, *slot) for place, slot in enumerate(slots) if slot[0] != "rating"]
-    plan = {"target": target, "length": len(slots), "probes": others}
+    probe_slots = [(position, *slot) for position, slot in enumerate(slots) if slot[0] != "rating"]
+    plan = {"target": target, "length": len(slots), "probes": probe_slots}
     work.record("planned", rater.number, number=float(of), words=_compact(plan))
     return True
 
@@ -379,9 +379,9 @@ def presented_members(unit: Unit | None, trial: ReservedTrial) -> list[tuple[Uni
     if unit is None or not unit.members:
         return []
     out: list[tuple[UnitMember, Kind]] = []
-    for place, number in enumerate(trial.order):
+    for index, number in enumerate(trial.order):
         member = unit.members[number]
-        again = place >= len(unit.members)
+        again = index >= len(unit.members)
         out.append((member, "x" if again else "reference" if member.role == "reference" else "judged"))
     return out
 

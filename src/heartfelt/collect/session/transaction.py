@@ -152,8 +152,8 @@ def session_keys(facts: Mapping[str, str]) -> frozenset[str]:
 
 def settings_of(state: State) -> AdmissionSettings:
     """The settings of a state, without what else is stored among them."""
-    known = AdmissionSettings.__dataclass_fields__
-    return AdmissionSettings(**{name: value for name, value in state.settings.items() if name in known})
+    field_names = AdmissionSettings.__dataclass_fields__
+    return AdmissionSettings(**{name: value for name, value in state.settings.items() if name in field_names})
 
 
 def clean(text: str | None, longest: int = _LONGEST) -> str | None:

@@ -245,7 +245,7 @@ class Database:
                 statement += f"VALUES {','.join([placeholders] * rows)}"
             else:
                 kinds = [metadata.tables[table].columns[name].type.compile() for name in names]
-                casts = ", ".join(f"(e->>{place})::{kind}" for place, kind in enumerate(kinds))
+                casts = ", ".join(f"(e->>{index})::{kind}" for index, kind in enumerate(kinds))
                 statement += f"SELECT {casts} FROM jsonb_array_elements(%s::jsonb) AS rows(e)"
             if len(self._statements) < _MOST_STATEMENTS:
                 self._statements[table, names, rows] = statement
@@ -262,10 +262,10 @@ def _begin(connection: Connection) -> None:
 
 def schema_name(study: str) -> str:
     """The PostgreSQL schema of a study: its name in plain letters, with a hash where that is ambiguous."""
-    plain = re.sub(r"[^a-z0-9]+", "_", study.lower()).strip("_")[:30]
-    if plain == study:
-        return f"heartfelt_{plain}"
-    return f"heartfelt_{plain}_{hashlib.sha256(study.encode()).hexdigest()[:8]}"
+    cleaned = re.sub(r"[^a-z0-9]+", "_", study.lower()).strip("_")[:30]
+    if cleaned == study:
+        return f"heartfelt_{cleaned}"
+    return f"heartfelt_{cleaned}_{hashlib.sha256(study.encode()).hexdigest()[:8]}"
 
 
 def migrate(connection: Connection) -> None:

@@ -56,31 +56,31 @@ def _validated(model: type[M], data: Any, where: str) -> M:
         return model.model_validate(data)
     except ValidationError as error:
         first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"])
+        key = ".".join(str(part) for part in first["loc"])
         problem = str(first["msg"]).removeprefix("Value error, ")
         raise StudyError(
-            f"{where}{f', {place}' if place else ''}: {problem}.",
+            f"{where}{f', {key}' if key else ''}: {problem}.",
             "docs/instruments.md describes an instrument's file.",
         ) from error
 
 
 def expanded(document: Document, where: str, folder: Path | None) -> Document:
     """The document of a ``study.yaml`` with every use of an instrument written out; line numbers stay those of the file."""
-    places = list(_questionnaires(document.data))
-    if not any(_uses(entry) for place in places for entry in _at(document.data, place)):
+    paths = list(_questionnaires(document.data))
+    if not any(_uses(entry) for list_path in paths for entry in _at(document.data, list_path)):
         return document
     uses = _Uses(document.data, folder)
     data, lines = document.data, document.lines
-    for place in places:
+    for path in paths:
         entries: list[Any] = []
         origin: list[int] = []
-        for number, entry in enumerate(_at(document.data, place)):
-            here = f"{where}, line {document.line((*place, number))}"
-            questions = uses.questions(entry, here) if _uses(entry) else [entry]
+        for number, entry in enumerate(_at(document.data, path)):
+            position = f"{where}, line {document.line((*path, number))}"
+            questions = uses.questions(entry, position) if _uses(entry) else [entry]
             entries += questions
             origin += [number] * len(questions)
-        data = _with(data, place, entries)
-        lines = _moved(lines, place, origin)
+        data = _with(data, path, entries)
+        lines = _moved(lines, path, origin)
     return Document({**data, "scales": uses.scales, "instruments": uses.instruments}, lines)
 
 
@@ -99,34 +99,34 @@ def _uses(entry: Any) -> bool:
     return isinstance(entry, dict) and _USE in entry
 
 
-def _at(data: Any, place: Place) -> Any:
-    for part in place:
+def _at(data: Any, path: Place) -> Any:
+    for part in path:
         data = data[part]
     return data
 
 
-def _with(data: Any, place: Place, value: Any) -> Any:
+def _with(data: Any, path: Place, value: Any) -> Any:
     """A copy of plain data with another value at a place."""
-    if not place:
+    if not path:
         return value
     if isinstance(data, list):
         copy = list(data)
-        copy[int(place[0])] = _with(data[int(place[0])], place[1:], value)
+        copy[int(path[0])] = _with(data[int(path[0])], path[1:], value)
         return copy
-    return {**data, place[0]: _with(data[place[0]], place[1:], value)}
+    return {**data, path[0]: _with(data[path[0]], path[1:], value)}
 
 
-def _moved(lines: Mapping[Place, int], place: Place, origin: list[int]) -> dict[Place, int]:
+def _moved(lines: Mapping[Place, int], path: Place, origin: list[int]) -> dict[Place, int]:
     """The lines after entries of the list at ``place`` were written out; ``origin`` is the entry each one came from."""
-    depth = len(place)
-    out = {key: line for key, line in lines.items() if key[:depth] != place or len(key) <= depth}
+    depth = len(path)
+    out = {key: line for key, line in lines.items() if key[:depth] != path or len(key) <= depth}
     of_entry: dict[Any, list[tuple[Place, int]]] = {}
     for key, line in lines.items():
-        if key[:depth] == place and len(key) > depth:
+        if key[:depth] == path and len(key) > depth:
             of_entry.setdefault(key[depth], []).append((key[depth + 1 :], line))
     for number, entry in enumerate(origin):
-        for rest, line in of_entry.get(entry, ()):
-            out[(*place, number, *rest)] = line
+        for inner_path, line in of_entry.get(entry, ()):
+            out[(*path, number, *inner_path)] = line
     return out
 
 
@@ -143,8 +143,8 @@ class _Uses:
     @property
     def instruments(self) -> dict[str, Any]:
         """The definitions by the ids they are used under; those in the study itself that no use names stay."""
-        rest = {name: part for name, part in self._inline.items() if name not in self._taken}
-        return rest | self._definitions
+        remaining = {name: part for name, part in self._inline.items() if name not in self._taken}
+        return remaining | self._definitions
 
     def questions(self, entry: Any, where: str) -> list[dict[str, Any]]:
         """The questions of one use."""
@@ -166,9 +166,9 @@ class _Uses:
                 "Give one of the two another 'id', such as mood_after.",
             )
         names = {name: f"{key}_{name}" for name in instrument.scales}
-        if taken := [name for name in names.values() if name in self.scales]:
+        if clashes := [name for name in names.values() if name in self.scales]:
             raise StudyError(
-                f"{where}: a scale of the study is called '{taken[0]}', as one of the instrument would be.",
+                f"{where}: a scale of the study is called '{clashes[0]}', as one of the instrument would be.",
                 "Give the instrument another 'id', or the scale another name.",
             )
         self.scales |= {names[name]: _plain(scale) for name, scale in instrument.scales.items()}

@@ -91,26 +91,26 @@ class LabelSet:
 
     def shares(self, question: str) -> Floats:
         """The share of votes for each category, by row; NaN where there is no label."""
-        own = [target.shares for target in self.targets[question] if isinstance(target, CategoryTarget)]
-        return np.concatenate(own)
+        shares = [target.shares for target in self.targets[question] if isinstance(target, CategoryTarget)]
+        return np.concatenate(shares)
 
     def learned(self, question: str, rows: Ints) -> tuple[Floats, Floats]:
         """Labels and weights that a head learns from: where raters are modelled, from the answers about these rows alone."""
         label, weight = np.empty(rows.size), np.empty(rows.size)
-        for target, mine, own in self._sources(question, rows):
-            if own.size:
-                learned = target.learned(own)
-                label[mine], weight[mine] = learned.label, learned.weight
+        for target, selected, target_rows in self._sources(question, rows):
+            if target_rows.size:
+                learned = target.learned(target_rows)
+                label[selected], weight[selected] = learned.label, learned.weight
         return label, weight
 
     def content(self, question: str, rows: Ints) -> list[bytes]:
         """Everything that ``learned`` depends on."""
         out = [column[rows].tobytes() for column in (self.label(question), self.weight(question))]
-        for target, _, own in self._sources(question, rows):
+        for target, _, target_rows in self._sources(question, rows):
             if isinstance(target, CategoryTarget):
-                out.append(target.shares[own].tobytes())
-            if target.answers is not None and own.size:
-                answers = target.answers.at(own)
+                out.append(target.shares[target_rows].tobytes())
+            if target.answers is not None and target_rows.size:
+                answers = target.answers.at(target_rows)
                 out += [column.tobytes() for column in (answers.rater, answers.place, answers.value)]
         return out
 
@@ -120,8 +120,8 @@ class LabelSet:
         """Each source's target, which of the rows are its own, and their places in it."""
         start = 0
         for target in self.targets[question]:
-            mine = (rows >= start) & (rows < start + target.label.size)
-            yield target, mine, rows[mine] - start
+            selected = (rows >= start) & (rows < start + target.label.size)
+            yield target, selected, rows[selected] - start
             start += target.label.size
 
 
@@ -222,14 +222,14 @@ class CellStore:
         if not mark.is_file():
             return
         try:
-            known = read_json(mark, _Mark)
+            stored = read_json(mark, _Mark)
         except InputError as error:
             raise InputError(
                 f"{mark} cannot be read.", "Choose another folder, or remove this one first."
             ) from error
-        if known != self._mark:
+        if stored != self._mark:
             raise InputError(
-                f"{folder} holds another experiment: {known.kind} with the recipe '{known.recipe}'.",
+                f"{folder} holds another experiment: {stored.kind} with the recipe '{stored.recipe}'.",
                 "Choose another folder for the results.",
             )
 
@@ -243,11 +243,11 @@ class CellStore:
 
     def read(self, key: str, cell: ExperimentCell, questions: Iterable[str]) -> CellResult | None:
         """The stored result of a cell; None where there is none that can be read."""
-        place = self._place(key)
-        if not place.is_file():
+        path = self._place(key)
+        if not path.is_file():
             return None
         try:
-            result = read_json(place, CellResult)
+            result = read_json(path, CellResult)
         except InputError:
             return None
         complete = all(len(result.values.get(name, ())) == cell.test.size for name in questions)
@@ -266,8 +266,8 @@ class CellStore:
 
     def add_times(self, fits: int, seconds: float) -> None:
         """Remember how long further fits took."""
-        known = self.times()
-        write_json(self.folder / TIMES, FitTimes(known.fits + fits, known.seconds + seconds))
+        earlier = self.times()
+        write_json(self.folder / TIMES, FitTimes(earlier.fits + fits, earlier.seconds + seconds))
 
 
 def run_cells(
@@ -288,17 +288,17 @@ def run_cells(
     for key, cell in zip(keys, cells, strict=True):
         if key in results or key in missing:
             continue
-        known = store.read(key, cell, questions)
-        if known is None:
+        stored = store.read(key, cell, questions)
+        if stored is None:
             missing[key] = cell
         else:
-            results[key] = known
+            results[key] = stored
     total = len(results) + len(missing)
     if progress is not None:
         progress(DOING, len(results), total)
     if missing:
-        place, last = engine or ENGINES["local"].make(), time.perf_counter()
-        for batch in place.map(_Job(fit), ((cell,) for cell in missing.values()), 1):
+        runner, last = engine or ENGINES["local"].make(), time.perf_counter()
+        for batch in runner.map(_Job(fit), ((cell,) for cell in missing.values()), 1):
             for result in batch:
                 store.write(result)
                 results[result.key] = result

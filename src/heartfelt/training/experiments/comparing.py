@@ -59,16 +59,16 @@ def plan_ablation(setup: Setup, fields: Sequence[str] = (), ways: Sequence[str] 
     return ExperimentPlan("ablate", about, tuple(conditions), removed, mean_of=(ALL,))
 
 
-def _fields(given: Sequence[str], blocks: Sequence[str]) -> dict[str, list[str]]:
+def _fields(texts: Sequence[str], blocks: Sequence[str]) -> dict[str, list[str]]:
     out: dict[str, list[str]] = {}
-    for text in given or blocks:
+    for text in texts or blocks:
         name, _, members = text.partition("=")
         wanted = [part.strip() for part in (members or name).split("+") if part.strip()]
-        for each in wanted:
-            if each not in blocks:
+        for wanted_name in wanted:
+            if wanted_name not in blocks:
                 raise InputError(
-                    f"There is no field or group of features '{each}' to ablate.",
-                    suggestion(each, blocks, "There are"),
+                    f"There is no field or group of features '{wanted_name}' to ablate.",
+                    suggestion(wanted_name, blocks, "There are"),
                 )
         if not wanted:
             raise InputError(f"'{text}' names no group of features.", f"There are: {', '.join(blocks)}.")
@@ -93,31 +93,31 @@ def plan_mix(setup: Setup, shares: Sequence[float] = SHARES, base: str = "") -> 
     if base and base not in pool.parts:
         raise InputError(f"No part is called '{base}'.", suggestion(base, pool.parts, "Parts"))
     base = base or pool.parts[0]
-    others = [name for name in pool.parts if name != base]
+    mixed_in = [name for name in pool.parts if name != base]
     removed = Removed(pool)
     conditions = []
     reference = f"{base} alone"
     for share in sorted({0.0, *(float(share) for share in shares)}):
         name = reference if share == 0 else f"{base} + {share:g}% of others"
-        extra = {seed: _shares(setup, others, share, seed) for seed in options.seeds}
+        extra = {seed: _shares(setup, mixed_in, share, seed) for seed in options.seeds}
         cells = crossed(pool, base, options, removed, name, extra=extra)
-        trained = base if share == 0 else f"{base} + {share:g}% of {' + '.join(others)}"
+        trained = base if share == 0 else f"{base} + {share:g}% of {' + '.join(mixed_in)}"
         conditions.append(
             ExperimentCondition(name, cells, trained, base, share, reference="" if share == 0 else reference)
         )
     conditions.append(shuffled_condition(pool, base, options, removed))
     about = (
-        f"Trained on '{base}' and growing shares of {listed(others)}, tested on '{base}' by cross-validation. Larger shares"
+        f"Trained on '{base}' and growing shares of {listed(mixed_in)}, tested on '{base}' by cross-validation. Larger shares"
         " contain the smaller ones."
     )
     axis = "share of the other data (%)"
     return ExperimentPlan("mix", about, tuple(conditions), removed, axis=axis, mean_of=(reference,))
 
 
-def _shares(setup: Setup, others: Sequence[str], share: float, seed: int) -> Ints:
+def _shares(setup: Setup, mixed_in: Sequence[str], share: float, seed: int) -> Ints:
     """The same share of every other part; larger shares contain smaller ones."""
     picked = []
-    for name in others:
+    for name in mixed_in:
         rows = setup.pool.labelled(setup.pool.rows(name))
         order = stream(seed, "experiments", "mix", name).permutation(rows.size)
         picked.append(np.sort(rows[order[: round(rows.size * share / 100.0)]]))
@@ -186,7 +186,7 @@ def _across(
     name = arrow(trained, tested)
     if _share_groups(pool, train, test):
         extra = dict.fromkeys(options.seeds, train)
-        cells = crossed(pool, tested, options, removed, name, extra=extra, own=False)
+        cells = crossed(pool, tested, options, removed, name, extra=extra, with_own=False)
     else:
         clean = removed.clean(train, test)
         cells = {

@@ -52,7 +52,7 @@ class ExperimentCondition:
     @property
     def training_stimuli(self) -> float:
         """Stimuli in a training part, on average."""
-        return float(np.mean([cell.train.size for own in self.cells.values() for cell in own]))
+        return float(np.mean([cell.train.size for cells in self.cells.values() for cell in cells]))
 
 
 class Removed:
@@ -68,8 +68,8 @@ class Removed:
         matched = np.isin(pool.groups[train], pool.groups[test])
         same_group, same_content = _first(pool.groups, test), _first(pool.alike, test)
         for row in train[matched]:
-            other = same_content.get(int(pool.alike[row]), same_group[int(pool.groups[row])])
-            self._reasons[int(row), other] = self._reasons.get((int(row), other), 0) + 1
+            test_row = same_content.get(int(pool.alike[row]), same_group[int(pool.groups[row])])
+            self._reasons[int(row), test_row] = self._reasons.get((int(row), test_row), 0) + 1
         return train[~matched]
 
     @property
@@ -77,10 +77,10 @@ class Removed:
         """A row for each removed stimulus and what it resembles."""
         pool = self._pool
         rows = []
-        for (row, other), times in sorted(self._reasons.items()):
-            alike = pool.alike[row] == pool.alike[other]
-            why = "is a near-duplicate of" if alike else "is in the group of"
-            reason = f"{pool.name_of(row)} {why} the test stimulus {pool.name_of(other)}: removed from {times} training parts"
+        for (row, test_row), times in sorted(self._reasons.items()):
+            alike = pool.alike[row] == pool.alike[test_row]
+            relation = "is a near-duplicate of" if alike else "is in the group of"
+            reason = f"{pool.name_of(row)} {relation} the test stimulus {pool.name_of(test_row)}: removed from {times} training parts"
             rows.append(("stimulus", None, pool.stimuli[row], None, reason, STAGE))
         return pl.DataFrame(rows, schema=dict.fromkeys(LEDGER.names, pl.String), orient="row")
 
@@ -88,8 +88,8 @@ class Removed:
     def notes(self) -> list[str]:
         """How many were removed, in words."""
         alike = self._pool.alike
-        copies = sum(alike[row] == alike[other] for row, other in self._reasons)
-        grouped = {row for row, other in self._reasons if alike[row] != alike[other]}
+        copies = sum(alike[row] == alike[test_row] for row, test_row in self._reasons)
+        grouped = {row for row, test_row in self._reasons if alike[row] != alike[test_row]}
         out = []
         if copies:
             out.append(
@@ -131,7 +131,7 @@ def crossed(
     *,
     settings: Mapping[str, str] | None = None,
     extra: Mapping[int, Ints] | None = None,
-    own: bool = True,
+    with_own: bool = True,
     shuffled: bool = False,
 ) -> dict[int, tuple[ExperimentCell, ...]]:
     """The cells of cross-validation within a part, for every seed.
@@ -142,13 +142,13 @@ def crossed(
     out: dict[int, tuple[ExperimentCell, ...]] = {}
     for seed in options.seeds:
         cells = []
-        for place, test in enumerate(outer_folds(pool, rows, options.folds, seed)):
-            train = np.setdiff1d(rows, test) if own else rows[:0]
+        for fold, test in enumerate(outer_folds(pool, rows, options.folds, seed)):
+            train = np.setdiff1d(rows, test) if with_own else rows[:0]
             if extra is not None:
                 train = np.concatenate([train, extra[seed]])
-            words = f"{name} · seed {seed} · fold {place + 1}"
+            words = f"{name} · seed {seed} · fold {fold + 1}"
             clean = removed.clean(train, test)
-            order = f"fold {place + 1}" if shuffled else ""
+            order = f"fold {fold + 1}" if shuffled else ""
             cells.append(ExperimentCell(words, clean, test, seed, dict(settings or {}), shuffled=order))
         out[seed] = tuple(cells)
     return out
@@ -213,9 +213,9 @@ class ConditionScorer:
 
     def rows(self, conditions: Sequence[ExperimentCondition]) -> list[ScoreRow]:
         """A row for every condition and question."""
-        known = {condition.name: condition for condition in conditions}
+        by_name = {condition.name: condition for condition in conditions}
         return [
-            self._row(condition, question, known.get(condition.reference))
+            self._row(condition, question, by_name.get(condition.reference))
             for question in self.pool.questions
             for condition in conditions
             if not condition.questions or question in condition.questions
@@ -225,17 +225,17 @@ class ConditionScorer:
         self, condition: ExperimentCondition, question: str, reference: ExperimentCondition | None
     ) -> ScoreRow:
         truth, clusters = self.pool.truth[question], self.pool.clusters
-        predicted, apart = self.predictions(condition, question), self.apart(condition, question)
+        predicted, centred = self.predictions(condition, question), self.apart(condition, question)
         draws, metric = self.options.resamples, self.pool.metric(question)
-        score = bootstrap_repeats(metric, truth, apart, group=clusters, resamples=draws)
+        score = bootstrap_repeats(metric, truth, centred, group=clusters, resamples=draws)
         if condition.baseline:
             score = score.without_interval("it varies with the random order: see the spread over seeds")
         if reference is None:
             difference = Estimate.missing("this is what others are compared with", f"difference of {metric}")
         else:
-            other = self.apart(reference, question)
+            reference_values = self.apart(reference, question)
             difference = bootstrap_repeats_difference(
-                metric, truth, apart, other, group=clusters, resamples=draws
+                metric, truth, centred, reference_values, group=clusters, resamples=draws
             )
         tested = np.isfinite(predicted[0]) & np.isfinite(truth)
         second = bootstrap_repeats(_SECOND[metric], truth, predicted, group=clusters, resamples=draws)
@@ -265,7 +265,7 @@ class ConditionScorer:
         draws = self.options.resamples
         error = bootstrap_repeats(_SECOND[metric], truth, columns, group=clusters, resamples=draws)
         numbers = metric == "pearson"
-        why = "a constant has no correlation" if numbers else _CATEGORIES
+        reason = "a constant has no correlation" if numbers else _CATEGORIES
         accuracy = (
             None if numbers else bootstrap_repeats(metric, truth, columns, group=clusters, resamples=draws)
         )
@@ -278,12 +278,12 @@ class ConditionScorer:
             level=None,
             training_stimuli=condition.training_stimuli,
             n=int(tested.sum()),
-            pearson=Estimate.missing(why, "pearson"),
-            over_seeds=Estimate.missing(why, _OVER_SEEDS)
+            pearson=Estimate.missing(reason, "pearson"),
+            over_seeds=Estimate.missing(reason, _OVER_SEEDS)
             if numbers
             else _over_seeds(Repeats(metric, truth, columns, group=clusters)),
-            rmse=error if numbers else Estimate.missing(why, "rmse"),
-            difference=Estimate.missing(why if numbers else "it is a baseline", f"difference of {metric}"),
+            rmse=error if numbers else Estimate.missing(reason, "rmse"),
+            difference=Estimate.missing(reason if numbers else "it is a baseline", f"difference of {metric}"),
             reference="",
             ceiling=self.pool.ceilings[condition.tested_on, question],
             baseline=True,
@@ -304,4 +304,4 @@ def _over_seeds(repeats: Repeats) -> Estimate:
 
 def all_cells(conditions: Iterable[ExperimentCondition]) -> list[ExperimentCell]:
     """The cells of conditions, in order."""
-    return [cell for condition in conditions for own in condition.cells.values() for cell in own]
+    return [cell for condition in conditions for cells in condition.cells.values() for cell in cells]

@@ -54,7 +54,7 @@ _SEVERAL = (ATTRIBUTES, "questions", "stimuli")
 
 
 def material_of(
-    name: str, snapshot: Snapshot, data: TrainingData, asked: Sequence[str] = ()
+    name: str, snapshot: Snapshot, data: TrainingData, questions: Sequence[str] = ()
 ) -> TrainingStimuli:
     """The stimuli gathered for fine-tuning in the form experiments use, without embeddings.
 
@@ -69,7 +69,9 @@ def material_of(
     votes = first_answers(screened)
     numbers = any(not output.categories for output in data.outputs)
     used = [
-        output for output in data.outputs if not output.categories or not numbers or output.question in asked
+        output
+        for output in data.outputs
+        if not output.categories or not numbers or output.question in questions
     ]
     return TrainingStimuli(
         snapshot,
@@ -91,9 +93,11 @@ def material_of(
     )
 
 
-def settings_text(given: Mapping[str, str]) -> dict[str, object]:
+def settings_text(setting_texts: Mapping[str, str]) -> dict[str, object]:
     """Settings as a recipe reads them: several names are joined by commas there."""
-    return {key: value.replace("+", ",") if key in _SEVERAL else value for key, value in given.items()}
+    return {
+        key: value.replace("+", ",") if key in _SEVERAL else value for key, value in setting_texts.items()
+    }
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,35 +123,37 @@ class FineTuneFit:
         """What the cells of a pool are trained with; ``data`` are those of each source."""
         several = len(data) > 1
         examples = [
-            replace(example, source=f"{place}") if several else example
-            for place, each in enumerate(data)
-            for example in each.examples
+            replace(example, source=f"{number}") if several else example
+            for number, source in enumerate(data)
+            for example in source.examples
         ]
         study = pool.materials[0].snapshot.study
-        own = {name: targets[0].question for name, targets in pool.targets.items()}
-        made = cls(
+        question_by_name = {name: targets[0].question for name, targets in pool.targets.items()}
+        fit = cls(
             name,
             pool.questions,
             tuple(examples),
             tuple(material.snapshot for material in pool.materials),
-            np.repeat(np.arange(len(data)), [len(each.examples) for each in data]).astype(np.int64),
+            np.repeat(np.arange(len(data)), [len(source.examples) for source in data]).astype(np.int64),
             {FULL: pool.labels},
             {name: targets[0].scale for name, targets in pool.targets.items()},
-            {name: "prompt" in study.question(question).shows for name, question in own.items()},
+            {name: "prompt" in study.question(question).shows for name, question in question_by_name.items()},
             pool.groups,
             dict(settings),
         )
-        made.check({})
-        return made
+        fit.check({})
+        return fit
 
-    def _recipe(self, own: Mapping[str, str]) -> tuple[FineTuneRecipe, FineTuneSettings]:
+    def _recipe(self, cell_settings: Mapping[str, str]) -> tuple[FineTuneRecipe, FineTuneSettings]:
         """The recipe and settings of a cell; a recipe with fields is replaced by the plain one where none is left."""
-        given = settings_text({**self.base, **own})
+        setting_texts = settings_text({**self.base, **cell_settings})
         name = (
-            WITH_FIELDS[self.name] if given.get(ATTRIBUTES) == "" and self.name in WITH_FIELDS else self.name
+            WITH_FIELDS[self.name]
+            if setting_texts.get(ATTRIBUTES) == "" and self.name in WITH_FIELDS
+            else self.name
         )
         recipe = recipe_named(name)
-        return recipe, settings_of(recipe, given)
+        return recipe, settings_of(recipe, setting_texts)
 
     @property
     def fields(self) -> list[str]:
@@ -165,8 +171,8 @@ class FineTuneFit:
 
     def ablated(self, way: str, names: Sequence[str]) -> dict[str, str]:
         """The settings that go ``without`` some fields, or use ``only`` them."""
-        left = [name for name in self.fields if (name in names) == (way == "only")]
-        return {ATTRIBUTES: "+".join(left)}
+        remaining = [name for name in self.fields if (name in names) == (way == "only")]
+        return {ATTRIBUTES: "+".join(remaining)}
 
     def check(self, settings: Mapping[str, str]) -> None:
         """Raise for settings that a cell cannot have."""
@@ -187,8 +193,11 @@ class FineTuneFit:
             recipe.name,
             settings.model_dump(mode="json"),
             [cell.seed, cell.shuffled, int(cell.train.size), *self.questions],
-            [[each.content, each.prompt, dict(each.facts)] for each in (self.examples[at] for at in rows)],
-            [self.sources[place].table_hashes["fields"] for place in np.unique(self.origin[rows])],
+            [
+                [example.content, example.prompt, dict(example.facts)]
+                for example in (self.examples[at] for at in rows)
+            ],
+            [self.sources[number].table_hashes["fields"] for number in np.unique(self.origin[rows])],
             groups.tobytes(),
             *(part for name in self.questions for part in sets.content(name, cell.train)),
         )
@@ -245,7 +254,7 @@ class FineTuneFit:
         parts = TrainingParts(train, validation, {"test": np.arange(count, rows.size)}, "", {})
         used = np.unique(self.origin[rows])
         return TrainingData(
-            tuple(self.sources[place] for place in used),
+            tuple(self.sources[number] for number in used),
             (),
             tuple(self.examples[at] for at in rows),
             np.searchsorted(used, self.origin[rows]),
@@ -261,8 +270,8 @@ class FineTuneFit:
         codes = self._codes(question)
         label = (sets.shares(question) if codes else sets.label(question))[cell.train]
         weight = sets.weight(question)[cell.train]
-        known = np.flatnonzero(np.isfinite(label if not codes else label[:, 0]))
-        if np.intersect1d(known, train).size < 2:
+        labelled = np.flatnonzero(np.isfinite(label if not codes else label[:, 0]))
+        if np.intersect1d(labelled, train).size < 2:
             raise InputError(
                 f"'{cell.name}' has fewer than two training stimuli with a label under '{question}'.",
                 "Use larger shares, fewer folds or more data.",
@@ -270,13 +279,13 @@ class FineTuneFit:
         if cell.shuffled:
             order = stream(cell.seed, "experiments", "shuffled", question, cell.shuffled)
             label = label.copy()
-            label[known] = order.permutation(label[known])
+            label[labelled] = order.permutation(label[labelled])
         values, weights = np.zeros((rows.size, *label.shape[1:])), np.zeros(rows.size)
-        values[known], weights[known] = label[known], weight[known]
-        seen = np.intersect1d(known, train)
+        values[labelled], weights[labelled] = label[labelled], weight[labelled]
+        labelled_train = np.intersect1d(labelled, train)
         shows = self.shows_prompt[question]
         return FineTuneTarget(
-            QuestionOutput.of(question, self.scales[question], values[seen], shows_prompt=shows),
+            QuestionOutput.of(question, self.scales[question], values[labelled_train], shows_prompt=shows),
             values,
             weights,
         )

@@ -47,33 +47,34 @@ class FrozenSettings:
     weights: str = "reliability"
 
     @classmethod
-    def parse(cls, given: Mapping[str, str], blocks: Sequence[str]) -> FrozenSettings:
+    def parse(cls, setting_texts: Mapping[str, str], blocks: Sequence[str]) -> FrozenSettings:
         """From text; what is unknown is refused with the nearest name."""
         names = ("heads", "keep", "drop", "setting", "weights")
-        for name in given:
+        for name in setting_texts:
             if name not in names:
                 raise InputError(f"There is no setting '{name}'.", suggestion(name, names, "Settings"))
-        heads = _names(given.get("heads", ""), KINDS, "head", "Heads")
+        heads = _names(setting_texts.get("heads", ""), KINDS, "head", "Heads")
         sides = [
-            _names(given.get(name, ""), blocks, "group of features", "Groups") for name in ("keep", "drop")
+            _names(setting_texts.get(name, ""), blocks, "group of features", "Groups")
+            for name in ("keep", "drop")
         ]
-        setting = _setting(given.get("setting", ""))
-        weights = given.get("weights", WEIGHTS[0])
+        setting = _setting(setting_texts.get("setting", ""))
+        weights = setting_texts.get("weights", WEIGHTS[0])
         if weights not in WEIGHTS:
             raise InputError(f"weights={weights} is unknown.", suggestion(weights, WEIGHTS, "Weights"))
         if setting and (len(heads) != 1 or len(setting) != (2 if heads == ("kernel",) else 1)):
             raise InputError(
-                f"setting={given['setting']} fixes a head's own setting and needs that head alone.",
+                f"setting={setting_texts['setting']} fixes a head's own setting and needs that head alone.",
                 "Write for example heads=ridge with setting=1, or heads=kernel with setting=0.6:0.3 (width:penalty).",
             )
         return cls(heads, sides[0], sides[1], setting, weights)
 
 
-def _names(text: str, known: Sequence[str], what: str, listing: str) -> tuple[str, ...]:
+def _names(text: str, choices: Sequence[str], noun: str, listing: str) -> tuple[str, ...]:
     names = tuple(part.strip() for part in text.split("+") if part.strip())
     for name in names:
-        if name not in known:
-            raise InputError(f"There is no {what} '{name}'.", suggestion(name, known, listing))
+        if name not in choices:
+            raise InputError(f"There is no {noun} '{name}'.", suggestion(name, choices, listing))
     return names
 
 
@@ -148,12 +149,12 @@ class FrozenFit:
     @property
     def fields(self) -> list[str]:
         """The groups of columns that any question's embedding has."""
-        return list(dict.fromkeys(block.name for own in self.blocks.values() for block in own))
+        return list(dict.fromkeys(block.name for blocks in self.blocks.values() for block in blocks))
 
     def ablates(self, question: str, names: Sequence[str]) -> bool:
         """Whether a question's embedding has some of the groups, and others."""
-        own = {block.name for block in self.blocks[self.embedding[question]]} - set(self.ignored[question])
-        return bool(own & set(names)) and bool(own - set(names))
+        used = {block.name for block in self.blocks[self.embedding[question]]} - set(self.ignored[question])
+        return bool(used & set(names)) and bool(used - set(names))
 
     def ablated(self, way: str, names: Sequence[str]) -> dict[str, str]:
         """The settings that go ``without`` some groups, or use ``only`` them."""
@@ -167,9 +168,9 @@ class FrozenFit:
         """The same with further sets of labels to train on."""
         return replace(self, labels={**self.labels, **sets})
 
-    def settings(self, own: Mapping[str, str]) -> FrozenSettings:
+    def settings(self, cell_settings: Mapping[str, str]) -> FrozenSettings:
         """A cell's settings, on top of those that hold for all."""
-        return FrozenSettings.parse({**self.base, **own}, self.fields)
+        return FrozenSettings.parse({**self.base, **cell_settings}, self.fields)
 
     @cached_property
     def _rows(self) -> list[bytes]:
@@ -249,9 +250,9 @@ class FrozenFit:
         if settings.weights != WEIGHTS[0]:
             weight = np.ones(at.size)
         if codes:
-            made = [self._head(cell, question, settings, at, column, weight) for column in y.T]
-            words = ", ".join(dict.fromkeys(words for _, words in made))
-            return [head for head, _ in made], most_frequent(codes, y, weight), words
+            chosen_heads = [self._head(cell, question, settings, at, column, weight) for column in y.T]
+            words = ", ".join(dict.fromkeys(words for _, words in chosen_heads))
+            return [head for head, _ in chosen_heads], most_frequent(codes, y, weight), words
         head, words = self._head(cell, question, settings, at, y, weight)
         return [head], float(weight @ y / weight.sum()), words
 
@@ -321,5 +322,7 @@ def _systems(pool: StimulusPool) -> Ints:
         for at, material in enumerate(pool.materials)
         for system in material.system
     ]
-    known = {name: place for place, name in enumerate(sorted({name for name in names if name is not None}))}
-    return np.array([-1 if name is None else known[name] for name in names], np.int64)
+    code_by_name = {
+        name: index for index, name in enumerate(sorted({name for name in names if name is not None}))
+    }
+    return np.array([-1 if name is None else code_by_name[name] for name in names], np.int64)

@@ -93,7 +93,7 @@ def _training(setup: Setup, part: str) -> int:
     return setup.pool.labelled(setup.pool.rows(part)).size * (folds - 1) // folds
 
 
-def _shares(amounts: Sequence[float], whole: int = 0) -> list[float]:
+def _shares(amounts: Sequence[float], total: int = 0) -> list[float]:
     """The shares to try; of the usual ones, those of ``whole`` stimuli that leave enough to be fitted to."""
     for share in amounts:
         if not 0 < share <= 100:
@@ -101,7 +101,7 @@ def _shares(amounts: Sequence[float], whole: int = 0) -> list[float]:
                 f"A share of {share:g}% cannot be used.",
                 "Give shares above 0 up to 100, such as 10,20,40,70,100.",
             )
-    usual = [share for share in SHARES if not whole or whole * share >= 100 * 1.5 * LEAST_ROWS]
+    usual = [share for share in SHARES if not total or total * share >= 100 * 1.5 * LEAST_ROWS]
     return sorted({100.0, *(float(share) for share in amounts or usual)})
 
 
@@ -115,7 +115,7 @@ def _by_stimuli(
             train = setup.pool.labelled(removed.clean(np.setdiff1d(rows, test), test))
             groups = setup.pool.groups[train]
             order = stream(seed, "experiments", "learning curve", fold).permutation(np.unique(groups))
-            rank = {int(group): place for place, group in enumerate(order)}
+            rank = {int(group): position for position, group in enumerate(order)}
             before = np.argsort([rank[int(group)] for group in groups], kind="stable")
             parts[seed, fold] = (test, train, before)
     out = []
@@ -125,14 +125,14 @@ def _by_stimuli(
             cells[seed] = tuple(
                 ExperimentCell(
                     f"{share:g}% of the stimuli · seed {seed} · fold {fold + 1}",
-                    _first(*own, setup, share),
-                    own[0],
+                    _first(*fold_parts, setup, share),
+                    fold_parts[0],
                     seed,
                 )
-                for (which, fold), own in parts.items()
+                for (which, fold), fold_parts in parts.items()
                 if which == seed
             )
-        level = float(np.mean([cell.train.size for own in cells.values() for cell in own]))
+        level = float(np.mean([cell.train.size for level_cells in cells.values() for cell in level_cells]))
         name = f"{share:g}% of the stimuli"
         last = f"{shares[-1]:g}% of the stimuli"
         out.append(
@@ -173,20 +173,20 @@ def _by_labels(
     for seed in setup.options.seeds:
         ranked = _ranked(ratings, unit, names, seed)
         for count, name in levels.items():
-            own = ranked.filter(pl.col("_rank") < count).drop("_rank")
-            sets[f"{name} · seed {seed}"] = _labels(setup, material, screened, own)
-            per = own.group_by("stimulus").agg(pl.col("rater").n_unique())["rater"].mean()
+            kept_labels = ranked.filter(pl.col("_rank") < count).drop("_rank")
+            sets[f"{name} · seed {seed}"] = _labels(setup, material, screened, kept_labels)
+            per = kept_labels.group_by("stimulus").agg(pl.col("rater").n_unique())["rater"].mean()
             measured.setdefault(name, []).append(float(count) if unit == "raters" else float(per or 0.0))  # type: ignore[arg-type]  # a mean of counts is a number
     conditions, last = [], list(levels.values())[-1]
     for name in levels.values():
         cells = {}
         for seed in setup.options.seeds:
             key = f"{name} · seed {seed}"
-            known = np.logical_or.reduce(
-                [np.isfinite(sets[key].label(each)) for each in setup.pool.questions]
+            labelled = np.logical_or.reduce(
+                [np.isfinite(sets[key].label(question)) for question in setup.pool.questions]
             )
             cells[seed] = tuple(
-                ExperimentCell(f"{key} · fold {fold + 1}", _labelled(train, known), test, seed, {}, key)
+                ExperimentCell(f"{key} · fold {fold + 1}", _labelled(train, labelled), test, seed, {}, key)
                 for fold, (train, test) in enumerate(_folded(setup, part, seed, removed))
             )
         level = float(np.mean(measured[name]))
@@ -196,8 +196,8 @@ def _by_labels(
     return conditions, sets
 
 
-def _labelled(train: Ints, known: npt.NDArray[np.bool_]) -> Ints:
-    return train[known[train]]
+def _labelled(train: Ints, labelled: npt.NDArray[np.bool_]) -> Ints:
+    return train[labelled[train]]
 
 
 def _folded(setup: Setup, part: str, seed: int, removed: Removed) -> list[tuple[Ints, Ints]]:
@@ -250,12 +250,16 @@ def _labels(setup: Setup, material: TrainingStimuli, screened: Snapshot, ratings
     votes = first_answers(fewer)
     answers = votes.filter("known") if material.recipe.raters else None
 
-    def target(own: LabelTarget) -> LabelTarget:
-        if isinstance(own, CategoryTarget):
-            return category_target_of(own.question, own.embedding, fewer, material.stimuli, votes, tables, 1)
-        return target_of(own.question, own.embedding, fewer, material.stimuli, table, tables, answers)
+    def target(original: LabelTarget) -> LabelTarget:
+        if isinstance(original, CategoryTarget):
+            return category_target_of(
+                original.question, original.embedding, fewer, material.stimuli, votes, tables, 1
+            )
+        return target_of(
+            original.question, original.embedding, fewer, material.stimuli, table, tables, answers
+        )
 
-    return LabelSet({question: (target(own),) for question, (own,) in setup.pool.targets.items()})
+    return LabelSet({question: (target(original),) for question, (original,) in setup.pool.targets.items()})
 
 
 def _curves(scorer: ConditionScorer, plan: ExperimentPlan, ahead: Sequence[float]) -> tuple[Curve, ...]:
@@ -268,25 +272,25 @@ def _curve(
 ) -> Curve:
     repeats = [scorer.repeats(condition, question) for condition in points]
     amounts = [condition.level or 0.0 for condition in points]
-    usable = [place for place, own in enumerate(repeats) if not own.why_undefined]
-    if len({amounts[place] for place in usable}) < LEAST_POINTS:
-        why = f"{LEAST_POINTS} different amounts of data are needed; there are {len(usable)}"
-        return Curve(question, Estimate.missing(why, "limit of a power law"), None, None, (), why)
-    values = np.array([np.mean(repeats[place].values) for place in usable])
-    draws = np.stack([repeats[place].draws(scorer.options.resamples) for place in usable], axis=1)
+    usable = [index for index, repeat in enumerate(repeats) if not repeat.why_undefined]
+    if len({amounts[index] for index in usable}) < LEAST_POINTS:
+        reason = f"{LEAST_POINTS} different amounts of data are needed; there are {len(usable)}"
+        return Curve(question, Estimate.missing(reason, "limit of a power law"), None, None, (), reason)
+    values = np.array([np.mean(repeats[index].values) for index in usable])
+    draws = np.stack([repeats[index].draws(scorer.options.resamples) for index in usable], axis=1)
     draws = draws[np.isfinite(draws).all(axis=1)]
     spread = draws.std(axis=0)
     # A point whose resamples hardly vary must not decide the curve alone.
     weight = 1.0 / np.maximum(spread, 0.1 * spread.max() + 1e-9) ** 2
-    law = fit_power_law([amounts[place] for place in usable], np.vstack([values, draws]), weight.tolist())
-    here = amounts[usable[-1]]
+    law = fit_power_law([amounts[index] for index in usable], np.vstack([values, draws]), weight.tolist())
+    largest = amounts[usable[-1]]
     return Curve(
         question,
         law.limits(),
         float(law.scale[0]),
         float(law.power[0]),
         tuple(
-            Ahead(times, times * here, law.estimate(times * here), law.gain(here, times * here))
+            Ahead(times, times * largest, law.estimate(times * largest), law.gain(largest, times * largest))
             for times in ahead
         ),
     )
@@ -297,7 +301,7 @@ def curve_words(curve: Curve, axis: str, symbol: str = "r") -> list[str]:
     if curve.why_missing:
         return [f"{curve.question}: no curve ({curve.why_missing})."]
     return [
-        f"{curve.question}: with {number(each.amount, 0 if each.amount >= 100 else 1)} {axis} ({each.times:g} times as many),"
-        f" {symbol} = {each.score:.2f}, a gain of {each.gain:.3f} ({EXTRAPOLATION})."
-        for each in curve.ahead
+        f"{curve.question}: with {number(step.amount, 0 if step.amount >= 100 else 1)} {axis} ({step.times:g} times as many),"
+        f" {symbol} = {step.score:.2f}, a gain of {step.gain:.3f} ({EXTRAPOLATION})."
+        for step in curve.ahead
     ]

@@ -75,10 +75,10 @@ class StimulusPool:
 
     def labelled(self, at: Ints) -> Ints:
         """Those rows that have a label under some question."""
-        known = np.zeros(len(self.stimuli), np.bool_)
+        labelled = np.zeros(len(self.stimuli), np.bool_)
         for question in self.questions:
-            known |= np.isfinite(self.labels.label(question))
-        return at[known[at]]
+            labelled |= np.isfinite(self.labels.label(question))
+        return at[labelled[at]]
 
     def codes(self, question: str) -> tuple[float, ...]:
         """The codes of a question's categories; empty for numbers."""
@@ -96,8 +96,8 @@ class StimulusPool:
 
     def name_of(self, row: int) -> str:
         """A row as part and stimulus."""
-        place = int(self.part[row])
-        return f"{self.parts[place]}: {self.stimuli[row]}" if place >= 0 else self.stimuli[row]
+        part_number = int(self.part[row])
+        return f"{self.parts[part_number]}: {self.stimuli[row]}" if part_number >= 0 else self.stimuli[row]
 
 
 def pool_of(
@@ -121,9 +121,15 @@ def pool_of(
     _check_sizes(parts, part, by)
     alike = _alike(materials)
     offsets = np.concatenate([[0], np.cumsum([len(material.stimuli) for material in materials])])
-    own = np.concatenate([material.grouping.groups + offsets[at] for at, material in enumerate(materials)])
-    ties = [*enumerate(first_of_group(own).tolist()), *enumerate(alike.tolist()), *_same_names(materials)]
-    groups = connected(own.size, ties)
+    source_groups = np.concatenate(
+        [material.grouping.groups + offsets[at] for at, material in enumerate(materials)]
+    )
+    ties = [
+        *enumerate(first_of_group(source_groups).tolist()),
+        *enumerate(alike.tolist()),
+        *_same_names(materials),
+    ]
+    groups = connected(source_groups.size, ties)
     split = {
         name: replace(materials[0], split=columns[0]).part(name) if by else materials[at]
         for at, name in enumerate(parts)
@@ -147,7 +153,7 @@ def pool_of(
         part.astype(np.int64),
         groups,
         alike,
-        _clusters(names, materials, own, part),
+        _clusters(names, materials, source_groups, part),
         tuple(common),
         targets,
         {name: np.concatenate([target.truth(raters) for target in targets[name]]) for name in common},
@@ -160,17 +166,22 @@ def pool_of(
 
 
 def _common_questions(
-    names: Sequence[str], materials: Sequence[TrainingStimuli], same: Mapping[str, str], asked: Sequence[str]
+    names: Sequence[str], materials: Sequence[TrainingStimuli], same: Mapping[str, str], wanted: Sequence[str]
 ) -> dict[str, list[str]]:
     """The questions all sources have, each with its own name in every source."""
-    known = [{same.get(t.question, t.question): t.question for t in m.targets} for m in materials]
+    by_source = [{same.get(t.question, t.question): t.question for t in m.targets} for m in materials]
     every = {target.question for material in materials for target in material.targets}
     for name in same:
         if name not in every:
             raise InputError(f"No source has a question '{name}'.", suggestion(name, every, "Questions"))
-    common = [name for name in known[0] if all(name in other for other in known[1:])]
+    common = [
+        name for name in by_source[0] if all(name in source_questions for source_questions in by_source[1:])
+    ]
     if not common:
-        have = "; ".join(f"{name} has {listed(list(own))}" for name, own in zip(names, known, strict=True))
+        have = "; ".join(
+            f"{name} has {listed(list(source_questions))}"
+            for name, source_questions in zip(names, by_source, strict=True)
+        )
         refused = "".join(
             f" In {name}, {note}" for name, m in zip(names, materials, strict=True) for note in m.notes
         )
@@ -178,12 +189,16 @@ def _common_questions(
             f"The sources have no question in common: {have}.{refused}",
             "Say which ask for the same, such as --same appeal=valence, or choose sources that ask the same.",
         )
-    for name in asked:
+    for name in wanted:
         if name not in common:
             raise InputError(
                 f"The sources do not share a question '{name}'.", suggestion(name, common, "Questions")
             )
-    return {name: [own[name] for own in known] for name in common if not asked or name in asked}
+    return {
+        name: [source_questions[name] for source_questions in by_source]
+        for name in common
+        if not wanted or name in wanted
+    }
 
 
 def _on_one_scale(
@@ -192,10 +207,10 @@ def _on_one_scale(
     """Every question's targets, labels mapped onto the scale of the first source; and notes on what was mapped."""
     out: dict[str, tuple[LabelTarget, ...]] = {}
     notes = []
-    for question, own in questions.items():
+    for question, source_names in questions.items():
         targets = [
             next(target for target in material.targets if target.question == name)
-            for material, name in zip(materials, own, strict=True)
+            for material, name in zip(materials, source_names, strict=True)
         ]
         ends = targets[0].bounds
         mapped = [targets[0]]
@@ -213,7 +228,7 @@ def _on_one_scale(
                     "Give both questions a scale with a lowest and a highest value.",
                 )
             mapped.append(_mapped(target, target.bounds, ends, targets[0]))
-            words = [" to ".join(f"{end:g}" for end in each) for each in (target.bounds, ends)]
+            words = [" to ".join(f"{end:g}" for end in bounds) for bounds in (target.bounds, ends)]
             notes.append(
                 f"Labels of '{question}' in '{name}' ({words[0]}) were mapped linearly onto {words[1]}."
             )
@@ -223,15 +238,17 @@ def _on_one_scale(
 
 def _check_categories(question: str, names: Sequence[str], targets: Sequence[LabelTarget]) -> None:
     """Refuse sources whose categories differ."""
-    own = [target.scale.labels() if isinstance(target, CategoryTarget) else {} for target in targets]
-    for name, labels in zip(names[1:], own[1:], strict=True):
-        if labels != own[0]:
-            first, other = (
-                listed([str(word) for word in each.values()]) if each else "numbers"
-                for each in (own[0], labels)
+    labels_by_source = [
+        target.scale.labels() if isinstance(target, CategoryTarget) else {} for target in targets
+    ]
+    for name, labels in zip(names[1:], labels_by_source[1:], strict=True):
+        if labels != labels_by_source[0]:
+            first, second = (
+                listed([str(word) for word in source_labels.values()]) if source_labels else "numbers"
+                for source_labels in (labels_by_source[0], labels)
             )
             raise InputError(
-                f"'{question}' is answered with {first} in '{names[0]}' and with {other} in '{name}'.",
+                f"'{question}' is answered with {first} in '{names[0]}' and with {second} in '{name}'.",
                 "Compare sources that offer the same categories in the same order.",
             )
 
@@ -310,29 +327,31 @@ def _units(
     for name, material in zip(names, materials, strict=True):
         cells = material.cells if by_cell else None
         start = len(out)
-        own = (
+        values = (
             cells
             if cells is not None
             else [str(group) for group in groups[start : start + len(material.stimuli)]]
         )
-        out += [f"{name}\x1f{value}" for value in own]
+        out += [f"{name}\x1f{value}" for value in values]
     return np.array(out)
 
 
 def _ceiling(material: TrainingStimuli, target: LabelTarget, raters: str) -> Estimate:
     """The ceiling of a part's labels; the target may be longer than the part, so that the part's own is used."""
-    own = next(each for each in material.targets if each.question == target.question)
-    if isinstance(own, CategoryTarget):
+    source_target = next(candidate for candidate in material.targets if candidate.question == target.question)
+    if isinstance(source_target, CategoryTarget):
         scored = [
-            name for name, has in zip(material.stimuli, np.isfinite(own.truth(raters)), strict=True) if has
+            name
+            for name, has in zip(material.stimuli, np.isfinite(source_target.truth(raters)), strict=True)
+            if has
         ]
-        votes = answers_of(material, raters, own.question).filter(pl.col("stimulus").is_in(scored))
+        votes = answers_of(material, raters, source_target.question).filter(pl.col("stimulus").is_in(scored))
         if not votes.height:
             return Estimate.missing("nobody knows whose the answers are", "ceiling of accuracy")
         return ceiling(
             votes["rater"], votes["stimulus"], votes["value"], metric="accuracy", seed=material.seed
         ).overall
-    return ceilings(material, own, raters)["overall"]
+    return ceilings(material, source_target, raters)["overall"]
 
 
 def _facts(name: str, material: TrainingStimuli) -> SourceFacts:
@@ -357,8 +376,8 @@ def _alike(materials: Sequence[TrainingStimuli]) -> Ints:
         name = material.recipe.embedding
         limit = EMBEDDINGS[name].near_duplicate if name else None
         rows = material.features[name] if name else np.empty((len(material.stimuli), 0), np.float32)
-        own = near_duplicates(material.hashes, rows, limit, pictures)
-        ties += [(offset + at, offset + int(other)) for at, other in enumerate(own)]
+        copies = near_duplicates(material.hashes, rows, limit, pictures)
+        ties += [(offset + at, offset + int(copy_of)) for at, copy_of in enumerate(copies)]
         offsets.append(offset)
         offset += len(material.stimuli)
     contents: dict[str, int] = {}
@@ -367,12 +386,12 @@ def _alike(materials: Sequence[TrainingStimuli]) -> Ints:
     if len(materials) > 1:
         pictures_of_all: list[Bits | None] = [
             bits
-            for material, own in zip(materials, hashes, strict=True)
-            for bits in (own or [None] * len(material.stimuli))
+            for material, source_hashes in zip(materials, hashes, strict=True)
+            for bits in (source_hashes or [None] * len(material.stimuli))
         ]
         ties += list(enumerate(duplicate_groups(pictures_of_all).tolist()))
-    for (first, start), (second, other) in combinations(zip(materials, offsets, strict=True), 2):
-        ties += [(start + a, other + b) for a, b in _close_across(first, second)]
+    for (first, start), (second, second_start) in combinations(zip(materials, offsets, strict=True), 2):
+        ties += [(start + a, second_start + b) for a, b in _close_across(first, second)]
     return connected(offset, ties)
 
 
@@ -418,7 +437,7 @@ def _close_across(first: TrainingStimuli, second: TrainingStimuli) -> list[tuple
     close = np.ones((len(rows[0]), len(rows[1])), bool)
     for by in rows:
         mean, spread = by.mean(axis=0), by.std(axis=0)
-        whole = [(side - mean) / np.where(spread > 1e-9, spread, 1.0) for side in rows]
-        length = [np.maximum(np.linalg.norm(side, axis=1, keepdims=True), 1e-9) for side in whole]
-        close &= (whole[0] / length[0]) @ (whole[1] / length[1]).T >= limit
+        scaled = [(side - mean) / np.where(spread > 1e-9, spread, 1.0) for side in rows]
+        length = [np.maximum(np.linalg.norm(side, axis=1, keepdims=True), 1e-9) for side in scaled]
+        close &= (scaled[0] / length[0]) @ (scaled[1] / length[1]).T >= limit
     return [(int(a), int(b)) for a, b in zip(*np.nonzero(close), strict=True)]

@@ -77,7 +77,7 @@ def prepare(
                 recipe,
                 policy=options.policy,
                 group=options.group,
-                asked=[*options.questions, *options.same],
+                wanted_questions=[*options.questions, *options.same],
                 cache=cache,
                 progress=progress,
             ),
@@ -105,8 +105,8 @@ def _prepare_fine_tuning(
         for _, snapshot in sources
     ]
     named = [
-        (name, material_of(options.recipe, snapshot, own, (*options.questions, *options.same)))
-        for (name, snapshot), own in zip(sources, data, strict=True)
+        (name, material_of(options.recipe, snapshot, source_data, (*options.questions, *options.same)))
+        for (name, snapshot), source_data in zip(sources, data, strict=True)
     ]
     pool = pool_of(
         named, by=options.by, same=options.same, questions=options.questions, raters=options.raters
@@ -118,7 +118,11 @@ def _unique(sources: Sequence[tuple[str, Snapshot]]) -> list[tuple[str, Snapshot
     """The sources with names that differ."""
     out: dict[str, Snapshot] = {}
     for name, snapshot in sources:
-        free = next(each for each in (name, *(f"{name} {n}" for n in range(2, 1000))) if each not in out)
+        free = next(
+            candidate
+            for candidate in (name, *(f"{name} {n}" for n in range(2, 1000)))
+            if candidate not in out
+        )
         out[free] = snapshot
     return list(out.items())
 
@@ -167,11 +171,11 @@ def experiment_of(
     selections: tuple[SweepSelection, ...] = (),
 ) -> Experiment:
     """The result of a plan whose cells have been fitted."""
-    known = {condition.name: condition for condition in plan.conditions}
+    by_name = {condition.name: condition for condition in plan.conditions}
     scored, rows = scorer.rows(plan.conditions), []
     for question in setup.pool.questions:
         rows += [row for row in scored if row.question == question]
-        rows += [scorer.mean_row(known[name], question) for name in plan.mean_of]
+        rows += [scorer.mean_row(by_name[name], question) for name in plan.mean_of]
     notes = [*setup.pool.notes, *plan.notes, *plan.removed.notes]
     compared = [condition for condition in plan.conditions if not condition.baseline]
     return Experiment(
@@ -201,9 +205,9 @@ def expected_seconds(setup: Setup, plan: ExperimentKind, folder: Path) -> tuple[
 
     None for a recipe that trains whole models before any fit is finished. Nothing is written.
     """
-    known = store_of(setup, plan.kind, folder).times()
-    if known.fits:
-        return known.seconds / known.fits, known.fits
+    times = store_of(setup, plan.kind, folder).times()
+    if times.fits:
+        return times.seconds / times.fits, times.fits
     if is_fine_tuning(setup.options.recipe):
         return None
     begun = time.perf_counter()

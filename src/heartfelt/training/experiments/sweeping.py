@@ -74,7 +74,7 @@ def variants_of(tried: Mapping[str, Sequence[str]], most: int = 0, seed: int = 0
     every = [dict(zip(tried, values, strict=True)) for values in product(*tried.values())]
     if most and most < len(every):
         picked = stream(seed, "experiments", "sweep").permutation(len(every))[:most]
-        every = [every[int(place)] for place in np.sort(picked)]
+        every = [every[int(index)] for index in np.sort(picked)]
     if len(every) < 2:
         raise InputError(
             "A search needs two variants or more; there is one.",
@@ -107,9 +107,9 @@ def plan_sweep(
             train = removed.clean(np.setdiff1d(rows, test), test)
             outer.append((seed, fold, train, test))
             validation = outer_folds(pool, train, inner, seed)
-            for place, settings in enumerate(variants):
+            for variant, settings in enumerate(variants):
                 start = f"{variant_name(settings)} · seed {seed} · fold {fold + 1}"
-                cells[seed, fold, place] = tuple(
+                cells[seed, fold, variant] = tuple(
                     ExperimentCell(
                         f"{start} · inner fold {number + 1}",
                         removed.clean(np.setdiff1d(train, part_of), part_of),
@@ -163,16 +163,18 @@ def run_sweep(
         for at in sorted({choice[seed, fold, question] for question in questions}):
             name = f"{variant_name(sweep.variants[at])} · seed {seed} · fold {fold + 1}"
             wanted[seed, fold, at] = ExperimentCell(name, train, test, seed, sweep.variants[at])
-    others = sweep.plan.cells
-    fitted = run([*wanted.values(), *others])
+    baseline_cells = sweep.plan.cells
+    fitted = run([*wanted.values(), *baseline_cells])
     results = dict(zip(wanted, fitted, strict=False))
     condition, combined = _combined(setup, sweep, choice, results)
     conditions = (condition, *sweep.plan.conditions)
     plan = ExperimentPlan(
         "sweep", sweep.plan.about, conditions, sweep.plan.removed, mean_of=sweep.plan.mean_of
     )
-    known = {id(cell): result for cell, result in zip(others, fitted[len(wanted) :], strict=True)}
-    scorer = ConditionScorer(setup.pool, setup.options, {**known, **combined})
+    result_by_cell = {
+        id(cell): result for cell, result in zip(baseline_cells, fitted[len(wanted) :], strict=True)
+    }
+    scorer = ConditionScorer(setup.pool, setup.options, {**result_by_cell, **combined})
     keys = {result.key for result in [*inner.values(), *fitted]}
     return experiment_of(
         setup,
@@ -193,9 +195,9 @@ def _inner_score(
     """The correlation, or accuracy, over the validation parts of one outer training part; NaN where it is undefined."""
     metric = setup.pool.metric(question)
     truth = np.concatenate([setup.pool.truth[question][cell.test] for cell in cells])
-    own = [results[id(cell)] for cell in cells]
+    cell_results = [results[id(cell)] for cell in cells]
     value = np.concatenate(
-        [each.of(question) if metric == "accuracy" else each.apart(question) for each in own]
+        [result.of(question) if metric == "accuracy" else result.apart(question) for result in cell_results]
     )
     repeats = Repeats(metric, truth, [value])
     return float("nan") if repeats.why_undefined else repeats.values[0]
@@ -217,20 +219,20 @@ def _combined(
     out: dict[int, CellResult] = {}
     for seed, fold, train, test in sweep.outer:
         cell = ExperimentCell(f"{CHOSEN} · seed {seed} · fold {fold + 1}", train, test, seed)
-        own = {
+        by_question = {
             question: results[seed, fold, choice[seed, fold, question]] for question in setup.fit.questions
         }
         out[id(cell)] = CellResult(
             "",
             cell.name,
-            {question: result.values[question] for question, result in own.items()},
-            {question: result.centre[question] for question, result in own.items()},
-            {question: result.fitted[question] for question, result in own.items()},
+            {question: result.values[question] for question, result in by_question.items()},
+            {question: result.centre[question] for question, result in by_question.items()},
+            {question: result.fitted[question] for question, result in by_question.items()},
         )
         cells.setdefault(seed, []).append(cell)
     part = setup.pool.parts[0]
-    whole = {seed: tuple(own) for seed, own in cells.items()}
-    return ExperimentCondition(CHOSEN, whole, part, part, reference=OWN), out
+    all_cells = {seed: tuple(seed_cells) for seed, seed_cells in cells.items()}
+    return ExperimentCondition(CHOSEN, all_cells, part, part, reference=OWN), out
 
 
 def _tried(
@@ -242,20 +244,22 @@ def _tried(
     out = []
     for question in questions:
         for at, settings in enumerate(sweep.variants):
-            own = [scores[(seed, fold, at), question] for seed, fold, _, _ in sweep.outer]
+            inner_scores = [scores[(seed, fold, at), question] for seed, fold, _, _ in sweep.outer]
             times = sum(choice[seed, fold, question] == at for seed, fold, _, _ in sweep.outer)
-            out.append(Variant(variant_name(settings), question, _mean(own), times, len(sweep.outer)))
+            out.append(
+                Variant(variant_name(settings), question, _mean(inner_scores), times, len(sweep.outer))
+            )
     return tuple(out)
 
 
 def _mean(values: Sequence[float]) -> Estimate:
-    known = [value for value in values if np.isfinite(value)]
-    if not known:
+    finite = [value for value in values if np.isfinite(value)]
+    if not finite:
         return Estimate.missing("its predictions do not vary", "mean inner correlation")
-    plain = Estimate(
-        float(np.mean(known)), method="mean inner correlation", counts={"outer_folds": len(known)}
+    estimate = Estimate(
+        float(np.mean(finite)), method="mean inner correlation", counts={"outer_folds": len(finite)}
     )
-    return plain.without_interval(_OVERLAP)
+    return estimate.without_interval(_OVERLAP)
 
 
 def _selection(

@@ -76,9 +76,9 @@ class BatchSchedule:
             # not a single one where batches are larger, which batch normalisation cannot use.
             least = 2 * self.world if min(self.batch, order.size) >= 2 * self.world else self.world
             wanted = max(least, chosen.size + -chosen.size % self.world)
-            own = np.concatenate([chosen, order[: wanted - chosen.size]])[self.rank :: self.world]
-            size = max(1, -(-own.size // pieces))
-            keys = [(epoch, int(place)) for place in own]
+            share = np.concatenate([chosen, order[: wanted - chosen.size]])[self.rank :: self.world]
+            size = max(1, -(-share.size // pieces))
+            keys = [(epoch, int(index)) for index in share]
             cut = tuple(tuple(keys[first : first + size]) for first in range(0, len(keys), size))
             yield TrainingStep(number, epoch, cut, at + 1 == self.per_epoch)
 
@@ -90,14 +90,14 @@ class TrainingItems:
         self.task, self.data = task, data
 
     def __getitem__(self, key: Key) -> tuple[Tensors, int]:
-        epoch, place = key
-        example = self.data.examples[place]
+        epoch, index = key
+        example = self.data.examples[index]
         draw = stream(self.data.seed, "finetune", "sample", epoch, example.source, example.stimulus)
-        return self.task.sample(example, training=True, generator=draw), place
+        return self.task.sample(example, training=True, generator=draw), index
 
     def collate(self, items: Sequence[tuple[Tensors, int]]) -> Batch:
         """Samples with the labels of their stimuli."""
-        return batch_of(self.task, self.data, [sample for sample, _ in items], [place for _, place in items])
+        return batch_of(self.task, self.data, [sample for sample, _ in items], [index for _, index in items])
 
 
 class EvaluationItems:
@@ -108,9 +108,9 @@ class EvaluationItems:
         task: FineTuneTask,
         examples: Sequence[Example],
         data: TrainingData | None = None,
-        places: Ints | None = None,
+        indices: Ints | None = None,
     ) -> None:
-        self.task, self.examples, self.data, self.places = task, examples, data, places
+        self.task, self.examples, self.data, self.places = task, examples, data, indices
 
     def __len__(self) -> int:
         return len(self.examples)
@@ -128,13 +128,13 @@ class EvaluationItems:
 
 
 def batch_of(
-    task: FineTuneTask, data: TrainingData, samples: Sequence[Tensors], places: Sequence[int]
+    task: FineTuneTask, data: TrainingData, samples: Sequence[Tensors], indices: Sequence[int]
 ) -> Batch:
     """Samples as a batch with the labels and weights of their stimuli."""
     import torch
 
     def column(values: Any) -> Any:
-        return torch.from_numpy(np.ascontiguousarray(values[list(places)], dtype=np.float32))
+        return torch.from_numpy(np.ascontiguousarray(values[list(indices)], dtype=np.float32))
 
     return Batch(
         task.collate(samples),
@@ -144,10 +144,10 @@ def batch_of(
     )
 
 
-def worker_count(asked: int, stimuli: int, *, gpu: bool) -> int:
+def worker_count(requested: int, stimuli: int, *, gpu: bool) -> int:
     """Processes that prepare batches; without a GPU none, since they would take the cores that compute."""
-    if asked >= 0:
-        return asked
+    if requested >= 0:
+        return requested
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
     return min(_MOST_WORKERS, cores, stimuli) if gpu else 0
 

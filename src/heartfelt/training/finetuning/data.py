@@ -90,9 +90,9 @@ class TrainingData:
     @property
     def label_words(self) -> str:
         """Whose answers the labels are."""
-        asked = [target.question for target in self.targets]
+        questions = [target.question for target in self.targets]
         pairs = list(zip(self.sources, self.panels, strict=True))
-        words = [label_words(source, panel, asked) for source, panel in pairs]
+        words = [label_words(source, panel, questions) for source, panel in pairs]
         return joined_words(words, [source.study.name for source in self.sources])
 
     @property
@@ -146,8 +146,8 @@ def gather_folds(
         raise InputError(
             "left_out_system leaves one system out, --folds every group in turn.", "Use one of the two."
         )
-    made = _gather_all(sources, recipe, settings, policy, group, False, seed, progress)
-    return made(Fold(0, count)), [made(Fold(number + 1, count)) for number in range(count)]
+    fold_data = _gather_all(sources, recipe, settings, policy, group, False, seed, progress)
+    return fold_data(Fold(0, count)), [fold_data(Fold(number + 1, count)) for number in range(count)]
 
 
 def _gather_all(
@@ -172,12 +172,12 @@ def _gather_all(
     several = len(sources) > 1
     gathered = [
         gather_source(
-            source, questions, policy, seed, f"{source.study.name} {place}" if several else "", progress
+            source, questions, policy, seed, f"{source.study.name} {number}" if several else "", progress
         )
-        for place, source in enumerate(sources, 1)
+        for number, source in enumerate(sources, 1)
     ]
-    examples = [example for each in gathered for example in each.examples]
-    ledger: LedgerRows = [row for each in gathered for row in each.ledger]
+    examples = [example for source_data in gathered for example in source_data.examples]
+    ledger: LedgerRows = [row for source_data in gathered for row in source_data.ledger]
     if len(examples) < LEAST_STIMULI:
         first = f" The first reason: {ledger[0][4]}." if ledger else ""
         raise InputError(
@@ -185,8 +185,8 @@ def _gather_all(
             f" {LEAST_STIMULI} are needed.{first}",
             f"Point to data whose media are available (see {as_option('media', 'FOLDER')}), or collect more ratings.",
         )
-    facts = pl.concat([each.facts for each in gathered], how="diagonal_relaxed")
-    hashes = [bits for each in gathered for bits in each.hashes]
+    facts = pl.concat([source_data.facts for source_data in gathered], how="diagonal_relaxed")
+    hashes = [bits for source_data in gathered for bits in source_data.hashes]
     contents = [example.content for example in examples]
     nothing = np.empty((len(examples), 0), np.float32)
     grouping = grouping_of(facts, contents, nothing, hashes, by=group)
@@ -194,10 +194,10 @@ def _gather_all(
     labelled, notes, rows_of_labels = _checked(gathered, examples, questions, settings.questions)
     ledger += rows_of_labels
     rare = [
-        place
+        index
         for name, (value, weight) in labelled.items()
         if value.ndim == 2
-        for place in _rare_categories(
+        for index in _rare_categories(
             name, list(study.scale_of(name).labels().values()), value, weight, notes
         )
     ]
@@ -219,15 +219,15 @@ def _gather_all(
         rows = [
             *ledger,
             *(
-                ("stimulus", None, examples[at].stimulus, None, why, STAGE)
-                for at, why in parts.dropped.items()
+                ("stimulus", None, examples[at].stimulus, None, reason, STAGE)
+                for at, reason in parts.dropped.items()
             ),
         ]
         return TrainingData(
             tuple(sources),
-            tuple(each.panel for each in gathered),
+            tuple(source_data.panel for source_data in gathered),
             tuple(examples),
-            np.repeat(np.arange(len(gathered)), [len(each.examples) for each in gathered]),
+            np.repeat(np.arange(len(gathered)), [len(source_data.examples) for source_data in gathered]),
             tuple(
                 _target(study, name, value, weight, parts.train) for name, (value, weight) in labelled.items()
             ),
@@ -248,8 +248,8 @@ def _checked(
     required: Sequence[str],
 ) -> tuple[dict[str, tuple[Floats, Floats]], list[str], LedgerRows]:
     """Labels and weights of the questions that can be learned; notes and rows of the ledger about what cannot be used."""
-    tables = [labels_of_raters(each.panel.snapshot()) for each in gathered]
-    answers = [first_answers(each.panel.snapshot()) for each in gathered]
+    tables = [labels_of_raters(source_data.panel.snapshot()) for source_data in gathered]
+    answers = [first_answers(source_data.panel.snapshot()) for source_data in gathered]
     labelled: dict[str, tuple[Floats, Floats]] = {}
     columns: list[LabelColumn] = []
     notes: list[str] = []
@@ -259,8 +259,8 @@ def _checked(
         scale = gathered[0].snapshot.study.scale_of(question)
         number = scale.level == "interval"
         parts = [
-            _labels_of(question, each, table, votes)
-            for each, table, votes in zip(gathered, tables, answers, strict=True)
+            _labels_of(question, source_data, table, votes)
+            for source_data, table, votes in zip(gathered, tables, answers, strict=True)
         ]
         value, weight = (np.concatenate([part[at] for part in parts]) for at in (0, 1))
         codes = np.array(sorted(scale.labels()) or [0.0])
@@ -269,12 +269,12 @@ def _checked(
         column = LabelColumn(question=question, label=label, bounds=bounds, categories=categories)
         require_on_scale(column, names)
         notes += contradictions(column, [example.content for example in examples], names)
-        for each, table, votes in zip(gathered, tables, answers, strict=True):
-            asked = (table.drop_nulls("value") if number else votes).filter(pl.col("question") == question)
+        for source_data, table, votes in zip(gathered, tables, answers, strict=True):
+            answered = (table.drop_nulls("value") if number else votes).filter(pl.col("question") == question)
             words, missing = without_label(
-                each.panel.snapshot(), question, set(asked["stimulus"].cast(pl.String))
+                source_data.panel.snapshot(), question, set(answered["stimulus"].cast(pl.String))
             )
-            files = {example.stimulus for example in each.examples}
+            files = {example.stimulus for example in source_data.examples}
             notes, rows = notes + words, rows + [row for row in missing if row[2] in files]
         columns.append(column)
         labelled[question] = (value, weight)
@@ -286,13 +286,13 @@ def _checked(
 
 def _target(study: Study, name: str, value: Floats, weight: Floats, train: Ints) -> FineTuneTarget:
     """The labels of a question, with what is known of those of the training part."""
-    known = value[train][weight[train] > 0]
-    if not known.size:
+    labelled = value[train][weight[train] > 0]
+    if not labelled.size:
         raise InputError(
             f"No stimulus of the training part has a label for '{name}'.",
             "Train on other questions: --set questions=NAME.",
         )
-    flat = known if known.ndim == 1 else known.argmax(axis=1)
+    flat = labelled if labelled.ndim == 1 else labelled.argmax(axis=1)
     if np.ptp(flat) == 0:
         raise InputError(
             f"All {len(flat):,} stimuli of the training part have the same label for '{name}'.",
@@ -308,13 +308,15 @@ def _questions(sources: Sequence[Snapshot], recipe: FineTuneRecipe, settings: Fi
     """The questions trained on: those of the settings, the recipe's own where the study has them, or all that raters answer."""
     study = sources[0].study
     fitting = {"audio": ("audio", "speech")}.get(recipe.media, (recipe.media,))
-    for other in (source.study for source in sources if recipe.media and source.study.media not in fitting):
+    for other_study in (
+        source.study for source in sources if recipe.media and source.study.media not in fitting
+    ):
         raise InputError(
-            f"The recipe '{recipe.name}' is for {recipe.media}, and '{other.name}' is a study of {other.media}.",
+            f"The recipe '{recipe.name}' is for {recipe.media}, and '{other_study.name}' is a study of {other_study.media}.",
             "Choose another recipe: see docs/training.md.",
         )
     scales = {question.id: study.scale_of(question.id) for question in study.asked}
-    able = [name for name, own in scales.items() if own.level in recipe.levels and not _is_trace(own)]
+    able = [name for name, scale in scales.items() if scale.level in recipe.levels and not _is_trace(scale)]
     for name in settings.questions:
         if name not in able:
             raise InputError(
@@ -326,16 +328,16 @@ def _questions(sources: Sequence[Snapshot], recipe: FineTuneRecipe, settings: Fi
             f"'{study.name}' asks nothing that '{recipe.name}' can learn ({', '.join(recipe.levels)} scales).",
             "Choose another recipe: see docs/training.md.",
         )
-    own = [name for name in able if any(part in name.casefold() for part in recipe.questions)]
+    preferred = [name for name in able if any(part in name.casefold() for part in recipe.questions)]
     rated = [name for name in able if not study.question(name).machine_first]
-    chosen = list(settings.questions) or own or rated or able
-    for other in (source.study for source in sources[1:]):
+    chosen = list(settings.questions) or preferred or rated or able
+    for other_study in (source.study for source in sources[1:]):
         for name in chosen:
-            asked = {question.id for question in other.asked}
-            if name not in asked or other.scale_of(name) != study.scale_of(name):
-                what = "does not ask it" if name not in asked else "has another scale for it"
+            question_ids = {question.id for question in other_study.asked}
+            if name not in question_ids or other_study.scale_of(name) != study.scale_of(name):
+                difference = "does not ask it" if name not in question_ids else "has another scale for it"
                 raise InputError(
-                    f"'{study.name}' and '{other.name}' cannot be put together: '{other.name}' {what} ('{name}').",
+                    f"'{study.name}' and '{other_study.name}' cannot be put together: '{other_study.name}' {difference} ('{name}').",
                     "Name questions they share (--set questions=NAME), or rename and rescale them when reading.",
                 )
     return chosen
@@ -358,10 +360,15 @@ def _labels_of(
     scale = source.snapshot.study.scale_of(question)
     names = [example.stimulus for example in source.examples]
     if scale.level == "interval":
-        mine = table.filter(pl.col("question") == question)
-        known = {row[0]: row[1:] for row in mine.select("stimulus", "value", "sd", "n").iter_rows()}
+        question_labels = table.filter(pl.col("question") == question)
+        by_stimulus = {
+            row[0]: row[1:] for row in question_labels.select("stimulus", "value", "sd", "n").iter_rows()
+        }
         rows = np.array(
-            [[np.nan if cell is None else cell for cell in known.get(name, (None,) * 3)] for name in names],
+            [
+                [np.nan if cell is None else cell for cell in by_stimulus.get(name, (None,) * 3)]
+                for name in names
+            ],
             float,
         )
         rows = rows.reshape(-1, 3)
@@ -379,12 +386,12 @@ def _rare_categories(
     question: str, names: list[str], shares: Floats, weight: Floats, notes: list[str]
 ) -> list[int]:
     """The stimuli that alone have their category, with a note about each."""
-    top, known = shares.argmax(axis=1), weight > 0
-    counts = np.bincount(top[known], minlength=shares.shape[1])
-    rare = [int(np.flatnonzero(known & (top == code))[0]) for code in np.flatnonzero(counts == 1)]
+    top, labelled = shares.argmax(axis=1), weight > 0
+    counts = np.bincount(top[labelled], minlength=shares.shape[1])
+    rare = [int(np.flatnonzero(labelled & (top == code))[0]) for code in np.flatnonzero(counts == 1)]
     notes += [
-        f"'{names[int(top[place])]}' is the label of one stimulus only ('{question}'): it can be trained on,"
+        f"'{names[int(top[index])]}' is the label of one stimulus only ('{question}'): it can be trained on,"
         " but nothing says how well it is recognised."
-        for place in rare
+        for index in rare
     ]
     return rare

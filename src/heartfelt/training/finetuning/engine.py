@@ -137,8 +137,8 @@ class TrainingLoop:
             raise InputError(
                 "Nothing is left to train: every weight is frozen.", "Unfreeze a part of the model."
             )
-        made, schedule = self.task.optimizer(settings, plan.total)
-        model, optimizer = accelerator.prepare(self.task.module, made)
+        task_optimizer, schedule = self.task.optimizer(settings, plan.total)
+        model, optimizer = accelerator.prepare(self.task.module, task_optimizer)
         state = _State(pieces=settings.accumulate)
         stored = self.checkpoints.read() if self.checkpoints is not None else None
         if stored is not None:
@@ -212,9 +212,9 @@ class TrainingLoop:
     def _gradients(self, step: TrainingStep, ready: Iterator[Any], model: Any) -> Any:
         """Forward and backward over the pieces of a step; the loss, not yet waited for."""
         accelerator, total = self.accelerator, 0.0
-        for place, _ in enumerate(step.pieces, 1):
+        for piece_number, _ in enumerate(step.pieces, 1):
             batch = next(ready).to(accelerator.device)
-            quiet = accelerator.no_sync(model) if place < len(step.pieces) else nullcontext()
+            quiet = accelerator.no_sync(model) if piece_number < len(step.pieces) else nullcontext()
             with quiet:
                 loss = self.task.loss(model(**batch.inputs), batch) * (batch.size / step.size)
                 accelerator.backward(loss)
@@ -241,13 +241,13 @@ class TrainingLoop:
             state.loss_count += 1
         losses.clear()
 
-    def _diverged(self, state: _State, what: str) -> InputError:
+    def _diverged(self, state: _State, problem: str) -> InputError:
         """The error of a run that cannot go on, with where the checkpoint before is."""
         stored = ""
         if self.checkpoints is not None and self.checkpoints.path.exists():
             stored = f" The checkpoint before it is in {self.checkpoints.folder}."
         return InputError(
-            f"{what}, after {len(state.history)} full epochs: training has diverged.{stored}",
+            f"{problem}, after {len(state.history)} full epochs: training has diverged.{stored}",
             f"Use a smaller learning rate (--set learning_rate={self.settings.learning_rate / 10:g}), clip gradients"
             " (--set clip_gradients=1), or --set precision=no; and check the labels and media.",
         )
@@ -300,8 +300,8 @@ class TrainingLoop:
         self._checkpoint(model, optimizer, schedule, state, improved=improved)
 
     def _weights(self, model: Any) -> dict[str, Any]:
-        own = self.accelerator.unwrap_model(model, keep_fp32_wrapper=False).state_dict()
-        return {key: value.detach().cpu().clone() for key, value in own.items()}
+        weights = self.accelerator.unwrap_model(model, keep_fp32_wrapper=False).state_dict()
+        return {key: value.detach().cpu().clone() for key, value in weights.items()}
 
     def _checkpoint(
         self, model: Any, optimizer: Any, schedule: Any, state: _State, *, improved: bool = False
@@ -341,16 +341,16 @@ class TrainingLoop:
             schedule.load_state_dict(stored["schedule"])
         if self.accelerator.scaler is not None and stored["scaler"]:
             self.accelerator.scaler.load_state_dict(stored["scaler"])
-        plain = dict(stored["state"])
-        if plain["best_loss"] is None:
-            plain["best_loss"] = math.inf
-        return from_json(_State, plain)
+        decoded = dict(stored["state"])
+        if decoded["best_loss"] is None:
+            decoded["best_loss"] = math.inf
+        return from_json(_State, decoded)
 
-    def answer_parts(self, model: Any, places: Ints) -> tuple[dict[str, Floats], float]:
+    def answer_parts(self, model: Any, indices: Ints) -> tuple[dict[str, Floats], float]:
         """Answers to every question for stimuli of the data, and their mean loss."""
-        key = places.tobytes()
+        key = indices.tobytes()
         if key not in self._loaders:
-            items = EvaluationItems(self.task, [self.data.examples[at] for at in places], self.data, places)
+            items = EvaluationItems(self.task, [self.data.examples[at] for at in indices], self.data, indices)
             self._loaders[key] = items
         return self._answers(model, self._loaders[key])
 
@@ -367,16 +367,16 @@ class TrainingLoop:
                     raise
                 self._evaluation_size //= 2
 
-    def _agreement(self, answers: Mapping[str, Floats], places: Ints) -> dict[str, float | None]:
+    def _agreement(self, answers: Mapping[str, Floats], indices: Ints) -> dict[str, float | None]:
         from heartfelt.stats import accuracy, pearson
 
         out: dict[str, float | None] = {}
         for target in self.data.targets:
-            known = target.weight[places] > 0
-            truth, value = target.values[places][known], answers[target.question][known]
+            labelled = target.weight[indices] > 0
+            truth, value = target.values[indices][labelled], answers[target.question][labelled]
             if truth.ndim == 2:
                 out[target.question] = (
-                    accuracy(truth.argmax(axis=1), value.argmax(axis=1)).value if known.any() else None
+                    accuracy(truth.argmax(axis=1), value.argmax(axis=1)).value if labelled.any() else None
                 )
             else:
                 out[target.question] = pearson(truth, value).value

@@ -84,21 +84,23 @@ def save_weights(task: FineTuneTask, path: Path) -> None:
     """Write a module's weights, each tensor once."""
     from safetensors.torch import save
 
-    own = {key: value.detach().cpu().contiguous().clone() for key, value in task.module.state_dict().items()}
+    weights = {
+        key: value.detach().cpu().contiguous().clone() for key, value in task.module.state_dict().items()
+    }
     with whole_file(path) as out:
-        out.write(save(own, metadata={"format": "pt"}))
+        out.write(save(weights, metadata={"format": "pt"}))
 
 
 def write_model_files(task: FineTuneTask, folder: Path) -> tuple[dict[str, str], str]:
     """Write weights, preprocessing and ONNX; the hashes of the files, and why there is no ONNX."""
     save_weights(task, folder / task.weights_file)
     task.save(folder)
-    why = _export(task, folder / ONNX)
+    reason = _export(task, folder / ONNX)
     files = sorted(path for path in folder.rglob("*") if path.is_file() and path.name != ONNX)
     hashes = {
         path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest() for path in files
     }
-    return hashes, why
+    return hashes, reason
 
 
 def _export(task: FineTuneTask, path: Path) -> str:
@@ -106,15 +108,21 @@ def _export(task: FineTuneTask, path: Path) -> str:
     import torch
 
     task.module.eval().cpu()
-    made = task.export()
-    if made is None:
+    exported = task.export()
+    if exported is None:
         return "the recipe has no ONNX form"
-    module, names_out = made.module.eval().cpu(), made.outputs
-    names, axes = list(made.inputs), {name: {0: "batch"} for name in (*made.inputs, *made.outputs)}
-    for name in made.texts:
+    module, names_out = exported.module.eval().cpu(), exported.outputs
+    names, axes = (
+        list(exported.inputs),
+        {name: {0: "batch"} for name in (*exported.inputs, *exported.outputs)},
+    )
+    for name in exported.texts:
         axes[name][1] = "tokens"
     # One stimulus with a shorter text: sizes that the exported graph must not have taken for constants.
-    other = {name: value[:1, :-2] if name in made.texts else value[:1] for name, value in made.inputs.items()}
+    smaller = {
+        name: value[:1, :-2] if name in exported.texts else value[:1]
+        for name, value in exported.inputs.items()
+    }
 
     class Positional(torch.nn.Module):  # type: ignore[misc]  # torch is not read by the type checker
         """The exporter passes inputs by place."""
@@ -123,8 +131,8 @@ def _export(task: FineTuneTask, path: Path) -> str:
             super().__init__()
             self.module = module
 
-        def forward(self, *given: Any) -> tuple[Any, ...]:
-            outputs = self.module(**dict(zip(names, given, strict=True)))
+        def forward(self, *tensors: Any) -> tuple[Any, ...]:
+            outputs = self.module(**dict(zip(names, tensors, strict=True)))
             return tuple(outputs[name] for name in names_out)
 
     wrapped, fast = Positional().eval(), torch.backends.mha.get_fastpath_enabled()
@@ -133,26 +141,27 @@ def _export(task: FineTuneTask, path: Path) -> str:
         torch.backends.mha.set_fastpath_enabled(False)
         with warnings.catch_warnings(), torch.no_grad(), redirect_stdout(io.StringIO()):
             warnings.simplefilter("ignore")
-            expected = wrapped(*other.values())
+            expected = wrapped(*smaller.values())
             torch.onnx.export(
                 wrapped,
-                tuple(made.inputs.values()),
+                tuple(exported.inputs.values()),
                 str(path),
                 input_names=names,
-                output_names=list(made.outputs),
+                output_names=list(exported.outputs),
                 dynamic_axes=axes,
                 dynamo=False,
             )
         import onnxruntime
 
         session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
-        given = {entry.name for entry in session.get_inputs()}
+        input_names = {entry.name for entry in session.get_inputs()}
         answered = session.run(
-            list(made.outputs),
-            {name: value.contiguous().numpy() for name, value in other.items() if name in given},
+            list(exported.outputs),
+            {name: value.contiguous().numpy() for name, value in smaller.items() if name in input_names},
         )
         worst = max(
-            float(np.abs(own.numpy() - other).max()) for own, other in zip(expected, answered, strict=True)
+            float(np.abs(expected_output.numpy() - answered_output).max())
+            for expected_output, answered_output in zip(expected, answered, strict=True)
         )
         if worst > _ONNX_TOLERANCE:
             raise ValueError(f"its answers differ by up to {worst:.2g}")

@@ -35,9 +35,9 @@ def error_intervals(
         if target.output.categories:
             continue
         rows = scored.filter(pl.col("question") == target.question).select("source", "stimulus", "value")
-        places = np.array([position[source, stimulus] for source, stimulus, _ in rows.iter_rows()], np.int64)
-        labelled = target.weight[places] > 0
-        errors = np.abs(rows["value"].to_numpy() - target.values[places])[labelled]
+        indices = np.array([position[source, stimulus] for source, stimulus, _ in rows.iter_rows()], np.int64)
+        labelled = target.weight[indices] > 0
+        errors = np.abs(rows["value"].to_numpy() - target.values[indices])[labelled]
         if errors.size >= math.ceil(confidence / (1 - confidence) - 1e-9):
             half_width = float(conformal(errors, confidence))
             intervals[target.question] = ErrorInterval(half_width, confidence, int(errors.size))

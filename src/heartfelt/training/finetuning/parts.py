@@ -82,75 +82,77 @@ def parts_of(
     trained on. With a ``fold`` of cross-validation, that fold is scored, or none.
     """
     size, groups = grouping.groups.size, grouping.groups
-    rest = np.ones(size, bool)
+    remaining = np.ones(size, bool)
     dropped: dict[int, str] = {}
     tested: dict[str, _Mask] = {}
     stop = np.zeros(size, bool)
     unit = grouping.unit
     if published:
-        given = np.array([name or "" for name in published])
+        part_names = np.array([name or "" for name in published])
         names = list(dict.fromkeys(name for name in published if name))
-        others = [name for name in names if name != TRAIN]
-        stopping = [name for name in others if name.casefold() in _VALIDATION_NAMES]
-        stopping = stopping if len(others) > len(stopping) else []
-        tested = {name: given == name for name in others if name not in stopping}
-        stop = np.isin(given, stopping)
-        rest = given == TRAIN
-        dropped |= {int(at): "it has no part in the published split" for at in np.flatnonzero(given == "")}
+        other_parts = [name for name in names if name != TRAIN]
+        stopping = [name for name in other_parts if name.casefold() in _VALIDATION_NAMES]
+        stopping = stopping if len(other_parts) > len(stopping) else []
+        tested = {name: part_names == name for name in other_parts if name not in stopping}
+        stop = np.isin(part_names, stopping)
+        remaining = part_names == TRAIN
+        dropped |= {
+            int(at): "it has no part in the published split" for at in np.flatnonzero(part_names == "")
+        }
         words = "The published split: trained on the part train"
         words += f", stopped by {' and '.join(stopping)}" if stopping else ""
         words += f", scored on {' and '.join(tested)}." if tested else ", with no part to score."
     elif left_out_system:
-        own = np.array([name == left_out_system for name in systems])
-        if not own.any():
-            known = sorted({name for name in systems if name})
+        of_system = np.array([name == left_out_system for name in systems])
+        if not of_system.any():
+            system_names = sorted({name for name in systems if name})
             raise InputError(
                 f"No stimulus is by the system '{left_out_system}', which is to be left out.",
-                suggestion(left_out_system, known, "Systems"),
+                suggestion(left_out_system, system_names, "Systems"),
             )
-        tested, rest = {TEST: own}, ~own
+        tested, remaining = {TEST: of_system}, ~of_system
         words = f"The system {left_out_system} was left out and scored."
     elif fold is not None:
         chosen = fold.mask(groups, seed)
         chosen[list(rare)] = False
-        tested, rest = ({TEST: chosen} if fold.number else {}), ~chosen
+        tested, remaining = ({TEST: chosen} if fold.number else {}), ~chosen
         words = f"{fold.count} folds by {unit}: each was scored by a model that was trained on the others."
     else:
         chosen = folds(groups, max(2, round(1 / test)), seed, "finetune", "test") == 0
         chosen[list(rare)] = False
-        tested, rest = {TEST: chosen}, ~chosen
+        tested, remaining = {TEST: chosen}, ~chosen
         words = f"A random part by {unit} was left out and scored."
     scored = np.any([np.zeros(size, bool), *tested.values()], axis=0)
-    _take_out_copies(copies, scored, rest, "the scored part", dropped)
+    _take_out_copies(copies, scored, remaining, "the scored part", dropped)
     _take_out_copies(copies, scored, stop, "the scored part", dropped)
     if not stop.any():
-        at = np.flatnonzero(rest)
+        at = np.flatnonzero(remaining)
         plan = folds(groups[at], max(2, round(1 / validation)), seed, "finetune", "validation")
         stop[at[plan == 0]] = True
         stop[list(rare)] = False
-        rest &= ~stop
+        remaining &= ~stop
         words += f" Training stopped by a random part of the rest by {unit}."
-    _take_out_copies(copies, stop, rest, "the validation part", dropped)
-    made = TrainingParts(
-        np.flatnonzero(rest),
+    _take_out_copies(copies, stop, remaining, "the validation part", dropped)
+    parts = TrainingParts(
+        np.flatnonzero(remaining),
         np.flatnonzero(stop),
         {name: np.flatnonzero(mask) for name, mask in tested.items()},
         words,
         dropped,
     )
-    if not made.train.size or not made.validation.size:
-        lacking = "to train on" if not made.train.size else "to stop early by"
+    if not parts.train.size or not parts.validation.size:
+        lacking = "to train on" if not parts.train.size else "to stop early by"
         raise InputError(
             f"No stimulus is left {lacking}: {words}",
             "Use more stimuli, another --group, or --group none.",
         )
-    return made
+    return parts
 
 
-def _take_out_copies(copies: Ints, fixed: _Mask, other: _Mask, where: str, dropped: dict[int, str]) -> None:
+def _take_out_copies(copies: Ints, fixed: _Mask, reduced: _Mask, where: str, dropped: dict[int, str]) -> None:
     """Take what is a copy of something in ``fixed`` out of ``other``."""
-    shared = other & np.isin(copies, copies[fixed])
+    shared = reduced & np.isin(copies, copies[fixed])
     dropped |= {
         int(at): f"its file is (nearly) that of a stimulus of {where}" for at in np.flatnonzero(shared)
     }
-    other &= ~shared
+    reduced &= ~shared

@@ -143,34 +143,37 @@ def recipe_named(name: str) -> FineTuneRecipe:
     if isinstance(recipe, type) or not isinstance(recipe, FineTuneRecipe):
         lacking = [part for part in FineTuneRecipe.__annotations__ if not hasattr(recipe, part)]
         lacking += [part for part in ("build", "load") if not callable(getattr(recipe, part, None))]
-        what = "a class" if isinstance(recipe, type) else f"without {', '.join(lacking)}"
+        problem = "a class" if isinstance(recipe, type) else f"without {', '.join(lacking)}"
         raise InputError(
-            f"'{name}' is not a recipe: it is {what}.",
+            f"'{name}' is not a recipe: it is {problem}.",
             "Give an object with the attributes of heartfelt.training.finetuning.FineTuneRecipe; see docs/training.md.",
         )
     return recipe
 
 
-def settings_of(recipe: FineTuneRecipe, given: Mapping[str, object]) -> FineTuneSettings:
+def settings_of(recipe: FineTuneRecipe, values: Mapping[str, object]) -> FineTuneSettings:
     """A recipe's settings with what the user gave; mistakes are named with what is allowed."""
     kind = recipe.settings
-    for key in given:
+    for key in values:
         if key not in kind.model_fields:
             raise InputError(
                 f"The recipe '{recipe.name}' has no setting '{key}'.",
                 suggestion(key, kind.model_fields, "Settings"),
             )
     try:
-        return kind.model_validate(dict(given))
+        return kind.model_validate(dict(values))
     except ValidationError as error:
         first = error.errors()[0]
-        place, why = ".".join(str(part) for part in first["loc"]), first["msg"].removeprefix("Value error, ")
-        if not place:
+        setting, reason = (
+            ".".join(str(part) for part in first["loc"]),
+            first["msg"].removeprefix("Value error, "),
+        )
+        if not setting:
             raise InputError(
-                f"The settings of '{recipe.name}' do not fit together: {why}.", "Change one of them."
+                f"The settings of '{recipe.name}' do not fit together: {reason}.", "Change one of them."
             ) from error
-        about = kind.model_fields[place].description if place in kind.model_fields else None
+        about = kind.model_fields[setting].description if setting in kind.model_fields else None
         raise InputError(
-            f"The setting {place}={first['input']} of '{recipe.name}' cannot be used: {why}.",
-            f"{place} is: {about}." if about else "See docs/training.md.",
+            f"The setting {setting}={first['input']} of '{recipe.name}' cannot be used: {reason}.",
+            f"{setting} is: {about}." if about else "See docs/training.md.",
         ) from error

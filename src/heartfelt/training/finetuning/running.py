@@ -61,30 +61,37 @@ class FineTuned:
 
     def write(self, folder: Path) -> ModelFacts:
         """Write the model into ``folder``, which is there and empty; the facts as written."""
-        hashes, why = write_model_files(self.task, folder)
-        facts = replace(self.facts, core=replace(self.facts.core, files=hashes, onnx=why))
+        hashes, onnx_problem = write_model_files(self.task, folder)
+        facts = replace(self.facts, core=replace(self.facts.core, files=hashes, onnx=onnx_problem))
         parts = {VALIDATION: self.data.parts.validation, TRAIN: self.data.parts.train}
         stimuli = {self.data.examples[at].content: {"part": part} for part in parts for at in parts[part]}
         write_json(folder / TRAINING_STIMULI, dict(sorted(stimuli.items())))
         write_json(folder / MODEL, facts)
         write_text(folder / CARD, model_card(facts))
-        for place, source in enumerate(self.data.sources):
-            self._write_answer_file(folder, source, place)
+        for number, source in enumerate(self.data.sources):
+            self._write_answer_file(folder, source, number)
         return facts
 
-    def _write_answer_file(self, folder: Path, source: Snapshot, place: int) -> None:
+    def _write_answer_file(self, folder: Path, source: Snapshot, number: int) -> None:
         """The answer file of a challenge, where the source's format has one: ids without extension, a column per question."""
-        known = FORMATS[source.source.format].answer_columns if source.source.format in FORMATS else {}
-        if not known or not set(known.values()) <= {output.question for output in self.facts.outputs}:
+        question_by_column = (
+            FORMATS[source.source.format].answer_columns if source.source.format in FORMATS else {}
+        )
+        if not question_by_column or not set(question_by_column.values()) <= {
+            output.question for output in self.facts.outputs
+        }:
             return
-        mine = self.predictions.filter((pl.col("source") == place) & (pl.col("part") != VALIDATION))
+        answers = self.predictions.filter((pl.col("source") == number) & (pl.col("part") != VALIDATION))
         rows: dict[str, dict[str, float]] = {}
-        for stimulus, question, value in mine.select("stimulus", "question", "value").iter_rows():
+        for stimulus, question, value in answers.select("stimulus", "question", "value").iter_rows():
             rows.setdefault(Path(stimulus).stem, {})[question] = value
         lines = [
-            ",".join([name, *(f"{own[known[column]]:.6f}" for column in known)]) for name, own in rows.items()
+            ",".join(
+                [name, *(f"{by_question[question_by_column[column]]:.6f}" for column in question_by_column)]
+            )
+            for name, by_question in rows.items()
         ]
-        name = "answer.txt" if len(self.data.sources) == 1 else f"answer-{place + 1}.txt"
+        name = "answer.txt" if len(self.data.sources) == 1 else f"answer-{number + 1}.txt"
         write_text(folder / name, "\n".join(lines) + "\n")
 
 
@@ -121,8 +128,8 @@ def fine_tune(
             seed=options.seed,
             progress=progress,
         )
-        for number, own in enumerate(every, 1):
-            train(own, None if checkpoints is None else checkpoints / f"fold-{number}")
+        for number, fold_data in enumerate(every, 1):
+            train(fold_data, None if checkpoints is None else checkpoints / f"fold-{number}")
         left_out = [table.filter(pl.col("part") != VALIDATION) for table in left_out]
     else:
         data = gather_for(recipe, settings, sources, options, progress)
@@ -130,8 +137,8 @@ def fine_tune(
     predictions = pl.concat(left_out)
     name = options.name or f"{options.recipe} on {data.study_name}"
     scored, rows = _scored(data, predictions, name, options.seed)
-    plain = settings.model_dump(mode="json")
-    facts = _facts(name, options, plain, data, engine.task, fitted, rows)
+    settings_json = settings.model_dump(mode="json")
+    facts = _facts(name, options, settings_json, data, engine.task, fitted, rows)
     facts = replace(facts, intervals=error_intervals(data, predictions))
     is_main = bool(engine.accelerator.is_main_process)
     return FineTuned(engine.task, data, facts, predictions, scored, is_main)
@@ -151,8 +158,10 @@ def _trained(
 
     store = None
     if checkpoints is not None:
-        plain = settings.model_dump(mode="json")
-        store = Checkpoints(checkpoints, RunIdentity(options.recipe, plain, data_hash(data), options.seed))
+        settings_json = settings.model_dump(mode="json")
+        store = Checkpoints(
+            checkpoints, RunIdentity(options.recipe, settings_json, data_hash(data), options.seed)
+        )
         store.check(resume=resume)
     torch.manual_seed(derived_seed(options.seed, "finetune", "weights"))
     engine = TrainingLoop(recipe.build(data, settings), data, settings, checkpoints=store, progress=progress)
@@ -193,31 +202,31 @@ def data_hash(data: TrainingData) -> str:
         digest.update(
             np.ascontiguousarray(target.values).tobytes() + np.ascontiguousarray(target.weight).tobytes()
         )
-    for places in (data.parts.train, data.parts.validation, *data.parts.test.values()):
-        digest.update(np.asarray(places, np.int64).tobytes() + b";")
+    for indices in (data.parts.train, data.parts.validation, *data.parts.test.values()):
+        digest.update(np.asarray(indices, np.int64).tobytes() + b";")
     return digest.hexdigest()
 
 
 def _predicted(engine: TrainingLoop, data: TrainingData) -> pl.DataFrame:
     """What the model predicts for the stimuli of every part that was not trained on."""
     tables = []
-    for part, places in {VALIDATION: data.parts.validation, **data.parts.test}.items():
-        if not places.size:
+    for part, indices in {VALIDATION: data.parts.validation, **data.parts.test}.items():
+        if not indices.size:
             continue
-        answers, _ = engine.answer_parts(engine.task.module, places)
-        for place in np.unique(data.origin[places]):
-            mine = np.flatnonzero(data.origin[places] == place)
+        answers, _ = engine.answer_parts(engine.task.module, indices)
+        for number in np.unique(data.origin[indices]):
+            of_source = np.flatnonzero(data.origin[indices] == number)
             rows = [
                 (
-                    data.examples[places[at]].stimulus,
+                    data.examples[indices[at]].stimulus,
                     output.question,
                     StoredPrediction(prediction_of(output, answers[output.question][at])),
                 )
                 for output in data.outputs
-                for at in mine
+                for at in of_source
             ]
             table = predictions_table("model", rows)
-            tables.append(table.with_columns(pl.lit(part).alias("part"), pl.lit(int(place)).alias("source")))
+            tables.append(table.with_columns(pl.lit(part).alias("part"), pl.lit(int(number)).alias("source")))
     return pl.concat(tables)
 
 
@@ -237,20 +246,20 @@ def _scored(
     scored: dict[str, Scores] = {}
     rows: list[PartScore] = []
     options = ScoreOptions(seed=seed, resamples=_RESAMPLES, slices=())
-    asked = [output.question for output in data.outputs]
-    for (part, place), table in predictions.group_by("part", "source", maintain_order=True):
+    questions = [output.question for output in data.outputs]
+    for (part, number), table in predictions.group_by("part", "source", maintain_order=True):
         if part == VALIDATION:
             continue
-        source = data.sources[int(place)]
-        truth = truth_of(data.panels[int(place)].snapshot(), options)
+        source = data.sources[int(number)]
+        truth = truth_of(data.panels[int(number)].snapshot(), options)
         wanted = pl.col("stimulus").is_in(table["stimulus"].unique().to_list()) & pl.col("question").is_in(
-            asked
+            questions
         )
         items = truth.items.filter(wanted)
         if not items.height:
             continue
-        made = table.drop("part", "source").with_columns(pl.lit(name).alias("model"))
-        result = score(replace(truth, items=items), made, options)
+        model_predictions = table.drop("part", "source").with_columns(pl.lit(name).alias("model"))
+        result = score(replace(truth, items=items), model_predictions, options)
         title = source.study.name if len(data.sources) > 1 else ""
         systems = items["system"].drop_nulls().n_unique() if "system" in items.columns else 0
         scored[f"{part} {title}".strip()] = result
@@ -258,15 +267,17 @@ def _scored(
             PartScore(
                 str(part),
                 title,
-                each.task,
-                each.metric,
-                each.aggregation,
-                systems if each.aggregation == "system" else result.answered(each.task, name)[0],
-                each.estimate,
-                each.ceiling,
+                model_score.task,
+                model_score.metric,
+                model_score.aggregation,
+                systems
+                if model_score.aggregation == "system"
+                else result.answered(model_score.task, name)[0],
+                model_score.estimate,
+                model_score.ceiling,
             )
-            for each in result.scores
-            if each.aggregation in _SHOWN and each.estimate.value is not None
+            for model_score in result.scores
+            if model_score.aggregation in _SHOWN and model_score.estimate.value is not None
         ]
     return scored, rows
 
@@ -294,7 +305,7 @@ def _facts(
         to_json(settings),  # type: ignore[arg-type]  # a mapping stays one
         data.outputs,
         data.panels[0].policy.name,
-        {part: int(places.size) for part, places in parts.items()},
+        {part: int(indices.size) for part, indices in parts.items()},
         data.unusable,
         tuple(sorted({example.system for example in data.examples if example.system})),
         data.grouping.words,

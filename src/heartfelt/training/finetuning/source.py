@@ -52,35 +52,35 @@ def gather_source(
     facts = source.without_probes.stimuli
     labelled = labels_of_raters(screened).filter(pl.col("question").is_in(questions))["stimulus"]
     answered = first_answers(screened).filter(pl.col("question").is_in(questions))["stimulus"]
-    known = set(labelled) | set(answered)
+    with_labels = set(labelled) | set(answered)
     out = GatheredSource(source, panel, facts, [], [])
     prompts = {prompt.id: prompt.text for prompt in source.study.prompts}
     root, rows = source.source.media_root, []
     fingerprint = _fingerprint_of(source.study.media)
     with ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool:
         every = list(facts.iter_rows(named=True))
-        places = [
+        paths = [
             None if root is None or row.get("path") is None else inside(Path(root), row["path"], "stimuli")
             for row in every
         ]
         reads = pool.map(
             lambda pair: _read(pair[0], pair[1], fingerprint),
-            [(str(row["stimulus"]) in known, place) for row, place in zip(every, places, strict=True)],
+            [(str(row["stimulus"]) in with_labels, path) for row, path in zip(every, paths, strict=True)],
         )
-        for done, (row, place, read) in enumerate(zip(every, places, reads, strict=True), 1):
+        for done, (row, path, read) in enumerate(zip(every, paths, reads, strict=True), 1):
             stimulus = str(row["stimulus"])
             if progress is not None:
                 progress("looking at the media", done, len(every))
             if isinstance(read, str):
-                if stimulus in known or read == _NO_LABEL:
+                if stimulus in with_labels or read == _NO_LABEL:
                     out.ledger.append(("stimulus", None, stimulus, None, read, STAGE))
                 continue
-            assert place is not None
+            assert path is not None
             facts_of = {key: str(value) for key, value in row.items() if value is not None}
             out.examples.append(
                 Example(
                     stimulus,
-                    place,
+                    path,
                     read[0],
                     prompt_of(row, prompts),
                     row.get("system"),
@@ -103,15 +103,15 @@ def gather_source(
 
 
 def _read(
-    labelled: bool, place: Path | None, fingerprint: Callable[[Path], Bits | None]
+    labelled: bool, path: Path | None, fingerprint: Callable[[Path], Bits | None]
 ) -> tuple[str, Bits | None] | str:
     """The hash of a file's content and its fingerprint, or why it cannot be used."""
-    if place is None or not place.is_file():
+    if path is None or not path.is_file():
         return _NO_FILE
     if not labelled:
         return _NO_LABEL
     try:
-        return content_hash(place), fingerprint(place)
+        return content_hash(path), fingerprint(path)
     except HeartfeltError as error:
         return error.problem
 

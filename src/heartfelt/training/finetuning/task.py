@@ -64,15 +64,15 @@ class QuestionOutput:
     @classmethod
     def of(cls, question: str, scale: Scale, values: npt.ArrayLike, *, shows_prompt: bool) -> QuestionOutput:
         """The output for a question, from its scale and the labels trained on."""
-        known = np.asarray(values, float)
-        known = known[np.isfinite(known)]
+        finite = np.asarray(values, float)
+        finite = finite[np.isfinite(finite)]
         number = scale.level == "interval"
         return cls(
             question,
             scale.bounds() if number else None,
             {} if number else dict(sorted(scale.codes().items(), key=lambda pair: pair[1])),
-            float(known.mean()) if number and known.size else 0.0,
-            (float(known.std()) or 1.0) if number and known.size else 1.0,
+            float(finite.mean()) if number and finite.size else 0.0,
+            (float(finite.std()) or 1.0) if number and finite.size else 1.0,
             shows_prompt,
         )
 
@@ -138,8 +138,8 @@ class FineTuneTask(ABC):
         import torch
 
         trained = [parameter for parameter in self.module.parameters() if parameter.requires_grad]
-        made = torch.optim.AdamW(trained, lr=settings.learning_rate)
-        return made, torch.optim.lr_scheduler.LinearLR(made, 1.0, 0.0, total_iters=max(steps, 1))
+        optimizer = torch.optim.AdamW(trained, lr=settings.learning_rate)
+        return optimizer, torch.optim.lr_scheduler.LinearLR(optimizer, 1.0, 0.0, total_iters=max(steps, 1))
 
     @abstractmethod
     def answers(self, outputs: Tensors) -> Tensors:

@@ -40,21 +40,21 @@ def score_answers(
     answers: SingleAnswers, value: Floats, sd: Floats, fold: Ints, points: Floats
 ) -> AnswerScore:
     """Score predicted values and standard deviations, by place, against single answers."""
-    place, who = answers.place, Crossed(answers.rater, answers.place)
-    own = crps(value[place], sd[place], points, answers.value)
-    blind = np.empty(place.size)
-    for each in np.unique(fold[place]):
-        out = fold[place] == each
+    stimulus, clusters = answers.place, Crossed(answers.rater, answers.place)
+    errors = crps(value[stimulus], sd[stimulus], points, answers.value)
+    blind = np.empty(stimulus.size)
+    for fold_number in np.unique(fold[stimulus]):
+        out = fold[stimulus] == fold_number
         # With a single fold there is nothing else to go by.
-        known = answers.value[~out] if not out.all() else answers.value
-        below = (known[:, None] <= points[None, :] + 1e-9).mean(axis=0)
+        learned = answers.value[~out] if not out.all() else answers.value
+        below = (learned[:, None] <= points[None, :] + 1e-9).mean(axis=0)
         blind[out] = crps_of(np.tile(below, (int(out.sum()), 1)), points, answers.value[out])
     return AnswerScore(
-        mean(own, who, "CRPS of single answers"),
+        mean(errors, clusters, "CRPS of single answers"),
         _ceiling(answers, value.size, points),
-        mean(blind, who, "CRPS of the distribution of all answers"),
-        float(np.sqrt(np.mean(sd[place] ** 2))),
-        float(np.sqrt(np.mean((answers.value - value[place]) ** 2))),
+        mean(blind, clusters, "CRPS of the distribution of all answers"),
+        float(np.sqrt(np.mean(sd[stimulus] ** 2))),
+        float(np.sqrt(np.mean((answers.value - value[stimulus]) ** 2))),
     )
 
 

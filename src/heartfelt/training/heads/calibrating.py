@@ -72,24 +72,24 @@ class Width:
         return np.asarray(self.half * growth(self.slope, distance))
 
 
-def width_of(gaps: Floats, places: Places, confidence: float) -> Width:
+def width_of(gaps: Floats, positions: Places, confidence: float) -> Width:
     """The width from the absolute errors of left-out stimuli; NaN where a stimulus has no label."""
-    used = np.isfinite(gaps) & ~places.foreign
+    used = np.isfinite(gaps) & ~positions.foreign
     if used.sum() < _LEAST:
         used = np.isfinite(gaps)
-    errors, distance = gaps[used], places.distance[used]
+    errors, distance = gaps[used], positions.distance[used]
     slope = _slope(errors, distance)
     return Width(conformal(errors / growth(slope, distance), confidence), slope)
 
 
 def _slope(errors: Floats, distance: Floats) -> float:
-    apart = distance - distance.mean()
-    spread = float(apart @ apart)
+    deviation = distance - distance.mean()
+    spread = float(deviation @ deviation)
     if errors.size < _LEAST or spread < 1e-9:
         return 0.0
     # A twentieth of a typical error keeps an exact hit from deciding the slope.
     logs = np.log(errors + 0.05 * float(np.median(errors)) + 1e-9)
-    return float(np.clip(apart @ logs / spread, 0.0, _STEEPEST))
+    return float(np.clip(deviation @ logs / spread, 0.0, _STEEPEST))
 
 
 def conformal(errors: Floats, confidence: float) -> float:

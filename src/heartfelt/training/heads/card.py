@@ -139,13 +139,16 @@ def evaluation_table(scores: Sequence[ProtocolScore]) -> list[str]:
             PANELS[score.raters],
             score.reading,
             number(score.n),
-            *(_cell(each) for each in (score.pearson, score.ceiling, score.bare_means)),
+            *(_cell(estimate) for estimate in (score.pearson, score.ceiling, score.bare_means)),
             _cell(score.rmse) if score.rmse.value is None else number(score.rmse.value, 2),
             MISSING if score.coverage is None else cover,
         ]
         out.append(f"| {' | '.join(cells)} |")
     reasons = {score.reading: score.pearson.why_missing for score in scores if score.pearson.value is None}
-    return [*out, *(["", *(f"- {reading}: {why}." for reading, why in reasons.items())] if reasons else [])]
+    return [
+        *out,
+        *(["", *(f"- {reading}: {reason}." for reading, reason in reasons.items())] if reasons else []),
+    ]
 
 
 def answers_table(scores: Sequence[ProtocolScore]) -> list[str]:

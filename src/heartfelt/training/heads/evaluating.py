@@ -165,7 +165,7 @@ def with_published(
     """
     scores, left_out, tables = list(evaluation.rows), dict(evaluation.left_out), [evaluation.predictions]
     for part, material in parts.items():
-        own: dict[tuple[str, str], LeftOut] = {}
+        predictions: dict[tuple[str, str], LeftOut] = {}
         name = f"{PUBLISHED}{part}"
         distance, beyond = domain.measures(material.features[material.widest])
         foreign = foreign_to(domain, distance, beyond)
@@ -174,12 +174,12 @@ def with_published(
             half = output.half_width * growth(output.slope, distance)
             sd = None if output.answers is None else output.answers.sd(value)
             predicted = LeftOut(value, half, np.zeros(value.size, np.int64), (output.head.kind,), foreign, sd)
-            own[target.question, name] = predicted
+            predictions[target.question, name] = predicted
             for side in _panels(material):
                 top = ceilings(material, target, side)
                 scores.append(_score(material, target, side, name, predicted, top))
-        tables.append(_table(material, own))
-        left_out |= own
+        tables.append(_table(material, predictions))
+        left_out |= predictions
     return Evaluation(tuple(scores), pl.concat(tables), left_out)
 
 
@@ -199,15 +199,15 @@ def _predict(
 ) -> str:
     """Predict the stimuli ``out`` by a head chosen, fitted and calibrated without them; the head's name."""
     at = np.flatnonzero(~out & np.isfinite(target.label))
-    known = None if material.systems is None else material.systems[at]
-    chosen = choose(material.rows(target, at), known, kinds, material.grouping.at(at))
+    systems = None if material.systems is None else material.systems[at]
+    chosen = choose(material.rows(target, at), systems, kinds, material.grouping.at(at))
     into.value[out] = target.on_scale(chosen.head.stored().answer(material.features[target.embedding][out]))
-    places = domains.of(at, chosen.plan)
-    distance, beyond = places.domain.measures(domains.rows[out])
+    positions = domains.of(at, chosen.plan)
+    distance, beyond = positions.domain.measures(domains.rows[out])
     # Errors of inner folds against the labels that are scored against; NaN without such a label.
     errors = np.abs(target.on_scale(chosen.left_out) - target.screened[at])
-    into.half_width[out] = width_of(errors, places, confidence).at(distance)
-    into.foreign[out] = foreign_to(places.domain, distance, beyond)
+    into.half_width[out] = width_of(errors, positions, confidence).at(distance)
+    into.foreign[out] = foreign_to(positions.domain, distance, beyond)
     if into.answer_sd is not None and chosen.answers is not None:
         into.answer_sd[out] = chosen.answers.sd(into.value[out])
     return f"{chosen.kind} {', '.join(f'{part:g}' for part in chosen.setting)}"
@@ -222,10 +222,10 @@ def _score(
     top: Mapping[str, Estimate],
 ) -> ProtocolScore:
     truth = target.truth(side)
-    known = np.isfinite(truth)
-    cells = np.array(material.grouping.groups if material.cells is None else material.cells)[known]
-    label, value = truth[known], predicted.value[known]
-    near = known & ~predicted.foreign
+    labelled = np.isfinite(truth)
+    cells = np.array(material.grouping.groups if material.cells is None else material.cells)[labelled]
+    label, value = truth[labelled], predicted.value[labelled]
+    near = labelled & ~predicted.foreign
     if name == WITHIN:
         codes, sizes = np.unique(cells, return_inverse=True, return_counts=True)[1:]
         several = sizes[codes] > 1
@@ -235,7 +235,7 @@ def _score(
             for column in (label, value)
         )
         means = Estimate.missing("cell means are subtracted", "cell means")
-        near = np.zeros_like(known)
+        near = np.zeros_like(labelled)
     elif name.startswith(PUBLISHED):
         means = Estimate.missing("not computed for a published split", "bare means")
     else:
@@ -255,7 +255,9 @@ def _score(
         float(predicted.half_width[near].mean()) if near.any() else None,
         tuple(sorted(set(predicted.chosen))),
         reading=reading_of(name, material.grouping.unit),
-        unlike_training=float(predicted.foreign[known].mean()) if known.any() and name != WITHIN else None,
+        unlike_training=float(predicted.foreign[labelled].mean())
+        if labelled.any() and name != WITHIN
+        else None,
         answers=None if name == WITHIN else _answers(material, target, side, predicted),
     )
 
@@ -279,12 +281,12 @@ def _pearson(truth: Floats, value: Floats, groups: npt.ArrayLike, seed: int) -> 
 def ceilings(material: TrainingStimuli, target: LabelTarget, side: str) -> dict[str, Estimate]:
     """The ceiling of the labels ``overall`` and ``within_cells``, and what ``cell_means`` reach."""
     names = ("overall", "within_cells", "cell_means")
-    known = np.isfinite(target.truth(side))
-    scored = [name for name, has in zip(material.stimuli, known, strict=True) if has]
+    labelled = np.isfinite(target.truth(side))
+    scored = [name for name, has in zip(material.stimuli, labelled, strict=True) if has]
     ratings = answers_of(material, side, target.question).filter(pl.col("stimulus").is_in(scored))
     if not ratings.height:
-        why = "the source gives means, not single ratings"
-        missing = {name: Estimate.missing(why, f"ceiling, {name}") for name in names}
+        reason = "the source gives means, not single ratings"
+        missing = {name: Estimate.missing(reason, f"ceiling, {name}") for name in names}
         return missing | {"overall": _ceiling_of_means(material, target.question, scored)}
     cells = material.cells
     cell = None if cells is None else dict(zip(material.stimuli, cells, strict=True))
@@ -312,12 +314,12 @@ def _intent_means(material: TrainingStimuli, truth: Floats, fold: Ints) -> Estim
         return Estimate.missing("some stimuli have no intent", method)
     codes = np.unique([str(name) for name in material.intent], return_inverse=True)[1]
     means = np.full(truth.size, np.nan)
-    for place in range(truth.size):
-        others = (codes == codes[place]) & (fold != fold[place]) & np.isfinite(truth)
-        if others.any():
-            means[place] = truth[others].mean()
-    known = np.isfinite(truth) & np.isfinite(means)
-    result = _pearson(truth[known], means[known], np.array(material.cells)[known], material.seed)
+    for row in range(truth.size):
+        other_rows = (codes == codes[row]) & (fold != fold[row]) & np.isfinite(truth)
+        if other_rows.any():
+            means[row] = truth[other_rows].mean()
+    usable = np.isfinite(truth) & np.isfinite(means)
+    result = _pearson(truth[usable], means[usable], np.array(material.cells)[usable], material.seed)
     if result.value is None:
         return Estimate.missing(result.why_missing or "undefined", method)
     return replace(result, method=method)

@@ -63,8 +63,8 @@ class Rows:
 
     def take(self, at: npt.NDArray[Any]) -> Rows:
         """Some of the rows."""
-        own = {name: getattr(self, name)[at] for name in ("x", "y", "weight", "spread")}
-        return replace(self, variance=None if self.variance is None else self.variance[at], **own)
+        selected = {name: getattr(self, name)[at] for name in ("x", "y", "weight", "spread")}
+        return replace(self, variance=None if self.variance is None else self.variance[at], **selected)
 
 
 class ScaledRows:
@@ -79,8 +79,8 @@ class ScaledRows:
         size = np.concatenate([np.full(block.size, block.size, np.float64) for block in rows.blocks])
         # A column that hardly varies carries nothing and would be blown up by its own scale.
         useful = spread > 1e-5 * np.maximum(np.abs(self.mean), 1.0)
-        seen = [np.full(block.size, block.name not in rows.ignored) for block in rows.blocks]
-        useful &= np.concatenate(seen)
+        used = [np.full(block.size, block.name not in rows.ignored) for block in rows.blocks]
+        useful &= np.concatenate(used)
         self.factor: Floats = np.where(useful, 1.0 / (np.where(useful, spread, 1.0) * np.sqrt(size)), 0.0)
         self.z: Floats = (x - self.mean) * self.factor
         # A margin keeps rounding from moving the rows that made the edge.
@@ -207,8 +207,8 @@ class _Layers:
         """The labels less their mean, or as soft labels: the closer a point of the scale, the more of the label it gets."""
         if not self.soft:
             return (self.rows.y - self.mean_label)[:, None]
-        apart = (self.rows.points[None, :] - self.rows.y[:, None]) / self.rows.spread[:, None]
-        return softmax(-0.5 * apart**2)
+        distance = (self.rows.points[None, :] - self.rows.y[:, None]) / self.rows.spread[:, None]
+        return softmax(-0.5 * distance**2)
 
     def predict(self, test: Ints) -> Floats:
         """What is predicted for other rows."""
@@ -355,9 +355,9 @@ def _error(rows: Rows, predicted: Floats) -> float:
 def _line(y: Floats, predicted: Floats, weight: Floats) -> tuple[float, float]:
     """Offset and slope of the labels on the predictions; a head unrelated or opposed to them is left as it is."""
     share = weight / weight.sum()
-    apart = predicted - share @ predicted
-    spread = float(share @ apart**2)
-    slope = float(share @ (apart * y)) / spread if spread > 1e-12 else 0.0
+    deviation = predicted - share @ predicted
+    spread = float(share @ deviation**2)
+    slope = float(share @ (deviation * y)) / spread if spread > 1e-12 else 0.0
     if slope <= 0.0:
         return 0.0, 1.0
     return float(share @ y - slope * (share @ predicted)), slope

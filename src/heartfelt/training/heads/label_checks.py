@@ -45,8 +45,8 @@ class LabelColumn:
     @property
     def width(self) -> float:
         """From one end of the scale to the other; of a scale without ends, the size of the labels."""
-        known = self.label[np.isfinite(self.label)]
-        return self.bounds[1] - self.bounds[0] if self.bounds else float(np.abs(known).max(initial=1.0))
+        finite = self.label[np.isfinite(self.label)]
+        return self.bounds[1] - self.bounds[0] if self.bounds else float(np.abs(finite).max(initial=1.0))
 
     def name(self, label: float) -> str:
         """A label as a person reads it."""
@@ -54,22 +54,22 @@ class LabelColumn:
 
     def not_learnable(self, *, least: int = LEAST_STIMULI) -> str:
         """Why nothing can be learned from these labels; empty where something can."""
-        known = self.label[np.isfinite(self.label)]
-        if known.size < least:
-            return f"{plural(known.size, 'stimulus has', 'stimuli have')} a label, and {least} are needed"
-        if not known.size:
+        finite = self.label[np.isfinite(self.label)]
+        if finite.size < least:
+            return f"{plural(finite.size, 'stimulus has', 'stimuli have')} a label, and {least} are needed"
+        if not finite.size:
             return "no stimulus has a label"
-        values, counts = np.unique(known, return_counts=True)
+        values, counts = np.unique(finite, return_counts=True)
         if values.size == 1:
             return (
                 f"every stimulus has the same label ({self.name(values[0])}): there is nothing to tell apart"
             )
         if self.categories is None and values[-1] - values[0] < _FLAT * self.width:
-            return f"all {known.size:,} labels are {values.mean():.4g} but for less than a thousandth of the scale"
-        if (differ := int(known.size - counts.max())) < LEAST_OTHER and self.categories is None:
+            return f"all {finite.size:,} labels are {values.mean():.4g} but for less than a thousandth of the scale"
+        if (differ := int(finite.size - counts.max())) < LEAST_OTHER and self.categories is None:
             most = self.name(values[counts.argmax()])
             return (
-                f"all but {differ} of {known.size:,} labels are {most}, and {LEAST_OTHER} others are needed"
+                f"all but {differ} of {finite.size:,} labels are {most}, and {LEAST_OTHER} others are needed"
             )
         return ""
 
@@ -116,9 +116,9 @@ def require_on_scale(column: LabelColumn, stimuli: Sequence[str]) -> None:
 
 def without_label(source: Snapshot, question: str, labelled: set[str]) -> tuple[list[str], list[LedgerRow]]:
     """A note and rows of the ledger about the stimuli that were asked about and have no label."""
-    asked = source.items.filter(pl.col("question") == question)["stimulus"].cast(pl.String)
+    stimuli_asked = source.items.filter(pl.col("question") == question)["stimulus"].cast(pl.String)
     stimuli = set(source.without_probes.stimuli["stimulus"].cast(pl.String))
-    missing = [name for name in asked if name in stimuli and name not in labelled]
+    missing = [name for name in stimuli_asked if name in stimuli and name not in labelled]
     if not missing:
         return [], []
     published = source.means.filter(pl.col("question") == question).height > 0
@@ -136,8 +136,8 @@ def contradictions(column: LabelColumn, contents: Sequence[str], stimuli: Sequen
     for at in np.flatnonzero(np.isfinite(column.label)).tolist():
         copies.setdefault(contents[at], []).append(at)
     pairs = []
-    for places in copies.values():
-        least, most = (getter(places, key=lambda at: column.label[at]) for getter in (min, max))
+    for indices in copies.values():
+        least, most = (getter(indices, key=lambda at: column.label[at]) for getter in (min, max))
         gap = column.label[most] - column.label[least]
         if gap > (_CONTRADICTION * column.width if column.categories is None else 0):
             pairs.append((least, most))
@@ -153,7 +153,7 @@ def contradictions(column: LabelColumn, contents: Sequence[str], stimuli: Sequen
 def label_words(source: Snapshot, panel: Panel, questions: Sequence[str]) -> str:
     """Whose answers the labels are, as the end of a sentence about the stimuli."""
     counts = panel.counts
-    asked = pl.col("question").is_in(list(questions))
+    of_questions = pl.col("question").is_in(list(questions))
     if counts.raters:
         return (
             f"rated by {counts.retained:,} of {counts.raters:,} raters (policy `{panel.policy.name}`,"
@@ -161,7 +161,7 @@ def label_words(source: Snapshot, panel: Panel, questions: Sequence[str]) -> str
         )
     if counts.ratings:
         return f"labels are {counts.ratings:,} answers; the source does not say whose they are, or how many people answered"
-    means = source.means.filter(asked)
+    means = source.means.filter(of_questions)
     numbers = means.filter(pl.col("n") > 0)["n"] if "n" in means.columns else pl.Series([], dtype=pl.Int64)
     if not numbers.len():
         return "labels are published means; the number of raters is not stated"

@@ -194,7 +194,7 @@ class TrainingStimuli:
 
     def part(self, name: str) -> TrainingStimuli:
         """Only the stimuli of one part of the published split."""
-        at = np.array([place for place, part in enumerate(self.split) if part == name], dtype=np.int64)
+        at = np.array([index for index, part in enumerate(self.split) if part == name], dtype=np.int64)
         if at.size < (LEAST_STIMULI if name == TRAIN else 1):
             raise InputError(
                 f"{at.size} stimuli of the published part '{name}' can be used; {LEAST_STIMULI} are needed to train.",
@@ -202,7 +202,7 @@ class TrainingStimuli:
             )
 
         def of(values: tuple[Any, ...]) -> tuple[Any, ...]:
-            return tuple(values[place] for place in at) if values else ()
+            return tuple(values[index] for index in at) if values else ()
 
         return replace(
             self,
@@ -245,7 +245,7 @@ def gather(
     seed: int = 0,
     group: str = AUTO,
     split: bool = False,
-    asked: Sequence[str] | None = None,
+    wanted_questions: Sequence[str] | None = None,
     cache: FeatureCache | None = None,
     progress: Progress | None = None,
 ) -> TrainingStimuli:
@@ -263,7 +263,9 @@ def gather(
     screened = panel.snapshot()
     trained = labels(screened, LabelOptions(minimum_ratings=LEAST_RATINGS)).table
     votes = first_answers(screened)
-    questions, notes, rows = _checked(snapshot, screened, _questions(snapshot, recipe, asked), trained, votes)
+    questions, notes, rows = _checked(
+        snapshot, screened, _questions(snapshot, recipe, wanted_questions), trained, votes
+    )
     labelled = trained.filter(pl.col("question").is_in(questions))["stimulus"].unique()
     facts = screened.stimuli.filter(pl.col("stimulus").is_in(labelled.implode()))
     wanted = {recipe.embedding_of(name) for name in questions}
@@ -279,7 +281,9 @@ def gather(
         )
     tables = {"screened": labels(screened).table, "everyone": labels(snapshot).table}
     answers = votes.filter("known") if recipe.raters else None
-    features = {name: np.stack([embedded[each][0][name] for each in stimuli]) for name in sorted(wanted)}
+    features = {
+        name: np.stack([embedded[stimulus][0][name] for stimulus in stimuli]) for name in sorted(wanted)
+    }
     hashes = tuple(embedded[name][1] for name in stimuli)
     rows += [("stimulus", None, name, None, reason, STAGE) for name, reason in problems.items()]
     material = TrainingStimuli(
@@ -372,12 +376,16 @@ def picture_hashes(snapshot: Snapshot, facts: pl.DataFrame) -> list[Bits | None]
         return list(pool.map(picture_hash, paths))
 
 
-def _questions(snapshot: Snapshot, recipe: TrainingRecipe, asked: Sequence[str] | None) -> list[str]:
+def _questions(
+    snapshot: Snapshot, recipe: TrainingRecipe, wanted_questions: Sequence[str] | None
+) -> list[str]:
     study = snapshot.study
     numbers = [q.id for q in study.asked if study.scale_of(q.id).level == "interval"]
     categories = [q.id for q in study.asked if study.scale_of(q.id).level in ("nominal", "ordinal")]
-    if asked is not None and (wanted := [name for name in categories if not numbers or name in asked]):
-        return [*(name for name in numbers if name in asked), *wanted]
+    if wanted_questions is not None and (
+        wanted := [name for name in categories if not numbers or name in wanted_questions]
+    ):
+        return [*(name for name in numbers if name in wanted_questions), *wanted]
     named = [name for name in numbers if any(part in name.casefold() for part in recipe.questions)]
     if not numbers:
         raise InputError(
@@ -406,13 +414,13 @@ def _embed(
         texts = {case.stimulus: case.prompt for case in cases(snapshot, labelled=False)}
 
     def embed(stimulus: str, path: str | None) -> _Embedded | str:
-        place = None if root is None or path is None else inside(Path(root), path, "stimuli")
-        if place is None or not place.is_file():
+        file = None if root is None or path is None else inside(Path(root), path, "stimuli")
+        if file is None or not file.is_file():
             return "its media file is not available"
         try:
             out, content = {}, ""
             for name, look in looks.items():
-                features, content = cache.of(look, place, texts.get(stimulus))
+                features, content = cache.of(look, file, texts.get(stimulus))
                 out[name] = features.mean
         except HeartfeltError as error:
             return error.problem

@@ -41,12 +41,12 @@ class SingleAnswers:
     place: Ints
     value: Floats
 
-    def at(self, places: npt.NDArray[np.int64]) -> SingleAnswers:
+    def at(self, rows: npt.NDArray[np.int64]) -> SingleAnswers:
         """The answers to the stimuli at these places, which are counted anew in their order."""
-        new = np.full(max(int(self.place.max(initial=-1)), int(places.max(initial=-1))) + 1, -1)
-        new[places] = np.arange(places.size)
-        known = new[self.place] >= 0
-        return SingleAnswers(self.rater[known], new[self.place[known]], self.value[known])
+        new = np.full(max(int(self.place.max(initial=-1)), int(rows.max(initial=-1))) + 1, -1)
+        new[rows] = np.arange(rows.size)
+        retained = new[self.place] >= 0
+        return SingleAnswers(self.rater[retained], new[self.place[retained]], self.value[retained])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -144,9 +144,9 @@ class _Fit:
         b = self._by_rater(t2) / noise + 1.0 / self.gain_spread
         first = self._by_rater(self.value) / noise
         second = self._by_rater(self.value * t) / noise + 1.0 / self.gain_spread
-        whole = a * b - c**2
-        self.bias, self.gain = (b * first - c * second) / whole, (a * second - c * first) / whole
-        self.bias_var, self.gain_var, self.both = b / whole, a / whole, -c / whole
+        determinant = a * b - c**2
+        self.bias, self.gain = (b * first - c * second) / determinant, (a * second - c * first) / determinant
+        self.bias_var, self.gain_var, self.both = b / determinant, a / determinant, -c / determinant
 
     def _noise(self, squares: Floats) -> None:
         """Noise variances, shrunk towards the panel's."""
@@ -154,8 +154,8 @@ class _Fit:
         pooled = max(float(squares.sum() / self.counts.sum()), _LEAST_VARIANCE)
         freedom, scale = float("inf"), pooled
         if several.sum() >= 3:
-            own = np.maximum(squares[several] / self.counts[several], _LEAST_VARIANCE)
-            freedom, scale = variance_prior(own, self.counts[several].astype(np.float64))
+            variance = np.maximum(squares[several] / self.counts[several], _LEAST_VARIANCE)
+            freedom, scale = variance_prior(variance, self.counts[several].astype(np.float64))
         if np.isfinite(freedom):
             self.noise_var = (freedom * scale + squares) / (freedom + self.counts)
         else:
@@ -168,8 +168,8 @@ class _Fit:
         weight = 1.0 / self.noise_var[r]
         precision = self._by_place(weight * (self.gain**2 + self.gain_var)[r])
         informed = self._by_place(weight * (self.gain[r] * (self.value - self.bias[r]) - self.both[r]))
-        known = precision > 1e-9
-        safe = np.where(known, precision, 1.0)
+        informative = precision > 1e-9
+        safe = np.where(informative, precision, 1.0)
         spread = AnswerSpread(
             self.centre,
             float(np.sqrt(self.bias_spread)),
@@ -180,8 +180,8 @@ class _Fit:
             self.bias,
             self.gain,
             np.sqrt(self.noise_var),
-            np.where(known, informed / safe + self.centre, np.nan),
-            np.where(known, 1.0 / safe, np.nan),
+            np.where(informative, informed / safe + self.centre, np.nan),
+            np.where(informative, 1.0 / safe, np.nan),
             self.perceived + self.centre,
             spread,
         )

@@ -83,13 +83,13 @@ class LabelTarget:
 
     def learned(self, at: npt.NDArray[Any]) -> Learned:
         """Labels and weights of the stimuli at these places, from answers about these alone."""
-        plain = Learned(self.label[at], self.weight[at])
+        unadjusted = Learned(self.label[at], self.weight[at])
         answers = None if self.answers is None else self.answers.at(np.asarray(at, np.int64))
         if answers is None or not can_model(answers):
-            return plain
+            return unadjusted
         # What is predicted is the panel's mean answer, which its gains are part of; dividing by uncertain gains adds error.
         model = model_raters(answers, len(at), gains=False)
-        label = np.where(np.isfinite(model.label), model.label, plain.label)
+        label = np.where(np.isfinite(model.label), model.label, unadjusted.label)
         variance = np.where(np.isfinite(model.variance), model.variance, model.spread.noise**2)
         spread = model_raters(answers, len(at)).spread
         return Learned(label, weights_from(label, variance), variance, spread)
@@ -97,10 +97,10 @@ class LabelTarget:
     @property
     def points(self) -> Floats:
         """Points for soft labels: the scale's own where they are few, else nine evenly spread."""
-        known = self.label[np.isfinite(self.label)]
-        low, high = self.bounds or (float(known.min()), float(known.max()))
-        whole = high - low <= 12 and float(low).is_integer() and float(high).is_integer()
-        return np.arange(low, high + 0.5) if whole and high - low >= 2 else np.linspace(low, high, 9)
+        finite = self.label[np.isfinite(self.label)]
+        low, high = self.bounds or (float(finite.min()), float(finite.max()))
+        integer_steps = high - low <= 12 and float(low).is_integer() and float(high).is_integer()
+        return np.arange(low, high + 0.5) if integer_steps and high - low >= 2 else np.linspace(low, high, 9)
 
 
 def target_of(
@@ -116,9 +116,9 @@ def target_of(
 
     ``answers`` (question, rater, stimulus, value) are for a model of the raters.
     """
-    mine = trained.filter(pl.col("question") == question)
-    n = _aligned(mine, "n", stimuli)
-    label, sd = _aligned(mine, "value", stimuli), _aligned(mine, "sd", stimuli)
+    question_labels = trained.filter(pl.col("question") == question)
+    n = _aligned(question_labels, "n", stimuli)
+    label, sd = _aligned(question_labels, "value", stimuli), _aligned(question_labels, "sd", stimuli)
     weight, single = reliability_weights(label, sd, n)
     scored = {
         side: _aligned(table.filter(pl.col("question") == question), "value", stimuli)
@@ -202,15 +202,15 @@ def category_target_of(
 
 def answers_in_order(table: pl.DataFrame, stimuli: Sequence[str]) -> SingleAnswers | None:
     """Single answers about the stimuli used; None where there are none, or nobody knows whose they are."""
-    places = pl.DataFrame({"stimulus": list(stimuli), "place": range(len(stimuli))})
-    known = table.drop_nulls(["rater", "value"]).join(places, on="stimulus", maintain_order="left")
-    if not known.height:
+    positions = pl.DataFrame({"stimulus": list(stimuli), "place": range(len(stimuli))})
+    valued = table.drop_nulls(["rater", "value"]).join(positions, on="stimulus", maintain_order="left")
+    if not valued.height:
         return None
-    raters = np.unique(known["rater"].cast(pl.String).to_numpy(), return_inverse=True)[1]
+    raters = np.unique(valued["rater"].cast(pl.String).to_numpy(), return_inverse=True)[1]
     return SingleAnswers(
         raters.astype(np.int64),
-        known["place"].to_numpy().astype(np.int64),
-        known["value"].cast(pl.Float64).to_numpy(),
+        valued["place"].to_numpy().astype(np.int64),
+        valued["value"].cast(pl.Float64).to_numpy(),
     )
 
 
@@ -219,8 +219,8 @@ def reliability_weights(label: Floats, sd: Floats, n: Floats) -> tuple[Floats, f
 
     ``sd`` and ``n`` are the spread and number of each label's ratings, NaN where they are not known.
     """
-    known = np.isfinite(sd) & np.isfinite(n) & (n > 1)
-    single = float(((n - 1) * sd**2)[known].sum() / (n - 1)[known].sum()) if known.any() else 0.0
+    usable = np.isfinite(sd) & np.isfinite(n) & (n > 1)
+    single = float(((n - 1) * sd**2)[usable].sum() / (n - 1)[usable].sum()) if usable.any() else 0.0
     noise = np.where(np.isfinite(n) & (n > 0), single / np.maximum(np.nan_to_num(n, nan=1.0), 1.0), 0.0)
     return weights_from(label, noise), single
 
@@ -243,8 +243,8 @@ def vote_weights(counts: Floats) -> Floats:
     n = counts.sum(axis=1)
     shares = counts / np.where(n > 0, n, np.nan)[:, None]
     several = n > 1
-    apart = (n * (1 - np.square(shares).sum(axis=1)))[several].sum()
-    single = float(apart / (n[several] - 1).sum()) if several.any() else 0.0
+    disagreement = (n * (1 - np.square(shares).sum(axis=1)))[several].sum()
+    single = float(disagreement / (n[several] - 1).sum()) if several.any() else 0.0
     return weights_from(shares, single / np.maximum(n, 1.0))
 
 
@@ -254,13 +254,13 @@ def weights_from(label: Floats, variance: Floats) -> Floats:
     A label is a number, or a row of shares, whose variances are added up.
     """
     has = np.isfinite(label.reshape(len(label), -1)).all(axis=1)
-    whole = float(np.sum(label[has].var(axis=0)))
-    left = max(_UNEXPLAINED * (whole - float(variance[has].mean())), 0.1 * whole, 1e-9)
-    weight = np.where(has, left / (left + variance), 0.0)
+    total = float(np.sum(label[has].var(axis=0)))
+    explainable = max(_UNEXPLAINED * (total - float(variance[has].mean())), 0.1 * total, 1e-9)
+    weight = np.where(has, explainable / (explainable + variance), 0.0)
     return np.asarray(weight / weight[has].mean())
 
 
 def _aligned(table: pl.DataFrame, column: str, stimuli: Sequence[str]) -> Floats:
     """A column in the order of the stimuli; NaN where there is no number."""
-    known = dict(table.select("stimulus", pl.col(column).cast(pl.Float64)).iter_rows())
-    return np.array([np.nan if known.get(name) is None else known[name] for name in stimuli])
+    by_stimulus = dict(table.select("stimulus", pl.col(column).cast(pl.Float64)).iter_rows())
+    return np.array([np.nan if by_stimulus.get(name) is None else by_stimulus[name] for name in stimuli])

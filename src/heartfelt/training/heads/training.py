@@ -43,7 +43,7 @@ def train(
     recipe = RECIPES[options.recipe]
     if options.embedding:
         recipe = recipe.with_embedding(options.embedding, snapshot.study.media)
-    whole = gather(
+    gathered = gather(
         snapshot,
         recipe,
         policy=options.policy,
@@ -53,13 +53,15 @@ def train(
         cache=FeatureCache(options.features),
         progress=progress,
     )
-    material = whole.part(TRAIN).learnable() if options.split else whole
-    whole = replace(whole, targets=_of_same_questions(whole.targets, material.targets))
+    material = gathered.part(TRAIN).learnable() if options.split else gathered
+    gathered = replace(gathered, targets=_of_same_questions(gathered.targets, material.targets))
     kinds = options.heads or recipe.kinds
     evaluation = evaluate(material, kinds, options.confidence, progress)
     outputs, chosen, domain = _fitted(material, evaluation, kinds, options.confidence)
     if options.split:
-        parts = {name: whole.part(name) for name in dict.fromkeys(whole.split) if name not in (TRAIN, None)}
+        parts = {
+            name: gathered.part(name) for name in dict.fromkeys(gathered.split) if name not in (TRAIN, None)
+        }
         evaluation = with_published(evaluation, parts, outputs, domain)
     # One model uses one embedding: the widest that any question needs.
     widest = material.widest
@@ -77,10 +79,10 @@ def train(
 
 
 def _of_same_questions(
-    targets: Sequence[LabelTarget], others: Sequence[LabelTarget]
+    targets: Sequence[LabelTarget], matched: Sequence[LabelTarget]
 ) -> tuple[LabelTarget, ...]:
-    asked = {target.question for target in others}
-    return tuple(target for target in targets if target.question in asked)
+    questions = {target.question for target in matched}
+    return tuple(target for target in targets if target.question in questions)
 
 
 def _fitted(
@@ -90,14 +92,14 @@ def _fitted(
     outputs, chosen, systems = [], {}, material.systems
     # Every question's stimuli are left out along the same plan.
     plan = _farthest(evaluation, material.targets[0].question).fold
-    places = material.domains().of(np.arange(len(material.stimuli)), plan)
+    positions = material.domains().of(np.arange(len(material.stimuli)), plan)
     for target in material.targets:
         at = np.flatnonzero(np.isfinite(target.label))
-        known = None if systems is None else systems[at]
-        best = choose(material.rows(target, at), known, kinds, material.grouping.at(at))
+        systems_of_rows = None if systems is None else systems[at]
+        best = choose(material.rows(target, at), systems_of_rows, kinds, material.grouping.at(at))
         chosen[target.question] = ChosenHead(best.kind, tuple(best.setting), best.tried)
-        left = _farthest(evaluation, target.question)
-        width = width_of(np.abs(left.value - target.screened), places, confidence)
+        farthest = _farthest(evaluation, target.question)
+        width = width_of(np.abs(farthest.value - target.screened), positions, confidence)
         outputs.append(
             QuestionHead(
                 target.question,
@@ -105,12 +107,12 @@ def _fitted(
                 target.bounds,
                 width.half,
                 confidence,
-                error_parts(material, target, left),
+                error_parts(material, target, farthest),
                 width.slope,
                 best.answers,
             )
         )
-    return outputs, chosen, places.domain
+    return outputs, chosen, positions.domain
 
 
 def _widened(output: QuestionHead, target: LabelTarget, embedding: str) -> QuestionHead:
@@ -133,18 +135,18 @@ def _farthest(evaluation: Evaluation, question: str) -> LeftOut:
     return unknown_systems or evaluation.left_out[question, "five-fold"]
 
 
-def error_parts(material: TrainingStimuli, target: LabelTarget, left: LeftOut) -> dict[str, float]:
+def error_parts(material: TrainingStimuli, target: LabelTarget, left_out: LeftOut) -> dict[str, float]:
     """Standard deviations of the error between systems, between intents of a system, and between stimuli of one cell.
 
     By moments, from predictions made while the system was left out; a part that comes out negative is 0. Of a single system
     only the spread of all errors is known. Where no cell has two stimuli, ``intent`` holds what stimuli add, too.
     """
-    gap = left.value - target.screened
-    known = np.isfinite(gap)
-    if material.cells is None or material.systems is None or np.unique(material.systems[known]).size < 2:
-        return {"stimulus": float(np.std(gap[known], ddof=1))}
-    gap = gap[known]
-    cell, at = np.unique(np.array(material.cells)[known], return_inverse=True)
+    gap = left_out.value - target.screened
+    finite = np.isfinite(gap)
+    if material.cells is None or material.systems is None or np.unique(material.systems[finite]).size < 2:
+        return {"stimulus": float(np.std(gap[finite], ddof=1))}
+    gap = gap[finite]
+    cell, at = np.unique(np.array(material.cells)[finite], return_inverse=True)
     counts = np.bincount(at)
     means = np.bincount(at, weights=gap) / counts
     within = float(((gap - means[at]) ** 2).sum() / max(gap.size - cell.size, 1))
@@ -167,12 +169,12 @@ def _out_of_fold(material: TrainingStimuli, evaluation: Evaluation) -> dict[str,
     values = {t.question: evaluation.left_out[t.question, "five-fold"].value for t in material.targets}
     return {
         content: OutOfFold(
-            material.stimuli[place],
-            {name: round(float(value[place]), 6) for name, value in values.items()},
-            material.system[place],
-            material.intent[place],
+            material.stimuli[row],
+            {name: round(float(value[row]), 6) for name, value in values.items()},
+            material.system[row],
+            material.intent[row],
         )
-        for place, content in enumerate(material.hashes)
+        for row, content in enumerate(material.hashes)
     }
 
 

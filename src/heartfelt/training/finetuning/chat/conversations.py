@@ -45,7 +45,7 @@ class ChatQuestion:
 
 def chat_questions(data: TrainingData, levels: int) -> tuple[ChatQuestion, ...]:
     """The questions trained on; ``levels`` is how many numbers of a scale are answers, 0 for its own points."""
-    study, made = data.sources[0].study, []
+    study, converted = data.sources[0].study, []
     for output in data.outputs:
         ask = ask_of(study, study.question(output.question))
         if output.shows_prompt:
@@ -57,35 +57,35 @@ def chat_questions(data: TrainingData, levels: int) -> tuple[ChatQuestion, ...]:
                     f"The scale of '{output.question}' has no ends: its answers cannot be listed.",
                     "Give the scale 'low' and 'high' in study.yaml, or train on other questions: --set questions=NAME.",
                 )
-            values = _numbers(*output.bounds, levels, whole=ask.scale.whole)
+            values = _numbers(*output.bounds, levels, whole_numbers=ask.scale.whole)
         (name,) = entry_names((ask,))
         words = [f"{value:.6g}" for value in values] or [
             dumps(label, indent=None) for label in output.categories
         ]
-        answers = tuple(f'{{"{name}": {{"answer": {each}}}}}' for each in words)
-        made.append(ChatQuestion(output.question, questions((ask,), reasons=False), answers, values))
-    return tuple(made)
+        answers = tuple(f'{{"{name}": {{"answer": {word}}}}}' for word in words)
+        converted.append(ChatQuestion(output.question, questions((ask,), reasons=False), answers, values))
+    return tuple(converted)
 
 
-def _numbers(low: float, high: float, levels: int, *, whole: bool) -> tuple[float, ...]:
+def _numbers(low: float, high: float, levels: int, *, whole_numbers: bool) -> tuple[float, ...]:
     """The numbers of a scale that are answers: its own points where they are few, else equally spaced ones."""
     points = int(high - low) + 1
-    count = levels or (points if whole and points <= _MOST_POINTS else _MOST_POINTS)
+    count = levels or (points if whole_numbers and points <= _MOST_POINTS else _MOST_POINTS)
     return tuple(float(f"{value:.6g}") for value in np.linspace(low, high, count))
 
 
-def labelled_answers(asked: Sequence[ChatQuestion], targets: Sequence[FineTuneTarget]) -> Ints:
+def labelled_answers(questions: Sequence[ChatQuestion], targets: Sequence[FineTuneTarget]) -> Ints:
     """The place of the label among the answers, per stimulus and question; ``NO_LABEL`` where there is none."""
     columns = []
-    for question, target in zip(asked, targets, strict=True):
+    for question, target in zip(questions, targets, strict=True):
         if question.values:
             # Half-way between two answers, the higher one.
-            apart = np.abs(np.array(question.values)[::-1] - target.values[:, None])
-            chosen = len(question.values) - 1 - apart.argmin(axis=1)
-            known = target.weight > 0
+            distance = np.abs(np.array(question.values)[::-1] - target.values[:, None])
+            chosen = len(question.values) - 1 - distance.argmin(axis=1)
+            labelled = target.weight > 0
         else:
             chosen = target.values.argmax(axis=1)
             most = target.values.max(axis=1, keepdims=True)
-            known = (target.weight > 0) & (np.isclose(target.values, most).sum(axis=1) == 1)
-        columns.append(np.where(known, chosen, NO_LABEL))
+            labelled = (target.weight > 0) & (np.isclose(target.values, most).sum(axis=1) == 1)
+        columns.append(np.where(labelled, chosen, NO_LABEL))
     return np.stack(columns, axis=1).astype(np.int64)

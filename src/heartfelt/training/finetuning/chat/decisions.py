@@ -38,34 +38,41 @@ class Decisions:
     @classmethod
     def of(cls, answers: Sequence[Sequence[int]]) -> Decisions:
         """For answers that are all different, none the beginning of another."""
-        whole = tuple(tuple(answer) for answer in answers)
-        beginnings = {answer[:at]: None for answer in whole for at in range(len(answer))}
+        token_answers = tuple(tuple(answer) for answer in answers)
+        beginnings = {answer[:at]: None for answer in token_answers for at in range(len(answer))}
         following = {
-            start: tuple(sorted({answer[len(start)] for answer in whole if answer[: len(start)] == start}))
+            start: tuple(
+                sorted({answer[len(start)] for answer in token_answers if answer[: len(start)] == start})
+            )
             for start in beginnings
-            if any(len(answer) > len(start) for answer in whole)
+            if any(len(answer) > len(start) for answer in token_answers)
         }
         parting = sorted((start for start, next_ in following.items() if len(next_) > 1), key=len)
         rows: list[int] = []
         for start in reversed(parting):
-            if not any(whole[row][: len(start)] == start for row in rows):
-                rows.append(next(at for at, answer in enumerate(whole) if answer[: len(start)] == start))
-        places = []
+            if not any(token_answers[row][: len(start)] == start for row in rows):
+                rows.append(
+                    next(at for at, answer in enumerate(token_answers) if answer[: len(start)] == start)
+                )
+        branches = []
         for start in parting:
             tokens, at = following[start], len(start)
-            branch = tuple(tokens.index(own[at]) if own[:at] == start else -1 for own in whole)
-            row = next(place for place, row in enumerate(rows) if whole[row][:at] == start)
-            places.append(AnswerBranch(row, at, tokens, branch))
-        return cls(whole, tuple(rows), tuple(places))
+            branch = tuple(
+                tokens.index(answer_tokens[at]) if answer_tokens[:at] == start else -1
+                for answer_tokens in token_answers
+            )
+            row = next(index for index, row in enumerate(rows) if token_answers[row][:at] == start)
+            branches.append(AnswerBranch(row, at, tokens, branch))
+        return cls(token_answers, tuple(rows), tuple(branches))
 
     def probabilities(self, logits: Any) -> Any:
         """``(n, answers)`` from the logits of the tokens at every place, ``(n, places, tokens)``, filled up with anything."""
         import torch
 
         total = torch.zeros(logits.shape[0], len(self.answers), device=logits.device)
-        for place, decision in enumerate(self.places):
-            own = torch.log_softmax(logits[:, place, : len(decision.tokens)].float(), dim=1)
+        for index, decision in enumerate(self.places):
+            log_shares = torch.log_softmax(logits[:, index, : len(decision.tokens)].float(), dim=1)
             for answer, branch in enumerate(decision.branch):
                 if branch >= 0:
-                    total[:, answer] += own[:, branch]
+                    total[:, answer] += log_shares[:, branch]
         return total.exp()

@@ -71,18 +71,18 @@ def export_chat_training(
     settings: Any = settings_of(recipe, options.settings)
     data = gather_for(recipe, settings, sources, options, progress)
     data.need_prompts([output.question for output in data.outputs if output.shows_prompt])
-    medium, asked = medium_of(data), chat_questions(data, settings.levels)
-    chosen = labelled_answers(asked, data.targets)
+    medium, questions = medium_of(data), chat_questions(data, settings.levels)
+    chosen = labelled_answers(questions, data.targets)
     parts: dict[str, ExportedPart] = {}
-    for part, places in {
+    for part, indices in {
         TRAIN: data.parts.train,
         VALIDATION: data.parts.validation,
         **data.parts.test,
     }.items():
         lines = []
-        for at in places:
+        for at in indices:
             example = data.examples[at]
-            for column, question in enumerate(asked):
+            for column, question in enumerate(questions):
                 if chosen[at, column] == NO_LABEL:
                     continue
                 user = f"<{medium}>\n{question.asked(example.prompt)}"
@@ -104,12 +104,12 @@ def export_chat_training(
         name, text = f"{_file_name(part)}.jsonl", "".join(lines)
         write_text(folder / name, text)
         digest = hashlib.sha256(text.encode()).hexdigest()
-        parts[part] = ExportedPart(name, int(places.size), len(lines), digest)
+        parts[part] = ExportedPart(name, int(indices.size), len(lines), digest)
     write_text(folder / LEDGER_FILE, csv_text(data.ledger))
-    made = ChatExport(
+    export = ChatExport(
         tuple(source.study.name for source in data.sources),
         tuple(source.hash for source in data.sources),
-        tuple(question.question for question in asked),
+        tuple(question.question for question in questions),
         data.panels[0].policy.name,
         options.seed,
         data.parts.words,
@@ -119,8 +119,8 @@ def export_chat_training(
         data.unusable,
         data.notes,
     )
-    write_json(folder / FACTS, made)
-    return made
+    write_json(folder / FACTS, export)
+    return export
 
 
 def _file_name(part: str) -> str:

@@ -25,20 +25,20 @@ def language_model(where: str, revision: str, medium: str) -> tuple[Any, Any]:
     more = {} if Path(where).expanduser().is_dir() else {"revision": revision}
     kind = getattr(library, _CLASSES[medium])
 
-    def load(place: str) -> Any:
-        model, loading = kind.from_pretrained(place, output_loading_info=True, **more)
+    def load(source: str) -> Any:
+        model, loading = kind.from_pretrained(source, output_loading_info=True, **more)
         if missing := sorted(loading["missing_keys"]):
             raise ValueError(f"{len(missing)} of its weights are missing, such as {missing[0]}")
         return model.eval()
 
-    config = loaded_from(where, lambda place: library.AutoConfig.from_pretrained(place, **more), revision)
+    config = loaded_from(where, lambda source: library.AutoConfig.from_pretrained(source, **more), revision)
     if type(config) not in kind._model_mapping:
         raise InputError(
             f"'{where}' is a model of type '{config.model_type}', which does not read {_NOUNS[medium]}.",
             f"Give a language model that reads {_NOUNS[medium]} and text: --set model=NAME.",
         )
     processor = loaded_from(
-        where, lambda place: library.AutoProcessor.from_pretrained(place, **more), revision
+        where, lambda source: library.AutoProcessor.from_pretrained(source, **more), revision
     )
     if getattr(processor, _LIBRARY_PARTS[medium], None) is None or not hasattr(processor, "tokenizer"):
         raise InputError(
@@ -65,9 +65,11 @@ class Conversations:
     def __init__(self, processor: Any, medium: str) -> None:
         self.processor, self.medium = processor, medium
         self.tokenizer = processor.tokenizer
-        plain, marked = (self.tokenizer("a", add_special_tokens=each)["input_ids"] for each in (False, True))
+        unmarked, marked = (
+            self.tokenizer("a", add_special_tokens=special)["input_ids"] for special in (False, True)
+        )
         # A tokenizer that ends every text would put the end before the answer.
-        self._adds_end = plain[-1] != marked[-1]
+        self._adds_end = unmarked[-1] != marked[-1]
         written = self._written("question", "system", "answer")
         if written is None:
             raise InputError(
@@ -78,21 +80,21 @@ class Conversations:
 
     def _written(self, question: str, system: str, answer: str) -> tuple[bool, bool, str] | None:
         """Whether the template takes a system's message and lists of parts, and what it writes after an answer."""
-        for apart in (True, False):
+        for separate in (True, False):
             for listed in (True, False):
-                self._apart, self._listed = apart, listed
+                self._apart, self._listed = separate, listed
                 try:
-                    asked = self.prompt(question, system)
+                    prompt = self.prompt(question, system)
                     bare = self._rendered(self._messages(question, system, medium=False), answer=None)
-                    whole = self._rendered(self._messages(question, system), answer=answer)
+                    rendered = self._rendered(self._messages(question, system), answer=answer)
                 except Exception as error:  # templates raise errors of many kinds; the next form is tried
                     if is_bug(error):
                         raise
                     _log.debug("the chat template refuses a form: %s", error_summary(error))
                     continue
-                if question in asked and system in asked and asked != bare and answer in whole:
+                if question in prompt and system in prompt and prompt != bare and answer in rendered:
                     # Templates that write something else before a finished answer end it as they end any.
-                    return apart, listed, whole[whole.rindex(answer) + len(answer) :]
+                    return separate, listed, rendered[rendered.rindex(answer) + len(answer) :]
         return None
 
     def _messages(self, question: str, system: str, *, medium: bool = True) -> list[dict[str, Any]]:
@@ -123,15 +125,15 @@ class Conversations:
 
     def inputs(self, prompts: Sequence[str], media: Sequence[Any]) -> Mapping[str, Any]:
         """What the model's processor makes of conversations, each about one image or sound."""
-        given: dict[str, Any] = {"images": [[each] for each in media]}
+        media_inputs: dict[str, Any] = {"images": [[medium] for medium in media]}
         if self.medium == "audio":
-            given = {"audio": list(media), "sampling_rate": self.rate}
+            media_inputs = {"audio": list(media), "sampling_rate": self.rate}
         start = self.tokenizer.bos_token
         special = not self._adds_end and (start is None or not prompts[0].startswith(start))
-        made: Mapping[str, Any] = self.processor(
-            text=list(prompts), padding=True, add_special_tokens=special, return_tensors="pt", **given
+        inputs: Mapping[str, Any] = self.processor(
+            text=list(prompts), padding=True, add_special_tokens=special, return_tensors="pt", **media_inputs
         )
-        return made
+        return inputs
 
     @property
     def rate(self) -> int:
@@ -153,16 +155,20 @@ def with_adapters(
         for name, part in model.named_modules()
         if isinstance(part, torch.nn.Linear) and id(part) in inside
     ]
-    chosen = [name for name in layers if any(name == own or name.endswith(f".{own}") for own in modules)]
+    chosen = [
+        name for name in layers if any(name == module or name.endswith(f".{module}") for module in modules)
+    ]
     if not chosen:
-        known = sorted({name.rpartition(".")[2] for name in layers})
+        layer_names = sorted({name.rpartition(".")[2] for name in layers})
         where = "the model" if everywhere else "the language part of the model"
         raise InputError(
             f"No linear layer of {where} is called {' or '.join(modules) or 'by an empty list of names'}.",
-            suggestion(modules[0] if modules else "", known, "Its layers (--set target_modules=NAME,NAME)"),
+            suggestion(
+                modules[0] if modules else "", layer_names, "Its layers (--set target_modules=NAME,NAME)"
+            ),
         )
-    made = LoraConfig(r=rank, lora_alpha=alpha, lora_dropout=dropout, target_modules=chosen, bias="none")
-    return get_peft_model(model, made)
+    config = LoraConfig(r=rank, lora_alpha=alpha, lora_dropout=dropout, target_modules=chosen, bias="none")
+    return get_peft_model(model, config)
 
 
 def recompute_activations(model: Any) -> None:

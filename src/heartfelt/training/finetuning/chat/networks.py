@@ -25,9 +25,9 @@ class ChatNetwork(nn.Module):  # type: ignore[misc]  # torch is not read by the 
 
     def __init__(self, model: Any, decisions: Sequence[Decisions]) -> None:
         super().__init__()
-        places = [place for each in decisions for place in each.places]
-        width = max((len(place.tokens) for place in places), default=1)
-        rows = [[*place.tokens, *[0] * (width - len(place.tokens))] for place in places]
+        branches = [branch for decision in decisions for branch in decision.places]
+        width = max((len(branch.tokens) for branch in branches), default=1)
+        rows = [[*branch.tokens, *[0] * (width - len(branch.tokens))] for branch in branches]
         self.model = model
         self.register_buffer("tokens", torch.tensor(rows), persistent=False)
         self._selects = "logits_to_keep" in inspect.signature(model.get_base_model().forward).parameters
@@ -43,26 +43,28 @@ class ChatNetwork(nn.Module):  # type: ignore[misc]  # torch is not read by the 
         more = {"logits_to_keep": positions} if self._selects else {}
         logits = self.model(**inputs, **more, use_cache=False).logits
         logits = (logits if self._selects else logits[:, positions]).float()
-        made = {}
+        outputs = {}
         if answered is not None:
             losses = nn.functional.cross_entropy(
                 logits.transpose(1, 2), labels, ignore_index=IGNORED, reduction="none"
             )
             means = losses.sum(1) / (labels != IGNORED).sum(1).clamp(min=1)
-            made["loss"] = means[answered]
+            outputs["loss"] = means[answered]
         if places is not None:
-            own = logits[places[..., 0], places[..., 1]]
-            made["logits"] = own.gather(2, self.tokens.expand(own.shape[0], -1, -1))
-        return made
+            branch_logits = logits[places[..., 0], places[..., 1]]
+            outputs["logits"] = branch_logits.gather(2, self.tokens.expand(branch_logits.shape[0], -1, -1))
+        return outputs
 
     def state_dict(self, *_: Any, **__: Any) -> dict[str, Any]:
         """The adapters' weights, by PEFT's names."""
-        own: dict[str, Any] = get_peft_model_state_dict(self.model, save_embedding_layers=False)
-        return own
+        adapters: dict[str, Any] = get_peft_model_state_dict(self.model, save_embedding_layers=False)
+        return adapters
 
     def load_state_dict(self, weights: Mapping[str, Any], *_: Any, **__: Any) -> None:
         """Set the adapters' weights; none may be missing or unknown."""
-        other = sorted(set(self.state_dict()) ^ set(weights))
-        if other:
-            raise RuntimeError(f"its adapters do not fit the model: {len(other)} differ, such as {other[0]}")
+        mismatched = sorted(set(self.state_dict()) ^ set(weights))
+        if mismatched:
+            raise RuntimeError(
+                f"its adapters do not fit the model: {len(mismatched)} differ, such as {mismatched[0]}"
+            )
         set_peft_model_state_dict(self.model, dict(weights))

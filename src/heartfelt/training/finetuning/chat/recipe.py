@@ -77,10 +77,10 @@ class ChatLoraRecipe:
         """Load the model and add adapters, which change nothing until they are trained."""
         data.need_prompts([output.question for output in data.outputs if output.shows_prompt])
         medium = medium_of(data)
-        asked = chat_questions(data, settings.levels)
-        chosen = labelled_answers(asked, data.targets)
-        for question, own in zip(asked, chosen[data.parts.train].T, strict=True):
-            if (own == NO_LABEL).all():
+        questions = chat_questions(data, settings.levels)
+        chosen = labelled_answers(questions, data.targets)
+        for question, question_answers in zip(questions, chosen[data.parts.train].T, strict=True):
+            if (question_answers == NO_LABEL).all():
                 raise InputError(
                     f"No stimulus of the training part has one label for '{question.question}': every vote is a tie.",
                     "Train on other questions: --set questions=NAME.",
@@ -101,7 +101,7 @@ class ChatLoraRecipe:
         if settings.gradient_checkpointing:
             recompute_activations(adapted)
         revision = getattr(model.config, "_commit_hash", None) or settings.revision
-        config = ChatConfig(base, revision, identity, medium, settings.seconds, asked)
+        config = ChatConfig(base, revision, identity, medium, settings.seconds, questions)
         labels = {
             (example.source, example.stimulus): row
             for example, row in zip(data.examples, chosen, strict=True)

@@ -77,7 +77,7 @@ class ChatTask(FineTuneTask):
 
         self.outputs, self.conversations, self.config = outputs, conversations, config
         self.labels = labels or {}
-        self.decisions = tuple(_decisions(each, conversations) for each in config.questions)
+        self.decisions = tuple(_decisions(question, conversations) for question in config.questions)
         self.module = ChatNetwork(model, self.decisions)
 
     def sample(self, example: Example, *, training: bool, generator: np.random.Generator) -> Tensors:
@@ -100,7 +100,7 @@ class ChatTask(FineTuneTask):
 
     def _rows(self, samples: Sequence[Tensors]) -> list[_Row]:
         """The conversations of a batch: per stimulus and question those that answers are read from, then the label."""
-        known = any(bool((sample["labels"] != NO_LABEL).any()) for sample in samples)
+        labelled = any(bool((sample["labels"] != NO_LABEL).any()) for sample in samples)
         rows = []
         for stimulus, sample in enumerate(samples):
             for question, (decisions, label) in enumerate(
@@ -109,7 +109,7 @@ class ChatTask(FineTuneTask):
                 if bool(sample["scored"]):
                     rows += [_Row(stimulus, question, answer, False) for answer in decisions.rows]
                 # The last row of a question is that of its label, also where there is none: it then carries no loss.
-                if known:
+                if labelled:
                     rows.append(_Row(stimulus, question, max(label, 0), label != NO_LABEL))
         return rows
 
@@ -129,27 +129,27 @@ class ChatTask(FineTuneTask):
             )
             for row in rows
         ]
-        made = self.conversations.inputs(texts, [media[row.stimulus] for row in rows])
-        there = made["attention_mask"].bool()
+        encoded = self.conversations.inputs(texts, [media[row.stimulus] for row in rows])
+        attended = encoded["attention_mask"].bool()
         answers = [torch.tensor(self.decisions[row.question].answers[row.answer]) for row in rows]
-        lengths = there.sum(1).tolist()
+        lengths = attended.sum(1).tolist()
         first = min(lengths) - 1
         last = max(length + len(answer) for length, answer in zip(lengths, answers, strict=True)) - 1
         tokenizer = self.conversations.tokenizer
         fills = {"input_ids": tokenizer.pad_token_id or 0}
         inputs: Tensors = {}
-        for name, value in made.items():
+        for name, value in encoded.items():
             if name not in _PER_TOKEN:
                 inputs[name] = value
                 continue
-            whole = torch.full((len(rows), last + 1), fills.get(name, 0), dtype=value.dtype)
-            for at, (own, answer) in enumerate(zip(value, answers, strict=True)):
+            padded = torch.full((len(rows), last + 1), fills.get(name, 0), dtype=value.dtype)
+            for at, (tokens, answer) in enumerate(zip(value, answers, strict=True)):
                 end = lengths[at] + len(answer)
-                whole[at, : lengths[at]] = own[there[at]]
-                whole[at, lengths[at] : end] = (
+                padded[at, : lengths[at]] = tokens[attended[at]]
+                padded[at, lengths[at] : end] = (
                     answer if name == "input_ids" else int(name == "attention_mask")
                 )
-            inputs[name] = whole
+            inputs[name] = padded
         labels = torch.full((len(rows), last - first), IGNORED)
         for at, (row, answer) in enumerate(zip(rows, answers, strict=True)):
             if row.labelled:
@@ -162,27 +162,27 @@ class ChatTask(FineTuneTask):
         """Which rows are labelled answers, and where the probabilities of answers are read."""
         import torch
 
-        own: dict[tuple[int, int], list[int]] = {}
+        row_numbers: dict[tuple[int, int], list[int]] = {}
         for at, row in enumerate(rows):
-            own.setdefault((row.stimulus, row.question), []).append(at)
-        made: Tensors = {}
-        size, asked = len(samples), range(len(self.decisions))
+            row_numbers.setdefault((row.stimulus, row.question), []).append(at)
+        tensors: Tensors = {}
+        size, question_numbers = len(samples), range(len(self.decisions))
         if any(bool((sample["labels"] != NO_LABEL).any()) for sample in samples):
-            made["answered"] = torch.tensor(
-                [[own[at, question][-1] for question in asked] for at in range(size)]
+            tensors["answered"] = torch.tensor(
+                [[row_numbers[at, question][-1] for question in question_numbers] for at in range(size)]
             )
         if all(bool(sample["scored"]) for sample in samples):
-            made["places"] = torch.tensor(
+            tensors["places"] = torch.tensor(
                 [
                     [
-                        (read := own[at, question][place.row], begins[read] + place.at)
-                        for question in asked
-                        for place in self.decisions[question].places
+                        (read := row_numbers[at, question][branch.row], begins[read] + branch.at)
+                        for question in question_numbers
+                        for branch in self.decisions[question].places
                     ]
                     for at in range(size)
                 ]
             )
-        return made
+        return tensors
 
     def _medium(self, media: Any) -> Any:
         if self.config.medium == "audio":
@@ -195,22 +195,22 @@ class ChatTask(FineTuneTask):
         """The mean loss of the answers' tokens over stimuli and questions, weighted by reliability."""
         import torch
 
-        weights = torch.stack([batch.weights[each.question] for each in self.outputs], dim=1)
+        weights = torch.stack([batch.weights[output.question] for output in self.outputs], dim=1)
         return (weights * outputs["loss"]).mean()
 
     def answers(self, outputs: Tensors) -> Tensors:
         """Expectations over the numbers of a scale, or probabilities of categories."""
         import torch
 
-        made, first = {}, 0
+        by_question, first = {}, 0
         for question, decisions in zip(self.config.questions, self.decisions, strict=True):
             last = first + len(decisions.places)
             shares = decisions.probabilities(outputs["logits"][:, first:last])
             first = last
             if question.values:
                 shares = shares @ torch.tensor(question.values, device=shares.device)
-            made[question.question] = shares
-        return made
+            by_question[question.question] = shares
+        return by_question
 
     def save(self, folder: Path) -> None:
         """What is asked and of which base model, and the adapters' configuration as PEFT reads it."""

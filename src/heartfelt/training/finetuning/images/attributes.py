@@ -58,9 +58,15 @@ class Attribute:
         return row
 
 
-def chosen_attributes(study: Study, wanted: Sequence[str], asked: Sequence[str]) -> tuple[str, ...]:
+def chosen_attributes(
+    study: Study, wanted: Sequence[str], labelled_questions: Sequence[str]
+) -> tuple[str, ...]:
     """The fields to use; those that are trained on cannot be inputs."""
-    fields = [question.id for question in study.asked if question.machine_first and question.id not in asked]
+    fields = [
+        question.id
+        for question in study.asked
+        if question.machine_first and question.id not in labelled_questions
+    ]
     if tuple(wanted) == (ALL,):
         if not fields:
             raise InputError(
@@ -69,7 +75,7 @@ def chosen_attributes(study: Study, wanted: Sequence[str], asked: Sequence[str])
             )
         return tuple(fields)
     for name in wanted:
-        if name in asked:
+        if name in labelled_questions:
             raise InputError(
                 f"'{name}' is what is to be predicted, so it cannot be an input.",
                 "Leave it out of attributes, or out of questions.",
@@ -96,9 +102,9 @@ def attribute_values(snapshot: Snapshot, name: str) -> dict[str, tuple[str, ...]
     elif name in {question.id for question in snapshot.study.asked}:
         rows = pl.DataFrame(schema={"stimulus": pl.String, "value": pl.String})
     else:
-        known = [*(fields["field"].unique() if fields.height else ()), *snapshot.stimuli.columns]
+        choices = [*(fields["field"].unique() if fields.height else ()), *snapshot.stimuli.columns]
         raise InputError(
-            f"'{snapshot.study.name}' has no field or column '{name}'.", suggestion(name, known, "It has")
+            f"'{snapshot.study.name}' has no field or column '{name}'.", suggestion(name, choices, "It has")
         )
     separator = _separator(snapshot.study, name)
     out: dict[str, tuple[str, ...]] = {}
@@ -114,12 +120,12 @@ def fitted_attribute(name: str, study: Study, values: Iterable[Sequence[str]]) -
     every = list(values)
     scale = study.scale_of(name) if name in {question.id for question in study.asked} else None
     if isinstance(scale, Categories | Ordered | YesNo):
-        return Attribute(name, tuple(each.casefold() for each in scale.codes()))
-    texts = [value for each in every for value in each]
+        return Attribute(name, tuple(code.casefold() for code in scale.codes()))
+    texts = [value for stimulus_values in every for value in stimulus_values]
     numbers = [number for text in texts if (number := _number(text)) is not None]
     if numbers and len(numbers) == len(texts):
         return Attribute(name, (), float(np.mean(numbers)), float(np.std(numbers)) or 1.0)
-    counts = Counter(value for each in every for value in set(each))
+    counts = Counter(value for stimulus_values in every for value in set(stimulus_values))
     common = [value for value, count in counts.most_common(MOST_NAMES) if count >= LEAST_STIMULI]
     return Attribute(name, tuple(sorted(common)))
 

@@ -53,8 +53,8 @@ class ImagePreprocessing:
         if self.crop == 1:
             return self._resized(image, (0, 0, image.width, image.height))
         square = min(image.size) / (1 + _MARGIN)
-        left, top = (image.width - square) / 2, (image.height - square) / 2
-        return self._resized(image, (left, top, left + square, top + square))
+        x, top = (image.width - square) / 2, (image.height - square) / 2
+        return self._resized(image, (x, top, x + square, top + square))
 
     def _opened(self, path: Path) -> Image:
         """A large JPEG at a half or less of its size, with twice the pixels that are needed."""
@@ -76,9 +76,9 @@ def random_box(width: int, height: int, least: float, draw: np.random.Generator)
         ratio = math.exp(draw.uniform(-math.log(_RATIO), math.log(_RATIO)))
         wide, high = math.sqrt(area * ratio), math.sqrt(area / ratio)
         if wide <= width and high <= height:
-            left, top = draw.uniform(0, width - wide), draw.uniform(0, height - high)
-            return left, top, left + wide, top + high
+            x, top = draw.uniform(0, width - wide), draw.uniform(0, height - high)
+            return x, top, x + wide, top + high
     # A panorama has no such part: the largest of the nearest shape, in its middle.
     wide, high = min(width, height * _RATIO), min(height, width * _RATIO)
-    left, top = (width - wide) / 2, (height - high) / 2
-    return left, top, left + wide, top + high
+    x, top = (width - wide) / 2, (height - high) / 2
+    return x, top, x + wide, top + high

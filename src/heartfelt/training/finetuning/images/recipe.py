@@ -84,9 +84,9 @@ class ImageRecipe:
             settings.number_loss, settings.number_weight, settings.smoothing, settings.penalty
         )
         task = ImageTask(network, config, outputs, losses, _scales(data))
-        for place, source in enumerate(data.sources):
-            mine = next((data.examples[at].source for at in np.flatnonzero(data.origin == place)), "")
-            task.know_fields(source, mine)
+        for number, source in enumerate(data.sources):
+            source_name = next((data.examples[at].source for at in np.flatnonzero(data.origin == number)), "")
+            task.know_fields(source, source_name)
         _start_at_means(task)
         return task
 
@@ -104,9 +104,10 @@ class ImageRecipe:
         study = data.sources[0].study
         out = []
         for name in chosen_attributes(study, wanted, [output.question for output in data.outputs]):
-            known = [attribute_values(source, name) for source in data.sources]
+            values_by_source = [attribute_values(source, name) for source in data.sources]
             trained = [
-                known[int(data.origin[at])].get(data.examples[at].stimulus, ()) for at in data.parts.train
+                values_by_source[int(data.origin[at])].get(data.examples[at].stimulus, ())
+                for at in data.parts.train
             ]
             out.append(fitted_attribute(name, study, trained))
         return tuple(out)

@@ -86,8 +86,8 @@ class ImageRecipeSettings(FineTuneSettings):
     @classmethod
     def _known(cls, name: str) -> str:
         if name and name not in ARCHITECTURES:
-            known = suggestion(name, ARCHITECTURES, "Known").rstrip(".")
-            raise ValueError(f"no image architecture has that name. {known}")
+            hint = suggestion(name, ARCHITECTURES, "Known").rstrip(".")
+            raise ValueError(f"no image architecture has that name. {hint}")
         return name
 
     @field_validator("side")

@@ -45,8 +45,8 @@ class FaceExpressions(Embedding):
         faces = detect_faces(image, least=LEAST_FACE)[:FACES]
         rows = np.zeros((FACES, FACE_COLUMNS), np.float32)
         shares = recognise_expressions(image, faces)
-        for place, (face, expressions) in enumerate(zip(faces, shares, strict=True)):
-            rows[place] = [*expressions, min(face.area / (image.width * image.height), 1.0), face.score]
+        for index, (face, expressions) in enumerate(zip(faces, shares, strict=True)):
+            rows[index] = [*expressions, min(face.area / (image.width * image.height), 1.0), face.score]
         return Features(rows.reshape(1, -1), np.zeros(1), 0.0)
 
 
@@ -75,6 +75,6 @@ def stimulus_inputs(path: Path, used: tuple[str, ...], cache: FeatureCache) -> S
     objects = np.zeros(OBJECT_CLASSES, np.float32)
     if "objects" in used:
         objects = softmax(cache.of(PictureEmbedding(), path)[0].rows[:, DIMENSIONS:])[0].astype(np.float32)
-    known: _Row = np.asarray("objects" in used, np.float32)
+    objects_known: _Row = np.asarray("objects" in used, np.float32)
     mask = (faces[:, -1] > 0).astype(np.float32)
-    return StimulusInputs(faces, mask, objects, known)
+    return StimulusInputs(faces, mask, objects, objects_known)

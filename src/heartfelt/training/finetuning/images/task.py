@@ -104,7 +104,10 @@ class ImageTask(FineTuneTask):
         elif not self._embedded:
             out["pixels"] = self.config.preparation.evaluation(example.path)
         if self.config.attributes:
-            rows = [each.encode(self._attribute(example, each.name)) for each in self.config.attributes]
+            rows = [
+                attribute.encode(self._attribute(example, attribute.name))
+                for attribute in self.config.attributes
+            ]
             out["attributes"] = np.concatenate(rows)
         return {name: torch.as_tensor(value) for name, value in out.items()}
 
@@ -112,8 +115,8 @@ class ImageTask(FineTuneTask):
         values = self._values.get((example.source, example.stimulus))
         if values is not None:
             return values.get(name, ())
-        given = example.facts.get(name)
-        return () if given is None else (given.strip().casefold(),)
+        text = example.facts.get(name)
+        return () if text is None else (text.strip().casefold(),)
 
     def know_fields(self, source: Snapshot, name: str = "") -> str:
         """Look up the attributes of a study's stimuli; those of stimuli it does not know are missing.
@@ -126,8 +129,8 @@ class ImageTask(FineTuneTask):
                 values = attribute_values(source, attribute.name)
             except InputError:  # a study without this field: its values are missing
                 values = {}
-            for stimulus, known in values.items():
-                self._values.setdefault((name, stimulus), {})[attribute.name] = known
+            for stimulus, field_values in values.items():
+                self._values.setdefault((name, stimulus), {})[attribute.name] = field_values
             used.update(f"{attribute.name}{sorted(values.items())}".encode())
         return used.hexdigest()[:16] if self.config.attributes else ""
 
@@ -138,11 +141,11 @@ class ImageTask(FineTuneTask):
             return
         # Only what is asked for now stays in memory: a predictor may be asked for any number of files.
         wanted = {example.content: example for example in examples}
-        self._frozen = {content: seen for content, seen in self._frozen.items() if content in wanted}
+        self._frozen = {content: features for content, features in self._frozen.items() if content in wanted}
         todo = [example for content, example in wanted.items() if content not in self._frozen]
         with ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool:
-            for done, (example, seen) in enumerate(zip(todo, pool.map(self._look, todo), strict=True), 1):
-                self._frozen[example.content] = seen
+            for done, (example, features) in enumerate(zip(todo, pool.map(self._look, todo), strict=True), 1):
+                self._frozen[example.content] = features
                 if progress is not None:
                     progress("looking at the images", done, len(todo))
 
@@ -185,13 +188,13 @@ class ImageTask(FineTuneTask):
 
     def answers(self, outputs: Tensors) -> Tensors:
         """Probabilities of the categories; numbers on their scales."""
-        made: dict[str, Any] = {}
+        by_question: dict[str, Any] = {}
         if self.category is not None:
-            made[self.category.question] = outputs["logits"].float().softmax(dim=1)
-        for place, output in enumerate(self.numbers):
-            values = middle_of(output) + half_of(output) * outputs["values"][:, place].float()
-            made[output.question] = values if output.bounds is None else values.clamp(*output.bounds)
-        return made
+            by_question[self.category.question] = outputs["logits"].float().softmax(dim=1)
+        for column, output in enumerate(self.numbers):
+            values = middle_of(output) + half_of(output) * outputs["values"][:, column].float()
+            by_question[output.question] = values if output.bounds is None else values.clamp(*output.bounds)
+        return by_question
 
     def optimizer(self, settings: FineTuneSettings, steps: int) -> tuple[Any, Any | None]:
         """AdamW, larger steps for what starts untrained, no decay of biases and norms; a warm-up, then half a cosine."""
@@ -202,18 +205,22 @@ class ImageTask(FineTuneTask):
         for untrained in (False, True):
             rate = settings.learning_rate * (settings.head_rate if untrained else 1.0)
             for flat in (False, True):
-                own = [
+                parameters = [
                     tensor
                     for name, tensor in self.module.named_parameters()
                     if tensor.requires_grad
                     and (not name.startswith("backbone.") or self._embedded) == untrained
                     and (tensor.ndim < 2) == flat
                 ]
-                if own:
+                if parameters:
                     groups.append(
-                        {"params": own, "lr": rate, "weight_decay": 0.0 if flat else settings.weight_decay}
+                        {
+                            "params": parameters,
+                            "lr": rate,
+                            "weight_decay": 0.0 if flat else settings.weight_decay,
+                        }
                     )
-        made = torch.optim.AdamW(groups)
+        optimizer = torch.optim.AdamW(groups)
         first = max(1, round(settings.warmup * steps))
 
         def share(step: int) -> float:
@@ -221,7 +228,7 @@ class ImageTask(FineTuneTask):
                 return (step + 1) / first
             return 0.5 * (1 + math.cos(math.pi * min(1.0, (step - first) / max(1, steps - first))))
 
-        return made, torch.optim.lr_scheduler.LambdaLR(made, share)
+        return optimizer, torch.optim.lr_scheduler.LambdaLR(optimizer, share)
 
     def save(self, folder: Path) -> None:
         """Write config.json."""

@@ -97,8 +97,8 @@ class ClapMosTask(FineTuneTask):
     def _inputs(self, samples: Any, example: Example) -> Tensors:
         import torch
 
-        made = {"waveform": torch.from_numpy(np.ascontiguousarray(samples))}
-        return made | (self.words.of(example.prompt or "") if any(self.with_text.values()) else {})
+        tensors = {"waveform": torch.from_numpy(np.ascontiguousarray(samples))}
+        return tensors | (self.words.of(example.prompt or "") if any(self.with_text.values()) else {})
 
     def sample(self, example: Example, *, training: bool, generator: np.random.Generator) -> Tensors:
         """A random stretch in training, else the first."""
@@ -115,8 +115,8 @@ class ClapMosTask(FineTuneTask):
         """Waveforms stacked, tokens filled to the longest."""
         import torch
 
-        made = {"waveform": torch.stack([sample["waveform"] for sample in samples])}
-        return made | (self.words.padded(samples) if "input_ids" in samples[0] else {})
+        tensors = {"waveform": torch.stack([sample["waveform"] for sample in samples])}
+        return tensors | (self.words.padded(samples) if "input_ids" in samples[0] else {})
 
     def loss(self, outputs: Tensors, batch: Batch) -> torch.Tensor:
         """The mean absolute error over stimuli and questions, in points of each scale, weighted by reliability."""
@@ -129,7 +129,9 @@ class ClapMosTask(FineTuneTask):
         return torch.stack(errors).mean()
 
     def _values(self, outputs: Tensors) -> list[Any]:
-        return [each.mean + each.spread * outputs["values"][:, at] for at, each in enumerate(self.outputs)]
+        return [
+            output.mean + output.spread * outputs["values"][:, at] for at, output in enumerate(self.outputs)
+        ]
 
     def optimizer(self, settings: FineTuneSettings, steps: int) -> tuple[Any, Any | None]:
         """SGD, with a constant rate."""
@@ -142,9 +144,9 @@ class ClapMosTask(FineTuneTask):
     def answers(self, outputs: Tensors) -> Tensors:
         """Numbers on the scales."""
         values = {
-            each.question: value for each, value in zip(self.outputs, self._values(outputs), strict=True)
+            output.question: value for output, value in zip(self.outputs, self._values(outputs), strict=True)
         }
-        return answers_on_scale(values, {each.question: each.bounds for each in self.outputs})
+        return answers_on_scale(values, {output.question: output.bounds for output in self.outputs})
 
     def save(self, folder: Path) -> None:
         """CLAP's configuration, the heads' sizes, and CLAP's own processor."""
@@ -152,12 +154,12 @@ class ClapMosTask(FineTuneTask):
             self.processor.save_pretrained(folder)
         heads = [
             {
-                "question": each.question,
-                "with_text": each.shows_prompt,
-                "mean": each.mean,
-                "spread": each.spread,
+                "question": output.question,
+                "with_text": output.shows_prompt,
+                "mean": output.mean,
+                "spread": output.spread,
             }
-            for each in self.outputs
+            for output in self.outputs
         ]
         config = {
             "architecture": "clap-mos",

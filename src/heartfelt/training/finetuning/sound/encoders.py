@@ -30,21 +30,21 @@ _SOUND, _TEXT = ("input_values", "input_features"), ("input_ids",)
 _WINDOW_SECONDS = 10.0
 
 
-def _frozen(where: str, main_inputs: Sequence[str], what: str) -> Any:
+def _frozen(where: str, main_inputs: Sequence[str], modality: str) -> Any:
     """A model that reads this kind of input, without gradients."""
     library = transformers_library()
     model = loaded_from(where, library.AutoModel.from_pretrained)
-    if hasattr(model, "audio_model") and what == "audio":
+    if hasattr(model, "audio_model") and modality == "audio":
         model = model.audio_model
-    elif hasattr(model, "text_model") and what == "text":
+    elif hasattr(model, "text_model") and modality == "text":
         model = model.text_model
     elif hasattr(model, "get_encoder") and getattr(model.config, "is_encoder_decoder", False):
         model = model.get_encoder()
     if model.main_input_name not in main_inputs:
         raise InputError(
-            f"'{where}' is not an encoder of {what}: it reads {model.main_input_name}"
+            f"'{where}' is not an encoder of {modality}: it reads {model.main_input_name}"
             f" (a model of type '{model.config.model_type}').",
-            f"Give a model that reads {' or '.join(main_inputs)} as the {what} encoder.",
+            f"Give a model that reads {' or '.join(main_inputs)} as the {modality} encoder.",
         )
     return model.eval().requires_grad_(False)
 
@@ -96,18 +96,18 @@ class SoundEncoder(_Encoder):
     def of(self, path: Path, content: str, device: Any) -> States:
         """The states of a file, from the cache or computed and stored: ``(steps, size)``."""
         key = hashlib.sha256(self.identity.encode()).hexdigest()[:16]
-        place = user_features() / key / content[:2] / f"{content}.npy"
+        cached = user_features() / key / content[:2] / f"{content}.npy"
         with suppress(OSError, ValueError, EOFError):
-            stored: States = np.load(io.BytesIO(place.read_bytes()), allow_pickle=False)
+            stored: States = np.load(io.BytesIO(cached.read_bytes()), allow_pickle=False)
             if stored.shape == (self.steps, self.size):
                 return stored
-        made = self._computed(path, device)
+        states = self._computed(path, device)
         memory = io.BytesIO()
-        np.save(memory, made)
+        np.save(memory, states)
         with suppress(OSError):
-            place.parent.mkdir(parents=True, exist_ok=True)
-            write_bytes(place, memory.getvalue())
-        return made
+            cached.parent.mkdir(parents=True, exist_ok=True)
+            write_bytes(cached, memory.getvalue())
+        return states
 
     def _computed(self, path: Path, device: Any) -> States:
         import torch

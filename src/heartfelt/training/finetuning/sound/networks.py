@@ -165,17 +165,17 @@ class _Attention(nn.Module):  # type: ignore[misc]  # torch is not read by the t
         self.heads, self.dropout = heads, dropout
         self.query, self.key, self.value, self.out = (nn.Linear(width, width) for _ in range(4))
 
-    def forward(self, own: Any, other: Any, mask: Any = None) -> Any:
+    def forward(self, queries: Any, context: Any, mask: Any = None) -> Any:
         """``(n, steps, width)``."""
         query, key, value = (
             layer(states).unflatten(-1, (self.heads, -1)).transpose(1, 2)
-            for layer, states in ((self.query, own), (self.key, other), (self.value, other))
+            for layer, states in ((self.query, queries), (self.key, context), (self.value, context))
         )
         allowed = None if mask is None else (mask > 0)[:, None, None, :]
-        drawn = nn.functional.scaled_dot_product_attention(
+        attended = nn.functional.scaled_dot_product_attention(
             query, key, value, allowed, self.dropout if self.training else 0.0
         )
-        return self.out(drawn.transpose(1, 2).flatten(2))
+        return self.out(attended.transpose(1, 2).flatten(2))
 
 
 class _Block(nn.Module):  # type: ignore[misc]  # torch is not read by the type checker

@@ -87,8 +87,8 @@ class SoftLabels:
         """The soft label of each number: ``(n, bins)``."""
         import torch
 
-        apart = (self.centres.to(value.device) - value[:, None]) / self.deviation
-        return torch.softmax(-0.5 * apart**2, dim=1)
+        distance = (self.centres.to(value.device) - value[:, None]) / self.deviation
+        return torch.softmax(-0.5 * distance**2, dim=1)
 
     def number(self, probabilities: Any) -> Any:
         """The number whose soft label has the mean of these probabilities."""
@@ -117,12 +117,13 @@ class SoftMosTask(FineTuneTask):
         self.outputs, self.audio, self.text, self.settings = outputs, audio, text, settings
         self._credit = tuple(credit)
         self.labels = [
-            SoftLabels(*(each.bounds or _reach(each)), settings.bins, settings.kernel) for each in outputs
+            SoftLabels(*(output.bounds or _reach(output)), settings.bins, settings.kernel)
+            for output in outputs
         ]
         self.module = SoftMosNetwork(
             audio.size,
             text.size if text is not None else 0,
-            {each.question: each.shows_prompt for each in outputs},
+            {output.question: output.shows_prompt for output in outputs},
             width=settings.width,
             layers=settings.layers,
             attention_heads=settings.attention_heads,
@@ -149,21 +150,23 @@ class SoftMosTask(FineTuneTask):
         import torch
 
         del training, generator
-        made = {"audio": torch.from_numpy(self._states[example.content])}
+        tensors = {"audio": torch.from_numpy(self._states[example.content])}
         if self.text is not None:
-            made["text"] = torch.from_numpy(self.text.of(example.prompt or ""))
-        return made
+            tensors["text"] = torch.from_numpy(self.text.of(example.prompt or ""))
+        return tensors
 
     def collate(self, samples: Sequence[Tensors]) -> Tensors:
         """Texts are filled to the longest, with a mask."""
         import torch
 
-        made = {"audio": torch.stack([sample["audio"] for sample in samples])}
+        tensors = {"audio": torch.stack([sample["audio"] for sample in samples])}
         if self.text is not None:
             pad = torch.nn.utils.rnn.pad_sequence
-            made["text"] = pad([sample["text"] for sample in samples], batch_first=True)
-            made["text_mask"] = pad([torch.ones(len(sample["text"])) for sample in samples], batch_first=True)
-        return made
+            tensors["text"] = pad([sample["text"] for sample in samples], batch_first=True)
+            tensors["text_mask"] = pad(
+                [torch.ones(len(sample["text"])) for sample in samples], batch_first=True
+            )
+        return tensors
 
     def loss(self, outputs: Tensors, batch: Batch) -> torch.Tensor:
         """The mean divergence of the predicted distribution from the soft label, weighted by reliability."""
@@ -173,8 +176,8 @@ class SoftMosTask(FineTuneTask):
         for at, (output, soft) in enumerate(zip(self.outputs, self.labels, strict=True)):
             target = soft.of(batch.targets[output.question])
             predicted = torch.log_softmax(outputs["logits"][:, at].float(), dim=1)
-            apart = torch.nn.functional.kl_div(predicted, target, reduction="none").sum(1)
-            losses.append(batch.weights[output.question] * apart)
+            divergence = torch.nn.functional.kl_div(predicted, target, reduction="none").sum(1)
+            losses.append(batch.weights[output.question] * divergence)
         return torch.stack(losses).mean()
 
     def optimizer(self, settings: FineTuneSettings, steps: int) -> tuple[Any, Any | None]:
@@ -182,8 +185,8 @@ class SoftMosTask(FineTuneTask):
         import torch
 
         decay = self.settings.weight_decay
-        made = torch.optim.AdamW(self.module.parameters(), lr=settings.learning_rate, weight_decay=decay)
-        return made, torch.optim.lr_scheduler.LinearLR(made, 1.0, 0.0, total_iters=max(steps, 1))
+        optimizer = torch.optim.AdamW(self.module.parameters(), lr=settings.learning_rate, weight_decay=decay)
+        return optimizer, torch.optim.lr_scheduler.LinearLR(optimizer, 1.0, 0.0, total_iters=max(steps, 1))
 
     def answers(self, outputs: Tensors) -> Tensors:
         """Numbers on the scales."""
@@ -193,7 +196,7 @@ class SoftMosTask(FineTuneTask):
             output.question: soft.number(torch.softmax(outputs["logits"][:, at].float(), dim=1))
             for at, (output, soft) in enumerate(zip(self.outputs, self.labels, strict=True))
         }
-        return answers_on_scale(values, {each.question: each.bounds for each in self.outputs})
+        return answers_on_scale(values, {output.question: output.bounds for output in self.outputs})
 
     def save(self, folder: Path) -> None:
         """The network's configuration, and both encoders in folders of their own."""
@@ -201,8 +204,8 @@ class SoftMosTask(FineTuneTask):
         if self.text is not None:
             self.text.save(folder / TEXT_FOLDER)
         heads = [
-            {"question": each.question, "with_text": each.shows_prompt, "bins": soft.centres.tolist()}
-            for each, soft in zip(self.outputs, self.labels, strict=True)
+            {"question": output.question, "with_text": output.shows_prompt, "bins": soft.centres.tolist()}
+            for output, soft in zip(self.outputs, self.labels, strict=True)
         ]
         config = {
             "architecture": "soft-mos",

@@ -61,8 +61,8 @@ class Words:
     def of(self, text: str) -> Tensors:
         """``input_ids`` and ``attention_mask`` of one text."""
         if text not in self._known:
-            made = self.tokenizer(text, return_tensors="pt", truncation=True, max_length=self.longest)
-            self._known[text] = {key: made[key][0] for key in ("input_ids", "attention_mask")}
+            tokens = self.tokenizer(text, return_tensors="pt", truncation=True, max_length=self.longest)
+            self._known[text] = {key: tokens[key][0] for key in ("input_ids", "attention_mask")}
         return self._known[text]
 
     def padded(self, samples: Sequence[Tensors]) -> Tensors:
@@ -87,10 +87,10 @@ def longest_text(tokenizer: Any, config: Any) -> int:
 
 def check_tokenizer(name: str, tokenizer: Any, config: Any) -> None:
     """Refuse a tokenizer that knows more tokens than the text encoder."""
-    known = int(config.vocab_size)
-    if len(tokenizer) > known:
+    vocabulary_size = int(config.vocab_size)
+    if len(tokenizer) > vocabulary_size:
         raise InputError(
-            f"The tokenizer of '{name}' has {len(tokenizer):,} tokens, and its text encoder knows {known:,}:"
+            f"The tokenizer of '{name}' has {len(tokenizer):,} tokens, and its text encoder knows {vocabulary_size:,}:"
             " they do not belong together.",
             "Give a folder or hub name whose tokenizer and model were saved together.",
         )

@@ -97,8 +97,8 @@ class _Swin(Backbone):
 
 class _ViT(Backbone):
     def forward(self, pixels: Tensor) -> Seen:
-        other = tuple(pixels.shape[-2:]) != tuple(self.network.embeddings.patch_embeddings.image_size)
-        out = self.network(pixels, output_hidden_states=self.has_maps, interpolate_pos_encoding=other)
+        resized = tuple(pixels.shape[-2:]) != tuple(self.network.embeddings.patch_embeddings.image_size)
+        out = self.network(pixels, output_hidden_states=self.has_maps, interpolate_pos_encoding=resized)
         vector = out.last_hidden_state[:, 0] if self.has_vector else None
         if not self.has_maps:
             return Seen((), vector)
@@ -231,10 +231,10 @@ def published_backbone(name: str, weights: str, revision: str = "main", *, vecto
     model = getattr(library, kind.model)
 
     def load(where: str) -> nn.Module:
-        own = library.AutoConfig.from_pretrained(where, revision=revision).model_type
-        if own != model.config_class.model_type:
+        model_type = library.AutoConfig.from_pretrained(where, revision=revision).model_type
+        if model_type != model.config_class.model_type:
             raise ValueError(
-                f"it is a model of type '{own}', and {name} needs '{model.config_class.model_type}'"
+                f"it is a model of type '{model_type}', and {name} needs '{model.config_class.model_type}'"
             )
         network, report = model.from_pretrained(
             where, revision=revision, output_loading_info=True, **_without_pooler(kind)
@@ -250,12 +250,14 @@ def published_backbone(name: str, weights: str, revision: str = "main", *, vecto
 def check_config(name: str, config: Mapping[str, object]) -> None:
     """Raise where a configuration names something that a backbone does not have; Transformers would not mind."""
     kind = BACKBONES[name]
-    known: Mapping[str, object] = kind.defaults
+    defaults: Mapping[str, object] = kind.defaults
     if kind.model:
-        known = getattr(transformers_library(), kind.model).config_class(**kind.defaults).to_dict()
+        defaults = getattr(transformers_library(), kind.model).config_class(**kind.defaults).to_dict()
     for key in config:
-        if key not in known:
-            raise InputError(f"The configuration of {name} has no '{key}'.", suggestion(key, known, "It has"))
+        if key not in defaults:
+            raise InputError(
+                f"The configuration of {name} has no '{key}'.", suggestion(key, defaults, "It has")
+            )
 
 
 def standardisation(weights: str, revision: str) -> tuple[tuple[float, ...], tuple[float, ...]]:
@@ -292,13 +294,13 @@ def configuration(backbone: Backbone) -> dict[str, Any]:
 def load_checkpoint(network: nn.Module, path: Path) -> None:
     """Read a checkpoint of VGG16 or DenseNet121 by its parameters' names; the layer of the 1,000 classes is not used."""
     state = current_names(read_tensors(path))
-    own = network.state_dict()
+    expected = network.state_dict()
     classes = {
-        name for name in state if name.startswith("classifier.") and name not in own
+        name for name in state if name.startswith("classifier.") and name not in expected
     }  # the 1,000 classes
-    missing = [name for name in own if name not in state and not name.endswith("num_batches_tracked")]
-    extra = [name for name in state if name not in own and name not in classes]
-    wrong = [name for name in own if name in state and own[name].shape != state[name].shape]
+    missing = [name for name in expected if name not in state and not name.endswith("num_batches_tracked")]
+    extra = [name for name in state if name not in expected and name not in classes]
+    wrong = [name for name in expected if name in state and expected[name].shape != state[name].shape]
     if missing or extra or wrong:
         first = (missing or extra or wrong)[0]
         raise InputError(
@@ -306,7 +308,7 @@ def load_checkpoint(network: nn.Module, path: Path) -> None:
             f"{len(extra)} are unknown, {len(wrong)} have another shape, such as '{first}'.",
             "Give the published checkpoint of this network (torchvision's names), as .pth or .safetensors.",
         )
-    network.load_state_dict({name: state.get(name, own[name]) for name in own})
+    network.load_state_dict({name: state.get(name, expected[name]) for name in expected})
 
 
 def read_tensors(path: Path) -> dict[str, Tensor]:

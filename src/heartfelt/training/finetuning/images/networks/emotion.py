@@ -31,10 +31,10 @@ class Trunk(nn.Module):
         del widths, categories, groups
         self.size = size
 
-    def forward(self, seen: Seen, inputs: Inputs) -> tuple[Tensor, Outputs]:
+    def forward(self, features: Seen, inputs: Inputs) -> tuple[Tensor, Outputs]:
         """The vector of each image and what else the loss needs."""
         del inputs
-        return seen.vector, {}
+        return features.vector, {}
 
 
 def gram_matrix(features: Tensor) -> Tensor:
@@ -62,13 +62,13 @@ class StyleTrunk(Trunk):
         self.norm = nn.ModuleList(nn.LayerNorm(triangle) for _ in widths[:-1])
         self.size = size + self.style * len(self.reduce)
 
-    def forward(self, seen: Seen, inputs: Inputs) -> tuple[Tensor, Outputs]:
+    def forward(self, features: Seen, inputs: Inputs) -> tuple[Tensor, Outputs]:
         """See the class."""
         del inputs
-        rows, columns = torch.triu_indices(self.reduced, self.reduced, device=seen.maps[0].device)
-        parts = [seen.vector]
+        rows, columns = torch.triu_indices(self.reduced, self.reduced, device=features.maps[0].device)
+        parts = [features.vector]
         for values, reduce, norm, linear in zip(
-            seen.maps[:-1], self.reduce, self.norm, self.linear, strict=True
+            features.maps[:-1], self.reduce, self.norm, self.linear, strict=True
         ):
             triangle = gram_matrix(reduce(values))[:, rows, columns]
             parts.append(functional.gelu(linear(norm(triangle))))
@@ -95,10 +95,10 @@ class CoupledTrunk(Trunk):
         self.detect = nn.Conv2d(widths[-1], self.detectors * categories, 1)
         self.size = 2 * widths[-1]
 
-    def forward(self, seen: Seen, inputs: Inputs) -> tuple[Tensor, Outputs]:
+    def forward(self, features: Seen, inputs: Inputs) -> tuple[Tensor, Outputs]:
         """See the class."""
         del inputs
-        last = seen.maps[-1]
+        last = features.maps[-1]
         maps = self.detect(last).unflatten(1, (self.categories, self.detectors))
         scores = maps.amax(dim=(3, 4)).mean(dim=2)
         sentiment = (maps.mean(dim=2) * scores[:, :, None, None]).mean(dim=1, keepdim=True)
@@ -127,10 +127,10 @@ class AttentionTrunk(Trunk):
         self.channels = _squeeze(width, width)
         self.size = 2 * width
 
-    def forward(self, seen: Seen, inputs: Inputs) -> tuple[Tensor, Outputs]:
+    def forward(self, features: Seen, inputs: Inputs) -> tuple[Tensor, Outputs]:
         """See the class."""
         del inputs
-        last = seen.maps[-1]
+        last = features.maps[-1]
         attention = self.places(last).flatten(2).softmax(dim=2)
         at_places = (last.flatten(2) * attention).sum(dim=2)
         mean = last.mean(dim=(2, 3))
@@ -157,10 +157,10 @@ class HierarchyTrunk(Trunk):
         self.categories = nn.Conv2d(last, categories, 1)
         self.size = size + last
 
-    def forward(self, seen: Seen, inputs: Inputs) -> tuple[Tensor, Outputs]:
+    def forward(self, features: Seen, inputs: Inputs) -> tuple[Tensor, Outputs]:
         """See the class."""
         del inputs
-        before, last = seen.maps[-2], seen.maps[-1]
+        before, last = features.maps[-2], features.maps[-1]
         before = before * self.channels_before(before.mean(dim=(2, 3)))[:, :, None, None]
         group_maps = self.groups(before)
         group_scores = group_maps.mean(dim=(2, 3))
@@ -171,7 +171,7 @@ class HierarchyTrunk(Trunk):
         both = torch.cat([before.mean(dim=(2, 3)), last.mean(dim=(2, 3))], dim=1)
         last = last * self.channels(both)[:, :, None, None]
         local = self.categories(last).mean(dim=(2, 3))
-        vector = torch.cat([seen.vector, last.mean(dim=(2, 3))], dim=1)
+        vector = torch.cat([features.vector, last.mean(dim=(2, 3))], dim=1)
         return vector, {"groups": group_scores, "local": local}
 
 
@@ -192,15 +192,15 @@ class StimuliTrunk(Trunk):
         self.no_face, self.no_objects = nn.Parameter(torch.zeros(64)), nn.Parameter(torch.zeros(128))
         self.size = size + 64 + 128
 
-    def forward(self, seen: Seen, inputs: Inputs) -> tuple[Tensor, Outputs]:
+    def forward(self, features: Seen, inputs: Inputs) -> tuple[Tensor, Outputs]:
         """See the class."""
-        mask = inputs["face_mask"].to(seen.vector.dtype)[:, :, None]
+        mask = inputs["face_mask"].to(features.vector.dtype)[:, :, None]
         count = mask.sum(dim=1)
         faces = (self.faces(inputs["faces"]) * mask).sum(dim=1) / count.clamp(min=1)
         faces = torch.where(count > 0, faces, self.no_face)
-        known = inputs["objects_known"].to(torch.bool)[:, None]
-        objects = torch.where(known, self.objects(inputs["objects"]), self.no_objects)
-        return torch.cat([seen.vector, faces, objects], dim=1), {}
+        objects_known = inputs["objects_known"].to(torch.bool)[:, None]
+        objects = torch.where(objects_known, self.objects(inputs["objects"]), self.no_objects)
+        return torch.cat([features.vector, faces, objects], dim=1), {}
 
 
 def _squeeze(width: int, out: int) -> nn.Sequential:

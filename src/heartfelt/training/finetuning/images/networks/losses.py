@@ -53,8 +53,8 @@ class LossOptions:
 
 def soft_cross_entropy(logits: Tensor, target: Tensor, smoothing: float = 0.0) -> Tensor:
     """The cross-entropy of each row with its distribution; 0 for a row of zeros."""
-    known = (target.sum(dim=1) > 0).to(logits.dtype)
-    smooth = target * (1 - smoothing) + known[:, None] * smoothing / target.shape[1]
+    labelled = (target.sum(dim=1) > 0).to(logits.dtype)
+    smooth = target * (1 - smoothing) + labelled[:, None] * smoothing / target.shape[1]
     return -(smooth * functional.log_softmax(logits, dim=1)).sum(dim=1)
 
 
@@ -67,15 +67,17 @@ def group_matrix(groups: Sequence[int], like: Tensor) -> Tensor:
 def group_logits(logits: Tensor, groups: Sequence[int]) -> Tensor:
     """The log-probability of each group: that of any of its categories."""
     outside = group_matrix(groups, logits) == 0
-    each = functional.log_softmax(logits, dim=1)[:, :, None].masked_fill(outside[None], float("-inf"))
-    return torch.logsumexp(each, dim=1)
+    group_members = functional.log_softmax(logits, dim=1)[:, :, None].masked_fill(
+        outside[None], float("-inf")
+    )
+    return torch.logsumexp(group_members, dim=1)
 
 
 def polarity_factor(logits: Tensor, target: Tensor, groups: Sequence[int], penalty: float) -> Tensor:
     """``1 + penalty`` for rows whose likeliest category is of another group than the label's likeliest, else 1."""
     index = torch.tensor(list(groups), device=logits.device)
-    other = index[logits.argmax(dim=1)] != index[target.argmax(dim=1)]
-    return 1 + penalty * other.to(logits.dtype)
+    opposite = index[logits.argmax(dim=1)] != index[target.argmax(dim=1)]
+    return 1 + penalty * opposite.to(logits.dtype)
 
 
 def number_errors(values: Tensor, target: Tensor, kind: str) -> Tensor:
@@ -117,8 +119,8 @@ def _category_parts(
     parts = {"categories": (errors * weight).sum() / len(logits)}
     for name in ("detector", "local"):
         if name in outputs:
-            own = soft_cross_entropy(outputs[name].float(), target, options.smoothing)
-            parts[name] = (own * weight).sum() / len(logits)
+            row_losses = soft_cross_entropy(outputs[name].float(), target, options.smoothing)
+            parts[name] = (row_losses * weight).sum() / len(logits)
     groups: Tensor | None = None
     if "groups" in outputs:
         groups = outputs["groups"].float()

@@ -55,10 +55,10 @@ class EmotionNetwork(nn.Module):
 
     def forward(self, **inputs: Tensor) -> Outputs:
         """``pixels`` from 0 to 255, or ``embedding``; ``attributes``, faces and objects where the network uses them."""
-        given = inputs[self.backbone.reads]
+        pixels = inputs[self.backbone.reads]
         if self.backbone.reads == "pixels":
-            given = (given.to(self.mean.dtype) / 255 - self.mean) / self.spread
-        vector, more = self.trunk(self.backbone(given), inputs)
+            pixels = (pixels.to(self.mean.dtype) / 255 - self.mean) / self.spread
+        vector, more = self.trunk(self.backbone(pixels), inputs)
         outputs: Outputs = dict(more)
         if len(self.attributes):
             columns = inputs["attributes"].split(self.spec.attributes, dim=1)
