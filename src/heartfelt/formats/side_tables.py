@@ -29,7 +29,7 @@ def companion_of(table: SourceTable, table_name: str, stem: str | None = "rating
 def own_columns(
     table: SourceTable, names: Iterable[str], table_name: str, stem: str | None = "ratings."
 ) -> list[str]:
-    """Those of the named columns that the table itself has; the others must be in its table of ``what``."""
+    """Those of the named columns that the table itself has; the others must be in its table of ``table_name``."""
     elsewhere = [name for name in names if name not in table.columns]
     companion = companion_of(table, table_name, stem) if elsewhere else None
     listed_columns = [] if companion is None else open_table(companion, {}).columns
