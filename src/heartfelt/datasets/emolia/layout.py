@@ -48,8 +48,8 @@ def write_emolia(
     target = Path(folder) / FOLDER
     summaries = []
     with whole_folder(target, replace=replace) as scratch:
-        for each, subset in subsets:
-            material = gather(each, subset, options)
+        for subset_snapshot, subset in subsets:
+            material = gather(subset_snapshot, subset, options)
             if not material.labels.height:
                 raise InputError(
                     f"Nobody has rated any item of '{subset.name}' yet.",

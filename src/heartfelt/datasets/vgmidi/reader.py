@@ -217,8 +217,8 @@ def _pieces(pieces: Mapping[str, Any], annotated: list[str]) -> tuple[pl.DataFra
         facts = pieces.get(piece)
         facts = facts if isinstance(facts, dict) else {}
         audio = facts.get("audio")
-        own = {name: facts.get(key) for key, name in ABOUT_PIECE.items()}
-        rows.append({"stimulus": piece, "audio": None if audio is None else str(audio), **own})
+        piece_facts = {name: facts.get(key) for key, name in ABOUT_PIECE.items()}
+        rows.append({"stimulus": piece, "audio": None if audio is None else str(audio), **piece_facts})
     notes = []
     if strangers:
         listed = ", ".join(strangers[:6]) + (" …" if len(strangers) > 6 else "")
