@@ -54,11 +54,11 @@ def read_workbook(path: Path, sheet: str | None = None, header: str | None = Non
     if not filled:
         raise InputError(f"{path} holds no table.", "Point to a spreadsheet with a header and rows below it.")
     name = max(filled, key=lambda sheet_name: _cells(filled[sheet_name]))
-    other_sheets = [sheet_name for sheet_name in names if sheet_name != name]
+    unread = [sheet_name for sheet_name in names if sheet_name != name]
     notes = []
-    if other_sheets:
+    if unread:
         notes.append(
-            f"The sheet '{name}' of {path.name} was read, not {_listed(other_sheets)}. Choose another with {as_option('sheet', 'NAME')}."
+            f"The sheet '{name}' of {path.name} was read, not {_listed(unread)}. Choose another with {as_option('sheet', 'NAME')}."
         )
     return _table(filled[name], header, f"{path}, sheet '{name}'", notes)
 

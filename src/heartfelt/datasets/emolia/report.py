@@ -124,8 +124,8 @@ def _methods(summary: dict[str, Any]) -> str:
     subject = {0: "Raters who are not named", 1: "One rater"}.get(people, f"{people} raters")
     tied = summary["items_tied_binary"]
     parts = [
-        f"{subject} gave {summary['rows_deduplicated']:,} ratings ({scale}) of {summary['items_rated']:,} items; of repeated answers"
-        f" by one rater to one item the last counts ({summary['rows_raw']:,} rows in all).",
+        f"{subject} gave {summary['rows_deduplicated']:,} ratings ({scale}) of {summary['items_rated']:,} items; of repeated"
+        f" answers by one rater to one item the last counts ({summary['rows_raw']:,} rows in all).",
         f"{summary['items_complete']:,} items have {summary['raters_of_a_complete_item']} or more raters; "
         + ("one is tied and has no majority." if tied == 1 else f"{tied:,} are tied and have no majority."),
         f"Fleiss' κ is {shown['fleiss_binary_kappa']}, the mean Cohen's κ over pairs of raters"
