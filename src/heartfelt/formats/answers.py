@@ -96,20 +96,20 @@ def coded_answers(
     scales: dict[str, AnyScale] = {}
     codes: list[pl.DataFrame] = []
     for question, facts in spooled.survey.questions.items():
-        mine = words.filter(pl.col("question") == question)
+        question_words = words.filter(pl.col("question") == question)
         scale = stated[question]
-        if scale is None and mine.height:
-            scale = _own_codes(mine)
+        if scale is None and question_words.height:
+            scale = _own_codes(question_words)
             if scale is None and facts.low is not None:
-                _raise_mixed(lazy, question, mine["answer"][0], where)
-            words_used = mine["answer"].to_list()
+                _raise_mixed(lazy, question, question_words["answer"][0], where)
+            words_used = question_words["answer"].to_list()
             if scale is None and 2 <= len(words_used) <= MOST_CATEGORIES:
                 scale = Categories(type="categories", categories=words_used)
             scale = scale or FreeText(type="text")
         scales[question] = scale or UNSTATED
-        coded = scales[question].level not in {"text", "comparison"} or mine["code"].null_count()
-        if mine.height and coded and scales[question].level != "text":
-            codes.append(_codes(mine, scales[question], where))
+        coded = scales[question].level not in {"text", "comparison"} or question_words["code"].null_count()
+        if question_words.height and coded and scales[question].level != "text":
+            codes.append(_codes(question_words, scales[question], where))
     if not codes:
         return spooled, scales
     table = pl.concat(codes).lazy()

@@ -141,9 +141,11 @@ def _roles(table: SourceTable, votes: tuple[str, ...]) -> dict[str, str]:
             out[role] = named
         else:
             names = (*usual, *SYNONYMS["rater"][:-1]) if role == "judge" else usual
-            known = [folded[name] for name in names if name in folded and folded[name] not in out.values()]
-            if known:
-                out[role] = known[0]
+            candidates = [
+                folded[name] for name in names if name in folded and folded[name] not in out.values()
+            ]
+            if candidates:
+                out[role] = candidates[0]
     if votes:
         out.pop("winner", None)
     for role in NEEDED[:2] if votes else NEEDED:
@@ -152,11 +154,11 @@ def _roles(table: SourceTable, votes: tuple[str, ...]) -> dict[str, str]:
                 f"{table.where}: no column is unmistakably {role}.",
                 f"Name it with {as_option(role, 'COLUMN')}. The columns are: {', '.join(columns[:40])}.",
             )
-    asked = pl.col(out.get("question", out["model_a"])).n_unique()
+    question_count = pl.col(out.get("question", out["model_a"])).n_unique()
     if (
         "question" in out
         and "question" not in options
-        and table.rows.select(asked).collect().item() > MOST_QUESTIONS
+        and table.rows.select(question_count).collect().item() > MOST_QUESTIONS
     ):
         out.setdefault("prompt", out.pop("question"))  # what the systems were asked, not the judges
     return {AS_PAIR.get(role, role): column for role, column in out.items()}
@@ -168,21 +170,23 @@ def _battle_rows(snapshot: Snapshot, question: str) -> pl.DataFrame:
     table = pairs(ratings, question).drop("ordered")
     if not table.height or not isinstance(snapshot.study.scale_of(question), Choice):
         return table.clear()
-    known = stimuli.select(
+    stimulus_systems = stimuli.select(
         "stimulus",
         pl.col("system").fill_null(pl.col("stimulus")) if "system" in stimuli.columns else pl.col("stimulus").alias("system"),
         *(["prompt"] if "prompt" in stimuli.columns else []),
     )  # fmt: skip
-    first = known.rename({"stimulus": "first", "system": "model_a"})
-    second = known.select(pl.col("stimulus").alias("second"), pl.col("system").alias("model_b"))
+    first = stimulus_systems.rename({"stimulus": "first", "system": "model_a"})
+    second = stimulus_systems.select(pl.col("stimulus").alias("second"), pl.col("system").alias("model_b"))
     table = table.join(first, on="first", how="left", maintain_order="left")
     table = table.join(second, on="second", how="left", maintain_order="left")
     extras = [name for name in ratings.columns if name not in RATINGS.names or name == "answer"]
     if extras:
-        own = ratings.filter(pl.col("question") == question)
-        own = own.select("rater", "trial", *extras).unique(["rater", "trial"], keep="first")
-        own = own.rename(free_names([name for name in extras if name != "answer"], *NAMES))
-        table = table.join(own, on=["rater", "trial"], how="left", nulls_equal=True, maintain_order="left")
+        trial_extras = ratings.filter(pl.col("question") == question)
+        trial_extras = trial_extras.select("rater", "trial", *extras).unique(["rater", "trial"], keep="first")
+        trial_extras = trial_extras.rename(free_names([name for name in extras if name != "answer"], *NAMES))
+        table = table.join(
+            trial_extras, on=["rater", "trial"], how="left", nulls_equal=True, maintain_order="left"
+        )
     winner = (
         pl.when(pl.col("value") > 0.5).then(pl.lit("model_a"))
         .when(pl.col("value") < 0.5).then(pl.lit("model_b"))

@@ -139,15 +139,15 @@ def _profile(frame: pl.DataFrame, name: str) -> ColumnProfile:
 
 def determined_by(frame: pl.DataFrame, keys: Sequence[str], columns: Sequence[str]) -> list[str]:
     """The columns that are the same in all rows of one ``keys``, where some keys have several rows."""
-    own = [name for name in columns if name not in keys]
-    if not own or not frame.height:
+    dependents = [name for name in columns if name not in keys]
+    if not dependents or not frame.height:
         return []
-    groups = frame.group_by(keys).agg(pl.len().alias("\0rows"), pl.col(own).n_unique())
+    groups = frame.group_by(keys).agg(pl.len().alias("\0rows"), pl.col(dependents).n_unique())
     several = groups.filter(pl.col("\0rows") > 1)
     if not several.height:
         return []
-    most: Mapping[str, object] = several.select(pl.col(own).max()).row(0, named=True)
-    return [name for name in own if most[name] == 1]
+    most: Mapping[str, object] = several.select(pl.col(dependents).max()).row(0, named=True)
+    return [name for name in dependents if most[name] == 1]
 
 
 def share_unique(frame: pl.DataFrame, keys: Sequence[str]) -> float:

@@ -134,8 +134,8 @@ class NamedTable:
         """A column as numbers of votes; none where a cell is empty."""
         count = self.numbers(name).fill_null(0)
         fix = f"Counts are whole numbers from 0 to {_MOST_VOTES:,}. For proportions, multiply by the number of raters."
-        off = (count < 0) | (count != count.floor()) | (count > _MOST_VOTES)
-        self.refuse(off, count, "{cell} is not a number of votes.", fix)
+        unusable = (count < 0) | (count != count.floor()) | (count > _MOST_VOTES)
+        self.refuse(unusable, count, "{cell} is not a number of votes.", fix)
         return count.cast(pl.Int64)
 
     def whole_numbers(self, name: str) -> pl.Series:
@@ -158,11 +158,15 @@ class NamedTable:
 
     def one_word_of(self, name: str, words: Iterable[str]) -> pl.Series:
         """A column whose cells are each in ``words``, whatever their case."""
-        known = {word.casefold(): word for word in words}
+        by_folded = {word.casefold(): word for word in words}
         text = self[name].cast(pl.String).str.strip_chars()
-        out = text.str.to_lowercase().replace_strict(known, default=None, return_dtype=pl.String).alias(name)
+        out = (
+            text.str.to_lowercase()
+            .replace_strict(by_folded, default=None, return_dtype=pl.String)
+            .alias(name)
+        )
         unknown = out.is_null() & text.is_not_null()
-        fix = suggestion(str(text.filter(unknown).first() or ""), known.values(), "Allowed")
+        fix = suggestion(str(text.filter(unknown).first() or ""), by_folded.values(), "Allowed")
         self.refuse(unknown, text, "'{cell}' is not one of its words ({rows} such cells).", fix)
         return out
 
@@ -234,9 +238,9 @@ def _since_1970(epoch: pl.Expr) -> pl.Expr:
 def ids(series: pl.Series) -> pl.Series:
     """Ids as text: ``7``, ``7.0`` in a column of whole floats, and ``"7"`` are one id."""
     if series.dtype.is_float():
-        whole = series.cast(pl.Int64, strict=False)
-        same = (whole.cast(pl.Float64) == series).all()
-        return (whole if same else series).cast(pl.String)
+        integers = series.cast(pl.Int64, strict=False)
+        same = (integers.cast(pl.Float64) == series).all()
+        return (integers if same else series).cast(pl.String)
     text = series.cast(pl.String).str.strip_chars()
     present = text.drop_nulls()
     if present.len() and present.str.contains(r"^\d+\.0$").all():
@@ -246,10 +250,10 @@ def ids(series: pl.Series) -> pl.Series:
 
 def with_roles_named(frame: pl.DataFrame, roles: Mapping[str, str]) -> pl.DataFrame:
     """The columns under the names of their roles; another column that has such a name becomes ``source_NAME``."""
-    taken = {
+    set_aside = {
         role: f"source_{role}" for column, role in roles.items() if role in frame.columns and column != role
     }
-    return frame.rename({**{name: new for name, new in taken.items() if name not in roles}, **roles})
+    return frame.rename({**{name: new for name, new in set_aside.items() if name not in roles}, **roles})
 
 
 def is_unnamed(name: str) -> bool:
@@ -272,13 +276,13 @@ def advice_on_doubled(
     A column tells such rows apart where no two of them share it too. It is a condition where it has no more different cells
     than a key has rows, and an id where all its cells differ; answers and decimals are measurements.
     """
-    others = [name for name in frame.columns if name not in {*keys, *answers}]
+    further_columns = [name for name in frame.columns if name not in {*keys, *answers}]
     rows = frame.filter(frame.select(keys).is_duplicated())
     if rows.unique(keys).height == rows.unique().height:
         return f"Keep one row per {' x '.join(keys)}: these rows are equal in every column."
     names = [
         cells.name
-        for cells in rows.select(others)
+        for cells in rows.select(further_columns)
         if not cells.null_count()
         and not rows.select(*keys, cells.name).is_duplicated().any()
         and rows.select(number_expr(cells.name).mod(1).fill_null(0).sum()).item() == 0
@@ -297,9 +301,9 @@ def advice_on_doubled(
     return f"Name the columns that tell them apart: {as_option(option, 'A+B')}. Remove only rows that are copies."
 
 
-def id_notes(given: pl.Series, role: str) -> list[str]:
+def id_notes(raw_ids: pl.Series, role: str) -> list[str]:
     """What trimming does to ids: how many had spaces around them, and which became the same."""
-    texts = given.cast(pl.String).drop_nulls().unique(maintain_order=True)
+    texts = raw_ids.cast(pl.String).drop_nulls().unique(maintain_order=True)
     trimmed = texts.str.strip_chars()
     changed = int((texts != trimmed).sum())
     if not changed:

@@ -122,11 +122,11 @@ def open_delimited(
     width = unquoted.count(mark) + 1
     counts = _counts(path, mark, width)
     one_end = counts.returns == counts.crlf and counts.crlf in {0, counts.newlines}
-    plain = encoding in {None, "utf-8"} and counts.utf8 and one_end
+    is_utf8 = encoding in {None, "utf-8"} and counts.utf8 and one_end
     keep_alive: object = None
     readable = path
     notes: tuple[str, ...] = ()
-    if not plain:
+    if not is_utf8:
         if encoding is None and not counts.utf8:
             encoding = detect_encoding(path)
             notes = (
@@ -233,7 +233,7 @@ def _counts(path: Path, delimiter: str, width: int) -> _Counts:
         even = even and part.even and (not part.newlines or pending + part.before == width - 1)
         pending = part.after if part.newlines else pending + part.before
     even = even and pending == (0 if parts[-1].ends[1:] == b"\n" else width - 1)
-    split = sum(left.ends[1:] + right.ends[:1] == b"\r\n" for left, right in pairwise(parts))
+    split = sum(earlier.ends[1:] + right.ends[:1] == b"\r\n" for earlier, right in pairwise(parts))
     return _Counts(
         sum(part.newlines for part in parts),
         sum(part.returns for part in parts),
@@ -328,11 +328,11 @@ def _header(readable: Path, delimiter: str, path: Path, stated: str | None) -> H
         )
     names = header.names
     refuse_patterns(names, str(path))
-    for place, name in enumerate(names):
-        if name in names[:place]:
+    for index, name in enumerate(names):
+        if name in names[:index]:
             raise InputError(
                 f"{path}, line {header.first + 1}: the column '{name}' is there twice (columns {names.index(name) + 1} and"
-                f" {place + 1}).",
+                f" {index + 1}).",
                 "Rename one of them, so that every column has a name of its own.",
             )
     return header

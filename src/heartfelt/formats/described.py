@@ -64,35 +64,35 @@ def build(
     stimuli: pl.DataFrame,
     scales: Mapping[str, AnyScale],
     notes: Iterable[str] = (),
-    known: Study | None = None,
+    study: Study | None = None,
     sets: Sets | None = None,
     ratings: pl.DataFrame | Spooled | None = None,
     ledger: pl.DataFrame | None = None,
     prompts: Sequence[Prompt] = (),
     reading: Iterable[str] = (),
     texts: Mapping[str, str] | None = None,
-    **others: pl.DataFrame | None,
+    **tables: pl.DataFrame | None,
 ) -> Snapshot:
-    """The snapshot of a plain table: its media found, its study the ``known`` one or described from the data.
+    """The snapshot of a plain table: its media found, its study the one given or described from the data.
 
     ``reading`` says how columns were understood; ``texts`` are those of questions, by their ids.
     """
     path, options = table.path, table.options
     stimuli, root, kind = _with_media(stimuli, source, path, options, progress)
-    if known is None:
+    if study is None:
         name = options.get("name") or path.stem
         references = stated_references(options, path.parent)
-        known = _described(name, scales, stimuli, kind, references, sets, texts or {})
-    known = known.changed(prompts=[*prompts]) if prompts else known
+        study = _described(name, scales, stimuli, kind, references, sets, texts or {})
+    study = study.changed(prompts=[*prompts]) if prompts else study
     return Snapshot.build(
-        _with_anchors(known, stimuli, options, str(path)),
+        _with_anchors(study, stimuli, options, str(path)),
         stimuli=stimuli,
         ratings=ratings,
         source=Source(
             format, path.name, dict(options), root, notes=(*table.notes, *notes), reading=tuple(reading)
         ),
         ledger=joined_ledgers(table.ledger, ledger),
-        **others,
+        **tables,
     )
 
 
@@ -107,12 +107,12 @@ def study_next_to(table: Path, questions: set[str]) -> Study | None:
 
 def parse_scale(text: str) -> AnyScale:
     """A scale in one word: ``1-9``, ``numeric:0-1``, ``yes-no``, ``ordered:a|b|c``, ``choice``, ``grade:0-100`` and so on."""
-    kind, _, rest = text.strip().partition(":")
-    names = [name.strip() for name in rest.split("|") if name.strip()]
-    limits = re.fullmatch(rf"\s*{_RANGE}\s*", rest if kind in {"numeric", "grade", "trace"} else text)
+    kind, _, definition = text.strip().partition(":")
+    names = [name.strip() for name in definition.split("|") if name.strip()]
+    limits = re.fullmatch(rf"\s*{_RANGE}\s*", definition if kind in {"numeric", "grade", "trace"} else text)
     bounds = {"low": float(limits[1]), "high": float(limits[2])} if limits else {}
     try:
-        return _set_scale(kind, rest, bounds) or _plain_scale(text, kind, rest, names, bounds)
+        return _set_scale(kind, definition, bounds) or _plain_scale(text, kind, definition, names, bounds)
     except ValueError as error:
         raise InputError(
             f"'{text}' does not state a scale.",
@@ -121,18 +121,18 @@ def parse_scale(text: str) -> AnyScale:
         ) from error
 
 
-def _set_scale(kind: str, rest: str, bounds: Mapping[str, float]) -> AnyScale | None:
+def _set_scale(kind: str, definition: str, bounds: Mapping[str, float]) -> AnyScale | None:
     """The scales of sets and of traces."""
-    if kind in {"grade", "trace"} and (bounds or not rest):
+    if kind in {"grade", "trace"} and (bounds or not definition):
         return Grade(type="grade", **bounds) if kind == "grade" else Trace(type="trace", **bounds)
     if kind == "preference":
-        return preference(int(rest or USUAL_STEPS))
-    plain: Mapping[str, AnyScale] = {
+        return preference(int(definition or USUAL_STEPS))
+    scale_of_kind: Mapping[str, AnyScale] = {
         "choice": Choice(type="choice", ties=True),
         "rank": Ranking(type="rank"),
         "best-worst": BestWorst(type="best-worst"),
     }
-    return plain.get(kind) if not rest else None
+    return scale_of_kind.get(kind) if not definition else None
 
 
 def preference(steps: int) -> Preference:
@@ -142,16 +142,18 @@ def preference(steps: int) -> Preference:
     return Preference(type="preference", steps=steps, anchors={0: "About the same", steps: "Much better"})
 
 
-def _plain_scale(text: str, kind: str, rest: str, names: list[str], bounds: Mapping[str, float]) -> AnyScale:
+def _plain_scale(
+    text: str, kind: str, definition: str, names: list[str], bounds: Mapping[str, float]
+) -> AnyScale:
     if kind == "yes-no":
         return YesNo(type="yes-no")
     if kind == "text":
         return FreeText(type="text")
     if kind == "tags":
         return Tags(type="tags", tags=names, open=not names)
-    if kind == "ordered" and "|" in rest:
+    if kind == "ordered" and "|" in definition:
         return Ordered(type="ordered", categories=names)
-    if kind == "categories" and "|" in rest:
+    if kind == "categories" and "|" in definition:
         return Categories(type="categories", categories=names)
     if text.strip() == "numeric":
         return UNSTATED
@@ -195,12 +197,12 @@ def stated_references(options: Mapping[str, str], base: Path) -> dict[str, dict[
 
 def new_names(options: Mapping[str, str], questions: Iterable[str]) -> dict[str, str]:
     """The new name of each question that the options rename."""
-    known, renamed = list(questions), _keyed(options, "rename")
+    question_ids, renamed = list(questions), _keyed(options, "rename")
     for old in renamed:
-        if old not in known:
+        if old not in question_ids:
             raise InputError(
                 f"No question is called '{old}', so it cannot be renamed.",
-                suggestion(old, known, "Questions"),
+                suggestion(old, question_ids, "Questions"),
             )
     return renamed
 
@@ -225,7 +227,7 @@ def _described(
     ``references`` place intents on axes; a question with the name of an axis measures it.
     """
     systems, intents = (
-        [each for each in stimuli[column].drop_nulls().unique(maintain_order=True) if each != ""]
+        [value for value in stimuli[column].drop_nulls().unique(maintain_order=True) if value != ""]
         if column in stimuli.columns
         else []
         for column in ("system", "intent")
@@ -242,7 +244,7 @@ def _described(
             f"Questions: {', '.join(scales)}. Rename one with {as_option('rename.OLD', 'NEW')}.",
         )
     shared = {scale.model_dump_json(): scale for scale in scales.values()}
-    names = {text: f"scale{place}" if len(shared) > 1 else "scale" for place, text in enumerate(shared, 1)}
+    names = {text: f"scale{number}" if len(shared) > 1 else "scale" for number, text in enumerate(shared, 1)}
     questions = [
         Question(
             id=question,
@@ -306,8 +308,10 @@ def _paths(names: list[str], root: Path) -> list[str | None]:
         files = find_media(root)
     except InputError:
         by_path = media_by_path(root)
-        plain = (name.removeprefix("./") for name in names)
-        paths = [by_path.get(name) or by_path.get(str(PurePosixPath(name).with_suffix(""))) for name in plain]
+        relative = (name.removeprefix("./") for name in names)
+        paths = [
+            by_path.get(name) or by_path.get(str(PurePosixPath(name).with_suffix(""))) for name in relative
+        ]
         if not any(paths):
             raise
         return paths
@@ -332,39 +336,43 @@ def _with_anchors(study: Study, stimuli: pl.DataFrame, options: Mapping[str, str
     question = _anchor_question(
         study, options.get("anchor_question"), limited=any(limits != (None, None) for limits in groups)
     )
-    taken = {probe.id for probe in study.probes}
-    free = (name for number in range(1, 10**6) if (name := f"anchor{number}") not in taken)
-    made = [
+    probe_ids = {probe.id for probe in study.probes}
+    free = (name for number in range(1, 10**6) if (name := f"anchor{number}") not in probe_ids)
+    anchors = [
         AnchorProbe(
             type="anchor", id=next(free), stimuli=names, question=question, at_least=low, at_most=high
         )
         for (low, high), names in groups.items()
     ]
-    return study.changed(probes=[*study.probes, *made])
+    return study.changed(probes=[*study.probes, *anchors])
 
 
 def _marked(text: str, stimuli: pl.DataFrame, where: str) -> dict[str, Limits]:
     if text in stimuli.columns and text != "stimulus":
         column = stimuli.select("stimulus", pl.col(text).cast(pl.String)).fill_null("")
-        given = {name: limits for name, limits in column.iter_rows() if limits.strip().casefold() not in _NO}
+        limits_of = {
+            name: limits for name, limits in column.iter_rows() if limits.strip().casefold() not in _NO
+        }
     else:
-        known = set(stimuli["stimulus"])
-        given = {}
+        stimulus_ids = set(stimuli["stimulus"])
+        limits_of = {}
         for part in filter(None, (part.strip() for part in text.split(","))):
-            name, _, limits = part.rpartition("=") if part not in known and "=" in part else (part, "", "yes")
-            given[name.strip()] = limits
-        for name in given:
-            if name not in known:
+            name, _, limits = (
+                part.rpartition("=") if part not in stimulus_ids and "=" in part else (part, "", "yes")
+            )
+            limits_of[name.strip()] = limits
+        for name in limits_of:
+            if name not in stimulus_ids:
                 raise InputError(
                     f"{where}: the anchor '{name}' is not among the stimuli, nor is '{text}' a column of them.",
-                    suggestion(name, sorted(known)[:200], "Stimuli"),
+                    suggestion(name, sorted(stimulus_ids)[:200], "Stimuli"),
                 )
-    if not given:
+    if not limits_of:
         raise InputError(
             f"{where}: no stimulus is marked as an anchor by '{text}'.",
             f"Name stimuli ({as_option('anchors', 'clip7=0-2')}), or a column of the stimuli with limits or yes.",
         )
-    return {name: _limits(limits, where) for name, limits in given.items()}
+    return {name: _limits(limits, where) for name, limits in limits_of.items()}
 
 
 def marks_anchors(cell: str) -> bool:
@@ -391,15 +399,15 @@ def _limits(text: str, where: str) -> Limits:
 
 
 def _anchor_question(study: Study, named: str | None, *, limited: bool) -> str:
-    asked = [question.id for question in study.asked]
-    if named is not None and named not in asked:
+    question_ids = [question.id for question in study.asked]
+    if named is not None and named not in question_ids:
         raise InputError(
             f"No question is called '{named}', so it cannot have anchors.",
-            suggestion(named, asked, "Questions"),
+            suggestion(named, question_ids, "Questions"),
         )
-    if named is None and limited and len(asked) > 1:
+    if named is None and limited and len(question_ids) > 1:
         raise InputError(
             "The anchors have limits, and several questions are asked.",
-            f"Say which question they are about: {as_option('anchor_question', 'NAME')} ({', '.join(asked[:12])}).",
+            f"Say which question they are about: {as_option('anchor_question', 'NAME')} ({', '.join(question_ids[:12])}).",
         )
-    return named or asked[0]
+    return named or question_ids[0]

@@ -34,7 +34,9 @@ class DraftFacts:
             drafted, boxes = self.boxes.get((stimulus, question), ("", ()))
             return boxes if drafted == value else ()
         same = (
-            seen for (_, name), (drafted, seen) in self.boxes.items() if (name, drafted) == (question, value)
+            boxes
+            for (_, name), (drafted, boxes) in self.boxes.items()
+            if (name, drafted) == (question, value)
         )
         return next(same, ())
 

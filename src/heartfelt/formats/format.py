@@ -146,10 +146,10 @@ def read_with(
         return study_snapshot(path, progress)
     if len(names) > 1:
         raise InputError(f"{path} could be any of: {', '.join(names)}.", _choice(path, names))
-    plain = _flat_options(options)
+    flat_options = _flat_options(options)
     if names:
-        return _read_as(names[0], path, plain, progress, str(path))
-    return _read_unnamed(path, plain, progress)
+        return _read_as(names[0], path, flat_options, progress, str(path))
+    return _read_unnamed(path, flat_options, progress)
 
 
 def _read_as(
@@ -244,17 +244,17 @@ def _read_frame(source: Any, format: str, options: Mapping[str, Any], progress: 
                 f"The {type(source).__name__} cannot be read: {error}.",
                 "Give every column one type, or save it as CSV.",
             ) from error
-    plain = _flat_options(options)
+    flat_options = _flat_options(options)
     for option in ("media", "stimuli", "raters", "references"):
-        if option in plain:
-            plain[option] = str(Path(plain[option]).resolve())
-    if "media" not in plain and ("path" in frame.columns or "path" in plain):
-        plain["media"] = str(Path.cwd())
+        if option in flat_options:
+            flat_options[option] = str(Path(flat_options[option]).resolve())
+    if "media" not in flat_options and ("path" in frame.columns or "path" in flat_options):
+        flat_options["media"] = str(Path.cwd())
     folder = TemporaryFolder()
     table = folder.path / "table.parquet"
     frame.write_parquet(table)
     try:
-        return _read_as(format, table, plain, progress, FRAME)
+        return _read_as(format, table, flat_options, progress, FRAME)
     except UnclearTableError as error:
         raise UnclearTableError(_about_frame(error.problem, table), error.proposal, FRAME) from error
     except HeartfeltError as error:
@@ -280,7 +280,11 @@ def _flat_options(options: Mapping[str, Any]) -> dict[str, str]:
         if isinstance(value, Mapping):
             for key, part in value.items():
                 placed = isinstance(part, Mapping)
-                text = ",".join(f"{axis}:{place}" for axis, place in part.items()) if placed else str(part)
+                text = (
+                    ",".join(f"{axis}:{coordinate}" for axis, coordinate in part.items())
+                    if placed
+                    else str(part)
+                )
                 out[f"{name}.{key}"] = text
         elif isinstance(value, list | tuple):
             out[name] = ",".join(str(part) for part in value)

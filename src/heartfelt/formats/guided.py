@@ -102,8 +102,10 @@ def read_guided(
         guessed = None if "scale" in stated else proposal.settings.get("scale")
         if guessed is None:
             return snapshot
-        seen = f"The answers are whole numbers from {guessed.replace('-', ' to ')}"
-        return snapshot.noted(f"No scale was stated. {seen}; if that is it: {as_option('scale', guessed)}.")
+        finding = f"The answers are whole numbers from {guessed.replace('-', ' to ')}"
+        return snapshot.noted(
+            f"No scale was stated. {finding}; if that is it: {as_option('scale', guessed)}."
+        )
     raise failed or InputError(problem, "Name the format and its columns.")
 
 

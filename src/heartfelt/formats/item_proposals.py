@@ -65,11 +65,11 @@ def _unnamed_key(table: ProfiledTable) -> tuple[RoleGuess, dict[str, str]] | Non
 def _joined_key(table: ProfiledTable) -> tuple[RoleGuess, dict[str, str]] | None:
     """A column named like a stimulus and one of words that together name every row, such as file and modality."""
     for named, score in table.scored("stimulus"):
-        for other in table.columns.values():
-            words = not other.numeric and other.repeats and other is not named
-            if score >= SIMILAR and words and share_unique(table.frame, [named.name, other.name]) == 1.0:
-                column = f"{named.name}+{other.name}"
-                because = f"'{named.name}' comes with several '{other.name}'"
+        for partner in table.columns.values():
+            words = not partner.numeric and partner.repeats and partner is not named
+            if score >= SIMILAR and words and share_unique(table.frame, [named.name, partner.name]) == 1.0:
+                column = f"{named.name}+{partner.name}"
+                because = f"'{named.name}' comes with several '{partner.name}'"
                 key = RoleGuess(role="stimulus", column=column, score=SIMILAR, evidence=because)
                 return key, {"stimulus": f"{because}; both together name a row"}
     return None
@@ -88,25 +88,27 @@ def means_proposal(table: ProfiledTable) -> Proposal | None:
     numbers = [p for p in table.columns.values() if p.numeric and p.name != stimulus.column]
     means = [p for p in numbers if {*p.words} & VOCABULARY["mean"] and not {*p.words} & VOCABULARY["sd"]]
     counts = [p for p in numbers if p.whole and ({*p.words} & VOCABULARY["n"]) and p not in means]
-    plain = [p for p in numbers if {*p.words} & CONSTRUCTS and not p.whole]
-    if not means and not plain:
+    decimals = [p for p in numbers if {*p.words} & CONSTRUCTS and not p.whole]
+    if not means and not decimals:
         return None
     guesses = [stimulus]
     if not means:
-        columns = ",".join(p.name for p in plain)
+        columns = ",".join(p.name for p in decimals)
         guesses.append(
-            RoleGuess(role="mean", column=columns, score=SIMILAR, evidence=evidence(plain[0], SIMILAR))
+            RoleGuess(role="mean", column=columns, score=SIMILAR, evidence=evidence(decimals[0], SIMILAR))
         )
         if counts:
             guesses.append(
                 RoleGuess(role="n", column=counts[0].name, score=SIMILAR, evidence=counts[0].facts())
             )
-        doubts["mean"] = f"'{plain[0].name}' holds decimals: means are assumed"
+        doubts["mean"] = f"'{decimals[0].name}' holds decimals: means are assumed"
     elif len(means) == 1 and len(means[0].words) == 1:
         guesses.append(guess("mean", [(means[0], 1.0)]))
         figures = {role: table.named(role, stimulus.column, means[0].name) for role in ("sd", "n")}
         guesses += [
-            guess(role, [(own, 1.0)]) for role, own in figures.items() if own is not None and own.numeric
+            guess(role, [(profile, 1.0)])
+            for role, profile in figures.items()
+            if profile is not None and profile.numeric
         ]
     guesses += _facts_of_unique(table, {guess.column for guess in guesses})
     return Proposal(
@@ -114,17 +116,17 @@ def means_proposal(table: ProfiledTable) -> Proposal | None:
     )
 
 
-def _facts_of_unique(table: ProfiledTable, taken: set[str]) -> list[RoleGuess]:
+def _facts_of_unique(table: ProfiledTable, used_columns: set[str]) -> list[RoleGuess]:
     """Systems, intents and prompts of a table with one row per stimulus."""
     out = []
     for role in ("system", "intent", "prompt"):
-        own = [
+        candidates = [
             (p, s)
-            for p, s in table.scored(role, *taken)
+            for p, s in table.scored(role, *used_columns)
             if s >= SIMILAR and not p.numeric and p.filled == p.rows
         ]
-        if own:
-            out.append(guess(role, own))
+        if candidates:
+            out.append(guess(role, candidates))
     return out
 
 
@@ -134,10 +136,10 @@ def tally_proposal(table: ProfiledTable) -> Proposal | None:
     if key is None or table.frame.height < 2 or _names_raters(table, key[0].column):
         return None
     stimulus, doubts = key
-    whole = [p for name, p in table.columns.items() if name != stimulus.column and _is_count(p)]
-    numbers = table.frame.select(pl.col(p.name).cast(pl.Float64, strict=False) for p in whole)
-    for total in (p for p in whole if {*p.words} & _STATED_TOTALS and p.high):
-        counts = [p for p in whole if p is not total]
+    count_columns = [p for name, p in table.columns.items() if name != stimulus.column and _is_count(p)]
+    numbers = table.frame.select(pl.col(p.name).cast(pl.Float64, strict=False) for p in count_columns)
+    for total in (p for p in count_columns if {*p.words} & _STATED_TOTALS and p.high):
+        counts = [p for p in count_columns if p is not total]
         if (
             len(counts) > 1
             and (

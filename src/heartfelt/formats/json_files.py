@@ -89,10 +89,10 @@ def read_jsonl(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
         try:
             record = parse_json(line)
         except (ValueError, RecursionError) as error:
-            why = error.msg if isinstance(error, json.JSONDecodeError) else str(error)
+            reason = error.msg if isinstance(error, json.JSONDecodeError) else str(error)
             cut = number == lines[-1][0]
             raise InputError(
-                f"{path}, line {number}: this is not valid JSON ({why})."
+                f"{path}, line {number}: this is not valid JSON ({reason})."
                 + (" It is the last line: the file seems to be cut off." if cut else ""),
                 "Get a complete copy of the file." if cut else "Write one complete JSON object on each line.",
             ) from error
@@ -138,8 +138,8 @@ def _inner_records(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
             for record in records:
                 outer = {key: value for key, value in record.items() if key != name}
                 for part in record.get(name) or [{}]:
-                    own = {f"{name}.{key}" if key in names else key: value for key, value in part.items()}
-                    rows.append({**outer, **_flat(own)})
+                    renamed = {f"{name}.{key}" if key in names else key: value for key, value in part.items()}
+                    rows.append({**outer, **_flat(renamed)})
             return rows
     return records
 
@@ -185,8 +185,8 @@ def json_records(path: Path, encoding: str | None = None) -> pl.DataFrame:
 @lru_cache(maxsize=1)
 def _json_records(path: Path, encoding: str | None, _: object) -> pl.DataFrame:
     content = read_bytes(path, 1 << 16)
-    plain = encoding is None and b"\0" not in content and (b"\n" in content or b"\r" not in content)
-    if plain:
+    is_utf8 = encoding is None and b"\0" not in content and (b"\n" in content or b"\r" not in content)
+    if is_utf8:
         try:
             listed = content.removeprefix(codecs.BOM_UTF8).lstrip().startswith(b"[")
             frame = pl.read_json(path) if listed else pl.read_ndjson(path, infer_schema_length=None)

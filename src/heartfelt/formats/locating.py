@@ -39,10 +39,10 @@ def with_lines(error: RatingError, source: Path, options: Mapping[str, str]) -> 
         return error
     if not rows:
         return error
-    places = [table.place_of(row) for row in rows[:_MOST_LINES]]
-    kind = places[0].split()[0]
-    numbers = listed([place.split()[1] for place in places])
-    words = f"{kind} {numbers}" if len(places) == 1 else f"{kind}s {numbers}"
+    positions = [table.place_of(row) for row in rows[:_MOST_LINES]]
+    kind = positions[0].split()[0]
+    numbers = listed([position.split()[1] for position in positions])
+    words = f"{kind} {numbers}" if len(positions) == 1 else f"{kind}s {numbers}"
     fix = error.fix
     if error.rating.get("value") is None and len(rows) > 1:
         fix = _advice(table) or fix

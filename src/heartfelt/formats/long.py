@@ -190,18 +190,18 @@ def read_long(format: str, table: SourceTable, source: Path, progress: Progress 
         raise InputError(f"{path} holds no ratings.", "Point to a table with one answer per row.")
     scales = {question: stated_scale(question, options) or tagged for question in questions}
     stated = any(scales.values()) or stated_references(options, path.parent)
-    known = None if stated else study_next_to(path, set(questions))
-    if known is not None:
-        scales = {question: known.scales[known.question(question).scale] for question in questions}
+    study = None if stated else study_next_to(path, set(questions))
+    if study is not None:
+        scales = {question: study.scales[study.question(question).scale] for question in questions}
     spooled, coded = coded_answers(spooled, scales, table.where)
     sets, ledger = None, None
-    if "trial" in roles.others and (known is None or known.sets is None):
+    if "trial" in roles.others and (study is None or study.sets is None):
         kind = set_type(next(iter(coded.values())), options, table.where)
         rows, ledger, more = checked_trials(spooled.lazy().collect(), coded, kind, table.where, options)
         spooled, sets, notes = spool(rows, table.where), trial_sets(kind, options), [*notes, *more]
         coded = with_ties(coded, rows)
     else:
-        notes = [*notes, *_further_answers(spooled, table, roles, known)]
+        notes = [*notes, *_further_answers(spooled, table, roles, study)]
     traced = path.parent / TRACES_FILE
     stimuli = rated_stimuli(table, roles, spooled)
     raters, about_raters = known_raters(table, roles, spooled)
@@ -214,7 +214,7 @@ def read_long(format: str, table: SourceTable, source: Path, progress: Progress 
         prompts=stated_prompts(table, stimuli),
         scales=coded,
         notes=[*notes, *about_raters],
-        known=known,
+        study=study,
         sets=sets,
         ratings=spooled,
         raters=raters,
@@ -231,10 +231,10 @@ def _understood(roles: Roles) -> str:
     return f"read {', '.join([*parts, f'{listed(roles.values)} as answers'])}"
 
 
-def _further_answers(spooled: Spooled, table: SourceTable, roles: Roles, known: Study | None) -> list[str]:
+def _further_answers(spooled: Spooled, table: SourceTable, roles: Roles, study: Study | None) -> list[str]:
     """A note on raters who answered the same more than once; an error where the table does not say what to do with that."""
     numbered = "repeat" in roles.others
-    if known is not None or roles.rater is None or not (numbered or spooled.survey.doubled):
+    if study is not None or roles.rater is None or not (numbered or spooled.survey.doubled):
         return []
     rows = spooled.lazy().collect()
     further, differ = further_answers(rows, ("stimulus", "question"))
@@ -283,13 +283,13 @@ def _roles(table: SourceTable) -> Roles:
     values = tuple(answers) or (table.pick("value"),)
     if len(values) > 1:
         question = None
-    others: dict[str, str] = {}
+    further_roles: dict[str, str] = {}
     ours = OWN_COLUMNS | {"trial", "place"} <= set(columns)
     for role in (*NUMBERS, "at", *ABOUT_STIMULUS, *ABOUT_TRIAL):
         if role in listed_roles:
             continue
         if role in options or (role in columns and (ours or role not in {*ABOUT_TRIAL, "place"})):
-            others[role] = pick(columns, role, {role: options.get(role, role)}, where)
+            further_roles[role] = pick(columns, role, {role: options.get(role, role)}, where)
     rater, stimulus = _rater(table), table.pick("stimulus")
     parts = [name for name in (rater, stimulus, *values, question) if name is not None]
     for name in parts:
@@ -298,7 +298,7 @@ def _roles(table: SourceTable) -> Roles:
                 f"{where}: the column '{name}' cannot play two parts.",
                 f"Name the columns with {as_option('rater', '…')}, {as_option('stimulus', '…')} and {as_option('value', '…')}.",
             )
-    roles = Roles(rater, stimulus, question, values, others, tuple(of_stimulus), tuple(of_rater))
+    roles = Roles(rater, stimulus, question, values, further_roles, tuple(of_stimulus), tuple(of_rater))
     table.refuse_nested(column for column in roles.taken if column is not None and column not in values)
     table.refuse_nested(values, lists=True)
     return roles
@@ -321,8 +321,8 @@ def _renamed(table: SourceTable, roles: Roles) -> dict[str, str]:
         return {}
     if roles.question is None:
         return new_names(table.options, roles.values)
-    asked = table.rows.select(pl.col(roles.question).cast(pl.String).unique()).collect().to_series()
-    return new_names(table.options, asked.drop_nulls())
+    questions = table.rows.select(pl.col(roles.question).cast(pl.String).unique()).collect().to_series()
+    return new_names(table.options, questions.drop_nulls())
 
 
 def _spooled(
@@ -403,8 +403,8 @@ def _shaped(table: pl.LazyFrame, roles: Roles, renamed: Mapping[str, str], *, st
     tall = wide.unpivot(list(stacked), index=index, variable_name="question", value_name=_CELL)
     tall = tall.with_columns(_named(pl.col("question").str.strip_prefix("\0"), renamed))
     answers = _value(_CELL, pl.String(), strict=strict)
-    given = pl.any_horizontal(pl.col(answer.meta.output_name()).is_not_null() for answer in answers)
-    return tall.select(*index, "question", *answers).filter(given)
+    answered = pl.any_horizontal(pl.col(answer.meta.output_name()).is_not_null() for answer in answers)
+    return tall.select(*index, "question", *answers).filter(answered)
 
 
 def _named(question: pl.Expr, renamed: Mapping[str, str]) -> pl.Expr:

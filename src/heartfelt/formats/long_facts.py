@@ -43,8 +43,8 @@ class Roles:
 def _facts(table: SourceTable, key: str, columns: Mapping[str, str], role: str) -> pl.DataFrame:
     """What the rows say about each stimulus or rater; two rows that contradict each other are a mistake."""
     named = [pl.col(column).alias(name) for name, column in columns.items()]
-    own = table.rows.select(pl.col(key).cast(pl.String).str.strip_chars().alias(role), *named)
-    facts = own.unique(maintain_order=True).collect()
+    fact_rows = table.rows.select(pl.col(key).cast(pl.String).str.strip_chars().alias(role), *named)
+    facts = fact_rows.unique(maintain_order=True).collect()
     doubled = facts.filter(pl.col(role).is_duplicated())
     if doubled.height:
         first = doubled[role][0]

@@ -47,11 +47,11 @@ def long_proposal(table: ProfiledTable) -> Proposal | None:
         return _without_rater(table, stimuli)
     rater, stimulus = pair
     parts = stimulus.column.split("+")
-    taken = {rater.column, *parts}
+    used_columns = {rater.column, *parts}
     question = _question(table, [rater.column, *parts])
     if question is not None:
-        taken.add(question.column)
-    values, doubts = _values(table, taken, [[rater.column], parts], single=question is not None)
+        used_columns.add(question.column)
+    values, doubts = _values(table, used_columns, [[rater.column], parts], single=question is not None)
     if values is None:
         return None
     answers = values.column.split(",")
@@ -66,7 +66,7 @@ def long_proposal(table: ProfiledTable) -> Proposal | None:
     return Proposal(
         format="long",
         layout="one answer per row" if len(answers) == 1 else "one row per rater and stimulus",
-        guesses=(*guesses, *_facts_of_stimuli(table, parts, {*taken, *answers})),
+        guesses=(*guesses, *_facts_of_stimuli(table, parts, {*used_columns, *answers})),
         settings=settings,
         doubts=doubts,
     )
@@ -133,16 +133,16 @@ def _best_pair(
     if best is None:
         return None
     _, rater, stimulus = best
-    taken = {rater.name, stimulus.name}
+    chosen_names = {rater.name, stimulus.name}
     first, second = (
         guess(
             role,
             [
-                *(pair for pair in own if pair[0] is chosen),
-                *(pair for pair in own if pair[0].name not in taken),
+                *(pair for pair in candidates if pair[0] is chosen),
+                *(pair for pair in candidates if pair[0].name not in chosen_names),
             ],
         )
-        for role, own, chosen in (("rater", raters, rater), ("stimulus", stimuli, stimulus))
+        for role, candidates, chosen in (("rater", raters, rater), ("stimulus", stimuli, stimulus))
     )
     return first, _joined(table, first, second)
 
@@ -178,15 +178,15 @@ def _question(table: ProfiledTable, key: list[str]) -> RoleGuess | None:
 
 
 def _values(
-    table: ProfiledTable, taken: set[str], keys: list[list[str]], *, single: bool
+    table: ProfiledTable, used_columns: set[str], keys: list[list[str]], *, single: bool
 ) -> tuple[RoleGuess | None, dict[str, str]]:
     """The columns of answers, and what is doubtful about them."""
-    others = [profile for name, profile in table.columns.items() if name not in taken]
-    names = [profile.name for profile in others]
+    free_columns = [profile for name, profile in table.columns.items() if name not in used_columns]
+    names = [profile.name for profile in free_columns]
     fixed = {name for key in keys for name in determined_by(table.frame, key, names)}
-    varying = [profile for profile in others if profile.name not in fixed]
+    varying = [profile for profile in free_columns if profile.name not in fixed]
     doubts: dict[str, str] = {}
-    chosen = _named_answers(table, varying) or _named_answers(table, others)
+    chosen = _named_answers(table, varying) or _named_answers(table, free_columns)
     numbers = [p for p in varying if p.numeric and not _is_other(p) and p.distinct <= _MOST_ANSWERS]
     if not chosen and numbers:
         chosen = numbers
@@ -196,10 +196,10 @@ def _values(
     if len(chosen) > 1 and (single or not _alike(chosen)):
         doubts["value"] = f"'{chosen[1].name}' could be the answer as well as '{chosen[0].name}'"
         chosen = chosen[:1]
-    rest = [profile.name for profile in numbers if profile not in chosen]
+    unchosen = [profile.name for profile in numbers if profile not in chosen]
     score = max(table.score(chosen[0], "value"), SIMILAR if {*chosen[0].words} & CONSTRUCTS else WEAK)
     column = ",".join(profile.name for profile in chosen)
-    runner_up = rest[0] if rest else None
+    runner_up = unchosen[0] if unchosen else None
     because = evidence(chosen[0], score)
     return RoleGuess(role="value", column=column, score=score, evidence=because, runner_up=runner_up), doubts
 
@@ -224,7 +224,7 @@ def _is_other(profile: ColumnProfile) -> bool:
     return numbering or (named and name_score(profile, "value") < SIMILAR)
 
 
-def _facts_of_stimuli(table: ProfiledTable, stimulus: list[str], taken: set[str]) -> list[RoleGuess]:
+def _facts_of_stimuli(table: ProfiledTable, stimulus: list[str], used_columns: set[str]) -> list[RoleGuess]:
     """Systems, intents and prompts: named so, and the same in all rows of a stimulus."""
     fixed = {
         *determined_by(table.frame, stimulus, list(table.columns)),
@@ -232,12 +232,16 @@ def _facts_of_stimuli(table: ProfiledTable, stimulus: list[str], taken: set[str]
     }
     out: list[RoleGuess] = []
     for role in ("system", "intent", "prompt"):
-        own = [
+        candidates = [
             (p, s) for p, s in table.scored(role) if s >= SIMILAR and p.name in fixed and p.filled == p.rows
         ]
-        own = [(p, s) for p, s in own if p.distinct > 1 and (p.name not in taken or p.name in stimulus)]
-        if own:
-            out.append(guess(role, own))
+        candidates = [
+            (p, s)
+            for p, s in candidates
+            if p.distinct > 1 and (p.name not in used_columns or p.name in stimulus)
+        ]
+        if candidates:
+            out.append(guess(role, candidates))
     return out
 
 

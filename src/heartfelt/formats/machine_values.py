@@ -19,12 +19,12 @@ def machine_values(opened: OpenStudy) -> dict[tuple[str, str], tuple[str, str]]:
     A value that is no answer on its question's scale is left out: whoever accepted it could not be stored.
     """
     values = _all_machine_values(opened)
-    given: dict[str, set[str]] = {}
+    values_of: dict[str, set[str]] = {}
     for (_, question), (value, _) in values.items():
-        given.setdefault(question, set()).add(value)
+        values_of.setdefault(question, set()).add(value)
     valid = {
         question: {value for value in drafted if _answers(opened.study, question, value)}
-        for question, drafted in given.items()
+        for question, drafted in values_of.items()
     }
     return {item: fact for item, fact in values.items() if fact[0] in valid[item[1]]}
 
@@ -53,8 +53,8 @@ def _all_machine_values(opened: OpenStudy) -> dict[tuple[str, str], tuple[str, s
             source = row.get(f"{question}_source") or "manifest"
             filled[row["stimulus"], question] = (str(row[question]), str(source))
     if first and "machine" in opened.items.columns:
-        asked = pl.col("question").is_in(list(first)) & pl.col("machine").is_not_null()
-        for row in opened.items.filter(asked).iter_rows(named=True):
+        has_machine_value = pl.col("question").is_in(list(first)) & pl.col("machine").is_not_null()
+        for row in opened.items.filter(has_machine_value).iter_rows(named=True):
             filled[row["stimulus"], row["question"]] = (
                 str(row["machine"]),
                 str(row.get("source") or "items"),

@@ -132,25 +132,25 @@ def _stimuli(source: Path, study: Study) -> pl.DataFrame:
     sheet.need("stimulus")
     sheet = sheet.with_ids("stimulus")
     sheet.unique("stimulus")
-    for column, known in (("system", study.systems), ("intent", study.intents)):
-        if column in sheet and known:
-            _known(sheet, column, [each.id for each in known])
+    for column, entries in (("system", study.systems), ("intent", study.intents)):
+        if column in sheet and entries:
+            _known(sheet, column, [study_entry.id for study_entry in entries])
     frame = lossless_types(sheet.frame, keep=["stimulus", "system", "intent", "prompt", "path"])
     return STIMULI.check(frame, sheet.where)
 
 
-def _known(sheet: NamedTable, what: str, known: list[str]) -> None:
-    series = sheet[what].cast(pl.String)
-    strange = (~series.is_in(known)).fill_null(False)
+def _known(sheet: NamedTable, column: str, allowed: list[str]) -> None:
+    series = sheet[column].cast(pl.String)
+    strange = (~series.is_in(allowed)).fill_null(False)
     if strange.any():
-        fix = suggestion(str(series.filter(strange)[0]), known, f"{what.capitalize()}s of the study")
-        sheet.refuse(strange, series, f"the study has no {what} '{{cell}}'.", fix)
+        fix = suggestion(str(series.filter(strange)[0]), allowed, f"{column.capitalize()}s of the study")
+        sheet.refuse(strange, series, f"the study has no {column} '{{cell}}'.", fix)
 
 
 def _items(home: Path, study: Study, stimuli: pl.DataFrame) -> pl.DataFrame:
     if study.stimuli.items is None:
-        asked = pl.Series("question", [question.id for question in study.asked], pl.String)
-        return stimuli.select("stimulus").join(asked.to_frame(), how="cross")
+        question_ids = pl.Series("question", [question.id for question in study.asked], pl.String)
+        return stimuli.select("stimulus").join(question_ids.to_frame(), how="cross")
     source = inside(home, study.stimuli.items, f"{home / STUDY_FILE}, stimuli.items")
     sheet = NamedTable.read(source)
     sheet.need(*ITEMS.names)

@@ -129,15 +129,15 @@ def _answers(snapshot: Snapshot, table: str, column: str) -> pl.DataFrame:
         )
     cell = pl.col(column)
     if ratings.collect_schema()[column].is_float():
-        whole = cell.cast(pl.Int64, strict=False)
-        cell = pl.when(whole == cell).then(whole.cast(pl.String)).otherwise(cell.cast(pl.String))
+        integers = cell.cast(pl.Int64, strict=False)
+        cell = pl.when(integers == cell).then(integers.cast(pl.String)).otherwise(cell.cast(pl.String))
     return ratings.with_columns(cell.cast(pl.String).str.strip_chars().fill_null("").alias(column)).collect()
 
 
 def _is_fact_of(rows: pl.DataFrame, column: str, key: str) -> bool:
     """Whether the cell is the same in all rows of a rater or stimulus, where some have several rows."""
-    known = rows.filter(pl.col(key).is_not_null())
-    groups = known.group_by(key).agg(pl.len().alias("rows"), pl.col(column).n_unique().alias("cells"))
+    keyed = rows.filter(pl.col(key).is_not_null())
+    groups = keyed.group_by(key).agg(pl.len().alias("rows"), pl.col(column).n_unique().alias("cells"))
     return bool((groups["rows"] > 1).any()) and bool((groups["cells"] == 1).all())
 
 

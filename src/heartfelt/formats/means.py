@@ -103,10 +103,10 @@ class PublishedMeans(Format):
             )
         wide = snapshot.stimuli.drop(PROBED, strict=False)
         for question in means["question"].unique(maintain_order=True):
-            mine = means.filter(pl.col("question") == question)
-            figures = [pl.col(c).alias(f"{question}_{c}") for c in WORDS if c in mine.columns]
+            question_means = means.filter(pl.col("question") == question)
+            figures = [pl.col(c).alias(f"{question}_{c}") for c in WORDS if c in question_means.columns]
             wide = wide.join(
-                mine.select("stimulus", *figures), on="stimulus", how="left", maintain_order="left"
+                question_means.select("stimulus", *figures), on="stimulus", how="left", maintain_order="left"
             )
         write_text(target / "means.csv", csv_text(wide))
 
@@ -122,8 +122,10 @@ def _questions(columns: list[str], options: Mapping[str, str], where: str) -> di
     else:
         by_role = {role: _usual(columns, words) for role, words in WORDS.items()}
         if not by_role["mean"]:
-            plain = {role: [c for c in columns if c.casefold() in words] for role, words in WORDS.items()}
-            by_role = {role: {only: names[0]} for role, names in plain.items() if names}
+            role_columns = {
+                role: [c for c in columns if c.casefold() in words] for role, words in WORDS.items()
+            }
+            by_role = {role: {only: names[0]} for role, names in role_columns.items() if names}
     if not by_role.get("mean"):
         raise UnclearColumnError(
             f"{where}: no column is unmistakably a mean.",

@@ -216,8 +216,8 @@ def _scores(snapshot: Snapshot, question: str) -> pl.DataFrame:
 
 def _part_of(stimulus: str) -> str:
     """Train, dev or test by a hash of the name, 70:15:15, for stimuli that belong to no part."""
-    place = int.from_bytes(hashlib.sha256(stimulus.encode()).digest()[:8], "big") % 100
-    return next(part for part, below in _SHARES if place < below)
+    percentile = int.from_bytes(hashlib.sha256(stimulus.encode()).digest()[:8], "big") % 100
+    return next(part for part, below in _SHARES if percentile < below)
 
 
 def scores_by_question(
@@ -278,7 +278,7 @@ class SheetFormat(OpinionList):
         for question, folder, rows in scores_by_question(snapshot, target, self.name):
             trained = rows.sort(pl.col("part") != "train", "rater", maintain_order=True)["rater"]
             numbers = {
-                name: place for place, name in enumerate(trained.drop_nulls().unique(maintain_order=True))
+                name: index for index, name in enumerate(trained.drop_nulls().unique(maintain_order=True))
             }
             files = [
                 str((root / path).resolve()) if root is not None and path else source or path or stimulus

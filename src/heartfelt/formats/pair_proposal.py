@@ -31,31 +31,38 @@ _MOST_QUESTIONS = 40
 def _sides(table: ProfiledTable) -> tuple[ColumnProfile, ColumnProfile] | None:
     """The two columns whose names differ in a side only and that name stimuli or systems; stimuli come first."""
     candidates: list[tuple[int, ColumnProfile, ColumnProfile]] = []
-    for left, right in combinations(table.columns.values(), 2):
-        counts = _COUNTED & {*left.words}
-        if counts or not _differ_in_side(left, right) or left.moments or (left.numeric and not left.whole):
+    for first, right in combinations(table.columns.values(), 2):
+        counts = _COUNTED & {*first.words}
+        if (
+            counts
+            or not _differ_in_side(first, right)
+            or first.moments
+            or (first.numeric and not first.whole)
+        ):
             continue
-        cells = [set(table.frame[side.name].cast(pl.String).drop_nulls().unique()) for side in (left, right)]
-        kind = _kind(left, right)
-        if kind or (cells[0] & cells[1] and max(left.distinct, right.distinct) > 1):
-            candidates.append(({"stimulus": 2, "system": 1}.get(kind, 0), left, right))
+        cells = [set(table.frame[side.name].cast(pl.String).drop_nulls().unique()) for side in (first, right)]
+        kind = _kind(first, right)
+        if kind or (cells[0] & cells[1] and max(first.distinct, right.distinct) > 1):
+            candidates.append(({"stimulus": 2, "system": 1}.get(kind, 0), first, right))
     candidates.sort(key=lambda entry: -entry[0])
     return candidates[0][1:] if candidates else None
 
 
-def _kind(left: ColumnProfile, right: ColumnProfile) -> str:
+def _kind(first: ColumnProfile, right: ColumnProfile) -> str:
     """What the two columns name, by the words they share: stimulus, system, or nothing known."""
-    shared = tuple(word for word, other in zip(left.words, right.words, strict=True) if word == other)
-    bare = replace(left, words=shared)
+    shared = tuple(
+        word for word, right_word in zip(first.words, right.words, strict=True) if word == right_word
+    )
+    bare = replace(first, words=shared)
     return next((role for role in ("stimulus", "system") if name_score(bare, role) >= SIMILAR), "")
 
 
-def _differ_in_side(left: ColumnProfile, right: ColumnProfile) -> bool:
-    a, b = left.words, right.words
+def _differ_in_side(first: ColumnProfile, right: ColumnProfile) -> bool:
+    a, b = first.words, right.words
     if len(a) != len(b) or a == b:
         return False
-    places = [place for place in range(len(a)) if a[place] != b[place]]
-    return len(places) == 1 and (a[places[0]], b[places[0]]) in SIDES
+    indices = [index for index in range(len(a)) if a[index] != b[index]]
+    return len(indices) == 1 and (a[indices[0]], b[indices[0]]) in SIDES
 
 
 def pair_proposal(table: ProfiledTable) -> Proposal | None:
@@ -66,7 +73,7 @@ def pair_proposal(table: ProfiledTable) -> Proposal | None:
         if winner is None or loser is None or winner.numeric:
             return None
         sides = (winner, loser)
-    taken = {side.name for side in sides}
+    used_columns = {side.name for side in sides}
     named = _kind(*sides) if len(sides[0].words) == len(sides[1].words) else ""
     kind = "_system" if named == "system" else ""
     guesses = [
@@ -77,16 +84,16 @@ def pair_proposal(table: ProfiledTable) -> Proposal | None:
     if answer is None:
         return None
     guesses += answer
-    taken |= {name for guess in answer for name in guess.column.split(",")}
+    used_columns |= {name for guess in answer for name in guess.column.split(",")}
     doubts: dict[str, str] = {}
     if not named and (sides[0].words, sides[1].words) != (("winner",), ("loser",)):
         doubts["first"] = f"'{sides[0].name}' and '{sides[1].name}' are not named like stimuli"
-    rater = [pair for pair in table.scored("rater", *taken) if pair[0].repeats or pair[1] >= SIMILAR]
+    rater = [pair for pair in table.scored("rater", *used_columns) if pair[0].repeats or pair[1] >= SIMILAR]
     if rater:
         guesses.append(guess("rater", rater))
         doubts |= uncertain(guesses[-1])
-    taken |= {guess.column for guess in guesses}
-    question, prompt = table.named("question", *taken), table.named("prompt", *taken)
+    used_columns |= {guess.column for guess in guesses}
+    question, prompt = table.named("question", *used_columns), table.named("prompt", *used_columns)
     if question is not None and question.distinct <= _MOST_QUESTIONS and not question.numeric:
         guesses.append(guess("question", [(question, 1.0)]))
     if kind and prompt is not None:
@@ -108,11 +115,11 @@ def _pair_answer(table: ProfiledTable, sides: tuple[ColumnProfile, ColumnProfile
         for p in table.columns.values()
         if p.whole and p.low is not None and p.low >= 0 and p.name not in names
     ]
-    for left, right in combinations(counts, 2):
-        wins = {"win", "vote", "count", "prefer"} & {*left.words}
-        if wins and _differ_in_side(left, right):
+    for first, right in combinations(counts, 2):
+        wins = {"win", "vote", "count", "prefer"} & {*first.words}
+        if wins and _differ_in_side(first, right):
             ties = [p.name for p in counts if p.noun in VOCABULARY["tie"]]
-            votes = ",".join([left.name, right.name, *ties[:1]])
+            votes = ",".join([first.name, right.name, *ties[:1]])
             return [RoleGuess(role="votes", column=votes, score=0.9, evidence="how many chose which")]
     cells = {str(cell) for side in sides for cell in table.frame[side.name].unique()}
     candidates = []

@@ -113,13 +113,13 @@ def pair_columns(table: SourceTable) -> PairColumns:
     """The columns of a table of pairs: those the options name, else those with usual names."""
     options, columns, where = table.options, table.columns, table.where
     listed_roles = roles_beside(table, "battles.")
-    here = [role for role in ROLES if role not in listed_roles and (role in options or role in columns)]
-    roles = {role: options.get(role, role) for role in here}
+    present = [role for role in ROLES if role not in listed_roles and (role in options or role in columns)]
+    roles = {role: options.get(role, role) for role in present}
     if options.get("rater") != NO_RATER and (rater := table.pick_optional("rater")) is not None:
         roles["rater"] = rater
-    asked = options.get("question", "question")
-    if asked in columns:
-        roles["question"] = asked
+    question_column = options.get("question", "question")
+    if question_column in columns:
+        roles["question"] = question_column
     votes = tuple(table.names_in("votes"))
     if "value" in options or not (votes or "winner" in roles):
         roles["value"] = table.pick("value")
@@ -182,8 +182,8 @@ def read_pairs(
     notes += [*_direction(columns, options, scale), *assumed, *_repeats(pairs, columns)]
     if isinstance(scale, Choice):
         scale = scale.model_copy(update={"ties": bool((pairs["value"] == 0.5).any())})
-    asked = pairs["question"].unique(maintain_order=True).to_list()
-    stated = any(stated_scale(name, options) for name in asked) or stated_references(
+    questions = pairs["question"].unique(maintain_order=True).to_list()
+    stated = any(stated_scale(name, options) for name in questions) or stated_references(
         options, table.path.parent
     )
     people = companion_of(table, "raters", "battles.")
@@ -194,9 +194,9 @@ def read_pairs(
         source,
         progress,
         stimuli=with_listed(stimuli, table, stem="battles."),
-        scales=dict.fromkeys(asked, scale),
+        scales=dict.fromkeys(questions, scale),
         notes=notes,
-        known=None if stated else study_next_to(table.path, set(asked)),
+        study=None if stated else study_next_to(table.path, set(questions)),
         sets=table_sets("ab" if options.get("type") == "ab" else "pair"),
         ratings=pair_ratings(pairs, scale, ordered=ordered),
         raters=_raters(frame, columns) if raters is None else raters,
@@ -291,10 +291,10 @@ def _pairs(sheet: NamedTable, columns: PairColumns, question: str | None) -> pl.
         out.append(sheet.numbers(roles["seconds"]).alias("seconds"))
     if "value" in roles:
         out.append(frame[roles["value"]].alias("value"))
-    out += [frame[name].alias(f"\0votes{place}") for place, name in enumerate(columns.votes)]
+    out += [frame[name].alias(f"\0votes{index}") for index, name in enumerate(columns.votes)]
     table = pl.DataFrame(out) if out else frame.select()
-    asked = question if question is not None and "question" not in roles else ONE_QUESTION
-    constants = {"rater": pl.lit(None, pl.String), "question": pl.lit(asked)}
+    question_id = question if question is not None and "question" not in roles else ONE_QUESTION
+    constants = {"rater": pl.lit(None, pl.String), "question": pl.lit(question_id)}
     table = table.with_columns(word.alias(name) for name, word in constants.items() if name not in roles)
     if "first" in roles:
         first, second = (names_in(frame[roles[side]]).alias(side) for side in ("first", "second"))
@@ -354,10 +354,10 @@ def _direction(columns: PairColumns, options: Mapping[str, str], scale: Choice |
     if "value" not in columns.roles or "favours" in options or "scale" in options:
         return []
     if isinstance(scale, Choice):
-        meaning, other = "1 is taken to mean that the first was chosen", "second"
+        meaning, opposite = "1 is taken to mean that the first was chosen", "second"
     else:
-        meaning, other = "Positive numbers are taken to favour the second", "first"
-    return [f"{meaning}; if it is the {other}: {as_option('favours', other)}."]
+        meaning, opposite = "Positive numbers are taken to favour the second", "first"
+    return [f"{meaning}; if it is the {opposite}: {as_option('favours', opposite)}."]
 
 
 def _favours(options: Mapping[str, str]) -> str | None:
@@ -409,10 +409,10 @@ def _scale(pairs: pl.DataFrame, options: Mapping[str, str], where: str) -> Choic
 
 def _voted(pairs: pl.DataFrame, votes: Sequence[str], where: str) -> pl.DataFrame:
     """One row per vote, from counts; a row without any count stays as one without an answer."""
-    sheet = NamedTable(pairs.rename({f"\0votes{place}": name for place, name in enumerate(votes)}), where)
+    sheet = NamedTable(pairs.rename({f"\0votes{index}": name for index, name in enumerate(votes)}), where)
     parts = []
     for name, value in zip(votes, (1.0, 0.0, 0.5), strict=False):
-        rows = pairs.drop([f"\0votes{place}" for place in range(len(votes))])
+        rows = pairs.drop([f"\0votes{index}" for index in range(len(votes))])
         repeated = pl.int_range(pl.len()).repeat_by(sheet.vote_counts(name)).explode()
         parts.append(rows[rows.select(repeated).to_series().drop_nulls()].with_columns(value=pl.lit(value)))
     blank = pairs.filter(pl.all_horizontal(sheet.numbers(name).is_null() for name in votes))
@@ -426,8 +426,8 @@ def _stimuli(pairs: pl.DataFrame, where: str) -> tuple[pl.DataFrame, list[str]]:
     sides = []
     for side in ("first", "second"):
         system = f"{side}_system"
-        made = [pl.col(system).alias("system")] if system in pairs.columns else []
-        sides.append(pairs.select(pl.col(side).alias("stimulus"), *made, *about))
+        system_columns = [pl.col(system).alias("system")] if system in pairs.columns else []
+        sides.append(pairs.select(pl.col(side).alias("stimulus"), *system_columns, *about))
     facts = pl.concat(sides, how="diagonal").unique(maintain_order=True)
     if not facts["stimulus"].is_duplicated().any():
         return facts, []
@@ -438,8 +438,8 @@ def _stimuli(pairs: pl.DataFrame, where: str) -> tuple[pl.DataFrame, list[str]]:
             f"{where}: stimulus '{name}' is by two systems.",
             "Give every stimulus an id of its own, or one system.",
         )
-    known = [pl.col(name).drop_nulls().first() for name in facts.columns if name != "stimulus"]
-    stimuli = facts.group_by("stimulus", maintain_order=True).agg(known)
+    first_facts = [pl.col(name).drop_nulls().first() for name in facts.columns if name != "stimulus"]
+    stimuli = facts.group_by("stimulus", maintain_order=True).agg(first_facts)
     notes = []
     for name in about:
         several = distinct.filter(pl.col(name) > 1)["stimulus"].to_list()

@@ -40,15 +40,15 @@ def open_source(
     parts = _participant_files(source, preferred, suffixes)
     if not parts:
         return open_table(locate(source, preferred, suffixes), options, records=records)
-    plain = {option: value for option, value in options.items() if option != "where"}
-    frames = {path: rows_of(path, plain, records=records) for path in parts}
+    file_options = {option: value for option, value in options.items() if option != "where"}
+    frames = {path: rows_of(path, file_options, records=records) for path in parts}
     return prepared(participants_table(source, frames), options)
 
 
 def participants_table(source: Path, frames: Mapping[Path, pl.DataFrame]) -> SourceTable:
     """The tables of several participants as one; the rater is named by a column, or by the name of the file."""
     schema = {name: None for frame in frames.values() for name in frame.columns}
-    usual = [n for known in SYNONYMS["rater"] if known != "id" for n in schema if folded(n) == known]
+    usual = [n for synonym in SYNONYMS["rater"] if synonym != "id" for n in schema if folded(n) == synonym]
     usual = [name for name in usual if all(name in frame.columns for frame in frames.values())]
     naming = next((name for name in usual if _one_per_file(frames.values(), name)), next(iter(usual), None))
     files = f"{len(frames)} files of {source.name} were read as one table"
@@ -65,8 +65,8 @@ def participants_table(source: Path, frames: Mapping[Path, pl.DataFrame]) -> Sou
             if again
             else ""
         )
-    whole = pl.concat(named, how="diagonal_relaxed")
-    return SourceTable(source / source.name, whole.lazy(), {}, notes=(note,), reopens=False)
+    all_rows = pl.concat(named, how="diagonal_relaxed")
+    return SourceTable(source / source.name, all_rows.lazy(), {}, notes=(note,), reopens=False)
 
 
 def _one_per_file(frames: Iterable[pl.DataFrame], name: str) -> bool:

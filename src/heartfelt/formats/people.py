@@ -40,8 +40,8 @@ def with_people(
         people = people.drop(_PROLIFIC_BOOKKEEPING, strict=False).with_columns(texts)
         people = number_types(people, keep=["rater"])
     key = _matching_column(raters, people, path, source)
-    taken = set(raters.columns) & set(people.columns) - {"rater"}
-    facts = people.rename({name: f"{name}_{path.stem}" for name in taken}).rename({"rater": key})
+    shared_columns = set(raters.columns) & set(people.columns) - {"rater"}
+    facts = people.rename({name: f"{name}_{path.stem}" for name in shared_columns}).rename({"rater": key})
     joined = raters.join(
         facts, on=key, how="left" if prolific else "full", coalesce=True, maintain_order="left"
     )
@@ -70,8 +70,8 @@ def _matching_column(raters: pl.DataFrame, people: pl.DataFrame, path: Path, sou
 
 
 def _mismatches(raters: Sequence[str], people: Sequence[str], path: Path) -> list[str]:
-    known, rated = set(people), set(raters)
-    unknown = [name for name in dict.fromkeys(raters) if name not in known]
+    people_ids, rated = set(people), set(raters)
+    unknown = [name for name in dict.fromkeys(raters) if name not in people_ids]
     silent = [name for name in people if name not in rated]
     notes = []
     if unknown:

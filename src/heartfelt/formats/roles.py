@@ -81,8 +81,8 @@ class RoleGuess:
 
     def sentence(self) -> str:
         """The guess in words: ``rater = evaluator_id: its name; 12 different texts in 60 rows …``."""
-        other = f" (or: {self.runner_up})" if self.runner_up else ""
-        return f"{self.role} = {self.column}: {self.evidence}{other}"
+        alternative = f" (or: {self.runner_up})" if self.runner_up else ""
+        return f"{self.role} = {self.column}: {self.evidence}{alternative}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -203,13 +203,13 @@ class ProfiledTable:
             return 2.0 if self.stated[role] == profile.name else 0.0
         return 0.0 if profile.name in self.stated.values() else name_score(profile, role)
 
-    def scored(self, role: str, *taken: str | None) -> list[tuple[ColumnProfile, float]]:
+    def scored(self, role: str, *excluded: str | None) -> list[tuple[ColumnProfile, float]]:
         """The columns by how far their names speak for a role."""
-        return ranked((p, self.score(p, role)) for n, p in self.columns.items() if n not in taken)
+        return ranked((p, self.score(p, role)) for n, p in self.columns.items() if n not in excluded)
 
-    def named(self, role: str, *taken: str | None) -> ColumnProfile | None:
+    def named(self, role: str, *excluded: str | None) -> ColumnProfile | None:
         """The column whose name speaks most for a role, if one does."""
-        best = [profile for profile, score in self.scored(role, *taken) if score >= SIMILAR]
+        best = [profile for profile, score in self.scored(role, *excluded) if score >= SIMILAR]
         return best[0] if best else None
 
 

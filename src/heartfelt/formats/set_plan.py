@@ -70,22 +70,30 @@ def plan_sets(opened: OpenStudy) -> SetPlan | None:
     if study.sets is None or opened.sets is None:
         return None
     aside = study.set_aside
-    sets = [each for each in opened.sets.sets if not any(name in aside for name in each.stimuli)]
+    sets = [
+        stimulus_set
+        for stimulus_set in opened.sets.sets
+        if not any(name in aside for name in stimulus_set.stimuli)
+    ]
     names = opened.stimuli["stimulus"].to_list()
     of = "system" if "system" in opened.stimuli.columns else "stimulus"
     label = dict(zip(names, opened.stimuli[of].to_list(), strict=True))
     answers = study.design.ratings_per_item
     met = _met(sets, label)
-    nodes = sorted({label[name] for each in sets for name in each.stimuli if label[name] is not None})
+    nodes = sorted(
+        {label[name] for stimulus_set in sets for name in stimulus_set.stimuli if label[name] is not None}
+    )
     groups = _groups(nodes, met)
     per_rater = min(study.design.stimuli_per_rater or len(sets), len(sets))
     always = set(study.design.always)
-    common = sum(each.id in always or not always.isdisjoint(each.stimuli) for each in sets)
-    drawn = max(1, per_rater - common)
-    raters = max(answers, math.ceil((len(sets) - common) * answers / drawn)) if sets else 0
+    common = sum(
+        stimulus_set.id in always or not always.isdisjoint(stimulus_set.stimuli) for stimulus_set in sets
+    )
+    drawn_sets = max(1, per_rater - common)
+    raters = max(answers, math.ceil((len(sets) - common) * answers / drawn_sets)) if sets else 0
     left_out = tuple(name for name in opened.sets.left_out if name not in aside)
     never = [pair for pair in itertools.combinations(nodes, 2) if pair not in met] if of == "system" else []
-    judged = [sum(role != "reference" for _, role in each.members) for each in sets] or [0]
+    judged = [sum(role != "reference" for _, role in stimulus_set.members) for stimulus_set in sets] or [0]
     return SetPlan(
         study.sets.type,
         len(sets),
@@ -105,9 +113,9 @@ def plan_sets(opened: OpenStudy) -> SetPlan | None:
 def _met(sets: Iterable[StimulusSet], label: Mapping[str, str | None]) -> Counter[tuple[str, str]]:
     """In how many sets two are together; two stimuli of the same system say nothing about systems."""
     met: Counter[tuple[str, str]] = Counter()
-    for each in sets:
-        own = sorted({name for stimulus in each.stimuli if (name := label[stimulus]) is not None})
-        met.update(itertools.combinations(own, 2))
+    for stimulus_set in sets:
+        nodes = sorted({name for stimulus in stimulus_set.stimuli if (name := label[stimulus]) is not None})
+        met.update(itertools.combinations(nodes, 2))
     return met
 
 

@@ -80,10 +80,10 @@ def repeated_rows(table: pl.DataFrame) -> pl.Expr:
     return ~pl.struct(columns).is_first_distinct() if columns else pl.lit(False)
 
 
-def free_names(extras: Sequence[str], *own: str) -> dict[str, str]:
+def free_names(extras: Sequence[str], *reserved: str) -> dict[str, str]:
     """New names of columns that would be taken for something else: ``source_`` before the old one."""
-    taken = {*RATINGS.names, *ABOUT_STIMULUS, *own}
-    return {name: f"source_{name}" for name in extras if name in taken}
+    used_names = {*RATINGS.names, *ABOUT_STIMULUS, *reserved}
+    return {name: f"source_{name}" for name in extras if name in used_names}
 
 
 def names_in(column: pl.Series) -> pl.Series:
@@ -91,9 +91,9 @@ def names_in(column: pl.Series) -> pl.Series:
     return ids(column).replace("", None)
 
 
-def numbered_extras(rows: pl.DataFrame, *own: str) -> pl.DataFrame:
+def numbered_extras(rows: pl.DataFrame, *text_columns: str) -> pl.DataFrame:
     """The rows with text columns that hold numbers throughout as numbers, but for those that mean something here."""
-    return number_types(rows, keep=[*RATINGS.names, *ABOUT_STIMULUS, *own])
+    return number_types(rows, keep=[*RATINGS.names, *ABOUT_STIMULUS, *text_columns])
 
 
 def unnamed(*columns: str) -> pl.Expr:
@@ -113,14 +113,14 @@ def chosen(winner: str, words: Mapping[str, float], sides: Sequence[tuple[str, s
     ``sides`` are pairs of columns with the names of the first and the second; ``words`` are those given by options.
     """
     text = pl.col(winner).cast(pl.String).str.strip_chars()
-    given = text.replace_strict(words, default=None, return_dtype=pl.Float64) if words else pl.lit(None)
+    by_word = text.replace_strict(words, default=None, return_dtype=pl.Float64) if words else pl.lit(None)
     by_name = [
         pl.when(text == pl.col(side).cast(pl.String)).then(value)
         for first, second in sides
         for side, value in ((first, FIRST), (second, SECOND))
     ]
     usual = plain_word(winner).replace_strict(WORDS, default=None, return_dtype=pl.Float64)
-    return pl.coalesce(given, *by_name, usual).cast(pl.Float64)
+    return pl.coalesce(by_word, *by_name, usual).cast(pl.Float64)
 
 
 def plain_word(column: str) -> pl.Expr:
@@ -180,12 +180,12 @@ def pair_ratings(pairs: pl.DataFrame, scale: Choice | Preference, *, ordered: bo
     value = pl.col("value")
     against = pl.when(value == 0).then(0.0).otherwise(-value)  # never -0.0
     second = 1.0 - value if isinstance(scale, Choice) else against
-    other = pl.exclude("first", "second", ROW)
+    further_columns = pl.exclude("first", "second", ROW)
     sides = (
         pairs.select(
-            other, stimulus=pl.col(name), place=pl.lit(place if ordered else None, pl.Int64)
-        ).with_columns(own.alias("value"))
-        for name, place, own in (("first", 1, value), ("second", 2, second))
+            further_columns, stimulus=pl.col(name), place=pl.lit(position if ordered else None, pl.Int64)
+        ).with_columns(side_value.alias("value"))
+        for name, position, side_value in (("first", 1, value), ("second", 2, second))
     )
     return pl.concat(sides).with_columns(pl.lit("member").alias("role"))
 

@@ -69,16 +69,18 @@ def set_type(scale: AnyScale, options: Mapping[str, str], where: str) -> SetType
     """The type of sets that the options state, or the usual one of the scale."""
     named = options.get("type")
     if named is None:
-        usual = next((kind for known, kind in USUAL_TYPE.items() if isinstance(scale, known)), None)
+        usual = next(
+            (kind for scale_class, kind in USUAL_TYPE.items() if isinstance(scale, scale_class)), None
+        )
         if usual is None:
             raise InputError(
                 f"{where}: the scale does not say what was done with the stimuli of a trial.",
                 "State the scale (scale=choice, preference:3, grade:0-100, rank or best-worst), or type=reference.",
             )
         return usual
-    for known in TYPES:
-        if known == named:
-            return known
+    for set_kind in TYPES:
+        if set_kind == named:
+            return set_kind
     raise InputError(f"No type of sets is called '{named}'.", suggestion(named, TYPES, "Types"))
 
 
@@ -95,11 +97,11 @@ def with_roles(table: SourceTable, system: str | None, stimulus: str) -> pl.Lazy
     name = pl.col(system or stimulus).cast(pl.String).str.strip_chars()
     anchors = table.names_in("low_anchors")
     reference = table.options.get("hidden_reference")
-    known = table.rows.select(name.unique()).collect().to_series().to_list()
+    names = table.rows.select(name.unique()).collect().to_series().to_list()
     for wanted in (*anchors, *([reference] if reference else [])):
-        if wanted not in known:
+        if wanted not in names:
             raise InputError(
-                f"{table.where}: nothing is called '{wanted}'.", suggestion(wanted, known[:200], "There are")
+                f"{table.where}: nothing is called '{wanted}'.", suggestion(wanted, names[:200], "There are")
             )
     role = (
         pl.when(name == reference).then(pl.lit("hidden-reference")) if reference else pl.lit(None, pl.String)
@@ -125,22 +127,22 @@ def checked_trials(
     trial = ("rater", "trial", "question")
     faults: dict[str, pl.Expr] = {"the trial has no id": pl.col("trial").is_null()}
     for name, scale in scales.items():
-        mine = pl.col("question") == name
+        of_question = pl.col("question") == name
         if isinstance(scale, BestWorst):
             rows = rows.with_columns(
-                pl.when(mine).then(pl.col("value").fill_null(0)).otherwise("value").alias("value")
+                pl.when(of_question).then(pl.col("value").fill_null(0)).otherwise("value").alias("value")
             )
-        faults |= {reason: mine & bad for reason, bad in _contradictions(scale, kind, trial).items()}
+        faults |= {reason: of_question & bad for reason, bad in _contradictions(scale, kind, trial).items()}
     faults["no answer"] = pl.col("value").is_null()
     repeated = pl.struct(*trial, "stimulus", "value", *(["repeat"] if "repeat" in rows.columns else []))
     faults = {"the same row is there more than once": ~repeated.is_first_distinct(), **faults}
     named = {"rater": "rater", "stimulus": "stimulus", "question": "question"}
     good, ledger = usable(rows, faults, where, named)
     if "place" not in good.columns:
-        known = options.get("order") == "known"
-        place = occurrence(*trial) + 1 if known else pl.lit(None, pl.Int64)
-        good = good.with_columns(place.alias("place"))
-        if kind in {"pair", "ab"} and not known:
+        order_known = options.get("order") == "known"
+        position = occurrence(*trial) + 1 if order_known else pl.lit(None, pl.Int64)
+        good = good.with_columns(position.alias("place"))
+        if kind in {"pair", "ab"} and not order_known:
             notes.append(
                 "No column says where a stimulus was presented, so no order is assumed. Name one with"
                 f" {as_option('place', 'COLUMN')}, or say that the rows are in that order: {as_option('order', 'known')}."
@@ -166,9 +168,9 @@ def _contradictions(scale: AnyScale, kind: SetType, trial: Sequence[str]) -> dic
     value, size = pl.col("value"), pl.len().over(trial)
     out = {ALONE: size < 2}
     if isinstance(scale, Choice | Preference):
-        whole = 1.0 if isinstance(scale, Choice) else 0.0
+        expected_sum = 1.0 if isinstance(scale, Choice) else 0.0
         out["a comparison of two has another number of stimuli"] = size != 2
-        out["the two values of the trial contradict each other"] = value.sum().over(trial) != whole
+        out["the two values of the trial contradict each other"] = value.sum().over(trial) != expected_sum
     if isinstance(scale, BestWorst):
         out["the trial has no single best and worst"] = _no_single_ends(trial)
     return out
@@ -236,33 +238,41 @@ def _tall(
     frame, options = sheet.frame, table.options
     rater = None if options.get("rater") == "none" else table.pick_optional("rater")
     ends = [options[end] for end in ("best", "worst") if end in options]
-    taken = {rater, *members, *ranks, *ends, *(options[role] for role in ("trial", "set") if role in options)}
-    extras = [name for name in frame.columns if name not in taken and not frame.schema[name].is_nested()]
+    used_columns = {
+        rater,
+        *members,
+        *ranks,
+        *ends,
+        *(options[role] for role in ("trial", "set") if role in options),
+    }
+    extras = [
+        name for name in frame.columns if name not in used_columns and not frame.schema[name].is_nested()
+    ]
     free = free_names(extras)
-    who = ids(frame[rater]) if rater is not None else pl.Series([None] * frame.height, dtype=pl.String)
+    raters = ids(frame[rater]) if rater is not None else pl.Series([None] * frame.height, dtype=pl.String)
     facts = [
         pl.int_range(1, frame.height + 1, eager=True).alias(ROW),
-        who.alias("rater"),
+        raters.alias("rater"),
         *(ids(frame[options[role]]).alias(role) for role in ("trial", "set") if role in options),
     ]
     base = pl.DataFrame([*facts, *frame.select(extras).rename(free).get_columns()])
     answers = [ids(frame[name]) for name in ends]
     parts = []
-    for place, name in enumerate(members, 1):
+    for position, name in enumerate(members, 1):
         stimulus = ids(frame[name])
         if ends:
             # The answer is the member itself, its column or its place.
-            hits = [(answer == stimulus) | (answer == name) | (answer == str(place)) for answer in answers]
+            hits = [(answer == stimulus) | (answer == name) | (answer == str(position)) for answer in answers]
             value = hits[0].cast(pl.Float64).fill_null(0) - hits[1].cast(pl.Float64).fill_null(0)
         elif ranks:
-            value = frame.select(number_expr(ranks[place - 1])).to_series()
+            value = frame.select(number_expr(ranks[position - 1])).to_series()
         else:
-            value = pl.Series([float(place)] * frame.height)
+            value = pl.Series([float(position)] * frame.height)
         parts.append(
             base.with_columns(
                 stimulus.alias("stimulus"),
                 value.alias("value"),
-                pl.lit(place, pl.Int64).alias("place"),
+                pl.lit(position, pl.Int64).alias("place"),
                 pl.lit("member").alias("role"),
             )
         )

@@ -16,22 +16,22 @@ LISTED_SYSTEM = "\0system"
 """The column of the system while the rows of the ratings have it from the table of stimuli."""
 
 
-def companion_of(table: SourceTable, what: str, stem: str | None = "ratings.") -> Path | None:
+def companion_of(table: SourceTable, table_name: str, stem: str | None = "ratings.") -> Path | None:
     """The table of ``stimuli`` or ``raters`` that an option names, or that lies beside one this program wrote.
 
     ``stem`` is how the name of such a file begins; None if only the option counts.
     """
-    companion = table.path.parent / table.options.get(what, f"{what}.csv")
+    companion = table.path.parent / table.options.get(table_name, f"{table_name}.csv")
     ours = stem is not None and table.path.name.startswith(stem) and companion.is_file()
-    return companion if what in table.options or ours else None
+    return companion if table_name in table.options or ours else None
 
 
 def own_columns(
-    table: SourceTable, names: Iterable[str], what: str, stem: str | None = "ratings."
+    table: SourceTable, names: Iterable[str], table_name: str, stem: str | None = "ratings."
 ) -> list[str]:
-    """Those of the named columns that the table itself has; the others must be in its table of ``what``."""
+    """Those of the named columns that the table itself has; the others must be in its table of ``table_name``."""
     elsewhere = [name for name in names if name not in table.columns]
-    companion = companion_of(table, what, stem) if elsewhere else None
+    companion = companion_of(table, table_name, stem) if elsewhere else None
     listed_columns = [] if companion is None else open_table(companion, {}).columns
     for name in elsewhere:
         if name not in listed_columns:

@@ -276,10 +276,10 @@ def named_parts(table: SourceTable) -> SourceTable:
     pattern, column = table.options["names"], table.pick("stimulus")
     parts = re.findall(r"\{(\w+)\}", pattern)
     expression = f"^{compile_pattern(pattern, parts).pattern}$"
-    taken = [part for part in parts if part in table.columns]
-    if taken:
+    duplicates = [part for part in parts if part in table.columns]
+    if duplicates:
         raise InputError(
-            f"{table.where} has a column '{taken[0]}' already.",
+            f"{table.where} has a column '{duplicates[0]}' already.",
             f"Call that part of '{pattern}' something else.",
         )
     cell = pl.col(column).cast(pl.String).str.strip_chars()
@@ -290,8 +290,10 @@ def named_parts(table: SourceTable) -> SourceTable:
             "Change names=, or leave such rows out with where=.",
         )
     matched = cell.str.extract_groups(expression)
-    own = [matched.struct.field(part).alias(part) for part in parts]
-    rows = table.rows.with_columns(own).with_columns(pl.concat_str(parts, separator="/").alias(column))
+    part_columns = [matched.struct.field(part).alias(part) for part in parts]
+    rows = table.rows.with_columns(part_columns).with_columns(
+        pl.concat_str(parts, separator="/").alias(column)
+    )
     listed = table.names_in("stimulus_columns")
     roles = {part: part for part in parts if part in ("system", "intent", "prompt")}
     facts = [*listed, *(part for part in parts if part not in roles)]
@@ -346,9 +348,9 @@ def _personal(rows: pl.LazyFrame, wanted: set[str]) -> dict[str, str]:
     names = [name for name in schema.names() if name not in wanted]
     out: dict[str, str] = {}
     for name in names:
-        plain = re.sub(r"[\s.\-]+", "_", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name.strip())).casefold()
+        snake_name = re.sub(r"[\s.\-]+", "_", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name.strip())).casefold()
         for kind, pattern in _PERSONAL_NAMES.items():
-            if re.match(pattern, plain):
+            if re.match(pattern, snake_name):
                 out[name] = kind
     texts = [name for name in names if schema[name] == pl.String and name not in out]
     if texts:
@@ -487,6 +489,6 @@ def compile_pattern(pattern: str, allowed: Iterable[str]) -> re.Pattern[str]:
         )
     parts = re.split(r"\{\w+\}", pattern)
     out = re.escape(parts[0])
-    for place, (name, part) in enumerate(zip(names, parts[1:], strict=True), 1):
-        out += f"(?P<{name}>{'.+?' if place < len(names) else '.+'}){re.escape(part)}"
+    for number, (name, part) in enumerate(zip(names, parts[1:], strict=True), 1):
+        out += f"(?P<{name}>{'.+?' if number < len(names) else '.+'}){re.escape(part)}"
     return re.compile(out)

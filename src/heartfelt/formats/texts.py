@@ -48,8 +48,8 @@ def snapshot_texts(snapshot: Snapshot, field: str) -> NamedTexts:
     elif field in fields or (name in fields and which in _VALUES):
         table = _with(snapshot.fields.lazy(), "source", "verdict", "final", "shown")
         # A planted value belongs to another stimulus.
-        own = pl.col("shown").fill_null("") != "planted"
-        rows = table.filter(own, pl.col("field") == (field if field in fields else name))
+        not_planted = pl.col("shown").fill_null("") != "planted"
+        rows = table.filter(not_planted, pl.col("field") == (field if field in fields else name))
         value = pl.coalesce("final", "machine") if field in fields else _VALUES[which]
         if field in fields:
             value = pl.when(pl.col("verdict").fill_null("") != "rejected").then(value)
@@ -59,9 +59,9 @@ def snapshot_texts(snapshot: Snapshot, field: str) -> NamedTexts:
     elif field in columns:
         frame = snapshot.stimuli.select("stimulus", pl.col(field).alias("text"))
     else:
-        known = [*questions, *fields, *columns]
+        text_names = [*questions, *fields, *columns]
         raise InputError(
-            f"The source has no texts called '{field}'.", suggestion(field, known, "It has texts called")
+            f"The source has no texts called '{field}'.", suggestion(field, text_names, "It has texts called")
         )
     # That there is nothing to describe is no description.
     return _named(field, frame.filter(pl.col("text").cast(pl.String).fill_null("") != NONE))
@@ -69,9 +69,9 @@ def snapshot_texts(snapshot: Snapshot, field: str) -> NamedTexts:
 
 def file_texts(path: Path, field: str | None, name: str = "") -> NamedTexts:
     """The texts of a file: the column ``field`` of a table or of JSON records, a JSON list of texts, or one text per line."""
-    place, _, column = str(path).rpartition(SEPARATOR)
-    if place and not path.exists():
-        path, field = Path(place), column
+    file, _, column = str(path).rpartition(SEPARATOR)
+    if file and not path.exists():
+        path, field = Path(file), column
     if not path.is_file():
         raise InputError(f"There is no file {path}.", "Check the path.")
     suffix = path.suffix.lower()
@@ -102,8 +102,10 @@ def _plain_list(path: Path) -> list[str] | None:
         content = json.loads(text_of(path))
     except ValueError:
         return None
-    whole = isinstance(content, list) and bool(content) and all(isinstance(text, str) for text in content)
-    return content if whole else None
+    is_text_list = (
+        isinstance(content, list) and bool(content) and all(isinstance(text, str) for text in content)
+    )
+    return content if is_text_list else None
 
 
 def _nested(path: Path, table: pl.DataFrame, column: str) -> pl.DataFrame:
@@ -122,8 +124,10 @@ def _nested(path: Path, table: pl.DataFrame, column: str) -> pl.DataFrame:
 
 def _with(rows: pl.LazyFrame, *columns: str) -> pl.LazyFrame:
     """The table with columns that it may lack."""
-    known = rows.collect_schema().names()
-    return rows.with_columns(pl.lit(None, pl.String).alias(name) for name in columns if name not in known)
+    column_names = rows.collect_schema().names()
+    return rows.with_columns(
+        pl.lit(None, pl.String).alias(name) for name in columns if name not in column_names
+    )
 
 
 def _named(name: str, frame: pl.DataFrame) -> NamedTexts:

@@ -118,8 +118,10 @@ def gathered(source: Path, options: Mapping[str, str]) -> SourceTable:
     for path in paths:
         rows = rows_of(path, {k: v for k, v in options.items() if k != "where"})
         parts.append(rows.with_columns(filename=pl.lit(path.stem), folder=pl.lit(path.parent.name)))
-    whole = pl.concat(parts, how="diagonal_relaxed")
-    return SourceTable(source / source.name, whole.lazy(), options)  # media are looked for inside the folder
+    all_rows = pl.concat(parts, how="diagonal_relaxed")
+    return SourceTable(
+        source / source.name, all_rows.lazy(), options
+    )  # media are looked for inside the folder
 
 
 def _named(table: SourceTable, role: str) -> str | None:
@@ -130,15 +132,15 @@ def _named(table: SourceTable, role: str) -> str | None:
     return pick(table.columns, role, table.options, table.where)
 
 
-def _questions(table: SourceTable, taken: Sequence[str]) -> list[str]:
+def _questions(table: SourceTable, used_columns: Sequence[str]) -> list[str]:
     listed = table.names_in("value")
     if listed:
         need(table.columns, listed, table.where)
         return listed
     if _spread(table):
-        about = {*taken, table.pick("stimulus"), table.options.get("question"), "filename", "folder"}
+        about = {*used_columns, table.pick("stimulus"), table.options.get("question"), "filename", "folder"}
         return [name for name in table.columns if name not in about]
-    usual = [name for name in table.columns if name in {"valence", "arousal"} and name not in taken]
+    usual = [name for name in table.columns if name in {"valence", "arousal"} and name not in used_columns]
     return usual or [table.pick("value")]
 
 
@@ -152,21 +154,21 @@ def _from_rows(base: pl.DataFrame, table: SourceTable) -> tuple[pl.DataFrame, li
     options, time = table.options, table.options["time"]
     need(table.columns, [time], table.where)
     milliseconds = options.get("time_unit", "ms" if time.casefold().endswith("ms") else "s") == "ms"
-    asked = options.get("question") if options.get("question") in base.columns else None
+    question_column = options.get("question") if options.get("question") in base.columns else None
     values = _questions(table, [time])
     key = ["rater", "stimulus", *(["repeat"] if "repeat" in options else [])]
     rows = base.select(
         *key,
-        *([pl.col(asked).cast(pl.String).alias("\0question")] if asked else []),
+        *([pl.col(question_column).cast(pl.String).alias("\0question")] if question_column else []),
         (number_expr(time) / (1000 if milliseconds else 1)).alias("\0time"),
         *(number_expr(name).alias(name) for name in values),
     )
     index = [name for name in rows.columns if name not in values]
     tall = rows.unpivot(values, index=index, variable_name="question", value_name="\0value")
     if _spread(table):
-        named = pl.col("\0question") if asked else pl.lit(options.get("question", "value"))
+        named = pl.col("\0question") if question_column else pl.lit(options.get("question", "value"))
         tall = tall.with_columns(pl.col("question").alias("rater"), named.alias("question"))
-    elif asked:
+    elif question_column:
         tall = tall.with_columns(pl.col("\0question").alias("question"))
     elif "question" in options:
         tall = tall.with_columns(pl.lit(options["question"]).alias("question"))
@@ -177,7 +179,7 @@ def _from_rows(base: pl.DataFrame, table: SourceTable) -> tuple[pl.DataFrame, li
     )
     grouped = tall.group_by(*key, "question", maintain_order=True).agg("\0time", "\0value")
     step = _step(grouped, options, table.where)
-    held = 0
+    irregular_count = 0
     samples, starts = [], []
     for times, course in grouped.select("\0time", "\0value").iter_rows():
         if (times[-1] - times[0]) / step > LONGEST_TRACE:
@@ -186,11 +188,13 @@ def _from_rows(base: pl.DataFrame, table: SourceTable) -> tuple[pl.DataFrame, li
                 "State the unit of the time (time_unit=ms) or fewer samples per second (rate=2).",
             )
         on_grid, regular = _on_grid(np.asarray(times, float), np.asarray(course, float), step)
-        held += not regular
+        irregular_count += not regular
         samples.append(on_grid.tolist())
         starts.append(times[0])
     notes = (
-        [f"{held:,} traces have irregular moments; their samples were held until the next."] if held else []
+        [f"{irregular_count:,} traces have irregular moments; their samples were held until the next."]
+        if irregular_count
+        else []
     )
     listed = pl.Series("samples", samples, pl.List(pl.Float64))
     out = grouped.select(*key, "question").with_columns(
@@ -220,9 +224,9 @@ def _on_grid(
     times: NDArray[np.float64], values: NDArray[np.float64], step: float
 ) -> tuple[NDArray[np.float64], bool]:
     """The samples at every step from the first moment, and whether all lay on that grid."""
-    places = (times - times[0]) / step
-    nearest = np.rint(places).astype(int)
-    regular = bool((np.abs(places - nearest) <= REGULAR).all() and (np.diff(nearest) > 0).all())
+    positions = (times - times[0]) / step
+    nearest = np.rint(positions).astype(int)
+    regular = bool((np.abs(positions - nearest) <= REGULAR).all() and (np.diff(nearest) > 0).all())
     size = int(nearest[-1]) + 1
     if regular:
         out = np.full(size, np.nan)
@@ -274,10 +278,10 @@ def _from_columns(base: pl.DataFrame, table: SourceTable) -> pl.DataFrame:
     unit = 1000.0 if re.search(r"\{time\}_?ms", pattern) else 1.0
     times = np.array([moments[name] for name in order]) / unit
     step = _usual(np.diff(times)) if times.size > 1 else 1.0
-    places = np.rint((times - times[0]) / step).astype(int)
-    cells: list[pl.Expr] = [pl.lit(None, pl.Float64)] * (int(places[-1]) + 1)
-    for name, place in zip(order, places.tolist(), strict=True):
-        cells[place] = number_expr(name)
+    positions = np.rint((times - times[0]) / step).astype(int)
+    cells: list[pl.Expr] = [pl.lit(None, pl.Float64)] * (int(positions[-1]) + 1)
+    for name, position in zip(order, positions.tolist(), strict=True):
+        cells[position] = number_expr(name)
     listed = base.select(pl.concat_list(cells).alias("samples")).to_series()
     # A clip that ends early has empty cells to the end of its row.
     numbers = listed.to_frame().with_row_index("\0row")
@@ -289,9 +293,9 @@ def _from_columns(base: pl.DataFrame, table: SourceTable) -> pl.DataFrame:
     cut = sized.select(pl.col("samples").list.head(pl.col("\0place").fill_null(0))).to_series()
     stem = pattern.split("{time}", maxsplit=1)[0].strip("_ ") or table.path.stem
     traces = _row_traces(base, table, cut, question=_asked(table, stem, single=True))
-    given = {"rate", "start"} & set(table.options)
+    stated_options = {"rate", "start"} & set(table.options)
     computed = {"rate": 1 / step, "start": float(times[0])}
-    return traces.with_columns(pl.lit(v).alias(n) for n, v in computed.items() if n not in given)
+    return traces.with_columns(pl.lit(v).alias(n) for n, v in computed.items() if n not in stated_options)
 
 
 def _row_traces(

@@ -128,10 +128,10 @@ class VoiceMosFormat(OpinionList):
                         listed.with_columns(pl.Series("info", info, dtype=pl.String)), header=False
                     )
                     write_text(data / "sets" / f"{part.upper()}SET", lines)
-            seen = (
+            system_rows = (
                 named.filter(pl.col("part") != "test").group_by("system").agg(pl.mean("value").alias("mean"))
             )
-            systems = seen.sort("system").rename({"system": "system_ID"})
+            systems = system_rows.sort("system").rename({"system": "system_ID"})
             write_text(data / "mydata_system.csv", csv_text(systems))
 
     def system_scores(self, path: Path) -> dict[str, dict[str, float]] | None:
@@ -169,8 +169,8 @@ def _of_listeners(path: Path) -> pl.DataFrame:
         pl.when(named).then(parts.list.get(2, null_on_oob=True)).otherwise("info").alias("rater"),
         sheet.numbers("score").alias("value"),
         *(
-            pl.when(named).then(parts.list.get(place, null_on_oob=True).replace({"na": None})).alias(name)
-            for name, place in zip(_INFO, (1, 3, 6), strict=True)
+            pl.when(named).then(parts.list.get(index, null_on_oob=True).replace({"na": None})).alias(name)
+            for name, index in zip(_INFO, (1, 3, 6), strict=True)
         ),
     )  # fmt: skip
 

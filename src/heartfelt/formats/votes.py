@@ -55,17 +55,19 @@ class Votes(Format):
         if key is None:
             key = "item_row"
             sheet = sheet.with_columns(pl.format("item{}", pl.int_range(1, pl.len() + 1)).alias(key))
-        asked = options.get("question", "question")
-        named = asked in sheet and asked != key
-        own = [key, asked] if named else [key]
-        columns = _columns(sheet, own, table)
-        sheet.unique(*own, option="stimulus", answers=columns)
-        question = pl.col(asked).cast(pl.String) if named else pl.lit(options.get("question", "category"))
-        others = sheet.frame.select(pl.exclude(*own, *columns)).columns
+        question_column = options.get("question", "question")
+        named = question_column in sheet and question_column != key
+        key_columns = [key, question_column] if named else [key]
+        columns = _columns(sheet, key_columns, table)
+        sheet.unique(*key_columns, option="stimulus", answers=columns)
+        question = (
+            pl.col(question_column).cast(pl.String) if named else pl.lit(options.get("question", "category"))
+        )
+        further_columns = sheet.frame.select(pl.exclude(*key_columns, *columns)).columns
         items = sheet.frame.select(
             ids(sheet[key]).alias("stimulus"),
             question.alias("question"),
-            *(pl.col(name).alias(f"source_{name}" if name in ITEM else name) for name in others),
+            *(pl.col(name).alias(f"source_{name}" if name in ITEM else name) for name in further_columns),
         )
         renamed = new_names(options, items["question"].drop_nulls().unique())
         items = items.with_columns(pl.col("question").replace(renamed))
@@ -104,8 +106,8 @@ class Votes(Format):
         if listed.height:
             wide = listed.join(wide, on=ITEM, how="left", maintain_order="left")
         counts = [name for name in wide.columns if name in {*order, *ratings["answer"]}]
-        whole = wide.with_columns(pl.col(counts).fill_null(0).cast(pl.Int64))
-        write_text(target / "votes.csv", csv_text(whole))
+        counted = wide.with_columns(pl.col(counts).fill_null(0).cast(pl.Int64))
+        write_text(target / "votes.csv", csv_text(counted))
 
 
 def _id_notes(key: str, table: SourceTable) -> list[str]:
@@ -118,7 +120,7 @@ def _id_notes(key: str, table: SourceTable) -> list[str]:
     ]
 
 
-def _columns(sheet: NamedTable, taken: Sequence[str], table: SourceTable) -> dict[str, str]:
+def _columns(sheet: NamedTable, used_columns: Sequence[str], table: SourceTable) -> dict[str, str]:
     """The count columns, each with the category it counts."""
     frame, options = sheet.frame, table.options
     if "categories" in options:
@@ -126,10 +128,10 @@ def _columns(sheet: NamedTable, taken: Sequence[str], table: SourceTable) -> dic
         sheet.need(*columns)
     else:
         shape = compile_pattern(options.get("pattern", "{category}_votes"), ["category"])
-        matches = {name: shape.fullmatch(name) for name in frame.columns if name not in taken}
+        matches = {name: shape.fullmatch(name) for name in frame.columns if name not in used_columns}
         columns = {name: match["category"] for name, match in matches.items() if match}
         if not columns and "pattern" not in options:
-            columns = {name: name for name in _whole_columns(frame, taken)}
+            columns = {name: name for name in _whole_columns(frame, used_columns)}
     if len(columns) < 2:
         raise UnclearColumnError(
             f"{table.where}: fewer than two columns hold counts.",
@@ -138,20 +140,20 @@ def _columns(sheet: NamedTable, taken: Sequence[str], table: SourceTable) -> dic
     return columns
 
 
-def _whole_columns(frame: pl.DataFrame, taken: Sequence[str]) -> list[str]:
+def _whole_columns(frame: pl.DataFrame, used_columns: Sequence[str]) -> list[str]:
     """The columns of whole numbers that are no totals, neither by name nor by their sums."""
-    whole: dict[str, pl.Series] = {}
+    integer_columns: dict[str, pl.Series] = {}
     for name in frame.columns:
-        if name in taken or name.casefold() in TOTALS or is_unnamed(name):
+        if name in used_columns or name.casefold() in TOTALS or is_unnamed(name):
             continue
         number = frame[name].cast(pl.Float64, strict=False)
         if number.null_count() == 0 and (number >= 0).all() and (number == number.floor()).all():
-            whole[name] = number
-    for name, column in whole.items():
-        rest = [other for key, other in whole.items() if key != name]
-        if len(rest) > 1 and (sum(rest[1:], rest[0]) == column).all():
-            return [other for other in whole if other != name]
-    return list(whole)
+            integer_columns[name] = number
+    for name, column in integer_columns.items():
+        remaining = [other_column for key, other_column in integer_columns.items() if key != name]
+        if len(remaining) > 1 and (sum(remaining[1:], remaining[0]) == column).all():
+            return [column_name for column_name in integer_columns if column_name != name]
+    return list(integer_columns)
 
 
 def _ratings(
@@ -175,15 +177,15 @@ def _ratings(
 
 
 def _scale(names: list[str], options: Mapping[str, str]) -> AnyScale:
-    given = options.get("values", ",".join(map(str, range(len(names)))))
-    values = [float(value) for value in given.split(",")]
+    stated_values = options.get("values", ",".join(map(str, range(len(names)))))
+    values = [float(value) for value in stated_values.split(",")]
     if len(values) != len(names):
         raise InputError(
             f"There are {len(names)} categories and {len(values)} values.", f"Categories: {', '.join(names)}."
         )
     listed: list[Category | str] = [
-        name if value == place else Category(id=name, value=value)
-        for place, (name, value) in enumerate(zip(names, values, strict=True))
+        name if value == index else Category(id=name, value=value)
+        for index, (name, value) in enumerate(zip(names, values, strict=True))
     ]
     if options.get("ordered", "no").lower() in {"yes", "true", "1"}:
         return Ordered(type="ordered", categories=listed)

@@ -163,10 +163,10 @@ def _listeners(
     if "rater" in roles:
         rater = ids(frame[roles["rater"]]).alias("rater")
     elif about:
-        known = frame.select(about).select(pl.struct(about).rank("dense")).to_series()
-        order = known.unique(maintain_order=True).to_list()
-        names = {number: f"listener{place}" for place, number in enumerate(order, 1)}
-        rater = known.replace_strict(names, return_dtype=pl.String).alias("rater")
+        listener_ranks = frame.select(about).select(pl.struct(about).rank("dense")).to_series()
+        order = listener_ranks.unique(maintain_order=True).to_list()
+        names = {number: f"listener{position}" for position, number in enumerate(order, 1)}
+        rater = listener_ranks.replace_strict(names, return_dtype=pl.String).alias("rater")
         notes.append(
             f"Listeners were distinguished by {', '.join(about)}; they are numbered in order of appearance."
         )

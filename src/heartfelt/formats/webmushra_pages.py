@@ -188,8 +188,8 @@ def _marked(
 
 def _recognised(base: pl.DataFrame, names: tuple[str, str, str], sheet: NamedTable) -> WebmushraPage:
     """Which of A and B is the reference: 1 for a right answer."""
-    reference, other, answer = (ids(sheet[name]) for name in names)
-    rows = base.with_columns(reference.alias("system"), other.alias("other"), answer.alias("answer"))
+    reference, compared, answer = (ids(sheet[name]) for name in names)
+    rows = base.with_columns(reference.alias("system"), compared.alias("other"), answer.alias("answer"))
     rows = rows.with_columns(_member("system").alias("stimulus"), _member("other").alias("\0other"))
     rows = rows.with_columns(
         pl.col("answer")
@@ -262,13 +262,13 @@ def _preferred(
 def _scored_pairs(base: pl.DataFrame, sheet: NamedTable) -> WebmushraPage:
     """Grades 1 to 5 of the hidden reference and of the condition, as in BS.1116."""
     sides = []
-    for place, role in ((0, "hidden-reference"), (1, "member")):
-        name, score = ids(sheet[SCORED_PAIR[place]]), number(sheet[SCORED_PAIR[place + 2]])
-        other = ids(sheet[SCORED_PAIR[1]])
+    for index, role in ((0, "hidden-reference"), (1, "member")):
+        name, score = ids(sheet[SCORED_PAIR[index]]), number(sheet[SCORED_PAIR[index + 2]])
+        compared = ids(sheet[SCORED_PAIR[1]])
         columns = [
             name.alias("system"),
             score.alias("value"),
-            other.alias("other"),
+            compared.alias("other"),
             pl.lit(role).alias("role"),
         ]
         sides.append(base.with_columns(columns))
@@ -323,9 +323,9 @@ def _likert(
         NAMED,
     )
     good = without_repeats(good.with_columns(occurrence("rater", "stimulus", "question").alias("repeat")))
-    asked = good["question"].unique(maintain_order=True)
+    questions = good["question"].unique(maintain_order=True)
     return WebmushraPage(
-        good, {name: stated_scale(name, options) or UNSTATED for name in asked}, None, ledger
+        good, {name: stated_scale(name, options) or UNSTATED for name in questions}, None, ledger
     )
 
 

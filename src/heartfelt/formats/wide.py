@@ -104,7 +104,7 @@ def read_wide(format: str, table: SourceTable, source: Path, progress: Progress 
         raise InputError(
             f"rows={rows} is not possible.", suggestion(rows, ["rater", "stimulus"], "A row is a")
         )
-    other = "stimulus" if rows == "rater" else "rater"
+    column_role = "stimulus" if rows == "rater" else "rater"
     listed_roles = roles_beside(table, None)
     named = {options[role]: role for role in ABOUT_STIMULUS if role in options and role not in listed_roles}
     if named and rows == "rater":
@@ -114,19 +114,19 @@ def read_wide(format: str, table: SourceTable, source: Path, progress: Progress 
             f"Name a column of a table of stimuli, and the table with {as_option('stimuli', 'FILE')}.",
         )
     sheet, notes = _with_id(table, rows)
-    read = _cells(sheet.frame, rows, other, table)
+    read = _cells(sheet.frame, rows, column_role, table)
     cells = list(read.cells)
     described = number_types(sheet.frame.drop(cell.column for cell in cells), keep=[rows])
-    ratings, scales = _ratings(sheet, rows, other, cells, options)
-    names = pl.DataFrame({other: list(dict.fromkeys(cell.other for cell in cells))})
+    ratings, scales = _ratings(sheet, rows, column_role, cells, options)
+    names = pl.DataFrame({column_role: list(dict.fromkeys(cell.other for cell in cells))})
     if read.texts.others:
-        texts = [read.texts.others.get(name) for name in names[other]]
+        texts = [read.texts.others.get(name) for name in names[column_role]]
         names = names.with_columns(pl.Series("text", texts, pl.String))
     if read.doubt is not None:
         turned = as_option("pattern", read.turned)
         notes = [
             *notes,
-            f"Check which part of '{cells[0].column}' names the {other}: {read.doubt}. To turn it round: {turned}.",
+            f"Check which part of '{cells[0].column}' names the {column_role}: {read.doubt}. To turn it round: {turned}.",
         ]
     described = with_roles_named(described, named)
     stimuli, raters = (names, described) if rows == "rater" else (described, names)
@@ -149,7 +149,7 @@ def read_wide(format: str, table: SourceTable, source: Path, progress: Progress 
         notes=notes,
         ratings=ratings,
         raters=raters,
-        reading=_sentences(read, other, table.texts),
+        reading=_sentences(read, column_role, table.texts),
         texts=read.texts.questions,
     )
 
@@ -174,17 +174,17 @@ def _with_id(table: SourceTable, rows: str) -> tuple[NamedTable, list[str]]:
     return NamedTable(named, table.where, position=table.position), id_notes(frame[key], rows)
 
 
-def _cells(frame: pl.DataFrame, rows: str, other: str, table: SourceTable) -> NamesReading:
+def _cells(frame: pl.DataFrame, rows: str, column_role: str, table: SourceTable) -> NamesReading:
     """The columns of answers, by the pattern of their names or, where none is given, as these are usual."""
     options = table.options
     about = [options[role] for role in ABOUT_STIMULUS if role in options]
     described = {rows, *about, *table.names_in("rater_columns", "stimulus_columns")}
     columns = [name for name in frame.columns if name not in described]
-    read = _by_pattern(columns, options, other, table.texts) if "pattern" in options else None
+    read = _by_pattern(columns, options, column_role, table.texts) if "pattern" in options else None
     if "pattern" not in options:
-        read = read_names(columns, table.texts, other)
+        read = read_names(columns, table.texts, column_role)
     if read is None or not read.cells:
-        pattern = options.get("pattern", f"{{question}}_{{{other}}}")
+        pattern = options.get("pattern", f"{{question}}_{{{column_role}}}")
         raise UnclearColumnError(
             f"{table.where}: no column name fits the pattern '{pattern}'.",
             f"Give the pattern with {as_option('pattern', '…')}. The columns are: {', '.join(frame.columns[:20])}.",
@@ -197,28 +197,28 @@ def _cells(frame: pl.DataFrame, rows: str, other: str, table: SourceTable) -> Na
 
 
 def _by_pattern(
-    columns: Sequence[str], options: Mapping[str, str], other: str, texts: Mapping[str, str]
+    columns: Sequence[str], options: Mapping[str, str], column_role: str, texts: Mapping[str, str]
 ) -> NamesReading:
     pattern = options["pattern"]
-    shape = compile_pattern(pattern, ["question", other])
+    shape = compile_pattern(pattern, ["question", column_role])
     only = options.get("question", ONE_QUESTION)
     cells: list[ColumnSubject] = []
     for column in columns:
         match = shape.fullmatch(column)
         if match is not None:
             parts = match.groupdict()
-            question, name = parts.get("question") or only, parts.get(other) or ONE_QUESTION
+            question, name = parts.get("question") or only, parts.get(column_role) or ONE_QUESTION
             cells.append(ColumnSubject(column=column, question=question, other=name))
     return NamesReading(cells=tuple(cells), pattern=pattern, texts=texts_of(cells, texts))
 
 
-def _sentences(read: NamesReading, other: str, texts: Mapping[str, str]) -> list[str]:
+def _sentences(read: NamesReading, column_role: str, texts: Mapping[str, str]) -> list[str]:
     """How the first columns were understood: ``read Q3_1 as question Q3, stimulus 1: 'How pleasant …'``."""
     first = [read.cells[0]]
     for attribute in ("other", "question"):  # one where the stimulus changes, and one where the question does
         first += [c for c in read.cells if getattr(c, attribute) != getattr(first[0], attribute)][:1]
     return [
-        f"read {cell.column} as question {cell.question}, {other} {cell.other}"
+        f"read {cell.column} as question {cell.question}, {column_role} {cell.other}"
         + (f": '{_shortened(texts[cell.column])}'" if texts.get(cell.column) else "")
         for cell in dict.fromkeys(first)
     ]
@@ -255,9 +255,11 @@ def _misfit(
     if f"scale.{question}" in options:
         return None
     group = groups[question]
-    others = {cell.other for name, rest in groups.items() if name != question for cell in rest}
-    most = max(len(rest) for rest in groups.values())
-    if len(group) == 1 and most > 1 and group[0].other not in others:
+    subjects_elsewhere = {
+        cell.other for name, group_cells in groups.items() if name != question for cell in group_cells
+    }
+    most = max(len(group_cells) for group_cells in groups.values())
+    if len(group) == 1 and most > 1 and group[0].other not in subjects_elsewhere:
         return f"no other question is asked about '{group[0].other}'"
     scale = stated_scale(question, options)
     limits = None if scale is None else scale.bounds()
@@ -266,28 +268,28 @@ def _misfit(
     for cell in group:
         values = frame.select(number_expr(cell.column)).to_series()
         unread = values.is_null() & frame[cell.column].is_not_null()
-        off = unread | ~values.is_between(*limits).fill_null(True)
-        if int(off.sum()) > off.len() / 2:
+        off_scale = unread | ~values.is_between(*limits).fill_null(True)
+        if int(off_scale.sum()) > off_scale.len() / 2:
             return f"'{frame[cell.column][0]}' is not on the scale from {limits[0]:g} to {limits[1]:g}"
     return None
 
 
 def _ratings(
-    sheet: NamedTable, rows: str, other: str, cells: list[ColumnSubject], options: Mapping[str, str]
+    sheet: NamedTable, rows: str, column_role: str, cells: list[ColumnSubject], options: Mapping[str, str]
 ) -> tuple[pl.DataFrame, dict[str, AnyScale]]:
     tables: list[pl.DataFrame] = []
     scales: dict[str, AnyScale] = {}
     for question in dict.fromkeys(cell.question for cell in cells):
-        mine = {cell.column: cell.other for cell in cells if cell.question == question}
-        scale = stated_scale(question, options) or _categories(sheet.frame.select(list(mine)))
+        subject_of = {cell.column: cell.other for cell in cells if cell.question == question}
+        scale = stated_scale(question, options) or _categories(sheet.frame.select(list(subject_of)))
         scales[question] = scale or UNSTATED
         in_words = scale is not None and scale.level in {"nominal", "ordinal", "text"}
         answers = sheet.frame.select(
-            rows, *(pl.col(name).cast(pl.String) if in_words else sheet.numbers(name) for name in mine)
+            rows, *(pl.col(name).cast(pl.String) if in_words else sheet.numbers(name) for name in subject_of)
         )
-        tall = answers.unpivot(list(mine), index=rows, variable_name="column", value_name="given")
+        tall = answers.unpivot(list(subject_of), index=rows, variable_name="column", value_name="given")
         tall = tall.drop_nulls("given").with_columns(
-            pl.col("column").replace_strict(mine, return_dtype=pl.String).alias(other),
+            pl.col("column").replace_strict(subject_of, return_dtype=pl.String).alias(column_role),
             pl.lit(question).alias("question"),
         )
         tables.append(_coded(tall, scales[question], sheet.where))
@@ -307,19 +309,19 @@ def _coded(tall: pl.DataFrame, scale: AnyScale, where: str) -> pl.DataFrame:
     if tall.schema["given"].is_numeric():
         return tall.select("rater", "stimulus", "question", pl.col("given").alias("value"))
     coded: dict[str, tuple[float | None, str | None]] = {}
-    for given in tall["given"].unique(maintain_order=True):
+    for answer in tall["given"].unique(maintain_order=True):
         try:
-            coded[given] = scale.read(given)
+            coded[answer] = scale.read(answer)
         except InputError as error:
-            row = tall.filter(pl.col("given") == given).row(0, named=True)
+            row = tall.filter(pl.col("given") == answer).row(0, named=True)
             raise RatingError.about(
-                {**row, "value": given},
+                {**row, "value": answer},
                 f"{where}, column '{row['column']}', rater '{row['rater']}': {error.problem}",
                 error.fix,
             ) from error
     return tall.select("rater", "stimulus", "question").with_columns(
-        pl.Series("value", [coded[given][0] for given in tall["given"]], dtype=pl.Float64),
-        pl.Series("answer", [coded[given][1] for given in tall["given"]], dtype=pl.String),
+        pl.Series("value", [coded[answer][0] for answer in tall["given"]], dtype=pl.Float64),
+        pl.Series("answer", [coded[answer][1] for answer in tall["given"]], dtype=pl.String),
     )
 
 

@@ -72,12 +72,12 @@ class NamesReading:
     """What the file says of questions and stimuli besides their ids."""
 
 
-def read_names(columns: Sequence[str], texts: Mapping[str, str], other: str) -> NamesReading | None:
+def read_names(columns: Sequence[str], texts: Mapping[str, str], column_role: str) -> NamesReading | None:
     """How the names of answer columns read without a pattern: they end in a digit, and a question has several of them."""
     loops = [name for name in columns if _LOOP.fullmatch(name)]
     rounds = {name.partition("_")[0] for name in loops}
-    first, last = QUESTION_FIRST.format(other=other), QUESTION_LAST.format(other=other)
-    if other == "stimulus" and len(rounds) > 1:
+    first, last = QUESTION_FIRST.format(other=column_role), QUESTION_LAST.format(other=column_role)
+    if column_role == "stimulus" and len(rounds) > 1:
         cells = [
             ColumnSubject(column=name, question=name.partition("_")[2], other=name.partition("_")[0])
             for name in loops
@@ -87,12 +87,14 @@ def read_names(columns: Sequence[str], texts: Mapping[str, str], other: str) -> 
     times = Counter(match[1] for _, match in split)
     several = [(name, match) for name, match in split if times[match[1]] > 1]
     if several:
-        turned, doubt = (False, None) if other == "rater" else _orientation([m for _, m in several], texts)
+        turned, doubt = (
+            (False, None) if column_role == "rater" else _orientation([m for _, m in several], texts)
+        )
         split = several
     else:  # a slider per stimulus: Q3_1, Q4_1, Q5_1
         split = [(name, match) for name, match in split if _DEFAULT_NAME.fullmatch(match[1])]
         turned, doubt = True, None if texts else _NAMES_ALONE
-        if other == "rater" or len(split) < 2 or len({match[2] for _, match in split}) > 1:
+        if column_role == "rater" or len(split) < 2 or len({match[2] for _, match in split}) > 1:
             return None
     cells = [
         ColumnSubject(column=name, question=match[2 if turned else 1], other=match[1 if turned else 2])
@@ -120,19 +122,28 @@ def texts_of(cells: Sequence[ColumnSubject], texts: Mapping[str, str]) -> Column
         if cell.column in parts:
             before = shared.get(cell.question, parts[cell.column])
             shared[cell.question] = [part for part in before if part in parts[cell.column]]
-    others: dict[str, set[str]] = {}
+    texts_of_subject: dict[str, set[str]] = {}
     for cell in cells:
-        rest = [part for part in parts.get(cell.column, []) if part not in shared[cell.question]]
-        if rest:
-            others.setdefault(cell.other, set()).add(_STATED_BETWEEN.join(rest))
+        own_parts = [part for part in parts.get(cell.column, []) if part not in shared[cell.question]]
+        if own_parts:
+            texts_of_subject.setdefault(cell.other, set()).add(_STATED_BETWEEN.join(own_parts))
     # An instruction above all questions tells none of them apart.
     common = set.intersection(*map(set, shared.values())) if len(shared) > 1 else set()
-    own = {
+    question_parts = {
         name: [part for part in all_parts if part not in common] or all_parts
         for name, all_parts in shared.items()
     }
-    questions = {name: _STATED_BETWEEN.join(text_parts) for name, text_parts in own.items() if text_parts}
-    return ColumnTexts(questions, {name: rest.pop() for name, rest in others.items() if len(rest) == 1})
+    questions = {
+        name: _STATED_BETWEEN.join(text_parts) for name, text_parts in question_parts.items() if text_parts
+    }
+    return ColumnTexts(
+        questions,
+        {
+            name: subject_texts.pop()
+            for name, subject_texts in texts_of_subject.items()
+            if len(subject_texts) == 1
+        },
+    )
 
 
 def _orientation(matches: Sequence[re.Match[str]], texts: Mapping[str, str]) -> tuple[bool, str | None]:
@@ -151,16 +162,16 @@ def _orientation(matches: Sequence[re.Match[str]], texts: Mapping[str, str]) -> 
             stem, _, statement = text.rpartition(_STATED_BETWEEN)
             stems[match[1]].add(stem.strip())
             statements[match[1]].add(statement.strip())
-    listed = [text for own in statements.values() for text in own]
-    asked = [text for own in stems.values() for text in own]
+    listed = [text for statement_texts in statements.values() for text in statement_texts]
+    stem_texts = [text for stem_list in stems.values() for text in stem_list]
     if not listed:
         return False, _NAMES_ALONE
-    points = _share(_names_stimulus, listed) - _share(_names_stimulus, asked)
-    points += (_share(_asks, asked) - _share(_asks, listed)) / 2
-    same_stem = len(prefixes) > 1 and len(set(asked)) == 1
+    points = _share(_names_stimulus, listed) - _share(_names_stimulus, stem_texts)
+    points += (_share(_asks, stem_texts) - _share(_asks, listed)) / 2
+    same_stem = len(prefixes) > 1 and len(set(stem_texts)) == 1
     points -= 1.0 if same_stem else 0.0
     if abs(points) < 0.25:
-        return False, f"neither '{asked[0]}' nor '{listed[0]}' is clearly the name of a stimulus"
+        return False, f"neither '{stem_texts[0]}' nor '{listed[0]}' is clearly the name of a stimulus"
     return points < 0, None
 
 
@@ -196,29 +207,33 @@ def wide_proposal(table: ProfiledTable) -> Proposal | None:
     if len(answers) < 2:
         return None
     rows, key, doubts = _row(columns, answers)
-    other = "stimulus" if rows == "rater" else "rater"
-    usual = read_names([profile.name for profile in answers], table.texts, other)
+    column_role = "stimulus" if rows == "rater" else "rater"
+    usual = read_names([profile.name for profile in answers], table.texts, column_role)
     matched = answers
     if usual is not None:
         pattern, matched = usual.pattern, [columns[cell.column] for cell in usual.cells]
         doubts |= {"pattern": f"{usual.doubt}; the other way round: {usual.turned}"} if usual.doubt else {}
-    elif (grid := _grid(answers, other)) is not None:
+    elif (grid := _grid(answers, column_role)) is not None:
         pattern = grid
     else:
-        pattern, matched = f"{{{other}}}", _numbered(answers)
+        pattern, matched = f"{{{column_role}}}", _numbered(answers)
         if len(matched) < 3:
             return None
         if any(_DEFAULT_NAME.fullmatch(profile.name) for profile in matched):
             doubts["pattern"] = "the columns are only numbered; some may not be answers"
     settings = {"rows": rows, "pattern": pattern}
     # With a pattern of one name only, every other column fits it too.
-    rest = [p.name for p in columns.values() if p not in matched and (key is None or p.name != key.column)]
-    fits = rest if pattern == f"{{{other}}}" else [name for name in rest if _fits(pattern, name)]
+    remaining = [
+        p.name for p in columns.values() if p not in matched and (key is None or p.name != key.column)
+    ]
+    fits = (
+        remaining if pattern == f"{{{column_role}}}" else [name for name in remaining if _fits(pattern, name)]
+    )
     if fits:
         settings[f"{rows}_columns"] = ",".join(fits)
     return Proposal(
         format="wide",
-        layout=f"one row per {rows} and one column per {'item' if '{question}' in pattern else other}",
+        layout=f"one row per {rows} and one column per {'item' if '{question}' in pattern else column_role}",
         guesses=(key,) if key is not None else (),
         settings=settings,
         doubts=doubts,
@@ -248,21 +263,22 @@ def _row(
     by_rater = sum({*p.words} & VOCABULARY["rater"] != set() for p in answers)
     best = {
         role: max(
-            (name_score(p, role) + (0.5 if p.media and role == "stimulus" else 0.0) for p in own), default=0.0
+            (name_score(p, role) + (0.5 if p.media and role == "stimulus" else 0.0) for p in candidates),
+            default=0.0,
         )
-        for role, own in (("rater", raters), ("stimulus", stimuli))
+        for role, candidates in (("rater", raters), ("stimulus", stimuli))
     }
     rows = "stimulus" if best["stimulus"] > best["rater"] or by_rater > len(answers) / 2 else "rater"
-    own = raters if rows == "rater" else stimuli
+    candidates = raters if rows == "rater" else stimuli
     doubts = {} if best[rows] >= SIMILAR else {"id": f"no column clearly names the {rows} of a row"}
-    if not own:
+    if not candidates:
         return rows, None, doubts
-    key = max(own, key=lambda p: name_score(p, rows) + p.media)
+    key = max(candidates, key=lambda p: name_score(p, rows) + p.media)
     score = name_score(key, rows)
     return rows, RoleGuess(role="id", column=key.name, score=score, evidence=evidence(key, score)), doubts
 
 
-def _grid(answers: Sequence[ColumnProfile], other: str) -> str | None:
+def _grid(answers: Sequence[ColumnProfile], column_role: str) -> str | None:
     """The pattern under which the names are questions by stimuli (or raters), nearly all combinations of them."""
     best: tuple[float, str] | None = None
     for mark in _SEPARATORS:
@@ -273,8 +289,8 @@ def _grid(answers: Sequence[ColumnProfile], other: str) -> str | None:
                 continue
             if len(lefts) == 1 and not {*words_of(next(iter(lefts)))} & CONSTRUCTS:
                 continue
-            pattern = _oriented(lefts, rights, mark, other)
-            if split is str.rpartition and any(mark in left for left in lefts):
+            pattern = _oriented(lefts, rights, mark, column_role)
+            if split is str.rpartition and any(mark in prefix for prefix in lefts):
                 continue  # a pattern splits at the first mark
             score = len(parts) / len(answers)
             if best is None or score > best[0]:
@@ -282,17 +298,17 @@ def _grid(answers: Sequence[ColumnProfile], other: str) -> str | None:
     return best[1] if best is not None and best[0] >= _COMPLETE else None
 
 
-def _oriented(lefts: set[str], rights: set[str], mark: str, other: str) -> str:
+def _oriented(lefts: set[str], rights: set[str], mark: str, column_role: str) -> str:
     def speaks_for_other(names: set[str]) -> float:
-        nouns = VOCABULARY[other]
-        own = sum(
+        nouns = VOCABULARY[column_role]
+        role_count = sum(
             bool({*words_of(name)} & nouns) or PurePath(name).suffix != "" or name.isdigit() for name in names
         )
-        asked = sum(bool({*words_of(name)} & CONSTRUCTS) for name in names)
-        return (own - asked) / len(names) + 0.1 * (len(names) > 1)
+        construct_count = sum(bool({*words_of(name)} & CONSTRUCTS) for name in names)
+        return (role_count - construct_count) / len(names) + 0.1 * (len(names) > 1)
 
     first_is_other = speaks_for_other(lefts) > speaks_for_other(rights)
-    names = (f"{{{other}}}", "{question}") if first_is_other else ("{question}", f"{{{other}}}")
+    names = (f"{{{column_role}}}", "{question}") if first_is_other else ("{question}", f"{{{column_role}}}")
     return mark.join(names)
 
 

@@ -53,12 +53,12 @@ def read_workbook(path: Path, sheet: str | None = None, header: str | None = Non
     filled = {name: frame for name, frame in loaded.items() if frame.height > 1}
     if not filled:
         raise InputError(f"{path} holds no table.", "Point to a spreadsheet with a header and rows below it.")
-    name = max(filled, key=lambda each: _cells(filled[each]))
-    others = [each for each in names if each != name]
+    name = max(filled, key=lambda sheet_name: _cells(filled[sheet_name]))
+    unread = [sheet_name for sheet_name in names if sheet_name != name]
     notes = []
-    if others:
+    if unread:
         notes.append(
-            f"The sheet '{name}' of {path.name} was read, not {_listed(others)}. Choose another with {as_option('sheet', 'NAME')}."
+            f"The sheet '{name}' of {path.name} was read, not {_listed(unread)}. Choose another with {as_option('sheet', 'NAME')}."
         )
     return _table(filled[name], header, f"{path}, sheet '{name}'", notes)
 

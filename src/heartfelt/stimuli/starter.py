@@ -243,13 +243,13 @@ def _no_more_than_there_are(text: str, published: Study, sketch: Sketch) -> str:
     wanted = published.design.stimuli_per_rater
     rows = [planned.row for planned in sketch.stimuli if planned.ask.stimulus not in sketch.anchors]
     cells = {tuple(row.get(name) for name in published.design.distinct) for row in rows}
-    there = len(cells) if published.design.distinct else len(rows)
-    if wanted is None or wanted <= there:
+    available = len(cells) if published.design.distinct else len(rows)
+    if wanted is None or wanted <= available:
         return text
     return substitute(
         text,
         rf"^  stimuli_per_rater: {wanted}$",
-        f"  stimuli_per_rater: {there}  # as many as the examples allow; {wanted} in the published study",
+        f"  stimuli_per_rater: {available}  # as many as the examples allow; {wanted} in the published study",
     )
 
 

@@ -89,20 +89,20 @@ class AigiemoFormat(Format):
         layout = {"form": form, path.name: line_ends(path), "file": path.name}
         fields = [(record.image, *astuple(field)) for record in records for field in record.fields]
         empty = [record for record in records if record.annotator and not record.judged]
-        left = [("row", record.annotator, record.image, EMPTY, "source") for record in empty]
+        left_out = [("row", record.annotator, record.image, EMPTY, "source") for record in empty]
         return Snapshot.build(
             _study(stimuli, bounds),
             stimuli=stimuli,
             ratings=_ratings(records, of_record),
             fields=_fields(fields),
-            ledger=_texts(("what", "rater", "stimulus", "reason", "stage"), left),
+            ledger=_texts(("what", "rater", "stimulus", "reason", "stage"), left_out),
             source=Source(self.name, source.name, dict(options), media, layout),
         )
 
     def write(self, snapshot: Snapshot, target: Path) -> None:
         """Write ``annotations.jsonl``, or ``annotations.csv`` where that is what was read."""
-        own = snapshot.source.format == self.name
-        write_records(snapshot, target, snapshot.source.layout if own else {})
+        is_own_format = snapshot.source.format == self.name
+        write_records(snapshot, target, snapshot.source.layout if is_own_format else {})
 
 
 def _first_keys(path: Path) -> set[str]:
@@ -162,17 +162,19 @@ def _records(path: Path, bounds: tuple[float, float]) -> list[AnnotationRecord]:
     for name in _NEEDED:
         if name not in usual:
             raise InputError(f"{path} has no '{name}'.", suggestion(name, keys, "It has"))
-    taken = sorted({key for record in records.values() for key in record.extras} & _RESERVED)
-    if taken:
-        raise InputError(f"{path} has a key '{taken[0]}', a name that is reserved.", "Rename the key.")
+    reserved_keys = sorted({key for record in records.values() for key in record.extras} & _RESERVED)
+    if reserved_keys:
+        raise InputError(
+            f"{path} has a key '{reserved_keys[0]}', a name that is reserved.", "Rename the key."
+        )
     moments = [
         (record.line, text)
         for record in records.values()
         for text in (record.at, *(at for field in record.fields for at in (field.at, field.drafted_at)))
         if text is not None
     ]
-    given = pl.DataFrame(moments, schema={"line": pl.Int64, "at": pl.String}, orient="row")
-    bad = given.filter(given.select(moment_expr("at", pl.String)).to_series().is_null())
+    moment_rows = pl.DataFrame(moments, schema={"line": pl.Int64, "at": pl.String}, orient="row")
+    bad = moment_rows.filter(moment_rows.select(moment_expr("at", pl.String)).to_series().is_null())
     if bad.height:
         raise InputError(
             f"{path}, line {bad['line'][0]}: '{bad['at'][0]}' is not a date and time.",
@@ -183,14 +185,18 @@ def _records(path: Path, bounds: tuple[float, float]) -> list[AnnotationRecord]:
 
 def _extras(records: list[AnnotationRecord]) -> tuple[list[str], list[str]]:
     """Further keys: those that are the same in all records of an image, and those that differ between annotators."""
-    seen: dict[str, dict[str, str | None]] = {name: {} for record in records for name in record.extras}
+    values_by_name: dict[str, dict[str, str | None]] = {
+        name: {} for record in records for name in record.extras
+    }
     varying = {
         name
-        for name, values in seen.items()
+        for name, values in values_by_name.items()
         for record in records
         if values.setdefault(record.image, record.extras.get(name)) != record.extras.get(name)
     }
-    return [name for name in seen if name not in varying], [name for name in seen if name in varying]
+    return [name for name in values_by_name if name not in varying], [
+        name for name in values_by_name if name in varying
+    ]
 
 
 def _stimuli(records: list[AnnotationRecord], extras: list[str], path: Path) -> pl.DataFrame:
@@ -223,8 +229,8 @@ def _media_root(path: Path, options: Mapping[str, str], stimuli: pl.DataFrame) -
 
 def _with_paths(stimuli: pl.DataFrame, media: Path | None) -> pl.DataFrame:
     """Each image's file: the path given, the image's name if that is a file's, or the only file with that stem."""
-    given = stimuli["path"] if "path" in stimuli.columns else [None] * stimuli.height
-    pairs = list(zip(given, stimuli["stimulus"], strict=True))
+    stated_paths = stimuli["path"] if "path" in stimuli.columns else [None] * stimuli.height
+    pairs = list(zip(stated_paths, stimuli["stimulus"], strict=True))
     unnamed = {name for path, name in pairs if path is None and Path(name).suffix.lower() not in IMAGES}
     stems = find_media(media, IMAGES) if media is not None and unnamed else {}
     paths = [stems.get(name) if path is None and name in unnamed else path or name for path, name in pairs]
@@ -244,8 +250,8 @@ def _study(stimuli: pl.DataFrame, bounds: tuple[float, float]) -> Study:
         stated = Numeric(type="numeric", low=bounds[0], high=bounds[1])
         scales |= {base.question(axis).scale: stated for axis in ("valence", "arousal")}
     # Published annotations have no answer 'none'; without it, their snapshots keep the hash they had.
-    asked = [question.model_copy(update={"none": False}) for question in base.questions]
-    return base.changed(systems=systems, prompts=[], scales=scales, questions=asked)
+    questions = [question.model_copy(update={"none": False}) for question in base.questions]
+    return base.changed(systems=systems, prompts=[], scales=scales, questions=questions)
 
 
 def _ratings(records: list[AnnotationRecord], extras: list[str]) -> pl.DataFrame:
@@ -274,9 +280,9 @@ def _fields(rows: Sequence[Any]) -> pl.DataFrame:
     return frame.with_columns(pl.col("keystrokes").cast(pl.Int64)) if "keystrokes" in frame.columns else frame
 
 
-def _texts(names: Sequence[str], rows: Sequence[Any], **others: type[pl.DataType]) -> pl.DataFrame:
-    """A table of text columns but for the ``others``."""
-    return pl.DataFrame(rows, schema={**dict.fromkeys(names, pl.String), **others}, orient="row")
+def _texts(names: Sequence[str], rows: Sequence[Any], **typed_columns: type[pl.DataType]) -> pl.DataFrame:
+    """A table of text columns but for the ``typed_columns``."""
+    return pl.DataFrame(rows, schema={**dict.fromkeys(names, pl.String), **typed_columns}, orient="row")
 
 
 def _with_moments(frame: pl.DataFrame) -> pl.DataFrame:

@@ -95,14 +95,14 @@ class AnnotationRecord:
 @lru_cache(maxsize=4096)
 def canonical(key: str) -> str:
     """A key's usual name: lower case, underscores, aliases resolved, also before a part such as ``_machine``."""
-    plain = key.strip().casefold().replace(" ", "_").replace("-", "_").replace(".", "_")
-    if plain in _CANONICAL:
-        return _CANONICAL[plain]
+    snake_name = key.strip().casefold().replace(" ", "_").replace("-", "_").replace(".", "_")
+    if snake_name in _CANONICAL:
+        return _CANONICAL[snake_name]
     for part in PARTS:
-        base = _CANONICAL.get(plain.removesuffix(f"_{part}"))
+        base = _CANONICAL.get(snake_name.removesuffix(f"_{part}"))
         if base in {*FIELDS, *TEXTS}:
             return f"{base}_{part}"
-    return plain
+    return snake_name
 
 
 @lru_cache(maxsize=4096)
@@ -129,21 +129,21 @@ def plain_text(value: Any) -> str | None:
 
 def parse(raw: Mapping[str, Any], bounds: tuple[float, float], where: str) -> AnnotationRecord:
     """Understand one record; ``where`` names its file and line in errors."""
-    known, extras = _sorted_out(raw, where)
-    image = plain_text(known.pop("image", None) or known.get("path"))
+    fields, extras = _sorted_out(raw, where)
+    image = plain_text(fields.pop("image", None) or fields.get("path"))
     if image is None:
         raise InputError(f"{where}: the record names no image.", "Give every record an 'image'.")
     record = AnnotationRecord(image.strip(), extras=extras)
     _inside(record.image, where)
-    annotator = plain_text(known.pop("annotator", None))
+    annotator = plain_text(fields.pop("annotator", None))
     record.annotator = annotator.strip() or None if annotator else None
     record.about = {
-        name: text for name in ABOUT_IMAGE if (text := plain_text(known.pop(name, None))) is not None
+        name: text for name in ABOUT_IMAGE if (text := plain_text(fields.pop(name, None))) is not None
     }
     _inside(record.about.get("path", ""), where)
-    record.emotion = _emotion(known.pop("emotion", None), where)
+    record.emotion = _emotion(fields.pop("emotion", None), where)
     for name in ("valence", "arousal"):
-        number = _number(known.pop(name, None), name, where)
+        number = _number(fields.pop(name, None), name, where)
         if number is not None:
             if not bounds[0] <= number <= bounds[1]:
                 raise InputError(
@@ -151,16 +151,16 @@ def parse(raw: Mapping[str, Any], bounds: tuple[float, float], where: str) -> An
                     "Correct it, or state the range that was used, such as range=1..9.",
                 )
             record.numbers[name] = number
-    record.seconds = _number(known.pop("seconds", None), "seconds", where)
-    record.at = plain_text(known.pop("at", None))
-    planted = known.pop("planted", None)
-    record.fields = list(_fields(known, record.annotator, where))
+    record.seconds = _number(fields.pop("seconds", None), "seconds", where)
+    record.at = plain_text(fields.pop("at", None))
+    planted = fields.pop("planted", None)
+    record.fields = list(_fields(fields, record.annotator, where))
     if planted is not None:
         record.fields += _fields({"fields": planted}, record.annotator, where)
     machine_texts = {field.name for field in record.fields}
     for name in TEXTS:
-        text = plain_text(known.get(name))
-        if text is not None and name not in machine_texts and not isinstance(known[name], dict):
+        text = plain_text(fields.get(name))
+        if text is not None and name not in machine_texts and not isinstance(fields[name], dict):
             record.texts[name] = text
     return record
 
@@ -168,7 +168,7 @@ def parse(raw: Mapping[str, Any], bounds: tuple[float, float], where: str) -> An
 def _sorted_out(raw: Mapping[str, Any], where: str) -> tuple[dict[str, Any], dict[str, str]]:
     """The known keys under their usual names, and the rest as text."""
     usual = {"image", "annotator", "seconds", "at", "fields", "planted", *ABOUT_IMAGE, *JUDGED, *FIELDS}
-    known: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     extras: dict[str, str] = {}
     for key, value in raw.items():
         name = canonical(key)
@@ -177,22 +177,26 @@ def _sorted_out(raw: Mapping[str, Any], where: str) -> tuple[dict[str, Any], dic
             text = plain_text(value)
             if text is not None:
                 extras[key.strip()] = text
-        elif known.get(name) is None:
-            known[name] = value
-        elif value is not None and value != known[name]:
+        elif fields.get(name) is None:
+            fields[name] = value
+        elif value is not None and value != fields[name]:
             if name in {"image", "path"}:
                 extras[key.strip()] = plain_text(value) or ""
                 continue
             raise InputError(
-                f"{where}: '{key}' says '{value}' where another key for {name} says '{known[name]}'.",
+                f"{where}: '{key}' says '{value}' where another key for {name} says '{fields[name]}'.",
                 "Keep one of the two.",
             )
-    return known, extras
+    return fields, extras
 
 
 def _inside(path: str, where: str) -> None:
-    plain = path.replace("\\", "/")
-    if plain.startswith("/") or ":" in plain[:3] or (".." in plain and ".." in plain.split("/")):
+    with_slashes = path.replace("\\", "/")
+    if (
+        with_slashes.startswith("/")
+        or ":" in with_slashes[:3]
+        or (".." in with_slashes and ".." in with_slashes.split("/"))
+    ):
         raise InputError(
             f"{where}: the path '{path}' leads out of the media folder.",
             "Use names relative to that folder, and keep the images inside it.",
@@ -223,9 +227,9 @@ def _number(value: Any, name: str, where: str) -> float | None:
         ) from None
 
 
-def _fields(known: dict[str, Any], annotator: str | None, where: str) -> Iterator[FieldValue]:
+def _fields(record_fields: dict[str, Any], annotator: str | None, where: str) -> Iterator[FieldValue]:
     """Every field the record holds: nested, flat, or both."""
-    nested = known.pop("fields", None)
+    nested = record_fields.pop("fields", None)
     fix = 'Write an object, such as {"style": "oil painting"}.'
     if isinstance(nested, str) and nested.strip():
         try:
@@ -235,30 +239,30 @@ def _fields(known: dict[str, Any], annotator: str | None, where: str) -> Iterato
     if nested and not isinstance(nested, dict):
         raise InputError(f"{where}: 'fields' is not an object.", fix)
     values: dict[str, Any] = {canonical(name): value for name, value in (nested or {}).items()}
-    for name, whole in _flat_fields(known):
+    for name, field_value in _flat_fields(record_fields):
         if name in values:
             raise InputError(
                 f"{where}: the field '{name}' is there twice, in 'fields' and next to it.",
                 "Keep one of the two.",
             )
-        values[name] = whole
+        values[name] = field_value
     for name, value in values.items():
         several = isinstance(value, list) and value and all(isinstance(part, dict) for part in value)
         parts = (_field(name, part, annotator, where) for part in (value if several else [value]))
         yield from (part for part in parts if part is not None)
 
 
-def _flat_fields(known: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+def _flat_fields(record_fields: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     """The fields given as keys of the record itself: ``style``, ``style_machine``, ``style_source`` and so on."""
     parts: dict[str, dict[str, Any]] = {}
-    for key in list(known):
+    for key in list(record_fields):
         split = flat_part(key)
         if split is not None:
-            value = known.pop(key)
+            value = record_fields.pop(key)
             if plain_text(value) is not None:
                 parts.setdefault(split[0], {})[split[1]] = value
     for name in (*FIELDS, *TEXTS):
-        value = known.get(name)
+        value = record_fields.get(name)
         structured = isinstance(value, dict) or (
             isinstance(value, list) and isinstance(next(iter(value), 0), dict)
         )
@@ -306,11 +310,11 @@ def _evidence(name: str, value: Mapping[str, Any], where: str) -> dict[str, Any]
     """The further parts of a field."""
     out: dict[str, Any] = {}
     for part in EVIDENCE:
-        given = value.get(part)
+        evidence = value.get(part)
         if part in {"seconds", "keystrokes", "confidence"}:
-            out[part] = _number(given, f"{name}.{part}", where)
+            out[part] = _number(evidence, f"{name}.{part}", where)
         else:
-            out[part] = _tags(name, plain_text(given)) if part == "first" else plain_text(given)
+            out[part] = _tags(name, plain_text(evidence)) if part == "first" else plain_text(evidence)
     shown = out["shown"]
     if shown is not None and shown not in SHOWN:
         raise InputError(
@@ -323,14 +327,14 @@ def _evidence(name: str, value: Mapping[str, Any], where: str) -> dict[str, Any]
 def _part_names(name: str, value: Mapping[str, Any], where: str) -> bool:
     """Whether an object gives a field's parts, and not a value that happens to be an object."""
     strangers = [key for key in value if key not in PARTS]
-    meant = len(strangers) < len(value) or any(nearest(key, PARTS) for key in strangers)
+    are_parts = len(strangers) < len(value) or any(nearest(key, PARTS) for key in strangers)
     strangers = [key for key in strangers if key not in EVIDENCE]
-    if strangers and meant:
+    if strangers and are_parts:
         raise InputError(
             f"{where}: the field '{name}' has no part '{strangers[0]}'.",
             suggestion(strangers[0], PARTS, "Parts"),
         )
-    return bool(value) and meant
+    return bool(value) and are_parts
 
 
 def _check_verdict(

@@ -34,28 +34,30 @@ EMOTIONS: dict[str, tuple[float, float]] = {
 def sketch(per_cell: int) -> Sketch:
     """``per_cell`` images for every system and emotion."""
     maker = SynthImage(size=SIZE)
-    intents = {name: {"valence": place[0], "arousal": place[1]} for name, place in EMOTIONS.items()}
+    intents = {
+        name: {"valence": coordinates[0], "arousal": coordinates[1]} for name, coordinates in EMOTIONS.items()
+    }
     template = recipe_study("aigiemo").prompts[0].text
-    asked = prompts_for(intents, list(IMAGE_STYLES), per_cell=per_cell, template=template)
+    prompts = prompts_for(intents, list(IMAGE_STYLES), per_cell=per_cell, template=template)
     return Sketch(
         IMAGE_STYLES,
         tuple(
             StarterStimulus(ask, maker, {"system": ask.system, "intent": ask.intent, "prompt": ask.text})
-            for ask in asked
+            for ask in prompts
         ),
         notes=(
             f"Abstract images of {SIZE} x {SIZE} pixels, drawn for a valence and an arousal that suit each emotion. They "
             "show no faces and no actions. What raters verify was filled in by the synthesiser, which knows what it was asked "
             "to draw (style, scene, objects), and by measures of the pixels (colour, brightness)."
         ),
-        drafts=_drafts(asked),
+        drafts=_drafts(prompts),
     )
 
 
-def _drafts(asked: Sequence[StimulusPrompt]) -> dict[str, dict[str, str]]:
+def _drafts(prompts: Sequence[StimulusPrompt]) -> dict[str, dict[str, str]]:
     """What is known of the images from what they were drawn for; chance decides the rest, so some of it may be wrong."""
     out: dict[str, dict[str, str]] = {"style": {}, "scene": {}, "objects": {}}
-    for ask in asked:
+    for ask in prompts:
         means = look(*EMOTIONS[ask.intent])
         shape = "stars" if means.angularity > 0.5 else "blobs"
         number = next(

@@ -52,41 +52,41 @@ def _records(snapshot: Snapshot) -> list[dict[str, Any]]:
         return records.setdefault((image, rater), {"image": image, **named, **about.get(image, {})})
 
     for row in _plain(snapshot.ratings).iter_rows(named=True):
-        own = record(row["stimulus"], row["rater"])
+        rater_record = record(row["stimulus"], row["rater"])
         if row["question"] in JUDGED:
-            own[row["question"]] = row["value"] if row.get("answer") is None else row["answer"]
+            rater_record[row["question"]] = row["value"] if row.get("answer") is None else row["answer"]
         for name, value in row.items():
             if value is not None and name not in _OURS:
-                own.setdefault(name, value)
+                rater_record.setdefault(name, value)
     for row in snapshot.ledger.filter(pl.col("reason") == EMPTY).iter_rows(named=True):
         record(row["stimulus"], row["rater"])
     raters: dict[str, list[str | None]] = {}
     for image, rater in records:
         raters.setdefault(image, []).append(rater)
     for row in _plain(snapshot.fields).iter_rows(named=True):
-        mine = raters.get(row["stimulus"], [None])
+        image_raters = raters.get(row["stimulus"], [None])
         by = row.get("verified_by")
         # What was planted says nothing of the image, so it stands next to the fields and not among them.
         where = "planted" if row.get("shown") == "planted" else "fields"
-        _add_field(record(row["stimulus"], by if by in mine else mine[0]), row, where)
+        _add_field(record(row["stimulus"], by if by in image_raters else image_raters[0]), row, where)
     for row in _decided_fields(snapshot).iter_rows(named=True):
         _add_field(record(row["stimulus"], raters.get(row["stimulus"], [None])[0]), row, "fields")
     for image in about:
         if image not in raters:
             record(image, None)
-    return [_ordered(own) for own in records.values()]
+    return [_ordered(image_record) for image_record in records.values()]
 
 
 def _decided_fields(snapshot: Snapshot) -> pl.DataFrame:
     """What senior raters decided about fields, as further verifications: the last one of a field is final."""
-    made = snapshot.adjudications.filter(~pl.col("question").is_in(JUDGED))
-    if not made.height:
-        return made
+    decisions = snapshot.adjudications.filter(~pl.col("question").is_in(JUDGED))
+    if not decisions.height:
+        return decisions
     number = pl.col("value").round_sig_figs(12).cast(pl.String)
-    words = [pl.col("answer")] if "answer" in made.columns else []
-    made = made.with_columns(pl.coalesce(*words, number).alias("final"))
+    words = [pl.col("answer")] if "answer" in decisions.columns else []
+    decisions = decisions.with_columns(pl.coalesce(*words, number).alias("final"))
     return _plain(
-        made.drop("value", "answer", strict=False).rename(
+        decisions.drop("value", "answer", strict=False).rename(
             {"question": "field", "by": "verified_by"}, strict=False
         )
     )
@@ -125,7 +125,7 @@ def _ordered(record: dict[str, Any]) -> dict[str, Any]:
 
 def _line(record: dict[str, Any], tags: set[str]) -> str:
     """A record as a line of JSON, with tags as lists where a field's parts are given."""
-    whole = dict(record)
+    content = dict(record)
     for where in ("fields", "planted"):
         fields = dict(record.get(where, {}))
         for name, value in fields.items():
@@ -135,8 +135,8 @@ def _line(record: dict[str, Any], tags: set[str]) -> str:
                     for part, text in value.items()
                 }
         if fields:
-            whole[where] = fields
-    return json.dumps(whole, ensure_ascii=False, allow_nan=False) + "\n"
+            content[where] = fields
+    return json.dumps(content, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def _csv(records: list[dict[str, Any]]) -> str:

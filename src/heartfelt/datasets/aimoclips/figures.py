@@ -42,7 +42,7 @@ class AimoclipsFigures:
         self, counts: AnalysisCounts, anova: tuple[AnovaEffect, ...], pairwise: tuple[PairDifference, ...]
     ) -> tuple[PublishedFigure, ...]:
         """Published figures with recomputed ones."""
-        rows = [exact(what, printed, getattr(counts, key)) for what, key, printed in COUNTS]
+        rows = [exact(description, printed, getattr(counts, key)) for description, key, printed in COUNTS]
         for n, clips in PER_CLIP.items():
             rows.append(exact(f"clips with {n} ratings", clips, counts.ratings_per_item.get(n, 0)))
         for question, deviation, model, effect, df, f, eta in EFFECTS:
@@ -59,8 +59,8 @@ class AimoclipsFigures:
                 for pair in pairwise
                 if (pair.outcome, pair.deviation, pair.factor, pair.method) == family
             )
-            what = f"pairs of systems that differ in signed {question} deviation (one-way Tukey-Kramer, as published)"
-            rows.append(exact(what, printed, differ))
+            pairs_label = f"pairs of systems that differ in signed {question} deviation (one-way Tukey-Kramer, as published)"
+            rows.append(exact(pairs_label, printed, differ))
         return tuple(rows)
 
 

@@ -157,8 +157,10 @@ def _with_paths(stimuli: pl.DataFrame, root: Path) -> pl.DataFrame:
 
 def _study(intents: pl.DataFrame, stimuli: pl.DataFrame) -> Study:
     base = recipe_study("aimoclips")
-    known = {system.id: system for system in base.systems}
-    systems = [known.get(name, System(id=name)) for name in stimuli["system"].unique(maintain_order=True)]
+    stated_systems = {system.id: system for system in base.systems}
+    systems = [
+        stated_systems.get(name, System(id=name)) for name in stimuli["system"].unique(maintain_order=True)
+    ]
     rows = [
         Intent(
             id=row["emotion"],
@@ -182,11 +184,11 @@ def _wide(snapshot: Snapshot) -> pl.DataFrame:
     frame = snapshot.ratings.filter(pl.col("question").is_in(QUESTIONS))
     wide = frame.drop("answer", strict=False).pivot("question", values="value", maintain_order=True)
     need(wide, QUESTIONS, snapshot.source.name)
-    whole = [name for name in QUESTIONS if (wide[name] == wide[name].floor()).all()]
+    integer_columns = [name for name in QUESTIONS if (wide[name] == wide[name].floor()).all()]
     first = {"rater": "user", "stimulus": "audio_file", **{name: name for name in QUESTIONS}}
     ours = {*first, "question", "value", "answer", "position", "seconds", "at", "repeat"}
     extras = {name: name for name in frame.columns if name not in ours}
-    return wide.with_columns(pl.col(whole).cast(pl.Int64)).select(
+    return wide.with_columns(pl.col(integer_columns).cast(pl.Int64)).select(
         pl.col(name).alias(column) for name, column in {**first, **extras}.items()
     )
 
@@ -208,8 +210,8 @@ def _clip_rows(snapshot: Snapshot, ratings: pl.DataFrame) -> pl.DataFrame:
     for name in QUESTIONS:
         if f"mean_{name}" in joined.columns:
             joined = joined.with_columns(pl.col(f"mean_{name}").fill_null(pl.col(name)).alias(name))
-    own = {"mean_valence", "mean_arousal", "prompt", *AT_HAND, *CLIP_COLUMNS}
-    extras = [name for name in joined.columns if name not in own]
+    used_columns = {"mean_valence", "mean_arousal", "prompt", *AT_HAND, *CLIP_COLUMNS}
+    extras = [name for name in joined.columns if name not in used_columns]
     return joined.sort("index").select(*CLIP_COLUMNS, *extras)
 
 

@@ -24,12 +24,12 @@ def sketch(per_cell: int) -> Sketch:
     """``per_cell`` clips for every system and intent, made for the recipe's own coordinates."""
     maker = SmallClips(SynthMusic(seconds=SECONDS))
     intents = {intent.id: intent.reference for intent in recipe_study("aimoclips").intents}
-    asked = prompts_for(intents, list(MUSIC_STYLES), per_cell=per_cell, template=TEMPLATE)
+    prompts = prompts_for(intents, list(MUSIC_STYLES), per_cell=per_cell, template=TEMPLATE)
     return Sketch(
         MUSIC_STYLES,
         tuple(
             StarterStimulus(ask, maker, {"system": ask.system, "intent": ask.intent, "prompt": ask.text})
-            for ask in asked
+            for ask in prompts
         ),
         blocks={
             "prompts": "\n".join(

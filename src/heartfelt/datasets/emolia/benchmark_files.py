@@ -64,24 +64,28 @@ def write_emolia_bench(
 
 
 def _rows(
-    snapshot: Snapshot, subset: QuestionGroup, labels: pl.DataFrame, mine: pl.DataFrame, options: ScoreOptions
+    snapshot: Snapshot,
+    subset: QuestionGroup,
+    labels: pl.DataFrame,
+    model_answers: pl.DataFrame,
+    options: ScoreOptions,
 ) -> pl.DataFrame:
     """One row per item that was asked, with what emolia-bench's columns need."""
     study = snapshot.study
     prompts = {name: ask_of(study, study.question(name)).text for name in subset.questions}
     stimuli = snapshot.stimuli
     path = pl.col("path") if "path" in stimuli.columns else pl.lit(None, dtype=pl.String)
-    answers = mine.select(*ITEM, "value", "score", "ok", "problem")
+    answers = model_answers.select(*ITEM, "value", "score", "ok", "problem")
     rows = labels.join(answers, on=ITEM, how="inner", maintain_order="left")
     paths = stimuli.select("stimulus", path.alias("audio_path"))
     rows = rows.join(paths, on="stimulus", how="left", maintain_order="left")
     lowest, second = subset.codes[:2]
-    own = (pl.col("value") > (lowest + second) / 2).cast(pl.Int64)
+    above_middle = (pl.col("value") > (lowest + second) / 2).cast(pl.Int64)
     cut = (pl.col("score") > options.threshold).cast(pl.Int64)
     return rows.with_columns(
         pl.col("question").replace_strict(prompts, return_dtype=pl.String).alias("prompt"),
         pl.coalesce("score", "value").alias("similarity"),
-        pl.coalesce(own, cut).alias("pred_present"),
+        pl.coalesce(above_middle, cut).alias("pred_present"),
         pl.col("problem").alias("error"),
     )
 
@@ -112,18 +116,18 @@ def _by(rows: pl.DataFrame, column: str) -> pl.DataFrame:
 
 def _metrics(rows: pl.DataFrame) -> dict[str, Any]:
     """Counts and figures of some rows: over what was answered, and with failures as wrong answers."""
-    held = rows.filter(pl.col("_majority").is_not_null())
-    done = held.filter(pl.col("ok") & pl.col("pred_present").is_not_null())
+    decided = rows.filter(pl.col("_majority").is_not_null())
+    done = decided.filter(pl.col("ok") & pl.col("pred_present").is_not_null())
     out: dict[str, Any] = {
         "n": rows.height,
-        "n_tied": rows.height - held.height,
-        "n_failed": held.height - done.height,
+        "n_tied": rows.height - decided.height,
+        "n_failed": decided.height - done.height,
         "n_scored": done.height,
     }
     pairs = done["_majority"].cast(pl.Int64).to_numpy(), done["pred_present"].to_numpy()
-    truth = held["_majority"].cast(pl.Int64).to_numpy()
-    predicted = held["pred_present"].cast(pl.Float64).fill_null(np.nan).to_numpy()
-    wrong = np.where(held["ok"].to_numpy() & np.isfinite(predicted), predicted, 1 - truth).astype(np.int64)
+    truth = decided["_majority"].cast(pl.Int64).to_numpy()
+    predicted = decided["pred_present"].cast(pl.Float64).fill_null(np.nan).to_numpy()
+    wrong = np.where(decided["ok"].to_numpy() & np.isfinite(predicted), predicted, 1 - truth).astype(np.int64)
     out |= {measure.__name__: measure(*pairs) for measure in _MEASURES}
     out["balanced_accuracy_with_failures"] = balanced_accuracy(truth, wrong)
     out["auroc"] = auroc(pairs[0], done["similarity"].to_numpy())
@@ -137,8 +141,8 @@ def _summary(
     task = next(
         (t.id for t in scores.tasks if t.kind == "binary" and set(t.questions) <= set(subset.questions)), None
     )
-    own = None if task is None else scores.find(task, model)
-    held = None if task is None else scores.find(task, model, "balanced_accuracy", at=HELD_OUT)
+    score = None if task is None else scores.find(task, model)
+    held_out_score = None if task is None else scores.find(task, model, "balanced_accuracy", at=HELD_OUT)
     counts = {name: value for name, value in metrics.items() if not isinstance(value, Estimate)}
     estimates = {name: value for name, value in metrics.items() if isinstance(value, Estimate)}
     out: dict[str, Any] = {
@@ -152,16 +156,16 @@ def _summary(
         "band": band(metrics["balanced_accuracy_with_failures"].value),
         "estimates": estimates,
     }
-    if own is not None:
+    if score is not None:
         out |= {
-            "balanced_accuracy_resampled_over_stimuli": own.estimate,
-            "ceiling": own.ceiling,
-            "share_of_ceiling": own.of_ceiling,
-            "chance": own.chance,
-            "p_chance": own.p_chance,
+            "balanced_accuracy_resampled_over_stimuli": score.estimate,
+            "ceiling": score.ceiling,
+            "share_of_ceiling": score.of_ceiling,
+            "chance": score.chance,
+            "p_chance": score.p_chance,
         }
-    if held is not None:
-        out["balanced_accuracy_at_held_out_threshold"] = held.estimate
+    if held_out_score is not None:
+        out["balanced_accuracy_at_held_out_threshold"] = held_out_score.estimate
     errors = rows.filter(~pl.col("ok"))["error"].value_counts(sort=True).head(20)
     return out | {"errors": {str(text): int(n) for text, n in errors.iter_rows()}}
 
@@ -180,8 +184,8 @@ def _report(summary: dict[str, Any], tables: dict[str, pl.DataFrame]) -> str:
     if "ceiling" in summary:
         parts.append(f"Ceiling of these labels: {interval(summary['ceiling'], 3)}.")
     if "balanced_accuracy_at_held_out_threshold" in summary:
-        held = interval(summary["balanced_accuracy_at_held_out_threshold"], 3)
-        parts.append(f"At a threshold chosen on other stimuli: {held}.")
+        held_out_accuracy = interval(summary["balanced_accuracy_at_held_out_threshold"], 3)
+        parts.append(f"At a threshold chosen on other stimuli: {held_out_accuracy}.")
     names = ("accuracy", "precision", "recall", "f1", "auroc")
     parts.append(markdown(("figure", "value"), [(name, interval(estimates[name], 3)) for name in names]))
     for name, table in tables.items():

@@ -123,7 +123,7 @@ def _suite(
 ) -> tuple[dict[str, Estimate], PairTable | None]:
     columns = _columns(votes)
     exact, exact_all = exact_agreement(*_columns(_of(votes, complete))), exact_agreement(*columns)
-    others = leave_one_out(*columns)
+    agreement = leave_one_out(*columns)
     kappa, accuracies, pairs = _pairs(columns, None)
     tail = "" if level == "binary" else "_ordinal"
     return {
@@ -132,8 +132,8 @@ def _suite(
         f"exact_two_or_more_{level}": exact_all.unanimous,
         f"pairwise_exact_two_or_more_{level}": exact_all.pairwise,
         f"fleiss_{level}_kappa": fleiss_kappa(*columns),
-        f"human_loo_accuracy{tail}": others.accuracy,
-        f"human_loo_balanced_accuracy{tail}": others.balanced_accuracy,
+        f"human_loo_accuracy{tail}": agreement.accuracy,
+        f"human_loo_balanced_accuracy{tail}": agreement.balanced_accuracy,
         f"pairwise_{level}_kappa": kappa,
         **{f"human_{name}{tail}": estimate for name, estimate in accuracies.items()},
     }, pairs
@@ -161,22 +161,22 @@ def _with_prior(votes: pl.DataFrame, material: EmoliaContents) -> dict[str, Esti
     prior = {item: value for item, value in material.prior.items() if item in items}
     if prior:
         columns = _columns(votes)
-        others = leave_one_out(*columns, prior=prior)
+        agreement = leave_one_out(*columns, prior=prior)
         kappa, accuracies, _ = _pairs(columns, prior)
         out = {f"preselection_{name}": estimate for name, estimate in accuracies.items()}
         out |= {
-            "preselection_loo_accuracy": others.accuracy,
-            "preselection_loo_balanced_accuracy": others.balanced_accuracy,
+            "preselection_loo_accuracy": agreement.accuracy,
+            "preselection_loo_balanced_accuracy": agreement.balanced_accuracy,
             "preselection_fleiss_kappa": fleiss_kappa(*columns, prior=prior),
             "preselection_pairwise_kappa": kappa,
             "preselection_exact": exact_agreement(*columns, prior=prior).unanimous,
         }
-        held = prior_against_majority(*columns, prior)
-        out |= dict(zip(AGAINST, (held.accuracy, held.balanced_accuracy), strict=True))
+        prior_agreement = prior_against_majority(*columns, prior)
+        out |= dict(zip(AGAINST, (prior_agreement.accuracy, prior_agreement.balanced_accuracy), strict=True))
     else:
-        why = NO_PRIOR if not material.prior else "no item has two or more votes and a prior"
+        reason = NO_PRIOR if not material.prior else "no item has two or more votes and a prior"
         names = [*(f"preselection_{name}" for name in _WITH_PRIOR), *AGAINST]
-        out = {name: Estimate.missing(why) for name in names}
+        out = {name: Estimate.missing(reason) for name in names}
     if material.subset.form.kind == "emo":
         out["preselection_fleiss_kappa_ordinal"] = Estimate.missing(BINARY_PRIOR, "Fleiss' kappa")
     return out
@@ -198,7 +198,7 @@ def _by_coverage(votes: pl.DataFrame, sizes: pl.DataFrame) -> dict[str, dict[str
 def slices(material: EmoliaContents) -> dict[str, pl.DataFrame]:
     """The tables of slices by the word in their files' names."""
     emo = material.subset.form.kind == "emo"
-    largest, other = ("task_type", "emotion") if emo else ("dimension", "polarity")
+    largest, smaller = ("task_type", "emotion") if emo else ("dimension", "polarity")
     first = _slice(material, largest, without="")
     second = _slice(
         material,
@@ -208,7 +208,7 @@ def slices(material: EmoliaContents) -> dict[str, pl.DataFrame]:
     order = ["majority_present_rate", "queried_emotion"] if emo else ["polarity"]
     return {
         largest: first.sort("items", largest, descending=[True, False], nulls_last=True),
-        other: second.sort(order, nulls_last=True),
+        smaller: second.sort(order, nulls_last=True),
     }
 
 
@@ -239,11 +239,11 @@ def overall(material: EmoliaContents) -> dict[str, Estimate]:
 def _rates(material: EmoliaContents, labels: pl.DataFrame) -> dict[str, Estimate]:
     out: dict[str, Estimate] = {}
     for name, column in _RATES[material.subset.form.kind].items():
-        known = labels[column].drop_nulls()
-        method, counts = f"{name.replace('_', ' ')} over items", {"items": known.len()}
-        if known.len():
-            low, high = wilson(float(known.sum()), known.len(), 0.95)
-            share = Estimate(float(known.sum()) / known.len(), method=method, counts=counts)
+        judged = labels[column].drop_nulls()
+        method, counts = f"{name.replace('_', ' ')} over items", {"items": judged.len()}
+        if judged.len():
+            low, high = wilson(float(judged.sum()), judged.len(), 0.95)
+            share = Estimate(float(judged.sum()) / judged.len(), method=method, counts=counts)
             out[name] = share.with_interval(low, high, "Wilson over items")
         else:
             out[name] = Estimate.missing(_WHY_NONE[column], method, counts)

@@ -37,7 +37,7 @@ def write_emolia(
     """Write ``folder/analysis_outputs/`` of one snapshot, or of several (emo and dim) with one report; return it."""
     snapshots = [snapshot] if isinstance(snapshot, Snapshot) else list(snapshot)
     options = options or EmoliaOptions()
-    subsets = [(each, subset) for each in snapshots for subset in subsets_of(each)]
+    subsets = [(snapshot, subset) for snapshot in snapshots for subset in subsets_of(snapshot)]
     names = [subset.name for _, subset in subsets]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice or not subsets:
@@ -48,8 +48,8 @@ def write_emolia(
     target = Path(folder) / FOLDER
     summaries = []
     with whole_folder(target, replace=replace) as scratch:
-        for each, subset in subsets:
-            material = gather(each, subset, options)
+        for subset_snapshot, subset in subsets:
+            material = gather(subset_snapshot, subset, options)
             if not material.labels.height:
                 raise InputError(
                     f"Nobody has rated any item of '{subset.name}' yet.",

@@ -108,21 +108,23 @@ class QuestionGroup:
 def subsets_of(snapshot: Snapshot) -> list[QuestionGroup]:
     """The subsets a snapshot holds: one, or two where a study asks both kinds of question."""
     study = snapshot.study
-    asked: dict[str, list[str]] = {"emo": [], "dim": []}
+    questions_by_kind: dict[str, list[str]] = {"emo": [], "dim": []}
     for question in study.asked:
         scale = study.scale_of(question.id)
         if isinstance(scale, YesNo):
-            asked["dim"].append(question.id)
+            questions_by_kind["dim"].append(question.id)
         elif isinstance(scale, Ordered) and len(scale.categories) == 3:
-            asked["emo"].append(question.id)
-    forms = [(form, asked[form.kind]) for form in (EMO_FORM, DIM_FORM) if asked[form.kind]]
+            questions_by_kind["emo"].append(question.id)
+    forms = [
+        (form, questions_by_kind[form.kind]) for form in (EMO_FORM, DIM_FORM) if questions_by_kind[form.kind]
+    ]
     if not forms:
         raise InputError(
             f"'{study.name}' asks nothing that emolia-bench's files can hold.",
             "They hold questions on a yes-no scale, or on an ordered scale of three categories (not, weakly, strongly); "
             "leave out --as emolia for other studies.",
         )
-    known = {EMO.name: EMO_FORM, DIM.name: DIM_FORM}.get(snapshot.source.format)
+    source_form = {EMO.name: EMO_FORM, DIM.name: DIM_FORM}.get(snapshot.source.format)
     out = []
     for form, names in forms:
         scales = {study.question(name).scale for name in names}
@@ -132,7 +134,7 @@ def subsets_of(snapshot: Snapshot) -> list[QuestionGroup]:
                 "emolia-bench's files hold one set of categories; split the study, or use one scale.",
             )
         single = study.name if len(forms) == 1 else f"{study.name}-{form.kind}"
-        title = snapshot.source.format if known is form else single
+        title = snapshot.source.format if source_form is form else single
         out.append(QuestionGroup(title, form, tuple(names), study.scale_of(names[0])))
     return out
 
@@ -196,8 +198,8 @@ def _items(snapshot: Snapshot, subset: QuestionGroup) -> pl.DataFrame:
     keys = subset.form.keys
     items = snapshot.items.filter(pl.col("question").is_in(subset.questions))
     about = {name: snapshot.study.question(name).about for name in subset.questions}
-    for place, key in enumerate(keys):
-        named = {name: facts.get(key, name if place == 0 else None) for name, facts in about.items()}
+    for index, key in enumerate(keys):
+        named = {name: facts.get(key, name if index == 0 else None) for name, facts in about.items()}
         value = pl.col("question").replace_strict(named, default=None, return_dtype=pl.String)
         if key in items.columns:
             value = pl.coalesce(pl.col(key).cast(pl.String), value)
@@ -246,8 +248,8 @@ def _counted(
     ratings = ratings.filter(~again)
     nothing = pl.lit(None, pl.Float64)
     reaction, sample = (
-        pl.col(name).cast(pl.Float64, strict=False) if name in ratings.columns else other
-        for name, other in (
+        pl.col(name).cast(pl.Float64, strict=False) if name in ratings.columns else fallback
+        for name, fallback in (
             ("reaction_time_ms", pl.col("seconds") * 1000 if "seconds" in ratings.columns else nothing),
             ("sample_time_ms", nothing),
         )
@@ -270,14 +272,14 @@ def _counted(
 
 def _labels(table: pl.DataFrame, subset: QuestionGroup, options: EmoliaOptions) -> pl.DataFrame:
     """The counts under emolia-bench's names and, with a leading underscore, what rates are computed from."""
-    place = {code: at for at, code in enumerate(subset.codes)}
+    index_of_code = {code: at for at, code in enumerate(subset.codes)}
     words = dict(zip(subset.codes, subset.words, strict=True))
     value, present = pl.col("majority_value"), pl.col("majority_present")
     majority = pl.when(~pl.col("present_tie")).then(present) if options.honest else present
     matches = majority == pl.col("intended")
     agree, agree_value = (pl.col(name).fill_null(False) for name in ("unanimous", "unanimous_value"))
     return table.with_columns(
-        majority_rating_int=value.replace_strict(place, return_dtype=pl.Int64),
+        majority_rating_int=value.replace_strict(index_of_code, return_dtype=pl.Int64),
         majority_rating=value.replace_strict(words, return_dtype=pl.String),
         majority_rating_votes=pl.col("majority_votes"),
         majority_rating_tie=pl.col("value_tie"),

@@ -74,21 +74,21 @@ class EmoliaFormat(Format):
         subset = self.subset
         files = tables.find_files(source, subset, options)
         rows = tables.read_annotations(files.annotations, subset)
-        last, left = tables.split_last(rows.with_columns(self.stimulus.alias("stimulus")))
+        last, left_out = tables.split_last(rows.with_columns(self.stimulus.alias("stimulus")))
         flags = tables.read_flags(files.flags, subset, self.stimulus)
-        items = tables.items_of(last, left, flags, subset)
-        stimuli = self.stimuli(items, last, left, files.media)
+        items = tables.items_of(last, left_out, flags, subset)
+        stimuli = self.stimuli(items, last, left_out, files.media)
         if files.media is not None:
             stimuli = probe_stimuli(stimuli, files.media, str(files.annotations), progress)
         drop = ["_row", "file_name", *subset.keys]
-        layout = {**files.layout(), **tables.order_notes(left, items, flags)}
+        layout = {**files.layout(), **tables.order_notes(left_out, items, flags)}
         return Snapshot.build(
             self.study(items, stimuli, files),
             stimuli=stimuli,
             ratings=last.drop(drop),
             raters=tables.read_users(files.users, rows["rater"].unique(maintain_order=True).to_list()),
             items=self.items(items.drop("file_name")),
-            ledger=tables.ledger_of(left.drop(drop)),
+            ledger=tables.ledger_of(left_out.drop(drop)),
             source=Source(self.name, source.name, dict(options), files.media, layout),
         )
 
@@ -127,17 +127,17 @@ class EmoliaEmo(EmoliaFormat):
     stimulus: ClassVar[pl.Expr] = pl.col("file_name")
 
     def stimuli(
-        self, items: pl.DataFrame, last: pl.DataFrame, left: pl.DataFrame, media: Path | None
+        self, items: pl.DataFrame, last: pl.DataFrame, left_out: pl.DataFrame, media: Path | None
     ) -> pl.DataFrame:
         """Each file once, with the emotions it was chosen for; its intent where that is one."""
-        sources = tables.all_values(last, left, ["stimulus"], "source_emotion")
+        sources = tables.all_values(last, left_out, ["stimulus"], "source_emotion")
         stimuli = items.select("stimulus").unique(maintain_order=True)
         stimuli = stimuli.join(sources, on="stimulus", how="left", maintain_order="left")
         paths: list[str | None] = []
         for name, emotions in stimuli.iter_rows():
             candidates = [f"{emotion}_best/{name}" for emotion in (emotions or "").split("|") if emotion]
-            there = [path for path in candidates if media is not None and (media / path).is_file()]
-            paths.append(next(iter(there or candidates), None))
+            present = [path for path in candidates if media is not None and (media / path).is_file()]
+            paths.append(next(iter(present or candidates), None))
         emotion = pl.col("source_emotion")
         intent = pl.when(~emotion.str.contains("|", literal=True)).then(emotion)
         return stimuli.with_columns(intent.alias("intent"), pl.Series("path", paths, pl.String))
@@ -150,15 +150,17 @@ class EmoliaEmo(EmoliaFormat):
         """The recipe with the emotions and task types the data ask about, those it does not know last."""
         del files
         base = recipe_study(EMO.name)
-        known = {emotion: q for q in base.questions for emotion in q.for_each["queried_emotion"]}
-        asked = items.group_by("queried_emotion").agg(pl.col("task_type").unique())
-        tasks = {emotion: sorted(types, key=TASK_TYPES.index) for emotion, types in asked.iter_rows()}
+        question_of = {emotion: q for q in base.questions for emotion in q.for_each["queried_emotion"]}
+        task_types = items.group_by("queried_emotion").agg(pl.col("task_type").unique())
+        tasks = {emotion: sorted(types, key=TASK_TYPES.index) for emotion, types in task_types.iter_rows()}
         questions = []
-        for emotion in [name for name in known if name in tasks] + sorted(set(tasks) - set(known)):
+        for emotion in [name for name in question_of if name in tasks] + sorted(
+            set(tasks) - set(question_of)
+        ):
             update: dict[str, Any] = {"for_each": {"queried_emotion": [emotion], "task_type": tasks[emotion]}}
-            if emotion not in known:
+            if emotion not in question_of:
                 update["text"] = f"Does the speaker express {readable(emotion)}?"
-            questions.append(known.get(emotion, base.questions[0]).model_copy(update=update))
+            questions.append(question_of.get(emotion, base.questions[0]).model_copy(update=update))
         sources = {source for text in stimuli["source_emotion"].drop_nulls() for source in text.split("|")}
         intents = [intent for intent in base.intents if intent.id in sources]
         intents += [Intent(id=name) for name in sorted(sources - {intent.id for intent in base.intents})]
@@ -182,10 +184,10 @@ class EmoliaDim(EmoliaFormat):
     stimulus: ClassVar[pl.Expr] = pl.concat_str(*DIM.keys, "file_name", separator="/")
 
     def stimuli(
-        self, items: pl.DataFrame, last: pl.DataFrame, left: pl.DataFrame, media: Path | None
+        self, items: pl.DataFrame, last: pl.DataFrame, left_out: pl.DataFrame, media: Path | None
     ) -> pl.DataFrame:
         """Each item has a file of its own."""
-        del last, left, media
+        del last, left_out, media
         intent, path = pl.col("dimension").alias("intent"), pl.col("stimulus").alias("path")
         return items.select("stimulus", intent, path, *DIM.keys, "file_name")
 
@@ -208,13 +210,13 @@ class EmoliaDim(EmoliaFormat):
             for name, facts in variables.items()
             for level, text in facts["levels"].items()
         }
-        asked = items.select("dimension", "level").unique().sort("dimension", "level").rows()
+        levels = items.select("dimension", "level").unique().sort("dimension", "level").rows()
         questions = [
             _dim_question(base.questions[0], name, level, texts.get((name, level)))
-            for name, level in dict.fromkeys([*texts, *asked])
+            for name, level in dict.fromkeys([*texts, *levels])
         ]
         intents = []
-        for name in dict.fromkeys([*variables, *(name for name, _ in asked)]):
+        for name in dict.fromkeys([*variables, *(name for name, _ in levels)]):
             facts = variables.get(name, {})
             more = {key: value for key, value in facts.items() if key not in ("short_description", "levels")}
             intents.append(Intent(id=name, text=facts.get("short_description"), **more))

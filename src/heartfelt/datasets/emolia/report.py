@@ -96,12 +96,12 @@ def table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     return "\n".join("| " + " | ".join(_cell(cell) for cell in line) + " |" for line in lines)
 
 
-def _cell(thing: Any) -> str:
-    if thing is None:
+def _cell(cell: Any) -> str:
+    if cell is None:
         return ""
-    if isinstance(thing, Estimate):
-        thing = interval(thing, 3)
-    text = f"{thing:.3f}" if isinstance(thing, float) else str(thing)
+    if isinstance(cell, Estimate):
+        cell = interval(cell, 3)
+    text = f"{cell:.3f}" if isinstance(cell, float) else str(cell)
     return " ".join(text.replace("|", "\\|").split())
 
 
@@ -121,11 +121,11 @@ def _headline(summaries: Sequence[dict[str, Any]]) -> str:
 def _methods(summary: dict[str, Any]) -> str:
     shown = {name: interval(estimate, 3) for name, estimate in summary["estimates"].items()}
     people, scale = len(summary["annotators"]), ", ".join(f"*{word}*" for word in summary["rating_scale"])
-    who = {0: "Raters who are not named", 1: "One rater"}.get(people, f"{people} raters")
+    subject = {0: "Raters who are not named", 1: "One rater"}.get(people, f"{people} raters")
     tied = summary["items_tied_binary"]
     parts = [
-        f"{who} gave {summary['rows_deduplicated']:,} ratings ({scale}) of {summary['items_rated']:,} items; of repeated answers"
-        f" by one rater to one item the last counts ({summary['rows_raw']:,} rows in all).",
+        f"{subject} gave {summary['rows_deduplicated']:,} ratings ({scale}) of {summary['items_rated']:,} items; of repeated"
+        f" answers by one rater to one item the last counts ({summary['rows_raw']:,} rows in all).",
         f"{summary['items_complete']:,} items have {summary['raters_of_a_complete_item']} or more raters; "
         + ("one is tied and has no majority." if tied == 1 else f"{tied:,} are tied and have no majority."),
         f"Fleiss' κ is {shown['fleiss_binary_kappa']}, the mean Cohen's κ over pairs of raters"

@@ -27,14 +27,16 @@ EMOTIONS: dict[str, tuple[float, float]] = {
 def sketch_emo(per_cell: int) -> Sketch:
     """``per_cell`` clips for every voice and emotion, three items each."""
     maker = SmallClips(SynthVoice(seconds=EMO_SECONDS))
-    intents = {name: {"valence": place[0], "arousal": place[1]} for name, place in EMOTIONS.items()}
-    asked = prompts_for(intents, list(VOICE_STYLES), per_cell=per_cell)
+    intents = {
+        name: {"valence": coordinates[0], "arousal": coordinates[1]} for name, coordinates in EMOTIONS.items()
+    }
+    prompts = prompts_for(intents, list(VOICE_STYLES), per_cell=per_cell)
     return Sketch(
         VOICE_STYLES,
-        tuple(StarterStimulus(ask, maker, {"system": ask.system, "intent": ask.intent}) for ask in asked),
+        tuple(StarterStimulus(ask, maker, {"system": ask.system, "intent": ask.intent}) for ask in prompts),
         items=tuple(
             (ask.stimulus, question)
-            for number, ask in enumerate(asked)
+            for number, ask in enumerate(prompts)
             for question in _questions(ask.intent, number // len(EMOTIONS) + number)
         ),
         notes=(
@@ -49,14 +51,14 @@ def sketch_emo(per_cell: int) -> Sketch:
 
 def _questions(emotion: str, turn: int) -> list[str]:
     """The questions about one clip; the ways of being absent take turns."""
-    others = sorted(
-        (other for other in EMOTIONS if other != emotion),
-        key=lambda other: math.dist(EMOTIONS[emotion], EMOTIONS[other]),
+    by_distance = sorted(
+        (candidate for candidate in EMOTIONS if candidate != emotion),
+        key=lambda candidate: math.dist(EMOTIONS[emotion], EMOTIONS[candidate]),
     )
-    middle = len(others) // 2
+    middle = len(by_distance) // 2
     absent = (
-        [f"{others[middle]}/contrastive_1", f"{others[-1]}/ultimate"],
-        [f"{others[middle + 1]}/contrastive_2", f"{others[-2]}/penultimate"],
+        [f"{by_distance[middle]}/contrastive_1", f"{by_distance[-1]}/ultimate"],
+        [f"{by_distance[middle + 1]}/contrastive_2", f"{by_distance[-2]}/penultimate"],
     )
     return [f"{emotion}/affirmative", *absent[turn % 2]]
 
@@ -76,7 +78,7 @@ def sketch_dim(per_cell: int) -> Sketch:
     clips, items = [], []
     for system in VOICE_STYLES:
         for dimension, means in DIMENSIONS.items():
-            for level, other in AGAINST.items():
+            for level, opposite in AGAINST.items():
                 for number in range(1, per_cell + 1):
                     name = f"{system}_{dimension}_{level}_{number}"
                     coordinates = {"valence": 5.0, "arousal": 5.0, means: level / HIGHEST}
@@ -88,7 +90,7 @@ def sketch_dim(per_cell: int) -> Sketch:
                     )
                     items += [
                         (name, f"{dimension}/{level}/positive"),
-                        (name, f"{dimension}/{other}/negative"),
+                        (name, f"{dimension}/{opposite}/negative"),
                     ]
     return Sketch(
         VOICE_STYLES,

@@ -49,14 +49,17 @@ def summary(material: EmoliaContents, tables: dict[str, pl.DataFrame]) -> dict[s
         **{_LISTS[name]: table.to_dicts() for name, table in tables.items()},
     }
     if "emotion" in tables:  # the lowest and the highest shares of items in which most people hear them
-        known = tables["emotion"].drop_nulls("majority_present_rate")
-        out |= {"hardest_emotions": known.head(5).to_dicts(), "easiest_emotions": known.tail(5).to_dicts()}
+        rated_emotions = tables["emotion"].drop_nulls("majority_present_rate")
+        out |= {
+            "hardest_emotions": rated_emotions.head(5).to_dicts(),
+            "easiest_emotions": rated_emotions.tail(5).to_dicts(),
+        }
     if "flags" in material.items.columns:
         out["flags"] = flags_of(material.items, material.subset.form.keys)
     return out | {
-        **{name: everything[other].value for name, other in _ALIASES.items()},
+        **{name: everything[original].value for name, original in _ALIASES.items()},
         "human_loo_n_annotations": compared,
-        "estimates": everything | {name: everything[other] for name, other in _ALIASES.items()},
+        "estimates": everything | {name: everything[original] for name, original in _ALIASES.items()},
     }
 
 
@@ -64,12 +67,12 @@ def _counts(material: EmoliaContents) -> dict[str, Any]:
     labels, answers = material.labels, material.answers
     coverage = material.observed["ratings_observed"].value_counts().sort("ratings_observed")
     differ = (labels["majority_rating_int"] > 0) != (labels["majority_present"] > 0)
-    left = material.snapshot.ledger.filter((pl.col("what") == "rating") & (pl.col("stage") == "source"))
-    if "question" in left.columns:
-        left = left.filter(pl.col("question").is_in(material.subset.questions))
+    left_out = material.snapshot.ledger.filter((pl.col("what") == "rating") & (pl.col("stage") == "source"))
+    if "question" in left_out.columns:
+        left_out = left_out.filter(pl.col("question").is_in(material.subset.questions))
     buckets = labels["benchmark_bucket"].value_counts().sort("benchmark_bucket")
     return {
-        "rows_raw": answers.height + left.height,
+        "rows_raw": answers.height + left_out.height,
         "rows_deduplicated": answers.height,
         "items_total": material.items.height,
         "items_rated": labels.height,
@@ -104,7 +107,7 @@ def _kappas(pairs: PairTable | None) -> dict[str, Any]:
 
 
 def _augmented(numbers: EmoliaSummary) -> dict[str, Any]:
-    held = numbers.augmented[AGAINST[0]].counts
+    comparison_counts = numbers.augmented[AGAINST[0]].counts
     compared = numbers.augmented["preselection_loo_accuracy"].counts.get("compared", 0)
     return {
         "preselection_min_humans": LEAST_HUMANS,
@@ -112,6 +115,6 @@ def _augmented(numbers: EmoliaSummary) -> dict[str, Any]:
         **{name: estimate.value for name, estimate in numbers.augmented.items()},
         "preselection_loo_n_annotations": compared,
         "preselection_n_full_coverage_items": numbers.eligible_complete,
-        "gemini_vs_human_consensus_n_items": held.get("compared", 0),
-        "gemini_vs_human_consensus_n_ties": held.get("ties", 0),
+        "gemini_vs_human_consensus_n_items": comparison_counts.get("compared", 0),
+        "gemini_vs_human_consensus_n_ties": comparison_counts.get("ties", 0),
     }

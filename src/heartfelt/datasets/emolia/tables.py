@@ -70,9 +70,9 @@ class Files:
     def layout(self) -> dict[str, str]:
         """Line ends of the files that are there, and the columns of the tables among them."""
         tables = {ANNOTATIONS: self.annotations, USERS: self.users, FLAGS: self.flags}
-        there = {name: path for name, path in {**tables, VARIABLES: self.variables}.items() if path}
-        notes = {name: line_ends(path) for name, path in there.items()}
-        for name, path in there.items():
+        present = {name: path for name, path in {**tables, VARIABLES: self.variables}.items() if path}
+        notes = {name: line_ends(path) for name, path in present.items()}
+        for name, path in present.items():
             if name in tables and path.suffix.lower() not in PARQUET:
                 notes[f"{name} columns"] = "\t".join(open_delimited(path).header)
         return notes
@@ -89,17 +89,19 @@ def find_files(source: Path, subset: EmoliaSubset, options: Mapping[str, str]) -
     base = source if source.is_dir() else source.parent
     variables, named = (option_path(options, option, base) for option in ("variables", "media"))
     folder = annotations.parent
-    homes = [place / "dataset" / subset.name for place in (folder, *list(folder.resolve().parents)[:2])]
+    homes = [root / "dataset" / subset.name for root in (folder, *list(folder.resolve().parents)[:2])]
     media = [home / "data" for home in homes]
     if subset.further:  # an earlier layout had the <Emotion>_best folders directly below dataset/
-        flat = [place for home in homes for place in (home, home.parent)]
-        media += [place for place in flat if place.is_dir() and next(place.glob("*_best"), None)]
+        flat = [directory for home in homes for directory in (home, home.parent)]
+        media += [
+            directory for directory in flat if directory.is_dir() and next(directory.glob("*_best"), None)
+        ]
     return Files(
         annotations,
         _first(folder / USERS),
         _first(folder / FLAGS),
         variables or _first(folder / VARIABLES, *(home / VARIABLES for home in homes)),
-        named or next((place for place in media if place.is_dir()), None),
+        named or next((directory for directory in media if directory.is_dir()), None),
     )
 
 
@@ -180,18 +182,18 @@ def split_last(rows: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     return rows.filter(counts), rows.filter(~counts)
 
 
-def ledger_of(left: pl.DataFrame) -> pl.DataFrame | None:
+def ledger_of(left_out: pl.DataFrame) -> pl.DataFrame | None:
     """The rows that do not count, with the reason and all their cells."""
     reason = pl.when(pl.col("value").is_null()).then(pl.lit(UNANSWERED)).otherwise(pl.lit(SUPERSEDED))
-    rows = left.with_columns(what=pl.lit("rating"), reason=reason, stage=pl.lit("source"))
-    return rows.drop("value", "seconds", "at") if left.height else None
+    rows = left_out.with_columns(what=pl.lit("rating"), reason=reason, stage=pl.lit("source"))
+    return rows.drop("value", "seconds", "at") if left_out.height else None
 
 
-def read_users(path: Path | None, seen: list[str]) -> pl.DataFrame:
+def read_users(path: Path | None, rater_ids: list[str]) -> pl.DataFrame:
     """The raters: everyone in ``users.csv``, then those who only appear in the annotations."""
-    here = pl.DataFrame({"rater": seen}, schema={"rater": pl.String})
+    raters = pl.DataFrame({"rater": rater_ids}, schema={"rater": pl.String})
     if path is None:
-        return here
+        return raters
     sheet = NamedTable.read(path)
     sheet.need("username")
     sheet.not_taken("rater", "in_users_csv")
@@ -199,7 +201,7 @@ def read_users(path: Path | None, seen: list[str]) -> pl.DataFrame:
     sheet.filled("username")
     sheet.unique("username")
     users = lossless_types(sheet.frame, keep=["username"]).rename({"username": "rater"})
-    strangers = here.join(users, on="rater", how="anti", maintain_order="left")
+    strangers = raters.join(users, on="rater", how="anti", maintain_order="left")
     both = (users.with_columns(in_users_csv=True), strangers.with_columns(in_users_csv=False))
     return pl.concat(both, how="diagonal")
 
@@ -212,21 +214,21 @@ def read_flags(path: Path | None, subset: EmoliaSubset, stimulus: pl.Expr) -> pl
     sheet.need(*subset.flag_columns)
     sheet.not_taken("rater", "stimulus", "question", "flags", "flagged")
     frame = _keyed(sheet, subset).frame
-    own = frame.select(pl.exclude(*subset.keys, "file_name", "question")).iter_rows(named=True)
-    texts = pl.Series("flags", [json.dumps(row, ensure_ascii=False) for row in own], pl.String)
+    flag_rows = frame.select(pl.exclude(*subset.keys, "file_name", "question")).iter_rows(named=True)
+    texts = pl.Series("flags", [json.dumps(row, ensure_ascii=False) for row in flag_rows], pl.String)
     keyed = frame.select(*subset.keys, "file_name", "question", stimulus.alias("stimulus"))
     return keyed.with_columns(texts).with_row_index("_row")
 
 
 def items_of(
-    last: pl.DataFrame, left: pl.DataFrame, flags: pl.DataFrame | None, subset: EmoliaSubset
+    last: pl.DataFrame, left_out: pl.DataFrame, flags: pl.DataFrame | None, subset: EmoliaSubset
 ) -> pl.DataFrame:
     """One row per item with its key; items that only a flag names are there too."""
     names = [*ITEM, "file_name", *subset.keys]
-    parts = [frame.select(names) for frame in (last, left, flags) if frame is not None]
+    parts = [frame.select(names) for frame in (last, left_out, flags) if frame is not None]
     items = pl.concat(parts).unique(ITEM, keep="first", maintain_order=True)
     for name in subset.further:
-        items = items.join(all_values(last, left, ITEM, name), on=ITEM, how="left", maintain_order="left")
+        items = items.join(all_values(last, left_out, ITEM, name), on=ITEM, how="left", maintain_order="left")
     if flags is None:
         return items
     texts = flags.group_by(ITEM, maintain_order=True).agg("flags")
@@ -235,19 +237,19 @@ def items_of(
     return items.with_columns(pl.col("flags").is_not_null().alias("flagged"))
 
 
-def all_values(last: pl.DataFrame, left: pl.DataFrame, by: list[str], name: str) -> pl.DataFrame:
+def all_values(last: pl.DataFrame, left_out: pl.DataFrame, by: list[str], name: str) -> pl.DataFrame:
     """All values of a column per group, joined with ``|``; rows that do not count only where no others are."""
-    rest = left.join(last, on=by, how="anti", maintain_order="left")
-    both = pl.concat([last.select(*by, name), rest.select(*by, name)])
+    unmatched = left_out.join(last, on=by, how="anti", maintain_order="left")
+    both = pl.concat([last.select(*by, name), unmatched.select(*by, name)])
     joined = both.group_by(by).agg(pl.col(name).drop_nulls().unique().sort().str.join("|"))
     return joined.with_columns(pl.col(name).replace("", None))
 
 
-def order_notes(left: pl.DataFrame, items: pl.DataFrame, flags: pl.DataFrame | None) -> dict[str, str]:
+def order_notes(left_out: pl.DataFrame, items: pl.DataFrame, flags: pl.DataFrame | None) -> dict[str, str]:
     """Where the rows that are kept elsewhere stood in their files."""
     notes: dict[str, str] = {}
-    if left.height:
-        notes[f"{ANNOTATIONS} left out"] = ",".join(map(str, left["_row"]))
+    if left_out.height:
+        notes[f"{ANNOTATIONS} left out"] = ",".join(map(str, left_out["_row"]))
     if flags is not None and flags.height:
         placed = items.select(ITEM).with_row_index("_item").join(flags, on=ITEM, maintain_order="left")
         notes[f"{FLAGS} order"] = ",".join(map(str, placed.sort("_item", "_row")["_row"]))

@@ -30,12 +30,12 @@ _OURS = ("rater", "stimulus", "question", "value", "answer", "position", "second
 
 def write_files(snapshot: Snapshot, target: Path, subset: EmoliaSubset) -> None:
     """Write ``annotations.csv``, and ``users.csv`` and ``flags.csv`` where there is something to write."""
-    own = snapshot.source.format == subset.name and ANNOTATIONS in snapshot.source.layout
-    layout = snapshot.source.layout if own else {}
+    is_own_format = snapshot.source.format == subset.name and ANNOTATIONS in snapshot.source.layout
+    layout = snapshot.source.layout if is_own_format else {}
     tables = {ANNOTATIONS: _annotations(snapshot, subset, layout)}
-    if not own or USERS in layout:
+    if not is_own_format or USERS in layout:
         tables[USERS] = _users(snapshot)
-    if FLAGS in layout or (not own and "flags" in snapshot.items.columns):
+    if FLAGS in layout or (not is_own_format and "flags" in snapshot.items.columns):
         tables[FLAGS] = _flags(snapshot, subset, layout)
     for name, frame in tables.items():
         noted = layout.get(f"{name} columns")
@@ -49,13 +49,15 @@ def _annotations(snapshot: Snapshot, subset: EmoliaSubset, layout: Mapping[str, 
     if "repeat" in ratings.columns:
         ratings = ratings.filter(pl.col("repeat").fill_null(0) == 0)
     ledger = snapshot.ledger
-    left = ledger.filter(pl.col("reason").is_in([SUPERSEDED, UNANSWERED])) if layout else ledger.clear()
-    if left.height:  # a row that was superseded counts again where the one that replaced it is gone
+    left_out = ledger.filter(pl.col("reason").is_in([SUPERSEDED, UNANSWERED])) if layout else ledger.clear()
+    if left_out.height:  # a row that was superseded counts again where the one that replaced it is gone
         key = ["rater", "stimulus", "question"]
         answered = ratings.select(key).unique().with_columns(_answered=pl.lit(True))
-        left = left.join(answered, on=key, how="left", maintain_order="left")
-        left = left.filter((pl.col("reason") == UNANSWERED) | pl.col("_answered")).drop("_answered")
-    rows = _in_place(ratings, left.drop("what", "reason", "stage"), layout.get(f"{ANNOTATIONS} left out", ""))
+        left_out = left_out.join(answered, on=key, how="left", maintain_order="left")
+        left_out = left_out.filter((pl.col("reason") == UNANSWERED) | pl.col("_answered")).drop("_answered")
+    rows = _in_place(
+        ratings, left_out.drop("what", "reason", "stage"), layout.get(f"{ANNOTATIONS} left out", "")
+    )
     rows = _with_columns(_with_keys(rows, snapshot, subset), snapshot, subset)
     extras = [name for name in rows.columns if name not in {*_OURS, *subset.columns, "file_name"}]
     noted = layout.get(f"{ANNOTATIONS} columns", "").split("\t")
@@ -63,15 +65,16 @@ def _annotations(snapshot: Snapshot, subset: EmoliaSubset, layout: Mapping[str, 
     return rows.select(*subset.columns, *extras, *also)
 
 
-def _in_place(ratings: pl.DataFrame, left: pl.DataFrame, places: str) -> pl.DataFrame:
+def _in_place(ratings: pl.DataFrame, left_out: pl.DataFrame, positions: str) -> pl.DataFrame:
     """All rows; those that do not count where they stood, or first, where nothing can make them count."""
-    total = ratings.height + left.height
-    at = [int(place) for place in places.split(",") if place]
-    if len(at) != left.height or (at and max(at) >= total):
-        at = list(range(left.height))
+    total = ratings.height + left_out.height
+    at = [int(position) for position in positions.split(",") if position]
+    if len(at) != left_out.height or (at and max(at) >= total):
+        at = list(range(left_out.height))
     free = sorted(set(range(total)) - set(at))
     placed = [
-        frame.with_columns(pl.Series("_row", rows, pl.Int64)) for frame, rows in ((ratings, free), (left, at))
+        frame.with_columns(pl.Series("_row", rows, pl.Int64))
+        for frame, rows in ((ratings, free), (left_out, at))
     ]
     return pl.concat(placed, how="diagonal").sort("_row").drop("_row")
 
@@ -101,7 +104,7 @@ def _with_columns(rows: pl.DataFrame, snapshot: Snapshot, subset: EmoliaSubset) 
         file_names(snapshot.stimuli), on="stimulus", how="left", maintain_order="left"
     )
     empty = pl.lit(None, pl.String)
-    made = {
+    expressions = {
         "annotation_id": pl.format("a{}", pl.int_range(1, pl.len() + 1)),
         "reaction_time_ms": (pl.col("seconds") * 1000).round().cast(pl.Int64) if "seconds" in have else empty,
         "sample_time_ms": empty,
@@ -111,7 +114,7 @@ def _with_columns(rows: pl.DataFrame, snapshot: Snapshot, subset: EmoliaSubset) 
     return rows.with_columns(
         pl.col("rater").alias("username"),
         (pl.coalesce("answer", rating) if "answer" in have else rating).alias("rating"),
-        *(expression.alias(name) for name, expression in made.items() if name not in have),
+        *(expression.alias(name) for name, expression in expressions.items() if name not in have),
     )
 
 
@@ -143,7 +146,7 @@ def _flags(snapshot: Snapshot, subset: EmoliaSubset, layout: Mapping[str, str]) 
     names = file_names(snapshot.stimuli)
     items = snapshot.items.drop("file_name", strict=False)
     rows = flags_of(items.join(names, on="stimulus", how="left", maintain_order="left"), subset.keys)
-    order = [int(place) for place in layout.get(f"{FLAGS} order", "").split(",") if place]
+    order = [int(position) for position in layout.get(f"{FLAGS} order", "").split(",") if position]
     if len(order) == len(rows):
         rows = [row for _, row in sorted(zip(order, rows, strict=True), key=lambda pair: pair[0])]
     columns = dict.fromkeys([*subset.flag_columns, *(name for row in rows for name in row)], pl.String)

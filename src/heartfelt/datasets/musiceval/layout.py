@@ -79,17 +79,17 @@ def _figures(scores: Scores, model: str, task: str, counted: bool = False) -> di
     out = {}
     for name, (metric, level) in _FIGURES.items():
         score = scores.find(task, model, metric, level)
-        known = None if score is None else score.with_failures if counted else score.estimate
-        out[name] = known or Estimate.missing("it was not scored", metric)
+        estimate = None if score is None else score.with_failures if counted else score.estimate
+        out[name] = estimate or Estimate.missing("it was not scored", metric)
     return out
 
 
 def table(figures: Mapping[str, Mapping[str, Mapping[str, Estimate]]]) -> pl.DataFrame:
     """One row a model and dimension, the eight values in the columns MusicEval prints."""
     rows = [
-        (model, task, *(own[name].value for name in COLUMNS))
+        (model, task, *(estimates[name].value for name in COLUMNS))
         for model, tasks in figures.items()
-        for task, own in tasks.items()
+        for task, estimates in tasks.items()
     ]
     schema = {"model": pl.String, "dimension": pl.String, **dict.fromkeys(COLUMNS, pl.Float64)}
     return pl.DataFrame(rows, schema=schema, orient="row")
@@ -100,11 +100,11 @@ def write_musiceval(scores: Scores, folder: Path) -> list[Path]:
     figures = eight_figures(scores)
     models: dict[str, Any] = {model: {} for model in figures}
     for model, tasks in figures.items():
-        for task, own in tasks.items():
+        for task, estimates in tasks.items():
             coverage = scores.coverage[model][task]
             models[model][task] = {
                 "coverage": {name: getattr(coverage, name) for name in ("items", "answered", "share")},
-                **own,
+                **estimates,
                 "with_failures": _figures(scores, model, task, counted=True),
             }
     write_text(folder / "musiceval.csv", csv_text(table(figures)))

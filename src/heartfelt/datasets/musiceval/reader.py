@@ -74,8 +74,8 @@ class MusicEvalFormat(Format):
                 f"Point to the one to read: {release.ratings} or one of person_mos/*{PERSON_END}.",
             )
         systems = {path.stem: _systems(path) for path in release.systems}
-        prompts, own = _prompts(release.root / PROMPTS), _prompts(release.root / DEMO_PROMPTS)
-        stimuli = _stimuli(clips, prompts, own)
+        prompts, demo_prompts = _prompts(release.root / PROMPTS), _prompts(release.root / DEMO_PROMPTS)
+        stimuli = _stimuli(clips, prompts, demo_prompts)
         media = option_path(options, "media", release.root) or release.root / "wav"
         if media.is_dir():
             stimuli = probe_stimuli(stimuli, media, str(source), progress)
@@ -83,7 +83,7 @@ class MusicEvalFormat(Format):
         ratings = person if single is None else single
         root = media if media.is_dir() else None
         return Snapshot.build(
-            _study(stimuli, systems, {**prompts, **own}, single),
+            _study(stimuli, systems, {**prompts, **demo_prompts}, single),
             stimuli=stimuli,
             ratings=None if ratings is None else stacked(ratings, QUESTIONS, names),
             means=None if means is None else stacked(means, QUESTIONS, names, "mean"),
@@ -171,11 +171,11 @@ def _lists(lists: Mapping[str, Path], clips: dict[str, str | None], key: list[st
 
     What the list of everything repeats must be the same there.
     """
-    whole: pl.DataFrame | None = None
+    combined: pl.DataFrame | None = None
     for split, path in sorted(lists.items(), key=lambda pair: (_ORDER.get(pair[0], 5), pair[0])):
         new = _scores(path, key)
-        if whole is not None:
-            both = new.join(whole, on=key, how="inner", suffix="_before", maintain_order="left")
+        if combined is not None:
+            both = new.join(combined, on=key, how="inner", suffix="_before", maintain_order="left")
             differs = pl.any_horizontal(
                 pl.col(name).ne_missing(pl.col(f"{name}_before")) for name in QUESTIONS
             )
@@ -186,10 +186,10 @@ def _lists(lists: Mapping[str, Path], clips: dict[str, str | None], key: list[st
                     + (" with other scores." if split == TOTAL else "."),
                     "Keep each clip in one split, with one pair of scores.",
                 )
-            new = new.join(whole, on=key, how="anti", maintain_order="left")
+            new = new.join(combined, on=key, how="anti", maintain_order="left")
         _add(clips, new["wavname"], None if split == TOTAL else split)
-        whole = new if whole is None else pl.concat([whole, new])
-    return whole
+        combined = new if combined is None else pl.concat([combined, new])
+    return combined
 
 
 def _scores(path: Path, key: list[str]) -> pl.DataFrame:
@@ -235,8 +235,8 @@ def _ratings(path: Path) -> pl.DataFrame:
         return sheet.frame
     order = ["batch", "position"] if "batch" in sheet else ["position"]
     sheet.unique("expert", "wavname", *order)
-    place = pl.struct(order).rank("ordinal").over("expert", "wavname").cast(pl.Int64) - 1
-    return sheet.frame.with_columns(place.alias("repeat"))
+    repeat = pl.struct(order).rank("ordinal").over("expert", "wavname").cast(pl.Int64) - 1
+    return sheet.frame.with_columns(repeat.alias("repeat"))
 
 
 def _systems(path: Path) -> dict[str, dict[str, float]]:
@@ -275,14 +275,14 @@ def _prompts(path: Path) -> dict[str, str]:
 
 
 def _stimuli(
-    clips: Mapping[str, str | None], prompts: Mapping[str, str], own: Mapping[str, str]
+    clips: Mapping[str, str | None], prompts: Mapping[str, str], demo_prompts: Mapping[str, str]
 ) -> pl.DataFrame:
     rows: list[tuple[str | None, ...]] = []
     for name, split in clips.items():
         parts = _CLIP.search(Path(name).stem)
         system, prompt = (parts[1], parts[2]) if parts else (None, None)
-        prompt = next((key for key in (name, Path(name).stem) if key in own), prompt)
-        text = own.get(prompt or "") or prompts.get(prompt or "")
+        prompt = next((key for key in (name, Path(name).stem) if key in demo_prompts), prompt)
+        text = demo_prompts.get(prompt or "") or prompts.get(prompt or "")
         rows.append((name, system, prompt, name, split, text))
     names = ("stimulus", "system", "prompt", "path", "split", "prompt_text")
     return pl.DataFrame(rows, schema=dict.fromkeys(names, pl.String), orient="row")

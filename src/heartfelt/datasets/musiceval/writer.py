@@ -28,9 +28,9 @@ def write_release(snapshot: Snapshot, target: Path, columns: Mapping[str, str]) 
             f"The study has no question '{missing[0]}', so it cannot be written as musiceval.",
             f"It needs the questions {' and '.join(columns)}; choose another format.",
         )
-    own = snapshot.source.format == "musiceval"
-    layout = snapshot.source.layout if own else {}
-    means, ratings = _means(snapshot, columns, own), _ratings(snapshot, columns)
+    is_own_format = snapshot.source.format == "musiceval"
+    layout = snapshot.source.layout if is_own_format else {}
+    means, ratings = _means(snapshot, columns, is_own_format), _ratings(snapshot, columns)
     scores = list(columns.values())
 
     def listed(frame: pl.DataFrame, name: str) -> str:
@@ -40,7 +40,7 @@ def write_release(snapshot: Snapshot, target: Path, columns: Mapping[str, str]) 
     split = pl.col("split") if "split" in snapshot.stimuli.columns else pl.lit(None, pl.String).alias("split")
     splits = snapshot.stimuli.select(pl.col("stimulus").alias("wavname"), split)
     wanted = [name for name in layout if name.endswith(".txt") and name.startswith(("sets/", "person_mos/"))]
-    if not own and means.height:
+    if not is_own_format and means.height:
         parts = splits["split"].fill_null("total").unique(maintain_order=True)
         wanted = [f"sets/{part}_mos_list.txt" for part in parts]
     files: dict[str, str] = {}
@@ -50,21 +50,21 @@ def write_release(snapshot: Snapshot, target: Path, columns: Mapping[str, str]) 
         frame = frame.join(splits, on="wavname", how="left", maintain_order="left")
         frame = frame if part == "total" else frame.filter(pl.col("split") == part)
         files[name] = listed(frame.drop("split"), name)
-    if ratings.height and (not own or RATINGS in layout):
+    if ratings.height and (not is_own_format or RATINGS in layout):
         noted = layout.get(f"{RATINGS} columns", "").split("\t")
         order = [name for name in noted if name in ratings.columns] or ratings.columns
         files[RATINGS] = csv_text(_whole(ratings, scores).select(order))
-    for name, table in _systems(snapshot, means, scores, own).items():
+    for name, table in _systems(snapshot, means, scores, is_own_format).items():
         files[name] = listed(table, name)
-    files |= _prompts(snapshot, layout, own)
+    files |= _prompts(snapshot, layout, is_own_format)
     for name, text in files.items():
         (target / name).parent.mkdir(parents=True, exist_ok=True)
         write_text(target / name, with_line_ends(text, layout.get(name, "lf")))
 
 
-def _means(snapshot: Snapshot, columns: Mapping[str, str], own: bool) -> pl.DataFrame:
+def _means(snapshot: Snapshot, columns: Mapping[str, str], is_own_format: bool) -> pl.DataFrame:
     means = snapshot.means
-    if not means.height and not own:
+    if not means.height and not is_own_format:
         rated = snapshot.ratings.filter(pl.col("value").is_not_null())
         means = rated.group_by("stimulus", "question", maintain_order=True).agg(
             pl.mean("value").round(4).alias("mean")
@@ -94,13 +94,13 @@ def _whole(frame: pl.DataFrame, columns: list[str]) -> pl.DataFrame:
 
 
 def _systems(
-    snapshot: Snapshot, means: pl.DataFrame, scores: list[str], own: bool
+    snapshot: Snapshot, means: pl.DataFrame, scores: list[str], is_own_format: bool
 ) -> dict[str, pl.DataFrame]:
     tables: dict[str, list[dict[str, Any]]] = {}
     for system in snapshot.study.systems:
         for file, published in ((system.model_extra or {}).get("system_mos") or {}).items():
             tables.setdefault(f"system_mos/{file}.csv", []).append({"system": system.id, **published})
-    if not tables and not own and means.height and "system" in snapshot.stimuli.columns:
+    if not tables and not is_own_format and means.height and "system" in snapshot.stimuli.columns:
         made_by = snapshot.stimuli.select(pl.col("stimulus").alias("wavname"), "system").drop_nulls("system")
         mean = (
             means.join(made_by, on="wavname", maintain_order="left")
@@ -112,17 +112,19 @@ def _systems(
     return {file: pl.DataFrame(rows, schema=schema) for file, rows in tables.items()}
 
 
-def _prompts(snapshot: Snapshot, layout: Mapping[str, str], own: bool) -> dict[str, str]:
+def _prompts(snapshot: Snapshot, layout: Mapping[str, str], is_own_format: bool) -> dict[str, str]:
     clips = {name for stem in snapshot.stimuli["stimulus"] for name in (stem, Path(stem).stem)}
     out: dict[str, str] = {}
     for file in (PROMPTS, DEMO_PROMPTS):
         demo = file == DEMO_PROMPTS
-        mine = [
+        file_prompts = [
             p for p in snapshot.study.prompts if (p.id in clips or Path(p.id).suffix.lower() in AUDIO) == demo
         ]
-        if file in layout or (not own and mine):
+        if file in layout or (not is_own_format and file_prompts):
             head = "" if layout.get(f"{file} header") == "no" else "id\ttext\n"
-            out[file] = head + "".join(f"{p.id}\t{_quoted(p.text.replace(chr(10), ' '))}\n" for p in mine)
+            out[file] = head + "".join(
+                f"{p.id}\t{_quoted(p.text.replace(chr(10), ' '))}\n" for p in file_prompts
+            )
     return out
 
 

@@ -75,14 +75,16 @@ class VGMIDI(Format):
             raise InputError(
                 f"{path} holds no annotations.", "Point to the file with 'annotations' and 'pieces'."
             )
-        traces, raters, ledger = _traces(annotations, apart=alone is not None)
+        traces, raters, ledger = _traces(annotations, named_apart=alone is not None)
         if not traces.height:
             raise InputError(f"{path} holds no usable trace.", "Get a complete copy of the file.")
         stimuli, notes = _pieces(pieces or {}, traces["stimulus"].unique(maintain_order=True).to_list())
         if any((path.parent / name).is_file() for name in stimuli["audio"].drop_nulls()):
             stimuli = probe_stimuli(stimuli.rename({"audio": "path"}), path.parent, str(path), progress)
-        known = traces.select("rater", "stimulus", "question", "known")
-        means = trace_means(traces).join(known, on=["rater", "stimulus", "question"], maintain_order="left")
+        familiarity = traces.select("rater", "stimulus", "question", "known")
+        means = trace_means(traces).join(
+            familiarity, on=["rater", "stimulus", "question"], maintain_order="left"
+        )
         listeners = raters.height
         notes.append(
             f"Listeners have no ids: {len(annotations):,} annotations were read as those of {listeners:,} listeners."
@@ -131,7 +133,7 @@ def _study() -> Study:
 
 
 def _traces(
-    annotations: Mapping[str, Any], *, apart: bool
+    annotations: Mapping[str, Any], *, named_apart: bool
 ) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame | None]:
     """The traces, the listeners, and a ledger of what cannot be used."""
     rows: list[tuple[str, str, str, list[float | None], str | None]] = []
@@ -139,30 +141,30 @@ def _traces(
     listeners: dict[tuple[str | None, ...], str] = {}
     met: set[tuple[str, str]] = set()
     faults: list[tuple[str, str | None, str | None, str]] = []
-    for name, given in annotations.items():
+    for name, annotation in annotations.items():
         piece, _, number = name.rpartition("_")
-        if not isinstance(given, dict) or not piece or not number:
+        if not isinstance(annotation, dict) or not piece or not number:
             faults.append(("row", None, piece or name, "not an annotation of a piece"))
             continue
         facts = {
-            key: None if given[key] is None else str(given[key])
-            for key in sorted(given)
+            key: None if annotation[key] is None else str(annotation[key])
+            for key in sorted(annotation)
             if key not in {*AXES, "isKnown"}
         }
         key = tuple(facts.values())
-        alone = apart or any(not (facts.get(text) or "").strip() for text in TEXTS)
+        alone = named_apart or any(not (facts.get(text) or "").strip() for text in TEXTS)
         rater = name if alone else listeners.setdefault(key, name)
         if (rater, piece) in met:
             rater = name  # nobody annotates a piece twice
         met.add((rater, piece))
         raters.setdefault(rater, facts)
-        samples = {axis: _samples(given.get(axis)) for axis in AXES}
+        samples = {axis: _samples(annotation.get(axis)) for axis in AXES}
         for axis, course in samples.items():
             reason = _fault(course)
             if reason is not None:
                 faults.append(("rating", rater, piece, f"{axis}: {reason}"))
             else:
-                rows.append((rater, piece, axis, course or [], _truth(given.get("isKnown"))))
+                rows.append((rater, piece, axis, course or [], _truth(annotation.get("isKnown"))))
     schema: dict[str, pl.DataType] = {
         "rater": pl.String(), "stimulus": pl.String(), "question": pl.String(), "samples": pl.List(pl.Float32),
         "known": pl.String(),
@@ -182,16 +184,16 @@ def _truth(value: Any) -> str | None:
     return ("yes" if value else "no") if isinstance(value, bool) else None
 
 
-def _samples(given: Any) -> list[float | None] | None:
+def _samples(samples: Any) -> list[float | None] | None:
     """The samples with gaps as None; None where this is no list of numbers."""
-    if not isinstance(given, list):
+    if not isinstance(samples, list):
         return None
-    out = list(_numbers(given))
-    return out if len(out) == len(given) else None
+    out = list(_numbers(samples))
+    return out if len(out) == len(samples) else None
 
 
-def _numbers(given: list[Any]) -> Iterator[float | None]:
-    for sample in given:
+def _numbers(samples: list[Any]) -> Iterator[float | None]:
+    for sample in samples:
         if sample is None:
             yield None
         elif isinstance(sample, int | float) and not isinstance(sample, bool) and math.isfinite(sample):
@@ -215,8 +217,8 @@ def _pieces(pieces: Mapping[str, Any], annotated: list[str]) -> tuple[pl.DataFra
         facts = pieces.get(piece)
         facts = facts if isinstance(facts, dict) else {}
         audio = facts.get("audio")
-        own = {name: facts.get(key) for key, name in ABOUT_PIECE.items()}
-        rows.append({"stimulus": piece, "audio": None if audio is None else str(audio), **own})
+        piece_facts = {name: facts.get(key) for key, name in ABOUT_PIECE.items()}
+        rows.append({"stimulus": piece, "audio": None if audio is None else str(audio), **piece_facts})
     notes = []
     if strangers:
         listed = ", ".join(strangers[:6]) + (" …" if len(strangers) > 6 else "")

@@ -48,11 +48,11 @@ class Collected:
     lost: list[dict[str, str | None]] = field(default_factory=list)
 
     def leave_out(
-        self, what: str, reason: str, rater: str | None = None, stimulus: str | None = None
+        self, kind: str, reason: str, rater: str | None = None, stimulus: str | None = None
     ) -> None:
         """Count something that is no answer."""
         self.lost.append(
-            {"what": what, "rater": rater, "stimulus": stimulus, "reason": reason, "stage": "import"}
+            {"what": kind, "rater": rater, "stimulus": stimulus, "reason": reason, "stage": "import"}
         )
 
     def answer(self, question: str, values: list[str], **about: Any) -> None:
@@ -123,10 +123,10 @@ class LabelStudio(ToolExport):
             raise InputError(
                 f"{source} is not an export of Label Studio.", "Export it as JSON, JSON-MIN, CSV or TSV."
             )
-        others = [name for name in rows.columns if name not in _OWN]
-        controls = [n for n in others if any(_is_result(cell) for cell in rows[n].drop_nulls())]
-        given = {name: [_values(cell) for cell in rows[name]] for name in controls}
-        tags = [name for name in controls if any(len(values) > 1 for values in given[name])]
+        further_columns = [name for name in rows.columns if name not in _OWN]
+        controls = [n for n in further_columns if any(_is_result(cell) for cell in rows[n].drop_nulls())]
+        values_of = {name: [_values(cell) for cell in rows[name]] for name in controls}
+        tags = [name for name in controls if any(len(values) > 1 for values in values_of[name])]
         collected = Collected()
         for name in controls:
             for cell, rater in zip(rows[name], rows["annotator"], strict=True):
@@ -138,22 +138,24 @@ class LabelStudio(ToolExport):
         rows = without_empty(
             rows.with_columns(
                 pl.Series(name, [separator.join(values) or None for values in cells], pl.String)
-                for name, cells in given.items()
+                for name, cells in values_of.items()
             )
         )
-        others = [name for name in others if name in rows.columns]
-        media = media_columns(rows, others)
-        stimulus = stimulus_column(rows, media or [n for n in others if n not in controls], table)
-        shared = rows.group_by("id").agg(pl.col(others).n_unique()) if "id" in rows.columns else rows
+        further_columns = [name for name in further_columns if name in rows.columns]
+        media = media_columns(rows, further_columns)
+        stimulus = stimulus_column(rows, media or [n for n in further_columns if n not in controls], table)
+        shared = rows.group_by("id").agg(pl.col(further_columns).n_unique()) if "id" in rows.columns else rows
         facts = [
             n
-            for n in others
+            for n in further_columns
             if n not in {stimulus, *controls}
             and "id" in rows.columns
             and (shared[n] == 1).all()
             and shared.height < rows.height
         ]
-        values = options.get("value") or ",".join(n for n in others if n != stimulus and n not in facts)
+        values = options.get("value") or ",".join(
+            n for n in further_columns if n != stimulus and n not in facts
+        )
         rows = rows.with_columns(pl.col(stimulus).map_elements(_file_name, return_dtype=pl.String))
         more = {"rater": "annotator", "stimulus": stimulus, "value": values}
         more |= {"seconds": "lead_time"} if "lead_time" in rows.columns else {}
@@ -174,8 +176,8 @@ def _annotations(source: Path, options: Mapping[str, str]) -> tuple[SourceTable,
         cells = {name: [_cell_text(record.get(name)) for record in records] for name in names}
         table = SourceTable(source, pl.DataFrame(cells, schema=dict.fromkeys(names, pl.String)).lazy(), {})
     else:
-        plain = {option: value for option, value in options.items() if option != "where"}
-        table = open_source(source, {**plain, "personal": "keep"})
+        file_options = {option: value for option, value in options.items() if option != "where"}
+        table = open_source(source, {**file_options, "personal": "keep"})
     rows = table.rows.collect()
     if "annotator" in rows.columns:
         people = rows["annotator"].cast(pl.String).unique(maintain_order=True).drop_nulls()
@@ -222,8 +224,8 @@ def _values(cell: Any) -> list[str]:
     """The answers in a cell; none where it is empty or about parts of the item."""
     if cell is None or not _is_result(cell):
         return [] if cell is None else [str(cell)]
-    given = [value for part in _result(cell) if _is_answer(part) for value in part.values()]
-    return [str(value) for answer in given for value in (answer if isinstance(answer, list) else [answer])]
+    answers = [value for part in _result(cell) if _is_answer(part) for value in part.values()]
+    return [str(value) for answer in answers for value in (answer if isinstance(answer, list) else [answer])]
 
 
 def _cell_text(value: Any) -> str | None:
@@ -286,10 +288,10 @@ def _annotation(
         if kind in _SINGLE and _SINGLE[kind] in value:
             collected.answer(str(result.get("from_name")), [str(value[_SINGLE[kind]])], **about)
         elif kind in _LISTS and value.get(_LISTS[kind]):
-            given = value[_LISTS[kind]]
+            answer = value[_LISTS[kind]]
             collected.answer(
                 str(result.get("from_name")),
-                [str(v) for v in given] if isinstance(given, list) else [str(given)],
+                [str(v) for v in answer] if isinstance(answer, list) else [str(answer)],
                 **about,
             )
         else:
@@ -338,7 +340,9 @@ class Potato(ToolExport):
                 collected.leave_out("rating", "attention check or page that is no item", rater, instance)
                 continue
             for scheme, labels in schemes.items():
-                values = [value for label, given in labels.items() if (value := _potato_answer(label, given))]
+                values = [
+                    value for label, answer in labels.items() if (value := _potato_answer(label, answer))
+                ]
                 if values:
                     collected.answer(scheme, values, rater=rater, stimulus=instance, seconds=seconds)
         path = source / source.name if source.is_dir() else source
@@ -359,10 +363,11 @@ class Potato(ToolExport):
                 rater = str(record.get("user_id") or path.parent.name)
                 instance = str(record.get("instance_id") or record.get("id"))
                 schemes = record.get("label_annotations") or {}
-                plain = {
-                    name: given if isinstance(given, dict) else {"": given} for name, given in schemes.items()
+                answers = {
+                    name: answer if isinstance(answer, dict) else {"": answer}
+                    for name, answer in schemes.items()
                 }
-                yield rater, instance, plain, _potato_seconds(record.get("behavioral_data"))
+                yield rater, instance, answers, _potato_seconds(record.get("behavioral_data"))
 
 
 def _potato_table(path: Path) -> Iterator[tuple[str, str, dict[str, dict[str, Any]], float | None]]:
@@ -383,14 +388,14 @@ def _potato_table(path: Path) -> Iterator[tuple[str, str, dict[str, dict[str, An
         yield str(row[rater]), str(row[instance]), schemes, None
 
 
-def _potato_answer(label: str, given: Any) -> str | None:
+def _potato_answer(label: str, answer: Any) -> str | None:
     """One answer: what was typed or slid, the point of a Likert scale, or the label that was chosen."""
-    if given in (None, "", False, "false"):
+    if answer in (None, "", False, "false"):
         return None
     if match := re.fullmatch(r"scale_(-?\d+)", label):
         return match[1]
     typed = re.fullmatch(r"(?:text_?box|slider|number|free_response|value|)", label) is not None
-    return str(given) if typed else label
+    return str(answer) if typed else label
 
 
 def _potato_seconds(behaviour: Any) -> float | None:

@@ -190,9 +190,11 @@ class JsPsych(ToolExport):
         if "rt" in answers.columns and "seconds" not in answers.columns:
             answers = answers.with_columns((number_expr("rt") / 1000).alias("seconds")).drop("rt")
             more["seconds"] = "seconds"
-        asked = next((name for name in ("question", "dimension", "scale") if name in answers.columns), None)
-        if len(values) == 1 and asked is not None:
-            more["question"] = asked
+        question_column = next(
+            (name for name in ("question", "dimension", "scale") if name in answers.columns), None
+        )
+        if len(values) == 1 and question_column is not None:
+            more["question"] = question_column
         elif values == ["response"] and "rating" not in answers.columns:
             answers, more["value"] = answers.rename({"response": "rating"}), "rating"
         return "long", replace(table, rows=answers.lazy(), options=more)
@@ -202,11 +204,13 @@ def _unfolded(rows: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
     """The rows with the fields of a form's response (``{"Q0": 3}``) as columns of their own, and these columns."""
     old = [name for name in rows.columns if name.startswith("responses.")]
     rows = rows.rename({name: f"response.{name.partition('.')[2]}" for name in old}, strict=False)
-    given = [name for name in _RESPONSES if name in rows.columns]
-    if given:
-        cells = [pl.when(filled(name)).then(pl.col(name).cast(pl.String)) for name in given]
-        rows = rows.with_columns(pl.coalesce(cells).alias("response")).drop(set(given) - {"response"})
-    source = "response" if given else None
+    response_columns = [name for name in _RESPONSES if name in rows.columns]
+    if response_columns:
+        cells = [pl.when(filled(name)).then(pl.col(name).cast(pl.String)) for name in response_columns]
+        rows = rows.with_columns(pl.coalesce(cells).alias("response")).drop(
+            set(response_columns) - {"response"}
+        )
+    source = "response" if response_columns else None
     records = [_form(cell) for cell in rows[source].cast(pl.String)] if source else []
     names = list(dict.fromkeys(name for record in records for name in record))
     if names and source:
@@ -214,11 +218,11 @@ def _unfolded(rows: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
             pl.Series(f"response.{name}", [_cell(record.get(name)) for record in records], pl.String)
             for name in names
         ]
-        plain = [
+        unstructured = [
             None if record else cell
             for record, cell in zip(records, rows[source].cast(pl.String), strict=True)
         ]
-        rows = rows.with_columns(*columns, pl.Series(source, plain, pl.String))
+        rows = rows.with_columns(*columns, pl.Series(source, unstructured, pl.String))
     fields = [name for name in rows.columns if name.startswith("response.")]
     short = {name: name.partition(".")[2] for name in fields}
     short = {old: new for old, new in short.items() if new not in rows.columns}
@@ -245,17 +249,17 @@ def _shown(rows: pl.DataFrame, table: SourceTable) -> tuple[str, pl.DataFrame]:
     """The column of the stimulus: jsPsych's own, without HTML, else one the researcher added."""
     if "stimulus" in table.options:
         return table.options["stimulus"], rows
-    taken = {"trial_type", "internal_node_id", "view_history", "plugin_version", "response", "\0asks"}
-    added = [name for name in rows.columns if name not in taken and rows[name].dtype == pl.String]
-    asked = rows.filter(pl.col("\0asks"))
-    if "stimulus" in rows.columns and asked["stimulus"].drop_nulls().len():
+    used_columns = {"trial_type", "internal_node_id", "view_history", "plugin_version", "response", "\0asks"}
+    added = [name for name in rows.columns if name not in used_columns and rows[name].dtype == pl.String]
+    asking_rows = rows.filter(pl.col("\0asks"))
+    if "stimulus" in rows.columns and asking_rows["stimulus"].drop_nulls().len():
         text = pl.col("stimulus").cast(pl.String)
         shown = pl.coalesce(
             text.str.extract(r"""(?i)<(?:img|audio|video|source)[^>]*?src\s*=\s*["']([^"']+)["']"""),
             text.str.replace_all(r"<[^>]+>", " ").str.replace_all(r"\s+", " ").str.strip_chars(),
         )
         return "stimulus", rows.with_columns(shown.alias("stimulus"))
-    return stimulus_column(asked, media_columns(asked, added) or added, table), rows
+    return stimulus_column(asking_rows, media_columns(asking_rows, added) or added, table), rows
 
 
 class Gorilla(ToolExport):
@@ -290,14 +294,14 @@ class Gorilla(ToolExport):
         )
         if kind not in rows.columns:
             answer = filled("Response")
-        own = [name for name in rows.columns if name.startswith("Spreadsheet: ")]
-        own = own or rows.columns[rows.columns.index("Response") + 1 :]
+        added_columns = [name for name in rows.columns if name.startswith("Spreadsheet: ")]
+        added_columns = added_columns or rows.columns[rows.columns.index("Response") + 1 :]
         marks = [
             name
             for name in rows.columns
             if name.lower() in {"display", "screen", "screen name", "spreadsheet: display"}
         ]
-        named = [name for name in own if name not in {*marks, *_EVENT_COLUMNS}]
+        named = [name for name in added_columns if name not in {*marks, *_EVENT_COLUMNS}]
         stimulus = stimulus_column(rows.filter(answer.fill_null(False)), named, table)
         table = left_out(
             replace(table, rows=rows.lazy()),
@@ -354,8 +358,8 @@ class PsyToolkit(ToolExport, layouts=("long", "wide")):
         if not files:
             raise InputError(f"{folder} holds no data files.", "Unpack the whole download of PsyToolkit.")
         frames = {path: _plain_rows(path) for path in files}
-        whole = participants_table(source, frames)
-        rows, named = _named_columns(whole.rows.collect().rename({"participant": _FILE}), options, folder)
+        joined = participants_table(source, frames)
+        rows, named = _named_columns(joined.rows.collect().rename({"participant": _FILE}), options, folder)
         notes = [f"{len(files)} files of {folder.name} were read as one table.", *named]
         more = {"rater": _FILE, "stimulus": "stimulus", "value": "rating"}
         if "columns" in options:
@@ -383,32 +387,36 @@ def _named_columns(
     rows: pl.DataFrame, options: Mapping[str, str], folder: Path
 ) -> tuple[pl.DataFrame, list[str]]:
     """The rows with names: those that ``columns`` gives, or stimulus, rating and rt where they are unmistakable."""
-    plain = [name for name in rows.columns if name != _FILE]
+    data_columns = [name for name in rows.columns if name != _FILE]
     if "columns" in options:
         names = [name.strip() for name in options["columns"].split(",") if name.strip()]
-        if len(names) != len(plain):
+        if len(names) != len(data_columns):
             raise InputError(
-                f"{folder}: the files have {len(plain)} columns, and {len(names)} are named.",
+                f"{folder}: the files have {len(data_columns)} columns, and {len(names)} are named.",
                 f"Name all of them, in order. The first row is: {' '.join(map(str, rows.row(0)))}.",
             )
-        return rows.rename(dict(zip(plain, names, strict=True))), []
-    numbers = {name: rows[name].cast(pl.Float64, strict=False) for name in plain}
-    words = [name for name in plain if numbers[name].is_null().all() and rows[name].n_unique() > 1]
+        return rows.rename(dict(zip(data_columns, names, strict=True))), []
+    numbers = {name: rows[name].cast(pl.Float64, strict=False) for name in data_columns}
+    words = [name for name in data_columns if numbers[name].is_null().all() and rows[name].n_unique() > 1]
     media = media_columns(rows, words) or words
-    whole = [
-        n for n in plain if n not in words and numbers[n].is_not_null().all() and (numbers[n] % 1 == 0).all()
+    integer_columns = [
+        n
+        for n in data_columns
+        if n not in words and numbers[n].is_not_null().all() and (numbers[n] % 1 == 0).all()
     ]
-    scales = [n for n in whole if 1 < numbers[n].n_unique() <= 11 and numbers[n].is_between(0, 10).all()]
-    times = [n for n in whole if numbers[n].gt(100).mean() == 1]
+    scales = [
+        n for n in integer_columns if 1 < numbers[n].n_unique() <= 11 and numbers[n].is_between(0, 10).all()
+    ]
+    times = [n for n in integer_columns if numbers[n].gt(100).mean() == 1]
     if len(media) != 1 or len(scales) != 1 or len(times) > 1:
-        first = " ".join(str(cell) for cell in rows.row(0)[: len(plain)])
+        first = " ".join(str(cell) for cell in rows.row(0)[: len(data_columns)])
         raise InputError(
             f"{folder}: the files have no header, and the columns cannot be identified from the first row: {first}",
             "Name the columns in the order in which the experiment's script saves them, such as"
-            f" {as_option('columns', ','.join(['block', 'stimulus', 'rating', 'rt'][: len(plain)]))}.",
+            f" {as_option('columns', ','.join(['block', 'stimulus', 'rating', 'rt'][: len(data_columns)]))}.",
         )
     named = {media[0]: "stimulus", scales[0]: "rating", **({times[0]: "rt"} if times else {})}
-    listed = ", ".join(f"column {plain.index(old) + 1} is {new}" for old, new in named.items())
+    listed = ", ".join(f"column {data_columns.index(old) + 1} is {new}" for old, new in named.items())
     return rows.rename(named), [
         f"The files have no header: {listed}. Name them with {as_option('columns', '…')}."
     ]

@@ -151,8 +151,8 @@ def left_out(table: SourceTable, reasons: Mapping[str, pl.Expr], rater: str | No
         chosen = rows.select(is_left_out.fill_null(False)).to_series()
         lost = rows.filter(chosen)
         if lost.height:
-            who = lost[rater].cast(pl.String) if rater in lost.columns else [None] * lost.height
-            columns = {"what": ["row"] * lost.height, "rater": who, "reason": [reason] * lost.height}
+            raters = lost[rater].cast(pl.String) if rater in lost.columns else [None] * lost.height
+            columns = {"what": ["row"] * lost.height, "rater": raters, "reason": [reason] * lost.height}
             schema = dict.fromkeys(("what", "rater", "reason", "stage"), pl.String)
             ledgers.append(pl.DataFrame({**columns, "stage": ["import"] * lost.height}, schema=schema))
             rows = rows.filter(~chosen)

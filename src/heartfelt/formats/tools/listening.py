@@ -137,11 +137,11 @@ class GoListen(ToolExport, layouts=("webmushra", "long")):
                 f"{source} holds no ratings.", "A/B tests of Go Listen do not name the files compared."
             )
         notes = ("Listeners are numbered in the order of the rows; the names they entered were not read.",)
-        plain = pl.DataFrame(rows, schema=_MUSHRA, strict=False)
+        answers = pl.DataFrame(rows, schema=_MUSHRA, strict=False)
         if files:
-            return "webmushra", selected(SourceTable(source, plain.lazy(), {}, notes=notes), options)
+            return "webmushra", selected(SourceTable(source, answers.lazy(), {}, notes=notes), options)
         seconds = (pl.col("rating_time").cast(pl.Float64, strict=False) / 1000).alias("seconds")
-        acr = plain.select(
+        acr = answers.select(
             pl.col("session_uuid").alias("rater"), pl.col("trial_id").alias("stimulus"),
             pl.lit("rating").alias("question"), pl.col("rating_score").alias("value"), seconds,
         )  # fmt: skip
@@ -194,8 +194,10 @@ def _listened(
             grade = row[at].strip()
             if trial is None or not grade:
                 continue
-            place = times[at]
-            seconds = float(row[place]) if place is not None and row[place].strip() else None
+            time_column = times[at]
+            seconds = (
+                float(row[time_column]) if time_column is not None and row[time_column].strip() else None
+            )
             rows.append(
                 {
                     "session_test_id": "golisten",

@@ -38,12 +38,13 @@ _PREFIXED = re.compile(r"(?P<outer>[^:–]{1,60}?)\s*(?::|\s[-–]\s)\s*(?P<inne
 _LOOKS_NUMBERED = re.compile(r"(?i)\d|\.(?:wav|mp3|ogg|flac|png|jpe?g|mp4)$")
 
 
-def _is_stimulus(names: set[str], others: set[str]) -> bool:
+def _is_stimulus(names: set[str], other_names: set[str]) -> bool:
     """Whether these names are the stimuli and the others the questions: numbered names, else the more of the two."""
     numbered = [
-        sum(bool(_LOOKS_NUMBERED.search(name)) for name in group) / len(group) for group in (names, others)
+        sum(bool(_LOOKS_NUMBERED.search(name)) for name in group) / len(group)
+        for group in (names, other_names)
     ]
-    return numbered[0] > numbered[1] if numbered[0] != numbered[1] else len(names) > len(others)
+    return numbered[0] > numbered[1] if numbered[0] != numbered[1] else len(names) > len(other_names)
 
 
 def _split_columns(columns: Sequence[str], shape: re.Pattern[str]) -> dict[str, tuple[str, str]]:
@@ -159,13 +160,15 @@ class LimeSurvey(ToolExport, layouts=("wide",)):
     def table(self, source: Path, options: Mapping[str, str]) -> tuple[Layout, SourceTable]:
         """One row per response; ``clip01[valence]`` is a question and a stimulus, whichever way round."""
         table, repeated = _with_repeated_names(source, options)
-        own = self._own(table.columns)
+        own_columns = self._own(table.columns)
         rows = table.rows.collect()
         cells = {} if "pattern" in options else {**_split_columns(rows.columns, _BRACKETS), **repeated}
         rows = _coded(rows, list(cells), r"^A[OA]?0*(\d+)$")
-        table = replace(table, rows=rows.lazy(), options={"id": own["id"]} if "id" in own else {})
-        if "submitdate" in own and (
-            unsubmitted := int((~rows.select(filled(own["submitdate"])).to_series()).sum())
+        table = replace(
+            table, rows=rows.lazy(), options={"id": own_columns["id"]} if "id" in own_columns else {}
+        )
+        if "submitdate" in own_columns and (
+            unsubmitted := int((~rows.select(filled(own_columns["submitdate"])).to_series()).sum())
         ):
             note = f"{unsubmitted:,} of {rows.height:,} responses were not submitted and are read as far as they go."
             table = replace(table, notes=(*table.notes, note))
@@ -214,34 +217,36 @@ class RedCap(ToolExport, layouts=("wide", "long")):
         if "Complete?" in table.columns or "Complete? [1]" in table.columns:
             rows = rows.rename(_REDCAP_LABELS, strict=False)
         record = rows.columns[0]
-        own = [n for n in rows.columns if n.startswith("redcap_") or _REDCAP_STATE.fullmatch(n)]
-        table = replace(table, rows=rows.lazy(), options={"id": record, "rater_columns": ",".join(own)})
+        tool_columns = [n for n in rows.columns if n.startswith("redcap_") or _REDCAP_STATE.fullmatch(n)]
+        table = replace(
+            table, rows=rows.lazy(), options={"id": record, "rater_columns": ",".join(tool_columns)}
+        )
         if self._INSTANCE not in rows.columns:
             return "wide", table
-        return "long", self._instances(table, rows, own, options)
+        return "long", self._instances(table, rows, tool_columns, options)
 
     def _instances(
-        self, table: SourceTable, rows: pl.DataFrame, own: Sequence[str], options: Mapping[str, str]
+        self, table: SourceTable, rows: pl.DataFrame, tool_columns: Sequence[str], options: Mapping[str, str]
     ) -> SourceTable:
         """The instances of the instrument with the stimulus, each with the facts about its record."""
         record, repeated = rows.columns[0], filled(self._INSTANCE)
         answers = without_empty(rows.filter(repeated))
-        stimulus = self._stimulus(answers, {record, *own}, table, options)
-        other = ~filled(stimulus)
+        stimulus = self._stimulus(answers, {record, *tool_columns}, table, options)
+        without_stimulus = ~filled(stimulus)
         if self._INSTRUMENT in answers.columns:
             reasons = {
-                f"row of the instrument '{name}', which has no stimulus": other
+                f"row of the instrument '{name}', which has no stimulus": without_stimulus
                 & (pl.col(self._INSTRUMENT) == name)
                 for name in answers[self._INSTRUMENT].drop_nulls().unique(maintain_order=True)
             }
         else:
-            reasons = {"row without a stimulus": other}
+            reasons = {"row without a stimulus": without_stimulus}
         table = left_out(replace(table, rows=answers.lazy()), reasons, record)
         answers = without_empty(table.rows.collect())
-        fields = [name for name in answers.columns if name not in {record, stimulus, *own}]
+        fields = [name for name in answers.columns if name not in {record, stimulus, *tool_columns}]
         answers = _coded(answers, fields, r"^(\d+)(?:\s*[-–=:)]?\s+\D.*)?$")
         numeric = _numeric(answers, fields)
-        people = without_empty(rows.filter(~repeated)).drop(own, strict=False)
+        people = without_empty(rows.filter(~repeated)).drop(tool_columns, strict=False)
         people = people.group_by(record, maintain_order=True).agg(pl.all().drop_nulls().first())
         facts = [name for name in people.columns if name not in answers.columns]
         if people.height:
@@ -261,10 +266,10 @@ class RedCap(ToolExport, layouts=("wide", "long")):
         return replace(table, rows=answers.lazy(), options=more, notes=notes)
 
     def _stimulus(
-        self, answers: pl.DataFrame, taken: set[str], table: SourceTable, options: Mapping[str, str]
+        self, answers: pl.DataFrame, used_columns: set[str], table: SourceTable, options: Mapping[str, str]
     ) -> str:
         """The field that names the stimulus: of media files, the only text, or the number of the instance."""
-        fields = [name for name in answers.columns if name not in taken]
+        fields = [name for name in answers.columns if name not in used_columns]
         named = [name for name in fields if name not in _numeric(answers, fields)] or [self._INSTANCE]
         only = media_columns(answers, named)[:1] or (named if len(named) == 1 else [])
         return options.get("stimulus") or (only[0] if only else stimulus_column(answers, named, table))
@@ -292,26 +297,26 @@ class GoogleForms(ToolExport, layouts=("wide",)):
         look = glance(source)
         if look is None or source.is_dir() or not look.rows or look.rows[0][0] not in self._STAMPS:
             return False
-        asked = [name for name in look.rows[0][1:] if name]
-        return sum(bool(re.search(r"[\s\[?]", name)) for name in asked) > len(asked) / 2
+        headings = [name for name in look.rows[0][1:] if name]
+        return sum(bool(re.search(r"[\s\[?]", name)) for name in headings) > len(headings) / 2
 
     def table(self, source: Path, options: Mapping[str, str]) -> tuple[Layout, SourceTable]:
         """One row per response; the rows of a grid, or what stands before a colon, are the stimuli."""
         table, repeated = _with_repeated_names(source, options)
         rows = table.rows.collect()
-        taken = {rows.columns[0], options.get("id", "")}
-        asked = [name for name in rows.columns if name not in taken]
+        used_columns = {rows.columns[0], options.get("id", "")}
+        question_columns = [name for name in rows.columns if name not in used_columns]
         notes = list(table.notes)
         cells = dict[str, tuple[str, str]]()
         if "pattern" not in options:
-            cells = _split_columns(asked, _BRACKETS) or _split_columns(asked, _PREFIXED)
+            cells = _split_columns(question_columns, _BRACKETS) or _split_columns(question_columns, _PREFIXED)
             cells |= repeated
         if repeated:
             notes.append(
                 f"{len(repeated):,} columns have the name of another: they were numbered in order, and each number is a stimulus."
             )
         rows = _coded(rows, list(cells), r"^(\d+)(?:\D.*)?$")
-        rater = rater_column(asked)
+        rater = rater_column(question_columns)
         more = {"id": rater} if rater else {}
         if not rater:
             notes.append("No question asks for the participant's id: raters are numbered by row.")
@@ -330,14 +335,14 @@ def _with_repeated_names(
     twice = {name for name in names if names.count(name) > 1}
     if not twice:
         return open_source(source, options), {}
-    seen: dict[str, int] = {}
+    counts: dict[str, int] = {}
     numbered: list[str] = []
     cells: dict[str, tuple[str, str]] = {}
     for name in names:
-        seen[name] = seen.get(name, 0) + 1
-        numbered.append(f"{name} [{seen[name]}]" if name in twice else name)
+        counts[name] = counts.get(name, 0) + 1
+        numbered.append(f"{name} [{counts[name]}]" if name in twice else name)
         if name in twice:
-            cells[numbered[-1]] = (name, str(seen[name]))
+            cells[numbered[-1]] = (name, str(counts[name]))
     opened = open_delimited(source, options.get("delimiter"), numbered, options.get("encoding"))
     rows = opened.scan().slice(1).collect()
     table = SourceTable(source, rows.lazy(), {}, notes=opened.notes)

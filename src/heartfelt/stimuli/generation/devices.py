@@ -130,5 +130,5 @@ def _finish(worker: _Device, work: GenerateWork, again: deque[_Batch]) -> Sequen
         batch.losses += 1
         if batch.losses >= _LOSSES:
             return work.lost(batch.requests, batch.losses)
-        again.extend(_Batch([each], batch.losses) for each in batch.requests)
+        again.extend(_Batch([request], batch.losses) for request in batch.requests)
         return None

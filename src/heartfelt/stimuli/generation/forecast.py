@@ -57,18 +57,18 @@ class GenerationForecast:
     @property
     def to_make(self) -> int:
         """Stimuli still to make."""
-        return sum(each.to_make for each in self.systems)
+        return sum(system.to_make for system in self.systems)
 
     @property
     def seconds(self) -> float | None:
         """Expected time, where it is known for every system that has something to make."""
-        times = [each.seconds for each in self.systems if each.to_make]
-        return None if any(each is None for each in times) else sum(each or 0.0 for each in times)
+        times = [system.seconds for system in self.systems if system.to_make]
+        return None if any(seconds is None for seconds in times) else sum(seconds or 0.0 for seconds in times)
 
     @property
     def cost(self) -> float:
         """What the first attempts cost."""
-        return sum(each.cost or 0.0 for each in self.systems)
+        return sum(system.cost or 0.0 for system in self.systems)
 
     @property
     def within_budget(self) -> bool:
@@ -79,13 +79,13 @@ class GenerationForecast:
 def forecast_make(folder: Path | str, options: MakeOptions | None = None) -> GenerationForecast:
     """Read the folder and say what a run would do."""
     options = options or MakeOptions()
-    whole = load_make(folder)
-    plan = chosen_systems(whole, options.systems)
+    whole_plan = load_make(folder)
+    plan = chosen_systems(whole_plan, options.systems)
     rows = read_ledger(plan.folder)
     states = read_state(plan, rows, read_record(plan.folder))
     systems = tuple(_forecast(state, options) for state in states)
     spent = sum(row.cost for row in rows)
-    notes = (*plan.notes, *leftover_words(whole, rows))
+    notes = (*plan.notes, *leftover_words(whole_plan, rows))
     return GenerationForecast(
         plan.study.name, plan.folder, systems, spent, options.budget, tuple(notices(plan)), notes
     )
@@ -97,7 +97,7 @@ def _forecast(state: SystemState, options: MakeOptions) -> SystemForecast:
     times = [
         row.seconds for row in state.rows if row.outcome == MADE and row.settings == system.settings_hash
     ]
-    each = median(times) if times else None
+    usual_seconds = median(times) if times else None
     at_once = int(getattr(system.settings, "at_once", None) or system.kind.at_once)
     if system.kind.where in {"device", "cpu"} and options.device != "auto":
         at_once = len(parse_devices(options.device))
@@ -110,8 +110,8 @@ def _forecast(state: SystemState, options: MakeOptions) -> SystemForecast:
         planned=len(state.stimuli),
         complete=len(state.of("complete")),
         to_make=count,
-        seconds=None if each is None else each * count / at_once,
-        seconds_each=each,
+        seconds=None if usual_seconds is None else usual_seconds * count / at_once,
+        seconds_each=usual_seconds,
         cost=None if price is None else price * count,
         missing=dict(state.survey.missing),
         problem=_problem(state),

@@ -61,8 +61,8 @@ class LedgerRow:
 
 
 _TYPES: dict[str, Any] = {
-    each.name: {"int": pl.Int64, "float": pl.Float64}.get(str(each.type), pl.String)
-    for each in fields(LedgerRow)
+    column.name: {"int": pl.Int64, "float": pl.Float64}.get(str(column.type), pl.String)
+    for column in fields(LedgerRow)
 }
 
 
@@ -72,8 +72,8 @@ def read_ledger(folder: Path) -> list[LedgerRow]:
     if not path.is_file() or not path.stat().st_size:
         return []
     try:
-        with whole_lines(path) as whole:
-            sheet = NamedTable.read(whole)
+        with whole_lines(path) as complete_lines:
+            sheet = NamedTable.read(complete_lines)
         sheet.need(*_TYPES)
         frame = sheet.frame.select(pl.col(name).cast(kind) for name, kind in _TYPES.items())
         gaps = [pl.col(name).fill_null("" if kind == pl.String else 0) for name, kind in _TYPES.items()]
@@ -125,10 +125,10 @@ class GenerationLedger:
         columns = {name: [getattr(row, name) for row in rows] for name in _TYPES}
         columns["problem"] = [" ".join(row.problem.split()) for row in rows]
         start = self._file.seek(0, os.SEEK_END)
-        rest = memoryview(csv_text(pl.DataFrame(columns, schema=_TYPES), header=start == 0).encode())
+        unwritten = memoryview(csv_text(pl.DataFrame(columns, schema=_TYPES), header=start == 0).encode())
         try:
-            while rest:
-                rest = rest[self._file.write(rest) or 0 :]
+            while unwritten:
+                unwritten = unwritten[self._file.write(unwritten) or 0 :]
             os.fsync(self._file.fileno())
         except OSError:
             self._file.truncate(start)

@@ -80,8 +80,8 @@ def notices(plan: MakePlan) -> list[LicenceNotice]:
 
 def unaccepted(needed: Sequence[LicenceNotice]) -> list[LicenceNotice]:
     """The licences that nobody has accepted on this machine."""
-    known = _read()
-    return [notice for notice in needed if notice.key not in known]
+    accepted = _read()
+    return [notice for notice in needed if notice.key not in accepted]
 
 
 def accept(accepted: Sequence[LicenceNotice]) -> None:

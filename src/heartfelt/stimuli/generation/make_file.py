@@ -90,8 +90,8 @@ class PlannedSystem:
     @cached_property
     def deciding(self) -> dict[str, object]:
         """The settings that decide what is made, as JSON values."""
-        plain = self.settings.model_dump(mode="json", exclude=set(type(self.settings).operational))
-        return {key: value for key, value in plain.items() if value is not None}
+        dumped = self.settings.model_dump(mode="json", exclude=set(type(self.settings).operational))
+        return {key: value for key, value in dumped.items() if value is not None}
 
     @property
     def batch(self) -> int:
@@ -162,13 +162,13 @@ def load_make(folder: Path | str) -> MakePlan:
             f"{path} names no systems.", "Write 'systems:' with a generator for each; see docs/make.md."
         )
     try:
-        given = MakeFile.model_validate(document.data)
+        make_file = MakeFile.model_validate(document.data)
     except ValidationError as error:
         raise explained(error, document, str(path), MakeFile, help=_HELP) from error
-    _check_systems(given, study, document, path)
-    settings = {name: _settings(name, given, document, path, home) for name in given.systems}
-    prompts = list(_prompts(given, settings, study, path))
-    doubled = [name for name, count in Counter(each.stimulus for each in prompts).items() if count > 1]
+    _check_systems(make_file, study, document, path)
+    settings = {name: _settings(name, make_file, document, path, home) for name in make_file.systems}
+    prompts = list(_prompts(make_file, settings, study, path))
+    doubled = [name for name, count in Counter(prompt.stimulus for prompt in prompts).items() if count > 1]
     if doubled:
         raise InputError(
             f"{path}: two stimuli would be called '{doubled[0]}'.",
@@ -179,44 +179,44 @@ def load_make(folder: Path | str) -> MakePlan:
         PlannedSystem(
             name,
             kind,
-            own,
-            (own.attempts or given.attempts) if kind.retries else 1,
+            system_settings,
+            (system_settings.attempts or make_file.attempts) if kind.retries else 1,
             tuple(
-                PlannedStimulus(each, stem)
-                for each, stem in zip(prompts, stems, strict=True)
-                if each.system == name
+                PlannedStimulus(prompt, stem)
+                for prompt, stem in zip(prompts, stems, strict=True)
+                if prompt.system == name
             ),
         )
-        for name, (kind, own) in settings.items()
+        for name, (kind, system_settings) in settings.items()
     )
     unmade = [system.id for system in study.systems if system.id not in settings]
     notes = (f"make.yaml has no generator for {', '.join(unmade)}: their stimuli are not made here.",)
     return MakePlan(
         home,
         study,
-        study.seed if given.seed is None else given.seed,
-        given.tolerance,
+        study.seed if make_file.seed is None else make_file.seed,
+        make_file.tolerance,
         systems,
         notes if unmade else (),
     )
 
 
-def _check_systems(given: MakeFile, study: Study, document: Document, path: Path) -> None:
-    known = [system.id for system in study.systems]
-    for name in given.systems if known else ():
-        if name not in known:
+def _check_systems(make_file: MakeFile, study: Study, document: Document, path: Path) -> None:
+    system_ids = [system.id for system in study.systems]
+    for name in make_file.systems if system_ids else ():
+        if name not in system_ids:
             line = document.line(("systems", name))
             raise StudyError(
                 f"{path}, line {line}: study.yaml has no system '{name}'.",
-                f"{suggestion(name, known, 'Systems of the study')} Or add it to 'systems' in study.yaml.",
+                f"{suggestion(name, system_ids, 'Systems of the study')} Or add it to 'systems' in study.yaml.",
             )
 
 
 def _settings(
-    name: str, given: MakeFile, document: Document, path: Path, home: Path
+    name: str, make_file: MakeFile, document: Document, path: Path, home: Path
 ) -> tuple[GeneratorKind[GeneratorSettings], GeneratorSettings]:
-    entry, place = given.systems[name], ("systems", name)
-    where = f"{path}, line {document.line(place)}, systems.{name}"
+    entry, key_path = make_file.systems[name], ("systems", name)
+    where = f"{path}, line {document.line(key_path)}, systems.{name}"
     if "generator" not in entry:
         raise StudyError(
             f"{where}: this key is missing: 'generator'.",
@@ -228,42 +228,45 @@ def _settings(
             suggestion(str(entry["generator"]), GENERATORS, "Known generators"),
         )
     kind = GENERATORS[entry["generator"]]
-    usual = {key: getattr(given, key) for key in kind.settings.inherited if getattr(given, key) is not None}
+    usual = {
+        key: getattr(make_file, key) for key in kind.settings.inherited if getattr(make_file, key) is not None
+    }
     try:
         settings = kind.settings.model_validate({**usual, **entry}, context={"folder": home})
     except ValidationError as error:
-        raise explained(error, document, str(path), kind.settings, place, _HELP) from error
+        raise explained(error, document, str(path), kind.settings, key_path, _HELP) from error
     if settings.template is not None and settings.templates is not None:
         raise StudyError(f"{where}: 'template' and 'templates' are both given.", "Keep one of the two.")
-    if given.prompts is not None and (settings.template or settings.templates):
+    if make_file.prompts is not None and (settings.template or settings.templates):
         raise StudyError(
-            f"{where}: it has a template, but every text is in {given.prompts}.", "Leave out the template."
+            f"{where}: it has a template, but every text is in {make_file.prompts}.",
+            "Leave out the template.",
         )
     return kind, settings
 
 
 def _prompts(
-    given: MakeFile,
+    make_file: MakeFile,
     systems: dict[str, tuple[GeneratorKind[GeneratorSettings], GeneratorSettings]],
     study: Study,
     path: Path,
 ) -> Iterator[StimulusPrompt]:
-    if given.prompts is not None:
-        yield from _listed_prompts(inside(path.parent, given.prompts, f"{path}, prompts"), systems, study)
+    if make_file.prompts is not None:
+        yield from _listed_prompts(inside(path.parent, make_file.prompts, f"{path}, prompts"), systems, study)
         return
     for name, (_, settings) in systems.items():
-        texts = _texts(name, settings, given, study)
+        texts = _texts(name, settings, make_file, study)
         for identifier, text in texts:
             if "{intent}" in text and not study.intents:
                 raise InputError(
                     f"{path}: the text '{text}' of {name} mentions {{intent}}, but study.yaml has no intents.",
                     "Add intents to study.yaml, or write a text without {intent}.",
                 )
-            own = study.intents if "{intent}" in text else [None]
-            for intent in own:
+            intents = study.intents if "{intent}" in text else [None]
+            for intent in intents:
                 parts = [name, *([intent.id] if intent else []), *([identifier] if identifier else [])]
-                for number in range(1, given.per_cell + 1):
-                    numbered = [*parts, str(number)] if intent or given.per_cell > 1 else parts
+                for number in range(1, make_file.per_cell + 1):
+                    numbered = [*parts, str(number)] if intent or make_file.per_cell > 1 else parts
                     yield StimulusPrompt(
                         "_".join(numbered), name, intent.id if intent else "",
                         fill(text, {"intent": intent.id}) if intent else text,
@@ -271,24 +274,28 @@ def _prompts(
                     )  # fmt: skip
 
 
-def _texts(name: str, settings: GeneratorSettings, given: MakeFile, study: Study) -> list[tuple[str, str]]:
+def _texts(
+    name: str, settings: GeneratorSettings, make_file: MakeFile, study: Study
+) -> list[tuple[str, str]]:
     """The texts of a system with their ids; a single text with intents has none."""
-    own = settings.templates or ([settings.template] if settings.template is not None else None)
-    own = own or given.templates or ([given.template] if given.template is not None else None)
-    if own is not None:
-        bare = [text for text in own if "{intent}" not in text]
+    templates = settings.templates or ([settings.template] if settings.template is not None else None)
+    templates = (
+        templates or make_file.templates or ([make_file.template] if make_file.template is not None else None)
+    )
+    if templates is not None:
+        bare = [text for text in templates if "{intent}" not in text]
         if bare and study.intents:
             raise InputError(
                 f"The template '{bare[0]}' of {name} does not mention the intent.",
                 "Write {intent} where it belongs.",
             )
-        return [("", own[0])] if len(own) == 1 and study.intents else [
-            (str(number), text) for number, text in enumerate(own, 1)
+        return [("", templates[0])] if len(templates) == 1 and study.intents else [
+            (str(number), text) for number, text in enumerate(templates, 1)
         ]  # fmt: skip
-    prompts = [each for each in study.prompts if not each.systems or name in each.systems]
+    prompts = [prompt for prompt in study.prompts if not prompt.systems or name in prompt.systems]
     if prompts:
         several = len(prompts) > 1 or "{intent}" not in prompts[0].text
-        return [(each.id if several else "", each.text) for each in prompts]
+        return [(prompt.id if several else "", prompt.text) for prompt in prompts]
     if not study.intents:
         raise InputError(
             f"There is no text for {name}: study.yaml has no intents and no prompts.",
@@ -305,13 +312,16 @@ def _listed_prompts(
     sheet.need("stimulus", "system", "text")
     sheet = sheet.with_ids("stimulus", "system", "prompt", "intent")
     sheet.unique("stimulus")
-    for column, known in (("system", list(systems)), ("intent", [each.id for each in study.intents])):
-        if column in sheet and known:
+    for column, allowed in (
+        ("system", list(systems)),
+        ("intent", [intent_entry.id for intent_entry in study.intents]),
+    ):
+        if column in sheet and allowed:
             series = sheet[column].cast(pl.String)
-            bad = (~series.is_in(known)).fill_null(column == "system")
-            fix = f"Systems of make.yaml and intents of study.yaml are known: {', '.join(known)}."
+            bad = (~series.is_in(allowed)).fill_null(column == "system")
+            fix = f"Systems of make.yaml and intents of study.yaml are known: {', '.join(allowed)}."
             sheet.refuse(bad, series, f"there is no {column} '{{cell}}'.", fix)
-    places = {intent.id: intent.reference for intent in study.intents}
+    references = {intent.id: intent.reference for intent in study.intents}
     counts: Counter[tuple[str, str, str]] = Counter()
     for row in sheet.frame.to_dicts():
         system, text = str(row["system"]), str(row["text"] or "").strip()
@@ -324,7 +334,7 @@ def _listed_prompts(
             system,
             intent,
             text,
-            dict(places.get(intent, {})),
+            dict(references.get(intent, {})),
             identifier,
             counts[system, intent, identifier],
         )
@@ -335,13 +345,13 @@ def _listed_prompts(
 
 def _stems(prompts: Sequence[StimulusPrompt]) -> list[str]:
     """Where each stimulus goes below the media folder, less its suffix; no two alike, whatever the file system."""
-    taken: set[str] = set()
+    used_stems: set[str] = set()
     out = []
-    for each in prompts:
-        stem = f"{safe_name(each.system)}/{safe_name(each.stimulus)}"
-        if stem.casefold() in taken:
-            stem += f"-{_short_hash(each.system + '/' + each.stimulus)}"
-        taken.add(stem.casefold())
+    for prompt in prompts:
+        stem = f"{safe_name(prompt.system)}/{safe_name(prompt.stimulus)}"
+        if stem.casefold() in used_stems:
+            stem += f"-{_short_hash(prompt.system + '/' + prompt.stimulus)}"
+        used_stems.add(stem.casefold())
         out.append(stem)
     return out
 

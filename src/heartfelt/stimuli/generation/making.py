@@ -57,8 +57,8 @@ def make_study(
 ) -> Making:
     """Make every stimulus that ``make.yaml`` asks for and that is not there yet, and write the study's manifest."""
     options = options or MakeOptions()
-    whole = load_make(folder)
-    plan = chosen_systems(whole, options.systems)
+    whole_plan = load_make(folder)
+    plan = chosen_systems(whole_plan, options.systems)
     if not options.accept_licences:
         require_accepted(plan)
     begun, started = clock.timer(), now()
@@ -94,23 +94,25 @@ def make_study(
             run,
             ended=now(),
             made=runner.made,
-            failed=sum(len(each.failed) + len(each.missing) + each.untried for each in results),
+            failed=sum(len(result.failed) + len(result.missing) + result.untried for result in results),
             seconds=seconds,
             versions=_versions(),
         )
         write_json(plan.folder / RECORD_FILE, replace(runner.record, runs=(*record.runs, ended)))
         spent = sum(row.cost for row in ledger.rows)
-        notes = (*plan.notes, *leftover_words(whole, ledger.rows))
+        notes = (*plan.notes, *leftover_words(whole_plan, ledger.rows))
     return Making(plan.study.name, plan.folder, results, seconds, spent, notes)
 
 
 def chosen_systems(plan: MakePlan, names: Sequence[str]) -> MakePlan:
     """The plan with these systems only; all where none is named."""
-    known = [system.name for system in plan.systems]
+    system_names = [system.name for system in plan.systems]
     for name in names:
-        if name not in known:
-            raise InputError(f"make.yaml has no system '{name}'.", f"It has {', '.join(known)}.")
-    return replace(plan, systems=tuple(each for each in plan.systems if not names or each.name in names))
+        if name not in system_names:
+            raise InputError(f"make.yaml has no system '{name}'.", f"It has {', '.join(system_names)}.")
+    return replace(
+        plan, systems=tuple(system for system in plan.systems if not names or system.name in names)
+    )
 
 
 def check_budget(states: Sequence[SystemState], options: MakeOptions, *, spent: float) -> None:
@@ -194,8 +196,8 @@ class _Runner:
         """Make one system's stimuli, attempt after attempt."""
         system, begun = state.system, clock.timer()
         todo = state.to_make(self.options.replace)[: self.options.limit]
-        self._forget({each.planned.prompt.stimulus for each in todo if each.row is not None})
-        run = SystemRun(state, {each.planned.prompt.stimulus: each for each in todo})
+        self._forget({pending.planned.prompt.stimulus for pending in todo if pending.row is not None})
+        run = SystemRun(state, {pending.planned.prompt.stimulus: pending for pending in todo})
         work = GenerateWork(
             system.kind,
             system.settings,
@@ -215,15 +217,15 @@ class _Runner:
                         self.progress(system.name, len(todo) - len(run.open), len(todo))
         finally:
             work.close()
-        made = len(self.new) - before
+        made_count = len(self.new) - before
         failed = {name: problem for name, problem in run.failed.items() if name not in self.new}
         waiting = [] if self.options.replace else state.of("changed", "edited", "foreign")
         return SystemResult(
             system=system.name,
             generator=system.kind.name,
             planned=len(state.stimuli),
-            complete=len(state.of("complete")) + made,
-            made=made,
+            complete=len(state.of("complete")) + made_count,
+            made=made_count,
             failed=failed,
             missing=dict(state.survey.missing),
             untried=len(run.open.keys() - failed.keys()),
@@ -252,7 +254,7 @@ class _Runner:
 
     def _batches(self, run: SystemRun) -> Iterator[list[StimulusRequest]]:
         """What is open now, in batches; fewer where the money runs out or the system is stopped."""
-        requests = [run.request(each, self.plan.seed) for each in run.open.values()]
+        requests = [run.request(stimulus_state, self.plan.seed) for stimulus_state in run.open.values()]
         size, price = run.state.system.batch, run.state.system.settings.cost_each or 0.0
         for start in range(0, len(requests), size):
             batch = requests[start : start + size]
@@ -275,19 +277,19 @@ class _Runner:
         if outcome.note:
             run.notes.append(outcome.note)
         self._note_facts(run, outcome.facts)
-        name, made = outcome.request.prompt.stimulus, outcome.made
+        name, medium = outcome.request.prompt.stimulus, outcome.made
         state, row, twin = run.open[name], self._row(run, outcome), self._twin(outcome)
-        if made is None or twin is not None:
+        if medium is None or twin is not None:
             row = replace(row, problem=outcome.problem or f"the same as {twin}")
             self._set_aside(state, outcome)
             self._add(row)
             run.failed_attempt(name, row.problem, outcome.final)
             return
-        path = f"{state.planned.stem}{made.suffix}"
+        path = f"{state.planned.stem}{medium.suffix}"
         self.scratch.mkdir(parents=True, exist_ok=True)
-        aside, target = self.scratch / f"{made.sha256[:32]}{made.suffix}", self.plan.media_root / path
-        write_bytes(aside, made.content)
-        done = replace(row, outcome=MADE, path=path, sha256=made.sha256, fingerprint=made.fingerprint)
+        aside, target = self.scratch / f"{medium.sha256[:32]}{medium.suffix}", self.plan.media_root / path
+        write_bytes(aside, medium.content)
+        done = replace(row, outcome=MADE, path=path, sha256=medium.sha256, fingerprint=medium.fingerprint)
         try:
             self._add(done)
         except BaseException:  # what is not recorded is not left behind, and it is raised again
@@ -297,7 +299,7 @@ class _Runner:
         aside.replace(target)
         if state.row is not None and state.row.path != path:
             (self.plan.media_root / state.row.path).unlink(missing_ok=True)
-        self._remember(name, made.sha256, made.fingerprint)
+        self._remember(name, medium.sha256, medium.fingerprint)
         self.new.add(name)
         run.succeeded(name)
 

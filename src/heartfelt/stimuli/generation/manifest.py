@@ -51,15 +51,17 @@ def write_manifest(
         existing, columns = sheet.frame.to_dicts(), sheet.frame.columns
     table = {str(row["stimulus"]): row for row in existing}
     changed = False
-    for system, planned in ((each, planned) for each in plan.systems for planned in each.stimuli):
-        name, made = planned.prompt.stimulus, latest.get(planned.prompt.stimulus)
-        if made is None or not (plan.media_root / made.path).is_file():
+    for system, planned in (
+        (planned_system, planned) for planned_system in plan.systems for planned in planned_system.stimuli
+    ):
+        name, ledger_row = planned.prompt.stimulus, latest.get(planned.prompt.stimulus)
+        if ledger_row is None or not (plan.media_root / ledger_row.path).is_file():
             continue
         before = table.get(name, {})
         row = dict(before)
         if name not in table or name in new:
             further = {key: before.get(key) for key in columns if key not in _PREPARED}
-            row = further | _row(planned.prompt.text, planned.prompt.intent, made, record)
+            row = further | _row(planned.prompt.text, planned.prompt.intent, ledger_row, record)
         later = ClipProvenance.of(system.settings).columns()
         row |= {key: later[key] for key in _STATED_LATER if later.get(key) and row.get(key) is None}
         row |= stated.get(name, {})
@@ -88,34 +90,34 @@ _OPTIONAL = ("licence_url", "generated_on", "link")
 """Columns that are left out where nothing is known."""
 _STATED_LATER = ("model", "revision", "licence", "licence_url")
 """What an author may state after a stimulus was made; what was recorded then stays."""
-_PREPARED = frozenset(each.name for each in fields(PreparedStimulus)) - {"stimulus"}
+_PREPARED = frozenset(field.name for field in fields(PreparedStimulus)) - {"stimulus"}
 """What ``heartfelt prepare`` wrote about a file that is no longer the one."""
 
 
-def _row(text: str, intent: str, made: LedgerRow, record: MakeRecord) -> dict[str, object]:
-    facts = record.facts.get(made.settings)
-    given = {**record.settings.get(made.settings, {}), **(facts.settings if facts else {})}
+def _row(text: str, intent: str, ledger_row: LedgerRow, record: MakeRecord) -> dict[str, object]:
+    facts = record.facts.get(ledger_row.settings)
+    settings = {**record.settings.get(ledger_row.settings, {}), **(facts.settings if facts else {})}
     if facts is not None and facts.weights_hash:
-        given["weights_hash"] = facts.weights_hash
+        settings["weights_hash"] = facts.weights_hash
     address = {"licence_url": facts.licence_url} if facts is not None and facts.licence_url else {}
-    if isinstance(command := given.get("command"), list):
+    if isinstance(command := settings.get("command"), list):
         # The path of a program says nothing about the stimulus, and may hold the name of a person.
-        given["command"] = [Path(part).name if Path(part).is_absolute() else part for part in command]
+        settings["command"] = [Path(part).name if Path(part).is_absolute() else part for part in command]
     return {
-        "stimulus": made.stimulus,
-        "system": made.system,
+        "stimulus": ledger_row.stimulus,
+        "system": ledger_row.system,
         "intent": intent or None,
         "prompt": text,
-        "path": made.path,
-        "generator": made.generator,
-        "model": made.model or None,
-        "revision": made.revision or None,
-        "seed": made.seed,
-        "settings": dumps(given, indent=None) if given else None,
-        "licence": made.licence or None,
+        "path": ledger_row.path,
+        "generator": ledger_row.generator,
+        "model": ledger_row.model or None,
+        "revision": ledger_row.revision or None,
+        "seed": ledger_row.seed,
+        "settings": dumps(settings, indent=None) if settings else None,
+        "licence": ledger_row.licence or None,
         **address,
-        "hardware": made.hardware or None,
-        "source": made.source or None,
-        "made_at": made.at,
-        "sha256": made.sha256,
+        "hardware": ledger_row.hardware or None,
+        "source": ledger_row.source or None,
+        "made_at": ledger_row.at,
+        "sha256": ledger_row.sha256,
     }

@@ -129,19 +129,19 @@ def read_clips_table(
 
 def _names(columns: Sequence[str], path: Path) -> dict[str, str]:
     """The columns' names as heartfelt spells them; an error for one that is nearly a known one."""
-    known = ["file", *(part.name for part in fields(ClipProvenance))]
-    plain = {name: re.sub(r"[ -]+", "_", name.strip().lower()) for name in columns}
+    column_names = ["file", *(part.name for part in fields(ClipProvenance))]
+    spellings = {name: re.sub(r"[ -]+", "_", name.strip().lower()) for name in columns}
     out: dict[str, str] = {}
-    for name, spelled in plain.items():
+    for name, spelled in spellings.items():
         usual = _OTHER_NAMES.get(spelled, spelled)
-        spelled = spelled if usual in plain.values() else usual
-        meant = get_close_matches(spelled, known, 1, _NEARLY)
-        if spelled not in known and meant:
+        spelled = spelled if usual in spellings.values() else usual
+        nearest = get_close_matches(spelled, column_names, 1, _NEARLY)
+        if spelled not in column_names and nearest:
             raise InputError(
-                f"{path}: the column '{name}' is nearly '{meant[0]}'.",
-                f"Call it '{meant[0]}', or give it another name.",
+                f"{path}: the column '{name}' is nearly '{nearest[0]}'.",
+                f"Call it '{nearest[0]}', or give it another name.",
             )
-        out[name] = spelled if spelled in known else name
+        out[name] = spelled if spelled in column_names else name
     return out
 
 
@@ -149,7 +149,7 @@ def _row(cells: Mapping[str, str], stated: ClipProvenance) -> ClipProvenance:
     """What a row states, over what ``make.yaml`` does; what is no column of the manifest becomes a setting."""
     names = {part.name for part in fields(ClipProvenance)}
     more = {name: cell for name, cell in cells.items() if name not in names}
-    given = _settings(cells["settings"]) if "settings" in cells else {}
+    row_settings = _settings(cells["settings"]) if "settings" in cells else {}
     days = {"generated_on": checked_day(cells["generated_on"])} if "generated_on" in cells else {}
     addresses = {name: checked_address(cells[name]) for name in ("link", "licence_url") if name in cells}
     texts = {name: cells[name] for name in ("prompt", "model", "revision", "licence") if name in cells}
@@ -159,7 +159,7 @@ def _row(cells: Mapping[str, str], stated: ClipProvenance) -> ClipProvenance:
         stated,
         **(texts | days | addresses),
         seed=_whole_number(cells["seed"]) if "seed" in cells else stated.seed,
-        settings={**stated.settings, **given, **more},
+        settings={**stated.settings, **row_settings, **more},
     )
 
 
@@ -181,10 +181,10 @@ def _settings(cell: str) -> dict[str, object]:
 
 def missing_words(clips: Iterable[ClipProvenance], where: str) -> tuple[str, ...]:
     """What is not stated about clips, in one sentence; none where everything is."""
-    known = list(clips)
-    absent = {name: sum(not getattr(clip, name) for clip in known) for name in _EXPECTED}
+    provenances = list(clips)
+    absent = {name: sum(not getattr(clip, name) for clip in provenances) for name in _EXPECTED}
     parts = [
-        f"{name} ({count:,} of {plural(len(known), 'stimulus', 'stimuli')})"
+        f"{name} ({count:,} of {plural(len(provenances), 'stimulus', 'stimuli')})"
         for name, count in absent.items()
         if count
     ]

@@ -89,14 +89,14 @@ class Making:
     @property
     def failed(self) -> int:
         """Stimuli that were wanted and could not be made."""
-        return sum(len(each.failed) + len(each.missing) + each.untried for each in self.systems)
+        return sum(len(system.failed) + len(system.missing) + system.untried for system in self.systems)
 
     @property
     def planned(self) -> int:
         """Stimuli of the plan."""
-        return sum(each.planned for each in self.systems)
+        return sum(system.planned for system in self.systems)
 
     @property
     def complete(self) -> int:
         """Stimuli of the plan that are in place."""
-        return sum(each.complete for each in self.systems)
+        return sum(system.complete for system in self.systems)

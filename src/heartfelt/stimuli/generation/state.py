@@ -98,12 +98,16 @@ class SystemState:
 
     def of(self, *standings: Standing) -> list[StimulusState]:
         """The stimuli that stand so."""
-        return [each for each in self.stimuli if each.standing in standings]
+        return [stimulus for stimulus in self.stimuli if stimulus.standing in standings]
 
     def to_make(self, replace: bool = False) -> list[StimulusState]:
         """What a run would make; with ``replace`` also what differs or lies in the way."""
         wanted: tuple[Standing, ...] = ("absent", "changed", "edited", "foreign") if replace else ("absent",)
-        return [each for each in self.of(*wanted) if each.planned.prompt.stimulus not in self.survey.missing]
+        return [
+            stimulus
+            for stimulus in self.of(*wanted)
+            if stimulus.planned.prompt.stimulus not in self.survey.missing
+        ]
 
 
 def read_state(plan: MakePlan, rows: Sequence[LedgerRow], record: MakeRecord) -> list[SystemState]:
@@ -113,31 +117,35 @@ def read_state(plan: MakePlan, rows: Sequence[LedgerRow], record: MakeRecord) ->
         by_stimulus.setdefault(row.stimulus, []).append(row)
     out = []
     for system in plan.systems:
-        survey = system.kind.survey(system.settings, [each.prompt for each in system.stimuli])
+        survey = system.kind.survey(system.settings, [planned.prompt for planned in system.stimuli])
         present = _present(plan, system)
         states = tuple(
-            _state(plan, system, each, by_stimulus.get(each.prompt.stimulus, []), survey, record, present)
-            for each in system.stimuli
+            _state(
+                plan, system, planned, by_stimulus.get(planned.prompt.stimulus, []), survey, record, present
+            )
+            for planned in system.stimuli
         )
-        own = tuple(row for row in rows if row.system == system.name)
-        complete = {each.planned.prompt.stimulus for each in states if each.standing == "complete"}
-        missing = {name: why for name, why in survey.missing.items() if name not in complete}
-        out.append(SystemState(system, states, replace(survey, missing=missing), own))
+        system_rows = tuple(row for row in rows if row.system == system.name)
+        complete = {state.planned.prompt.stimulus for state in states if state.standing == "complete"}
+        missing = {name: reason for name, reason in survey.missing.items() if name not in complete}
+        out.append(SystemState(system, states, replace(survey, missing=missing), system_rows))
     return out
 
 
 def leftover_words(plan: MakePlan, rows: Sequence[LedgerRow]) -> list[str]:
     """Stimuli of earlier runs that ``make.yaml`` no longer asks for."""
-    planned = {each.prompt.stimulus for system in plan.systems for each in system.stimuli}
-    left = {
+    planned = {
+        planned_stimulus.prompt.stimulus for system in plan.systems for planned_stimulus in system.stimuli
+    }
+    leftover = {
         row.stimulus: row.path
         for row in rows
         if row.outcome == MADE and row.stimulus not in planned and (plan.media_root / row.path).is_file()
     }
-    if not left:
+    if not leftover:
         return []
     return [
-        f"{len(left):,} stimuli of earlier runs, such as {next(iter(left))}, are no longer in make.yaml; their files and"
+        f"{len(leftover):,} stimuli of earlier runs, such as {next(iter(leftover))}, are no longer in make.yaml; their files and"
         " their rows in the manifest stay until you remove them."
     ]
 
@@ -153,30 +161,34 @@ def _state(
 ) -> StimulusState:
     source = survey.sources.get(planned.prompt.stimulus, "")
     digest = system.digest(planned, plan.seed, source)
-    made = next((row for row in reversed(rows) if row.outcome == MADE), None)
-    if made is not None and made.digest == system.digest(planned, plan.seed, source, stated=False):
-        digest = made.digest
+    last_made = next((row for row in reversed(rows) if row.outcome == MADE), None)
+    if last_made is not None and last_made.digest == system.digest(planned, plan.seed, source, stated=False):
+        digest = last_made.digest
     attempts = sum(row.digest == digest and row.outcome != MADE for row in rows)
-    if made is None:
-        there = present.get(planned.stem)
-        why = f"{there} was not made by heartfelt make" if there else ""
-        return StimulusState(planned, digest, "foreign" if there else "absent", attempts=attempts, why=why)
-    path = inside(plan.media_root, made.path, f"stimulus {planned.prompt.stimulus}")
+    if last_made is None:
+        present_file = present.get(planned.stem)
+        reason = f"{present_file} was not made by heartfelt make" if present_file else ""
+        return StimulusState(
+            planned, digest, "foreign" if present_file else "absent", attempts=attempts, why=reason
+        )
+    path = inside(plan.media_root, last_made.path, f"stimulus {planned.prompt.stimulus}")
     if not path.is_file():
-        same = made if made.digest == digest else None
+        same = last_made if last_made.digest == digest else None
         return StimulusState(planned, digest, "absent", same, attempts)
-    if content_hash(path) != made.sha256:
-        why = f"{made.path} was changed after it was made"
-        return StimulusState(planned, digest, "edited", made, attempts, why)
+    if content_hash(path) != last_made.sha256:
+        reason = f"{last_made.path} was changed after it was made"
+        return StimulusState(planned, digest, "edited", last_made, attempts, reason)
     # Where its source is gone, there is nothing to compare with: what was taken from it stays.
-    if made.digest != digest and planned.prompt.stimulus not in survey.missing:
-        return StimulusState(planned, digest, "changed", made, attempts, _difference(system, made, record))
-    return StimulusState(planned, digest, "complete", made, attempts)
+    if last_made.digest != digest and planned.prompt.stimulus not in survey.missing:
+        return StimulusState(
+            planned, digest, "changed", last_made, attempts, _difference(system, last_made, record)
+        )
+    return StimulusState(planned, digest, "complete", last_made, attempts)
 
 
 def _present(plan: MakePlan, system: PlannedSystem) -> dict[str, str]:
     """The files in the folders of a system's stimuli, by their path below the media folder without suffix."""
-    folders = {Path(each.stem).parent.as_posix() for each in system.stimuli}
+    folders = {Path(planned.stem).parent.as_posix() for planned in system.stimuli}
     return {
         f"{folder}/{path.stem}": f"{folder}/{path.name}"
         for folder in folders
@@ -186,16 +198,16 @@ def _present(plan: MakePlan, system: PlannedSystem) -> dict[str, str]:
     }
 
 
-def _difference(system: PlannedSystem, made: LedgerRow, record: MakeRecord) -> str:
+def _difference(system: PlannedSystem, ledger_row: LedgerRow, record: MakeRecord) -> str:
     """What is different from when a stimulus was made."""
-    if made.settings == system.settings_hash:
+    if ledger_row.settings == system.settings_hash:
         return "its text, seed or source changed"
-    before, given = record.settings.get(made.settings), system.deciding
+    before, settings = record.settings.get(ledger_row.settings), system.deciding
     if before is None:
         return "its settings changed"
     changes = [
-        f"{key} was {before.get(key, 'not set')}, is {given.get(key, 'not set')}"
-        for key in sorted({*before, *given})
-        if before.get(key) != given.get(key)
+        f"{key} was {before.get(key, 'not set')}, is {settings.get(key, 'not set')}"
+        for key in sorted({*before, *settings})
+        if before.get(key) != settings.get(key)
     ]
     return listed(changes, 4)

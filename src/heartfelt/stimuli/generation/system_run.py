@@ -31,12 +31,12 @@ class SystemRun:
 
     def __post_init__(self) -> None:
         self.open = dict(self.todo)
-        self.next_attempt = {name: each.next_attempt for name, each in self.todo.items()}
+        self.next_attempt = {name: stimulus.next_attempt for name, stimulus in self.todo.items()}
 
-    def request(self, each: StimulusState, seed: int) -> StimulusRequest:
+    def request(self, stimulus: StimulusState, seed: int) -> StimulusRequest:
         """The next attempt at a stimulus."""
-        attempt = self.next_attempt[each.planned.prompt.stimulus]
-        return StimulusRequest(each.planned.prompt, each.planned.seed(seed, attempt), attempt)
+        attempt = self.next_attempt[stimulus.planned.prompt.stimulus]
+        return StimulusRequest(stimulus.planned.prompt, stimulus.planned.seed(seed, attempt), attempt)
 
     def succeeded(self, name: str) -> None:
         """Note that a stimulus is in its place."""
@@ -61,9 +61,11 @@ class SystemRun:
 def waiting_words(waiting: Sequence[StimulusState]) -> list[str]:
     """What --replace would make again, and why."""
     reasons: dict[tuple[str, str], list[StimulusState]] = {}
-    for each in waiting:
+    for stimulus in waiting:
         # What differs in the settings is the same for many; other reasons name the file of each.
-        reasons.setdefault((each.standing, each.why if each.standing == "changed" else ""), []).append(each)
+        reasons.setdefault(
+            (stimulus.standing, stimulus.why if stimulus.standing == "changed" else ""), []
+        ).append(stimulus)
     return [
         f"{len(alike):,} left as they are, such as {alike[0].planned.prompt.stimulus}: {alike[0].why}"
         " (--replace makes them again)"

@@ -107,18 +107,18 @@ class GenerateWork:
         try:
             generator = self._built()
         except HeartfeltError as error:
-            return [_stopped(each, error.problem, error.fix) for each in batch]
+            return [_stopped(request, error.problem, error.fix) for request in batch]
         except Exception as error:  # noqa: BLE001 - the edge: a generator that cannot be built stops its system only
             _raise_if_full(error)
             report_bug(f"the generator {self.kind.name}", error)
             missing = missing_extra(error) if isinstance(error, ModuleNotFoundError) else None
             problem, fix = (missing.problem, missing.fix) if missing else (error_line(error), None)
-            return [_stopped(each, problem, fix) for each in batch]
+            return [_stopped(request, problem, fix) for request in batch]
         return list(self._made(generator, batch))
 
     def lost(self, batch: Sequence[StimulusRequest], times: int) -> list[AttemptOutcome]:
         """The outcomes of a batch whose worker was lost repeatedly."""
-        return [AttemptOutcome(each, problem=f"its worker was lost {times} times") for each in batch]
+        return [AttemptOutcome(request, problem=f"its worker was lost {times} times") for request in batch]
 
     def close(self) -> None:
         """Release the generator."""
@@ -143,7 +143,7 @@ class GenerateWork:
     def _together(self, generator: Generator, batch: Sequence[StimulusRequest]) -> Iterator[AttemptOutcome]:
         """Outcomes of requests that are made at once, or of their halves where they do not fit."""
         begun = clock.timer()
-        prompts, seeds = [each.prompt for each in batch], [each.seed for each in batch]
+        prompts, seeds = [request.prompt for request in batch], [request.seed for request in batch]
         try:
             if isinstance(generator, BatchGenerator):
                 results: Sequence[GeneratedMedium] = generator.generate_many(prompts, seeds)
@@ -157,7 +157,7 @@ class GenerateWork:
                     "Correct the generator.",
                 )
         except CannotGenerate as error:
-            yield from (_stopped(each, error.problem, error.fix) for each in batch)
+            yield from (_stopped(request, error.problem, error.fix) for request in batch)
         except Exception as error:  # noqa: BLE001 - the edge: traced to its stimulus, whose problem it is
             _raise_if_full(error)
             if len(batch) == 1:
@@ -185,11 +185,11 @@ class GenerateWork:
             half = len(batch) // 2
             self._limit = min(self._limit or half, half)
             note = f"{len(batch)} at once do not fit into memory; continuing with {half}"
-            for place, outcome in enumerate(self._made(generator, batch)):
-                yield replace(outcome, note=outcome.note or note) if place == 0 else outcome
+            for index, outcome in enumerate(self._made(generator, batch)):
+                yield replace(outcome, note=outcome.note or note) if index == 0 else outcome
         elif len(batch) > 1:
-            for each in batch:
-                yield from self._together(generator, [each])
+            for request in batch:
+                yield from self._together(generator, [request])
         else:
             final, problem = isinstance(error, NoStimulus), shortened(error_line(error), 400)
             paid = _lost_requests(generator) + (not isinstance(error, GenerationRefused | NotReached))
@@ -215,22 +215,22 @@ class GenerateWork:
             return AttemptOutcome(request, problem=problem, source=source, rejected=rejected)
 
     def _facts(self, generator: Generator) -> GeneratorFacts:
-        own = generator.facts() if isinstance(generator, BatchGenerator) else GeneratorFacts()
+        facts = generator.facts() if isinstance(generator, BatchGenerator) else GeneratorFacts()
         licence = self.kind.licence(self.settings)
-        if licence is not None and not own.licence:
-            own = replace(own, licence=licence.name, licence_url=licence.url)
+        if licence is not None and not facts.licence:
+            facts = replace(facts, licence=licence.name, licence_url=licence.url)
         stated = str(getattr(self.settings, "licence", None) or "")
-        if stated and not own.licence:
+        if stated and not facts.licence:
             address = str(getattr(self.settings, "licence_url", None) or "")
-            own = replace(own, licence=stated, licence_url=address)
-        model = own.model or str(getattr(self.settings, "model", None) or "")
-        revision = own.revision or str(getattr(self.settings, "revision", None) or "")
-        needs = self.kind.where in {"device", "cpu"} and not own.hardware
+            facts = replace(facts, licence=stated, licence_url=address)
+        model = facts.model or str(getattr(self.settings, "model", None) or "")
+        revision = facts.revision or str(getattr(self.settings, "revision", None) or "")
+        needs = self.kind.where in {"device", "cpu"} and not facts.hardware
         return replace(
-            own,
+            facts,
             model=model,
             revision=revision,
-            hardware=f"CPU ({platform.machine()})" if needs else own.hardware,
+            hardware=f"CPU ({platform.machine()})" if needs else facts.hardware,
         )
 
 

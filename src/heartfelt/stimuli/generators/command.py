@@ -61,9 +61,9 @@ class CommandSettings(StatedProvenance):
     def _writes_a_file(cls, value: list[str]) -> list[str]:
         for name in (name for part in value for name in _PART.findall(part)):
             if name not in _NAMES:
-                known = ", ".join(f"{{{each}}}" for each in _NAMES)
+                placeholders = ", ".join(f"{{{placeholder}}}" for placeholder in _NAMES)
                 raise ValueError(
-                    f"{{{name}}} stands for nothing. Known: {known}; write {{{{ and }}}} for braces"
+                    f"{{{name}}} stands for nothing. Known: {placeholders}; write {{{{ and }}}} for braces"
                 )
         if not any("{file}" in part for part in value):
             raise ValueError("no argument is {file}. The command must be told which file to write")
@@ -94,7 +94,9 @@ class CommandGenerator:
                 "seconds": f"{self.settings.seconds:g}" if self.settings.seconds is not None else "",
                 "size": str(self.settings.size or ""),
             }  # fmt: skip
-            arguments = [_PART.sub(lambda part: values[part[1]], each) for each in self.settings.command]
+            arguments = [
+                _PART.sub(lambda part: values[part[1]], argument) for argument in self.settings.command
+            ]
             _run(arguments, self.settings)
             if not path.is_file():
                 raise InputError("The command ended without writing {file}.", "Check its arguments.")
@@ -149,10 +151,10 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 def _check(settings: CommandSettings) -> None:
     program = settings.command[0]
-    there = (
+    is_installed = (
         Path(settings.in_folder, program).is_file() if "/" in program else shutil.which(program) is not None
     )
-    if not there and "{" not in program:
+    if not is_installed and "{" not in program:
         raise CannotGenerate(
             f"There is no command '{program}'.", "Install it, or correct 'command' in make.yaml."
         )

@@ -146,7 +146,7 @@ def match_files(
     settings: FolderSettings, prompts: Sequence[StimulusPrompt], files: Mapping[str, list[Path]]
 ) -> tuple[dict[str, Path], list[Path]]:
     """The file of each stimulus, and the files that belong to none; an error where that is not clear."""
-    taken: dict[Path, StimulusPrompt] = {}
+    prompt_of: dict[Path, StimulusPrompt] = {}
     out: dict[str, Path] = {}
     for prompt in prompts:
         names = _matching(settings, prompt, files)
@@ -158,11 +158,11 @@ def match_files(
                 "Remove or rename one of them, or make the pattern narrower.",
             )
         for path in matched:
-            if path in taken:
-                raise _ambiguous(settings, taken[path], prompt, path)
-            taken[path] = prompt
+            if path in prompt_of:
+                raise _ambiguous(settings, prompt_of[path], prompt, path)
+            prompt_of[path] = prompt
             out[prompt.stimulus] = path
-    surplus = [path for paths in files.values() for path in paths if path not in taken]
+    surplus = [path for paths in files.values() for path in paths if path not in prompt_of]
     return out, surplus
 
 
@@ -204,8 +204,8 @@ def _ambiguous(
 def survey(settings: FolderSettings, prompts: Sequence[StimulusPrompt]) -> SourceSurvey:
     """Which stimuli have a file, which have none, and which files belong to none."""
     if not Path(settings.folder).is_dir():
-        why = f"there is no folder {settings.folder}"
-        return SourceSurvey({prompt.stimulus: why for prompt in prompts})
+        reason = f"there is no folder {settings.folder}"
+        return SourceSurvey({prompt.stimulus: reason for prompt in prompts})
     files, root = _files(settings), Path(settings.folder)
     matched, surplus = match_files(settings, prompts, files)
     stated, table = ClipProvenance.of(settings), _table(settings)

@@ -93,8 +93,8 @@ class HttpGenerator:
 
     def facts(self) -> GeneratorFacts:
         """The names that ``make.yaml`` gives."""
-        given = self.settings
-        return GeneratorFacts(given.model or "", given.revision or "", given.licence or "")
+        settings = self.settings
+        return GeneratorFacts(settings.model or "", settings.revision or "", settings.licence or "")
 
     def close(self) -> None:
         """Close the connections."""
@@ -141,19 +141,19 @@ class HttpGenerator:
     def _requested(self, method: str, url: str, body: bytes | None, seconds: float) -> Response:
         """One request. To other hosts it goes without the headers, and results may be redirected; requests may not."""
         for _ in range(_REDIRECTS + 1):
-            own = urlsplit(url)[:2] == urlsplit(self.settings.url)[:2]
-            if own:
+            same_host = urlsplit(url)[:2] == urlsplit(self.settings.url)[:2]
+            if same_host:
                 response = self.connections.request(method, url, body, seconds)
             else:
                 check_public(url, self.settings.url)
                 longest = round(self.settings.max_mib * _MIB)
-                other = Connections(
+                connections = Connections(
                     url, self.settings.request_timeout, headers={"accept": "*/*"}, longest=longest
                 )
                 try:
-                    response = other.request(method, url, body, seconds)
+                    response = connections.request(method, url, body, seconds)
                 finally:
-                    other.close()
+                    connections.close()
             if method != "GET" or not 300 <= response.status <= 399 or not response.location:
                 return response
             url = urljoin(url, response.location)
@@ -169,12 +169,12 @@ class HttpGenerator:
         url = urljoin(self.settings.url, url)
         while True:
             answer = self._asked("GET", url, prompt, end)
-            plain = _json(answer)
-            status = str(_at(plain, job.status))
-            if status.lower() in {each.lower() for each in job.failed}:
-                why = _at(plain, job.error, missing="")
-                raise InputError(f"the job failed: {shortened(str(why or status), 200)}", "Try again.")
-            if status.lower() in {each.lower() for each in job.done}:
+            decoded = _json(answer)
+            status = str(_at(decoded, job.status))
+            if status.lower() in {word.lower() for word in job.failed}:
+                reason = _at(decoded, job.error, missing="")
+                raise InputError(f"the job failed: {shortened(str(reason or status), 200)}", "Try again.")
+            if status.lower() in {word.lower() for word in job.done}:
                 break
             if time.monotonic() + job.every >= end:
                 raise InputError(
@@ -205,20 +205,20 @@ class HttpGenerator:
             ) from error
 
 
-def check_public(url: str, own: str) -> None:
+def check_public(url: str, service_url: str) -> None:
     """Refuse an address that a service must not send us to: other schemes, and private networks that are not its own."""
     parts = urlsplit(url)
     if parts.scheme not in {"http", "https"} or not parts.hostname:
         raise NoStimulus(
             f"the service points to '{shortened(url)}', which is not fetched", "Check the service."
         )
-    if parts.hostname == urlsplit(own).hostname:
+    if parts.hostname == urlsplit(service_url).hostname:
         return
     try:
         addresses = {str(entry[4][0]) for entry in socket.getaddrinfo(parts.hostname, parts.port or 443)}
     except OSError as error:
         raise TransientError(f"{parts.hostname} cannot be found: {error.strerror}") from error
-    if not all(ipaddress.ip_address(each.partition("%")[0]).is_global for each in addresses):
+    if not all(ipaddress.ip_address(address.partition("%")[0]).is_global for address in addresses):
         raise NoStimulus(
             f"the service points to {parts.hostname}, which is in a private network and is not fetched",
             "Check the service.",
@@ -234,21 +234,21 @@ def _filled(settings: HttpSettings, prompt: StimulusPrompt, seed: int) -> Any:
         "intent": prompt.intent,
         "stimulus": prompt.stimulus,
     }
-    plain = {**texts, **{name: "" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
+    replacements = {**texts, **{name: "" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
              for name, value in numbers.items()}}  # fmt: skip
 
     def fill(value: Any) -> Any:
         if isinstance(value, dict):
-            return {key: fill(each) for key, each in value.items()}
+            return {key: fill(nested) for key, nested in value.items()}
         if isinstance(value, list):
-            return [fill(each) for each in value]
+            return [fill(element) for element in value]
         if not isinstance(value, str):
             return value
-        whole = PART.fullmatch(value)
-        if whole and whole[1] in numbers:
-            return numbers[whole[1]]
+        placeholder = PART.fullmatch(value)
+        if placeholder and placeholder[1] in numbers:
+            return numbers[placeholder[1]]
         # Variables first: a prompt is never read as the name of one.
-        return PART.sub(lambda part: plain[part[1]], _expanded(value))
+        return PART.sub(lambda part: replacements[part[1]], _expanded(value))
 
     return fill(settings.body)
 
@@ -277,8 +277,10 @@ def _at(data: Any, path: str, missing: Any = ...) -> Any:
         elif missing is not ...:
             return missing
         else:
-            known = f" It has {', '.join(map(str, list(data)[:8]))}." if isinstance(data, Mapping) else ""
-            raise NoStimulus(f"the answer has nothing at '{path}'.{known}", "Correct the path in make.yaml.")
+            key_list = f" It has {', '.join(map(str, list(data)[:8]))}." if isinstance(data, Mapping) else ""
+            raise NoStimulus(
+                f"the answer has nothing at '{path}'.{key_list}", "Correct the path in make.yaml."
+            )
     return data
 
 

@@ -126,7 +126,7 @@ class HttpSettings(GeneratorSettings):
         for name in PART.findall(VARIABLE.sub("", json.dumps(value))):
             if name not in _NAMES:
                 raise ValueError(
-                    f"{{{name}}} stands for nothing. Known: {', '.join(f'{{{each}}}' for each in _NAMES)}"
+                    f"{{{name}}} stands for nothing. Known: {', '.join(f'{{{placeholder}}}' for placeholder in _NAMES)}"
                 )
         return value
 

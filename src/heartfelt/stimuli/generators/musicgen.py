@@ -57,10 +57,10 @@ class MusicGenSettings(ModelSettings):
 class Draws:
     """A logits processor that draws every row's token with the row's own generator: what it returns is for a greedy choice."""
 
-    def __init__(self, generators: Sequence[Any], each: int, sampling: MusicGenSampling) -> None:
+    def __init__(self, generators: Sequence[Any], rows_each: int, sampling: MusicGenSampling) -> None:
         processors = library("transformers").generation.logits_process
         self.generators = generators
-        self.each = each
+        self.each = rows_each
         self.warpers: list[Any] = []
         if sampling.temperature != 1.0:
             self.warpers.append(processors.TemperatureLogitsWarper(sampling.temperature))
@@ -81,8 +81,8 @@ class Draws:
             scores = warper(input_ids, scores)
         # In double precision: the largest number of single precision below 1 would cut off the tail of the noise.
         uniform = torch.empty(len(self.generators), self.each, scores.shape[1], dtype=torch.float64)
-        for row, own in zip(uniform, self.generators, strict=True):
-            torch.rand(row.shape, generator=own, out=row)
+        for row, generator in zip(uniform, self.generators, strict=True):
+            torch.rand(row.shape, generator=generator, out=row)
         noise = -torch.log(-torch.log(uniform.flatten(0, 1).to(scores.device)))
         return (scores.double() + noise).float()
 
@@ -115,7 +115,7 @@ class MusicGen(ModelGenerator):
             )
         model_class = getattr(transformers, CLASSES[kind])
         self._tokenizer: Any = loaded(self.weights, transformers.AutoTokenizer.from_pretrained)
-        model = loaded(self.weights, lambda place: model_class.from_pretrained(place, dtype=self.dtype))
+        model = loaded(self.weights, lambda path: model_class.from_pretrained(path, dtype=self.dtype))
         self._model: Any = model.to(self.device).eval()
         codec, decoder = self._model.config.audio_encoder, self._model.config.decoder
         self.rate = int(codec.sampling_rate)

@@ -135,7 +135,7 @@ class Mustango(ModelGenerator):
         tokenizer = library("transformers").AutoTokenizer.from_pretrained
         self._tokenizer: Any = loaded(text, tokenizer)
         self._beat_tokenizer: Any = loaded(beats, tokenizer)
-        loaded(self.weights, lambda place: self._build(place, text, beats))
+        loaded(self.weights, lambda path: self._build(path, text, beats))
         self.rate = int(self._model_vocoder.config.sampling_rate)
         longest = LATENT_FRAMES * 4 * 160 / self.rate
         self.seconds = self.given.seconds
@@ -146,11 +146,11 @@ class Mustango(ModelGenerator):
             )
         self._music: dict[str, MusicalPlan] = {}
 
-    def _build(self, place: str, text: ModelFolder, beats: ModelFolder) -> None:
+    def _build(self, path: str, text: ModelFolder, beats: ModelFolder) -> None:
         transformers = library("transformers")
         networks = library("heartfelt.stimuli.generators.mustango_networks")
         read = partial(library("torch").load, map_location="cpu", weights_only=True)
-        state = {part: read(f"{place}/{file}") for part, (_, file) in FILES.items()}
+        state = {part: read(f"{path}/{file}") for part, (_, file) in FILES.items()}
         text_config = transformers.AutoConfig.from_pretrained(text.folder)
         encoder = transformers.T5EncoderModel(copy.deepcopy(text_config))
         networks.load_whole(encoder, _below(state["model"], "text_encoder."))
@@ -168,10 +168,12 @@ class Mustango(ModelGenerator):
         networks.load_whole(chord_model, state["chords"])
         vae = networks.autoencoder(self.weights.described(FILES["vae"][0]), state["vae"])
         # What reads the text runs once for each prompt and stays in full precision.
-        whole = [part.to(self.device).eval() for part in (encoder, embedding, beat_model, chord_model)]
-        self._model_text, self._model_embedding, self._model_beats, self._model_chords = whole
-        rest = (unet, vae, networks.vocoder(state["vae"]))
-        halved = [part.to(self.device, self.dtype).eval() for part in rest]
+        full_precision = [
+            part.to(self.device).eval() for part in (encoder, embedding, beat_model, chord_model)
+        ]
+        self._model_text, self._model_embedding, self._model_beats, self._model_chords = full_precision
+        half_precision = (unet, vae, networks.vocoder(state["vae"]))
+        halved = [part.to(self.device, self.dtype).eval() for part in half_precision]
         self._model_unet, self._model_vae, self._model_vocoder = halved
         self._networks = networks
 
@@ -189,9 +191,9 @@ class Mustango(ModelGenerator):
                     break
                 times.append(round(at, 2))
             times = times[: self._networks.BEATS]
-            asked = " , ".join(str(time) for time in times)
+            timestamps = " , ".join(str(time) for time in times)
             # The letters "\n", not a new line: what the model was trained with.
-            question = f"Caption: {text} \\n Timestamps: {asked} \\n Max Beat: {per_bar}"
+            question = f"Caption: {text} \\n Timestamps: {timestamps} \\n Max Beat: {per_bar}"
             words = self._tokenizer(question, max_length=512, truncation=True, return_tensors="pt").to(
                 self.device
             )
@@ -199,7 +201,7 @@ class Mustango(ModelGenerator):
                 **words, min_length=8, max_length=128, num_beams=5, early_stopping=True
             )
             written = self._tokenizer.decode(answer[0], skip_special_tokens=True)
-            beats = tuple((time, 1 + place % per_bar) for place, time in enumerate(times))
+            beats = tuple((time, 1 + index % per_bar) for index, time in enumerate(times))
             self._music[text] = MusicalPlan(beats, chords_of(written, self._networks.CHORDS))
         return self._music[text]
 
@@ -216,19 +218,19 @@ class Mustango(ModelGenerator):
                 states, mask = torch.cat([without, states]), torch.cat([shown, mask])
             scheduler = library("diffusers").DDPMScheduler(**NOISE)
             scheduler.set_timesteps(sampling.steps, device=self.device)
-            own = [generator_of(seed) for seed in seeds]
+            generators = [generator_of(seed) for seed in seeds]
             shape = (1, self._model_unet.config.in_channels, LATENT_FRAMES, BANDS)
-            latents = torch.cat([torch.randn(shape, generator=generator) for generator in own])
+            latents = torch.cat([torch.randn(shape, generator=generator) for generator in generators])
             latents = latents.to(self.device, self.dtype) * scheduler.init_noise_sigma
             for step in scheduler.timesteps:
-                given = torch.cat([latents, latents]) if is_guided else latents
+                model_input = torch.cat([latents, latents]) if is_guided else latents
                 noise = self._model_unet(
-                    given, step, encoder_hidden_states=states, encoder_attention_mask=mask
+                    model_input, step, encoder_hidden_states=states, encoder_attention_mask=mask
                 ).sample
                 if is_guided:
                     free, led = noise.chunk(2)
                     noise = free + sampling.guidance_scale * (led - free)
-                latents = scheduler.step(noise, step, latents, generator=own).prev_sample
+                latents = scheduler.step(noise, step, latents, generator=generators).prev_sample
             mel = self._model_vae.decode(latents / self._model_vae.config.scaling_factor).sample
             sound = self._model_vocoder(mel[:, 0])
         return [clip_of(row, self.rate, self.seconds) for row in sound]
@@ -244,16 +246,16 @@ class Mustango(ModelGenerator):
         words = self._tokenizer(list(texts), truncation=True, return_tensors="pt", **padding).to(self.device)
         hidden = self._model_text(input_ids=words["input_ids"], attention_mask=words["attention_mask"])[0]
         beats = [
-            _padded([(time, number + 1) for time, number in own.beats], self._networks.BEATS, 2)
-            for own in music
+            _padded([(time, number + 1) for time, number in piece.beats], self._networks.BEATS, 2)
+            for piece in music
         ]
-        chords = [_padded(own.chords or ((0.0, 1, 1, 1),), self._networks.CHORDS, 4) for own in music]
+        chords = [_padded(piece.chords or ((0.0, 1, 1, 1),), self._networks.CHORDS, 4) for piece in music]
         table = partial(torch.tensor, device=self.device)
         beat, chord = table([rows for rows, _ in beats]), table([rows for rows, _ in chords])
         parts = [
             hidden,
             self._model_embedding.beats(beat[..., 1].long(), beat[..., 0]),
-            self._model_embedding.chords(*(chord[..., place].long() for place in (1, 2, 3)), chord[..., 0]),
+            self._model_embedding.chords(*(chord[..., column].long() for column in (1, 2, 3)), chord[..., 0]),
         ]
         masks = [
             words["attention_mask"] == 1,

@@ -69,9 +69,9 @@ def music_unet(config: Mapping[str, Any]) -> Any:
     """The denoiser that a published configuration describes, without weights."""
     from diffusers import UNet2DConditionModel
 
-    known = inspect.signature(UNet2DConditionModel.__init__).parameters
-    given: dict[str, Any] = {name: _plain(value) for name, value in config.items() if name in known}
-    unet = UNet2DConditionModel(**given)
+    parameters = inspect.signature(UNet2DConditionModel.__init__).parameters
+    arguments: dict[str, Any] = {name: _plain(value) for name, value in config.items() if name in parameters}
+    unet = UNet2DConditionModel(**arguments)
     for block in [*unet.down_blocks, unet.mid_block, *unet.up_blocks]:
         if getattr(block, "attentions", None) is not None:
             block.attentions = nn.ModuleList(ThreeAttentions(attention) for attention in block.attentions)
@@ -91,8 +91,8 @@ def unet_weights(state: Mapping[str, Any]) -> dict[str, Any]:
     for name, value in state.items():
         match = _ATTENTION.fullmatch(name)
         if match is not None:
-            block, part, place, rest = match.groups()
-            name = f"{block}.{place}.{_PARTS[part]}.{rest}"
+            block, part, layer_number, parameter = match.groups()
+            name = f"{block}.{layer_number}.{_PARTS[part]}.{parameter}"
         out[name] = value
     return out
 
@@ -125,9 +125,9 @@ class MusicEmbedding(nn.Module):  # type: ignore[misc]  # torch is not read by m
     def _waves(self, values: torch.Tensor, base: int) -> torch.Tensor:
         """Sines and cosines in turn, ever slower where the base is above 1."""
         width = self.translation_bias.shape[1]
-        places = torch.arange(width, device=values.device)
-        angles = values[..., None].float() / torch.pow(float(base), 2 * (places // 2) / width)
-        return torch.where(places % 2 == 0, angles.sin(), angles.cos())
+        dimensions = torch.arange(width, device=values.device)
+        angles = values[..., None].float() / torch.pow(float(base), 2 * (dimensions // 2) / width)
+        return torch.where(dimensions % 2 == 0, angles.sin(), angles.cos())
 
 
 def _one_hot(values: torch.Tensor, size: int) -> torch.Tensor:
@@ -140,7 +140,7 @@ def embedding_weights(state: Mapping[str, Any]) -> dict[str, Any]:
     for part in ("beat", "chord"):
         for kind in ("weight", "bias"):
             names[f"{part}_ffn.{kind}"] = f"{part}_embedding_layer.{part}_ffn.{kind}"
-    return {own: state[name] for own, name in names.items()}
+    return {own_name: state[name] for own_name, name in names.items()}
 
 
 class BeatModel(nn.Module):  # type: ignore[misc]  # torch is not read by mypy
@@ -179,8 +179,8 @@ def autoencoder(config: Mapping[str, Any], state: Mapping[str, Any]) -> Any:
         layers_per_block=layers["num_res_blocks"],
         scaling_factor=config["scale_factor"],
     )
-    own = {name: value for name, value in state.items() if not name.startswith("vocoder.")}
-    load_whole(vae, convert_ldm_vae_checkpoint(own, vae.config))
+    vae_weights = {name: value for name, value in state.items() if not name.startswith("vocoder.")}
+    load_whole(vae, convert_ldm_vae_checkpoint(vae_weights, vae.config))
     return vae
 
 
@@ -209,5 +209,5 @@ def load_whole(model: Any, weights: Mapping[str, Any], may_lack: Sequence[str] =
     missing = [name for name in result.missing_keys if name not in may_lack]
     unknown = [name for name in result.unexpected_keys if not name.endswith("position_ids")]
     if missing or unknown:
-        what = f"lacks {missing[0]}" if missing else f"has {unknown[0]}, which is not known"
-        raise ValueError(f"the file for {type(model).__name__} {what}")
+        problem = f"lacks {missing[0]}" if missing else f"has {unknown[0]}, which is not known"
+        raise ValueError(f"the file for {type(model).__name__} {problem}")

@@ -63,8 +63,8 @@ class PipelineGenerator(ModelGenerator):
         self.dtype = dtype_of(self.given, self.device, self._half(pipeline_class))
         model = loaded(
             self.weights,
-            lambda place: pipeline_class.from_pretrained(
-                place, **{dtype_keyword(): self.dtype}, **self._components(place)
+            lambda path: pipeline_class.from_pretrained(
+                path, **{dtype_keyword(): self.dtype}, **self._components(path)
             ),
         )
         model.set_progress_bar_config(disable=True)
@@ -87,9 +87,9 @@ class PipelineGenerator(ModelGenerator):
         del pipeline_class
         return "float16"
 
-    def _components(self, place: str) -> dict[str, Any]:
+    def _components(self, path: str) -> dict[str, Any]:
         """Parts that must not be loaded as the folder says."""
-        del place
+        del path
         return {}
 
     def _prepare(self) -> None:
@@ -102,28 +102,28 @@ class PipelineGenerator(ModelGenerator):
         self, sampling: DiffusionSampling, prompts: Sequence[StimulusPrompt], seeds: Sequence[int]
     ) -> dict[str, Any]:
         """Arguments of the call that all pipelines share."""
-        given = {
+        arguments = {
             "num_inference_steps": sampling.steps,
             "guidance_scale": sampling.guidance_scale,
             "negative_prompt": sampling.negative_prompt and [sampling.negative_prompt] * len(prompts),
             "prompt": [prompt.text for prompt in prompts],
             "generator": [generator_of(seed) for seed in seeds],
         }
-        return {name: value for name, value in given.items() if value is not None}
+        return {name: value for name, value in arguments.items() if value is not None}
 
     def _refusal(self, prompt: StimulusPrompt) -> Unusable | None:
         """Pipelines cut long texts without an error; a stimulus must not come from half of its prompt."""
         parts = [part for name, part in self._model.components.items() if name.startswith("tokenizer")]
-        left = [
+        tokens_left = [
             len(part(prompt.text, verbose=False)["input_ids"]) - part.model_max_length
             for part in parts
             if part is not None
         ]
-        if not left or min(left) <= 0:
+        if not tokens_left or min(tokens_left) <= 0:
             return None
         return Unusable(
             self.kind,
-            f"The prompt has {min(left)} tokens more than the model reads.",
+            f"The prompt has {min(tokens_left)} tokens more than the model reads.",
             "Shorten the prompt.",
         )
 
@@ -133,12 +133,12 @@ class PipelineGenerator(ModelGenerator):
     def _sampled(self, sampling: DiffusionSampling) -> dict[str, object]:
         """The settings with the pipeline's own values where none was given."""
         names = {"steps": "num_inference_steps", "guidance_scale": "guidance_scale"}
-        given = sampling.model_dump()
-        own = {key: self._default(name) for key, name in names.items() if given[key] is None}
+        stated = sampling.model_dump()
+        defaults = {key: self._default(name) for key, name in names.items() if stated[key] is None}
         return (
             {"pipeline": type(self._model).__name__, "scheduler": type(self._model.scheduler).__name__}
-            | given
-            | own
+            | stated
+            | defaults
         )
 
     def _call(self, **arguments: Any) -> Any:
@@ -161,14 +161,14 @@ class AudioLdm2(PipelineGenerator):
     def _class_of(self, name: str) -> Any:
         return library("diffusers").AudioLDM2Pipeline if name == "AudioLDM2Pipeline" else None
 
-    def _components(self, place: str) -> dict[str, Any]:
+    def _components(self, path: str) -> dict[str, Any]:
         # The published folders name the class GPT2Model, which no longer has what Diffusers calls while it generates. The class
         # with a head does, and its hidden states, which are all that is used, are the same.
         part = self.weights.described("model_index.json").get("language_model") or ["", ""]
         if part[1] != "GPT2Model":
             return {}
         language = library("transformers").GPT2LMHeadModel
-        return {"language_model": language.from_pretrained(f"{place}/language_model", dtype=self.dtype)}
+        return {"language_model": language.from_pretrained(f"{path}/language_model", dtype=self.dtype)}
 
     def _prepare(self) -> None:
         vocoder = self._model.vocoder.config
@@ -215,8 +215,8 @@ class StableAudio(PipelineGenerator):
     def _class_of(self, name: str) -> Any:
         return library("diffusers").StableAudioPipeline if name == "StableAudioPipeline" else None
 
-    def _components(self, place: str) -> dict[str, Any]:
-        del place
+    def _components(self, path: str) -> dict[str, Any]:
+        del path
         return {"scheduler": None} if self._has_cosine() else {}
 
     def _has_cosine(self) -> bool:
@@ -272,10 +272,10 @@ def cosine_scheduler(config: Mapping[str, Any]) -> Any:
         sigma = library("torch").as_tensor(sigma)
         return sigma.atan() / math.pi * 2
 
-    own = type("CosineScheduler", (edm,), {"precondition_noise": precondition_noise})
-    known = inspect.signature(edm.__init__).parameters
-    given = {name: value for name, value in config.items() if name in known}
-    return own(**(COSINE | given), algorithm_type="sde-dpmsolver++")
+    scheduler_class = type("CosineScheduler", (edm,), {"precondition_noise": precondition_noise})
+    parameters = inspect.signature(edm.__init__).parameters
+    arguments = {name: value for name, value in config.items() if name in parameters}
+    return scheduler_class(**(COSINE | arguments), algorithm_type="sde-dpmsolver++")
 
 
 def _product(numbers: Sequence[int]) -> int:

@@ -71,13 +71,13 @@ class PythonGenerator:
 
     def facts(self) -> GeneratorFacts:
         """What the maker says about itself, and what ``make.yaml`` says."""
-        own = self.maker.facts() if hasattr(self.maker, "facts") else GeneratorFacts()
-        given = self.settings
+        facts = self.maker.facts() if hasattr(self.maker, "facts") else GeneratorFacts()
+        settings = self.settings
         return replace(
-            own,
-            model=given.model or own.model or given.call,
-            revision=given.revision or own.revision,
-            licence=given.licence or own.licence,
+            facts,
+            model=settings.model or facts.model or settings.call,
+            revision=settings.revision or facts.revision,
+            licence=settings.licence or facts.licence,
         )
 
     def close(self) -> None:
@@ -92,12 +92,12 @@ def _check(settings: PythonSettings) -> None:
 
 def _build(settings: PythonSettings, device: str) -> PythonGenerator:
     function = imported(settings.call)
-    given = dict(settings.settings)
+    arguments = dict(settings.settings)
     with suppress(ValueError):  # some classes written in C do not say what they take
         if "device" in inspect.signature(function).parameters:
-            given["device"] = device
+            arguments["device"] = device
     try:
-        maker = function(**given)
+        maker = function(**arguments)
     except TypeError as error:
         raise CannotGenerate(
             f"{settings.call} cannot be called with these settings: {error}.",

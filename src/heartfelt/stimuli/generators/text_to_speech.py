@@ -93,7 +93,7 @@ class TextToSpeech(ModelGenerator):
         self.dtype = dtype_of(self.given, self.device, "float16" if self.type == "bark" else "float32")
         classes = {"vits": "VitsModel", "speecht5": "SpeechT5ForTextToSpeech", "bark": "BarkModel"}
         model_class = getattr(transformers, classes[self.type])
-        model = loaded(self.weights, lambda place: model_class.from_pretrained(place, dtype=self.dtype))
+        model = loaded(self.weights, lambda path: model_class.from_pretrained(path, dtype=self.dtype))
         self._model: Any = model.to(self.device).eval()
         reader = transformers.AutoProcessor if self.type == "bark" else transformers.AutoTokenizer
         self._reader: Any = loaded(self.weights, reader.from_pretrained)
@@ -122,7 +122,7 @@ class TextToSpeech(ModelGenerator):
         self._model_voice: Any = library("torch").from_numpy(vector).to(self.device, self.dtype)[None]
         weights = weights_of(self.given.located(sampling.vocoder or "microsoft/speecht5_hifigan"))
         vocoder_class = library("transformers").SpeechT5HifiGan
-        vocoder = loaded(weights, lambda place: vocoder_class.from_pretrained(place, dtype=self.dtype))
+        vocoder = loaded(weights, lambda path: vocoder_class.from_pretrained(path, dtype=self.dtype))
         self._model_vocoder: Any = vocoder.to(self.device).eval()
         self.rate = int(vocoder.config.sampling_rate)
 
@@ -151,9 +151,9 @@ class TextToSpeech(ModelGenerator):
         if not tokens["input_ids"].numel():
             return None
         speaker = self.given.settings.speaker
-        given = {} if speaker is None else {"speaker_id": speaker}
+        options = {} if speaker is None else {"speaker_id": speaker}
         return self._model(
-            input_ids=tokens["input_ids"], attention_mask=tokens["attention_mask"], **given
+            input_ids=tokens["input_ids"], attention_mask=tokens["attention_mask"], **options
         ).waveform[0]
 
     def _speak_speecht5(self, text: str) -> Any:
@@ -165,13 +165,13 @@ class TextToSpeech(ModelGenerator):
     def _speak_bark(self, text: str) -> Any:
         sampling = self.given.settings
         tokens = self._reader(text, voice_preset=sampling.voice, return_tensors="pt").to(self.device)
-        given: dict[str, Any] = {"semantic_do_sample": True, "coarse_do_sample": True}
+        options: dict[str, Any] = {"semantic_do_sample": True, "coarse_do_sample": True}
         if sampling.temperature is not None:
-            given |= {
+            options |= {
                 "semantic_temperature": sampling.temperature,
                 "coarse_temperature": sampling.temperature,
             }
-        return self._model.generate(**tokens, **given)[0]
+        return self._model.generate(**tokens, **options)[0]
 
     def _sampling(self) -> Mapping[str, object]:
         return {"type": self.type, **self.given.settings.model_dump(exclude_none=True)}

@@ -133,16 +133,18 @@ def weights_of(name: str, revision: str | None = None, *, pipeline: bool = False
         )
     with listening("diffusers"):
         fetch = library("diffusers").DiffusionPipeline.download if pipeline else None
-        place = hub_folder(name, revision, fetch)
-    return ModelFolder(name, place, place.name if place.parent.name == "snapshots" else "")
+        model_folder = hub_folder(name, revision, fetch)
+    return ModelFolder(
+        name, model_folder, model_folder.name if model_folder.parent.name == "snapshots" else ""
+    )
 
 
 def _content_of(folder: Path) -> str:
     """SHA-256 of all files: their places and contents."""
-    whole = hashlib.sha256()
+    digest = hashlib.sha256()
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):
-        whole.update(f"{path.relative_to(folder).as_posix()}\0{sha256_of(path)}\n".encode())
-    return whole.hexdigest()
+        digest.update(f"{path.relative_to(folder).as_posix()}\0{sha256_of(path)}\n".encode())
+    return digest.hexdigest()
 
 
 class _Messages(logging.Handler):
@@ -355,17 +357,20 @@ class ModelGenerator(ABC):
         """Stimuli in the order of the prompts, each with its own seed."""
         groups: dict[Hashable, list[int]] = {}
         out: dict[int, GeneratedMedium] = {}
-        for place, prompt in enumerate(prompts):
+        for index, prompt in enumerate(prompts):
             refusal = self._refusal(prompt)
             if refusal is None:
-                groups.setdefault(self._alike(prompt), []).append(place)
+                groups.setdefault(self._alike(prompt), []).append(index)
             else:
-                out[place] = refusal
-        for places in groups.values():
-            chosen, own = [prompts[place] for place in places], [seeds[place] for place in places]
-            made = within_memory(len(places), self.device, lambda: self._render(chosen, own))  # noqa: B023 - called at once
-            out |= zip(places, made, strict=True)
-        return [out[place] for place in range(len(prompts))]
+                out[index] = refusal
+        for indices in groups.values():
+            chosen, chosen_seeds = (
+                [prompts[position] for position in indices],
+                [seeds[position] for position in indices],
+            )
+            media = within_memory(len(indices), self.device, lambda: self._render(chosen, chosen_seeds))  # noqa: B023 - called at once
+            out |= zip(indices, media, strict=True)
+        return [out[position] for position in range(len(prompts))]
 
     @cached_property
     def _facts(self) -> GeneratorFacts:

@@ -155,12 +155,12 @@ def _excerpts(systems: Iterable[str], maker: Versions, per_cell: int) -> tuple[S
 
 def _by_prompt(
     systems: Iterable[str],
-    places: Mapping[str, tuple[float, float]],
+    coordinates: Mapping[str, tuple[float, float]],
     maker: Generator,
     per_cell: int,
-    asked: Callable[[str, int], tuple[str, str]],
+    intent_and_text: Callable[[str, int], tuple[str, str]],
 ) -> tuple[StarterStimulus, ...]:
-    """``per_cell`` clips for every system and prompt; ``asked`` gives the intent and the text of each."""
+    """``per_cell`` clips for every system and prompt; ``intent_and_text`` gives the intent and the text of each."""
     return tuple(
         StarterStimulus(
             StimulusPrompt(
@@ -174,9 +174,9 @@ def _by_prompt(
             {"system": system, "prompt": name},
         )
         for system in systems
-        for name, (valence, arousal) in places.items()
+        for name, (valence, arousal) in coordinates.items()
         for number in range(1, per_cell + 1)
-        for intent, text in (asked(name, number),)
+        for intent, text in (intent_and_text(name, number),)
     )
 
 
@@ -184,13 +184,13 @@ def _music(recipe: str, maker: ClipMaker, per_cell: int, notes: str, template: s
     """A clip for every system and intent; with a ``template`` for the prompt that raters see."""
     intents = {intent.id: intent.reference for intent in recipe_study(recipe).intents}
     clips = SmallClips(maker)
-    asked = prompts_for(intents, list(MUSIC_STYLES), per_cell=per_cell, template=template or "{intent}")
+    prompts = prompts_for(intents, list(MUSIC_STYLES), per_cell=per_cell, template=template or "{intent}")
     rows = (
         StarterStimulus(
             ask,
             clips,
             {"system": ask.system, "intent": ask.intent, **({"prompt": ask.text} if template else {})},
         )
-        for ask in asked
+        for ask in prompts
     )
     return Sketch(MUSIC_STYLES, tuple(rows), notes=notes)

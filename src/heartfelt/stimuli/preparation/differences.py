@@ -27,15 +27,15 @@ class SystemDifference:
 
 def system_difference(measure: str, rows: Sequence[tuple[str, float]]) -> SystemDifference | None:
     """Test a measure, given as pairs of system and value; None with fewer than two systems."""
-    groups = {system: [value for own, value in rows if own == system] for system, _ in rows}
+    groups = {system: [value for row_system, value in rows if row_system == system] for system, _ in rows}
     if len(groups) < 2:
         return None
     (row,) = anova([value for _, value in rows], {"system": [system for system, _ in rows]}).rows
-    means = {system: _mean(each) for system, each in sorted(groups.items())}
+    means = {system: _mean(group) for system, group in sorted(groups.items())}
     return SystemDifference(measure, len(rows), row, means)
 
 
 def _mean(values: Sequence[float]) -> Estimate:
-    plain = Estimate(float(np.mean(values)), method="mean over stimuli", counts={"stimuli": len(values)})
+    estimate = Estimate(float(np.mean(values)), method="mean over stimuli", counts={"stimuli": len(values)})
     ends = t_mean(np.array(values), 0.95)
-    return plain if ends is None else replace(plain, low=ends[0], high=ends[1], interval="Student's t")
+    return estimate if ends is None else replace(estimate, low=ends[0], high=ends[1], interval="Student's t")

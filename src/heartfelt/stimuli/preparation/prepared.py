@@ -70,4 +70,4 @@ class PreparationResult:
     @property
     def failed(self) -> tuple[PreparedStimulus, ...]:
         """Stimuli without a prepared file."""
-        return tuple(each for each in self.stimuli if each.problem is not None)
+        return tuple(stimulus for stimulus in self.stimuli if stimulus.problem is not None)

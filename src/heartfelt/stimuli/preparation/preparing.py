@@ -117,9 +117,11 @@ def prepare(
         originals = frame.select(pl.coalesce("original", "path")).to_series()
     jobs = list(zip(frame["stimulus"].to_list(), originals.cast(pl.String).to_list(), strict=True))
     suffix = chosen.format or (".webp" if study.media == "image" else ".opus")
-    known = SUFFIXES if study.media == "image" else audio.AUDIO_SUFFIXES
-    if suffix not in known:
-        raise UnknownNameError(f"No file can be written as '{suffix}'.", suggestion(suffix, known, "Formats"))
+    suffixes = SUFFIXES if study.media == "image" else audio.AUDIO_SUFFIXES
+    if suffix not in suffixes:
+        raise UnknownNameError(
+            f"No file can be written as '{suffix}'.", suggestion(suffix, suffixes, "Formats")
+        )
     step = _prepare_picture if study.media == "image" else _prepare_sound
     targets = _targets([original for _, original in jobs], suffix)
     results: list[Result] = []
@@ -135,7 +137,7 @@ def prepare(
         done = _with_duplicates(results, _same_sounds(results, root), "the same recording as")
         done = _with_rates(_with_lengths(done, chosen.seconds))
     columns = frame.get_column("system").cast(pl.String).to_list() if "system" in frame.columns else []
-    systems = {name: each for (name, _), each in zip(jobs, columns, strict=False) if each is not None}
+    systems = {name: system for (name, _), system in zip(jobs, columns, strict=False) if system is not None}
     preparation = PreparationResult(study.name, chosen, tuple(done), _differences(done, systems), systems)
     table = _manifest(frame, done)
     if manifest.suffix.lower() in PARQUET:
@@ -149,12 +151,12 @@ def prepare(
 
 def _targets(originals: Sequence[str | None], suffix: str) -> list[str]:
     """Where each prepared file goes: named after its original, with a number where several would have one name."""
-    seen: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     out = []
     for original in originals:
         name = f"{PREPARED}/{Path(original or '').with_suffix('').as_posix()}"
-        seen[name] += 1
-        out.append(f"{name}{f'-{seen[name]}' if seen[name] > 1 else ''}{suffix}")
+        counts[name] += 1
+        out.append(f"{name}{f'-{counts[name]}' if counts[name] > 1 else ''}{suffix}")
     return out
 
 
@@ -227,7 +229,7 @@ def _prepare_sound(job: _Job, settings: _Settings) -> Result:
         ["no syllable was found"] if options.content == "speech" and not (spoken and spoken.syllables) else []
     )
     path = audio.write_audio(settings.root / job.target, samples, rate)
-    made = PreparedStimulus(
+    prepared = PreparedStimulus(
         job.stimulus,
         job.original,
         crop_start=round(start, 6),
@@ -242,35 +244,38 @@ def _prepare_sound(job: _Job, settings: _Settings) -> Result:
         articulation_rate=spoken.articulation if spoken is not None else None,
     )
     # Of the whole original: crops of one recording need not overlap.
-    whole = landmarks(resample(to_one_channel(clip.samples), clip.rate, RECORDING_RATE))
-    return _written(made, job, path, notes), whole
+    original_landmarks = landmarks(resample(to_one_channel(clip.samples), clip.rate, RECORDING_RATE))
+    return _written(prepared, job, path, notes), original_landmarks
 
 
 def _with_lengths(done: Sequence[PreparedStimulus], wanted: float | None) -> list[PreparedStimulus]:
     """Note clips that are longer or shorter than wanted, or than most."""
-    lengths = [each.seconds for each in done if each.seconds is not None]
+    lengths = [stimulus.seconds for stimulus in done if stimulus.seconds is not None]
     usual = wanted if wanted is not None else float(np.median(lengths)) if lengths else 0.0
     than = f"not the {usual:.2f} s asked for" if wanted is not None else f"where most last {usual:.2f} s"
     return [
-        _noted(each, f"lasts {each.seconds:.2f} s, {than}")
-        if each.seconds is not None and abs(each.seconds - usual) > _LENGTH_SLACK
-        else each
-        for each in done
+        _noted(stimulus, f"lasts {stimulus.seconds:.2f} s, {than}")
+        if stimulus.seconds is not None and abs(stimulus.seconds - usual) > _LENGTH_SLACK
+        else stimulus
+        for stimulus in done
     ]
 
 
 def _with_rates(done: Sequence[PreparedStimulus]) -> list[PreparedStimulus]:
     """Note clips that are spoken much faster or slower than most."""
-    rates = np.array([each.speech_rate for each in done if each.speech_rate is not None])
+    rates = np.array([stimulus.speech_rate for stimulus in done if stimulus.speech_rate is not None])
     if rates.size < _FEWEST:
         return list(done)
     usual = float(np.median(rates))
     spread = max(1.4826 * float(np.median(np.abs(rates - usual))), 0.1 * usual)
     return [
-        _noted(each, f"spoken at {each.speech_rate:.1f} syllables per second, where {usual:.1f} are usual")
-        if each.speech_rate is not None and abs(each.speech_rate - usual) > _UNUSUAL * spread
-        else each
-        for each in done
+        _noted(
+            stimulus,
+            f"spoken at {stimulus.speech_rate:.1f} syllables per second, where {usual:.1f} are usual",
+        )
+        if stimulus.speech_rate is not None and abs(stimulus.speech_rate - usual) > _UNUSUAL * spread
+        else stimulus
+        for stimulus in done
     ]
 
 
@@ -287,18 +292,18 @@ def _prepare_picture(job: _Job, settings: _Settings) -> Result:
         image.thumbnail((options.side, options.side))
     path = PictureFile(image).save(settings.root / job.target)
     brightness = measure_image(image).brightness
-    made = PreparedStimulus(
+    prepared = PreparedStimulus(
         job.stimulus, job.original, brightness=brightness, width=image.width, height=image.height
     )
-    return _written(made, job, path, notes), image_hash(image)
+    return _written(prepared, job, path, notes), image_hash(image)
 
 
 # --- all together -----------------------------------------------------------------------------------------------------
 
 
-def _written(made: PreparedStimulus, job: _Job, path: Path, notes: Sequence[str]) -> PreparedStimulus:
+def _written(prepared: PreparedStimulus, job: _Job, path: Path, notes: Sequence[str]) -> PreparedStimulus:
     return replace(
-        made,
+        prepared,
         path=job.target,
         original_sha256=audio.content_hash(job.source),
         sha256=audio.content_hash(path),
@@ -306,9 +311,9 @@ def _written(made: PreparedStimulus, job: _Job, path: Path, notes: Sequence[str]
     )
 
 
-def _noted(each: PreparedStimulus, note: str, duplicate_of: str | None = None) -> PreparedStimulus:
-    words = "; ".join(filter(None, [each.checks, note]))
-    return replace(each, checks=words, duplicate_of=duplicate_of or each.duplicate_of)
+def _noted(stimulus: PreparedStimulus, note: str, duplicate_of: str | None = None) -> PreparedStimulus:
+    words = "; ".join(filter(None, [stimulus.checks, note]))
+    return replace(stimulus, checks=words, duplicate_of=duplicate_of or stimulus.duplicate_of)
 
 
 def _same_pictures(results: Sequence[Result]) -> Ints:
@@ -318,11 +323,11 @@ def _same_pictures(results: Sequence[Result]) -> Ints:
 def _same_sounds(results: Sequence[Result], root: Path) -> Ints:
     """For each clip, the first of the same recording, by the sound of the originals, or by their bytes."""
     clips = [marks if isinstance(marks, Landmarks) else NO_LANDMARKS for _, marks in results]
-    groups = recording_groups(clips, lambda place: decode(root / results[place][0].original, RECORDING_RATE))
+    groups = recording_groups(clips, lambda index: decode(root / results[index][0].original, RECORDING_RATE))
     firsts: dict[str, int] = {}
-    for place, (stimulus, _) in enumerate(results):
-        earlier = firsts.setdefault(stimulus.original_sha256 or f"none {place}", place)
-        low, high = sorted((groups[earlier], groups[place]))
+    for index, (stimulus, _) in enumerate(results):
+        earlier = firsts.setdefault(stimulus.original_sha256 or f"none {index}", index)
+        low, high = sorted((groups[earlier], groups[index]))
         groups[groups == high] = low
     return groups
 
@@ -343,14 +348,14 @@ def _differences(
         system_difference(
             words,
             [
-                (systems[each.stimulus], float(value))
-                for each in done
-                if each.stimulus in systems and (value := getattr(each, name)) is not None
+                (systems[stimulus.stimulus], float(value))
+                for stimulus in done
+                if stimulus.stimulus in systems and (value := getattr(stimulus, name)) is not None
             ],
         )
         for name, words in _MEASURES.items()
     ]
-    return tuple(each for each in tests if each is not None)
+    return tuple(test for test in tests if test is not None)
 
 
 def _manifest(frame: pl.DataFrame, done: Sequence[PreparedStimulus]) -> pl.DataFrame:
@@ -360,9 +365,9 @@ def _manifest(frame: pl.DataFrame, done: Sequence[PreparedStimulus]) -> pl.DataF
         for part in fields(PreparedStimulus)
         if part.name not in {"stimulus", "problem", "width", "height"}
     ]
-    columns = {name: [getattr(each, name) for each in done] for name in names}
+    columns = {name: [getattr(stimulus, name) for stimulus in done] for name in names}
     # A stimulus that could not be prepared keeps the place its file would have, so that it counts as missing.
-    columns["path"] = [each.path or f"{PREPARED}/{each.original}" for each in done]
-    made = pl.DataFrame(columns, infer_schema_length=None)
-    used = [name for name in names if name in {"path", "original"} or made[name].null_count() < made.height]
-    return frame.drop(names, strict=False).with_columns(made.select(used).get_columns())
+    columns["path"] = [stimulus.path or f"{PREPARED}/{stimulus.original}" for stimulus in done]
+    facts = pl.DataFrame(columns, infer_schema_length=None)
+    used = [name for name in names if name in {"path", "original"} or facts[name].null_count() < facts.height]
+    return frame.drop(names, strict=False).with_columns(facts.select(used).get_columns())

@@ -92,25 +92,25 @@ def read_norms(path: Path, limits: tuple[float, float] | None = None) -> Norms:
     }
     words = sheet[word].cast(pl.String).str.strip_chars().str.to_lowercase()
     table = pl.DataFrame({"word": words, **columns})
-    whole = table.filter(
+    complete = table.filter(
         (pl.col("word").str.len_chars() > 0) & pl.col("valence").is_finite() & pl.col("arousal").is_finite()
     ).unique("word", keep="first", maintain_order=True)
-    if not whole.height:
+    if not complete.height:
         raise InputError(
             f"{path} holds no word with a valence and an arousal.", "Get a complete copy of the file."
         )
-    low, high = limits or _limits(whole)
-    outside = whole.filter(pl.any_horizontal(~pl.col("valence", "arousal").is_between(low, high)))
+    low, high = limits or _limits(complete)
+    outside = complete.filter(pl.any_horizontal(~pl.col("valence", "arousal").is_between(low, high)))
     if outside.height:
         raise InputError(
             f"{path}: '{outside['word'][0]}' is not between {low:g} and {high:g} ({outside.height} such words).",
             "Say between which numbers the norms lie, such as --range 1..9.",
         )
     step = (HIGH - LOW) / (high - low)
-    placed = whole.with_columns((pl.col("valence", "arousal") - low) * step + LOW)
+    placed = complete.with_columns((pl.col("valence", "arousal") - low) * step + LOW)
     placed = placed.with_columns(pl.col("^.*_sd$") * step)
     name, source = _cited(layout.layout, path, sheet, (low, high))
-    return Norms(placed, name, table.height - whole.height, source)
+    return Norms(placed, name, table.height - complete.height, source)
 
 
 def _cited(layout: str, path: Path, sheet: NamedTable, limits: tuple[float, float]) -> tuple[str, NormsTable]:
@@ -176,8 +176,8 @@ def choose_intents(
     unknown: tuple[str, ...] = ()
     if words is not None:
         wanted = list(dict.fromkeys(word.strip().lower() for word in words if word.strip()))
-        known = set(table["word"])
-        unknown = tuple(word for word in wanted if word not in known)
+        norm_words = set(table["word"])
+        unknown = tuple(word for word in wanted if word not in norm_words)
         table = table.filter(pl.col("word").is_in(wanted))
     high_v, high_a = pl.col("valence") > MIDDLE, pl.col("arousal") > MIDDLE
     quadrant = (
@@ -222,9 +222,10 @@ def choose_intents(
 
 def intents_yaml(intents: Sequence[Intent]) -> str:
     """The intents as they stand in a ``study.yaml``, under a comment with the reference and terms of the norms."""
-    plain = [intent.model_dump(mode="json", exclude_defaults=True) for intent in intents]
+    dumped = [intent.model_dump(mode="json", exclude_defaults=True) for intent in intents]
     rows = [
-        yaml.safe_dump(each, default_flow_style=True, sort_keys=False, width=1000).strip() for each in plain
+        yaml.safe_dump(intent_fields, default_flow_style=True, sort_keys=False, width=1000).strip()
+        for intent_fields in dumped
     ]
     cited = [f"# Reference coordinates on 1 to 9: {table.words}" for table in norms_of(intents)]
     return "\n".join([*cited, "intents:", *(f"  - {row}" for row in rows)]) + "\n"
@@ -235,16 +236,16 @@ def _chosen(table: pl.DataFrame, size: int, by: str, seed: int, quadrant: str) -
     if by == "clear":
         return ordered.head(size)
     if by == "random":
-        places = stream(seed, "intents", quadrant).permutation(ordered.height)[:size]
-        return ordered[sorted(places.tolist())]
+        indices = stream(seed, "intents", quadrant).permutation(ordered.height)[:size]
+        return ordered[sorted(indices.tolist())]
     # The clearest word first, then always the one furthest from all that were taken.
     points = ordered.select("valence", "arousal").to_numpy()
-    taken = [0]
-    while len(taken) < size:
-        apart = ((points[:, None, :] - points[taken][None, :, :]) ** 2).sum(axis=2).min(axis=1)
-        apart[taken] = -1.0
-        taken.append(int(apart.argmax()))
-    return ordered[taken]
+    picked = [0]
+    while len(picked) < size:
+        squared_distances = ((points[:, None, :] - points[picked][None, :, :]) ** 2).sum(axis=2).min(axis=1)
+        squared_distances[picked] = -1.0
+        picked.append(int(squared_distances.argmax()))
+    return ordered[picked]
 
 
 def _notes(chosen: pl.DataFrame, unknown: Sequence[str]) -> Iterable[str]:
@@ -253,12 +254,13 @@ def _notes(chosen: pl.DataFrame, unknown: Sequence[str]) -> Iterable[str]:
     for first, second in combinations(chosen["word"].to_list(), 2):
         if SequenceMatcher(None, first, second).ratio() >= _ALIKE or first in second or second in first:
             yield f"'{first}' and '{second}' may be forms of one word."
-    for axis, other in (("valence", "arousal"), ("arousal", "valence")):
+    for axis, other_axis in (("valence", "arousal"), ("arousal", "valence")):
         high, low = (
-            chosen.filter((pl.col(other) > MIDDLE) == side)[axis].to_numpy().mean() for side in (True, False)
+            chosen.filter((pl.col(other_axis) > MIDDLE) == side)[axis].to_numpy().mean()
+            for side in (True, False)
         )
         if abs(high - low) > 1:
             yield (
-                f"Words of high {other} have a mean {axis} of {number(high, 2)}, those of low {other} {number(low, 2)}:"
-                f" an effect of {other} would be partly one of {axis}."
+                f"Words of high {other_axis} have a mean {axis} of {number(high, 2)}, those of low {other_axis} {number(low, 2)}:"
+                f" an effect of {other_axis} would be partly one of {axis}."
             )

@@ -72,7 +72,7 @@ def prompts_for(
             f"There is a template for '{strangers[0]}', which is not among the systems.",
             f"Name it in the systems, or remove its template. Systems: {', '.join(systems)}.",
         )
-    made = []
+    prompts = []
     for system in systems:
         text = (templates or {}).get(system, template)
         if "{intent}" not in text:
@@ -82,11 +82,11 @@ def prompts_for(
             )
         for intent, coordinates in intents.items():
             words = text.replace("{intent}", intent)
-            made += [
+            prompts += [
                 StimulusPrompt(f"{system}_{intent}_{number}", system, intent, words, dict(coordinates))
                 for number in range(1, per_cell + 1)
             ]
-    return made
+    return prompts
 
 
 class GeneratedMedium(Protocol):

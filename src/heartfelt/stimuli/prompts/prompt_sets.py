@@ -97,7 +97,7 @@ def read_prompts(source: Path) -> PromptSet:
             return _distinct(
                 [name.strip() for name, _, _ in parts], [text for _, _, text in parts], {}, source
             )
-        return _distinct([f"p{place}" for place in range(1, len(lines) + 1)], lines, {}, source)
+        return _distinct([f"p{line_number}" for line_number in range(1, len(lines) + 1)], lines, {}, source)
     table = read_table(source)
     text = next((name for name in _TEXTS if name in table.columns), None)
     if text is None:
@@ -105,7 +105,7 @@ def read_prompts(source: Path) -> PromptSet:
     name = next((name for name in _IDS if name in table.columns), None)
     of = next((name for name in _SOURCES if name in table.columns), None)
     table = table.filter(pl.col(str(text)).cast(pl.String).str.strip_chars().str.len_chars() > 0)
-    numbered = [f"p{place}" for place in range(1, table.height + 1)]
+    numbered = [f"p{row_number}" for row_number in range(1, table.height + 1)]
     names = numbered if name is None else table[name].cast(pl.String).fill_null("").to_list()
     sources = (
         {} if of is None else dict(zip(names, table[of].cast(pl.String).fill_null("").to_list(), strict=True))
@@ -141,12 +141,16 @@ def read_aspects(path: Path) -> dict[str, tuple[str, ...]]:
     """Lists of words by aspect, from a YAML file such as ``emotion: [happy, sad]``."""
     fix = "Write lists of words by aspect, such as 'emotion: [happy, sad]'."
     try:
-        given = yaml.safe_load(path.read_text(encoding="utf-8-sig"))
+        content = yaml.safe_load(path.read_text(encoding="utf-8-sig"))
     except (yaml.YAMLError, UnicodeDecodeError, OSError) as error:
         raise InputError(f"{path} cannot be read: {error}.", fix) from None
-    if not isinstance(given, dict) or not all(isinstance(each, list) and each for each in given.values()):
+    if not isinstance(content, dict) or not all(
+        isinstance(aspect_words, list) and aspect_words for aspect_words in content.values()
+    ):
         raise InputError(f"{path} holds no lists of words by aspect.", fix)
-    return {str(name): tuple(str(word).lower() for word in each) for name, each in given.items()}
+    return {
+        str(name): tuple(str(word).lower() for word in aspect_words) for name, aspect_words in content.items()
+    }
 
 
 @dataclass(frozen=True)
@@ -178,21 +182,24 @@ def coverage(
     """What the prompts cover, which mention no aspect, and which are the same or nearly so."""
     require(bool(prompts.prompts), "There are no prompts.", "Give a file with a prompt per line or row.")
     tokens = {name: words(text) for name, text in prompts.prompts.items()}
-    sets = {name: frozenset(each) for name, each in tokens.items()}
-    lists = {name: frozenset(each) for name, each in aspects.items()}
+    sets = {name: frozenset(token_list) for name, token_list in tokens.items()}
+    lists = {name: frozenset(aspect_words) for name, aspect_words in aspects.items()}
     mentioned = {
-        name: [aspect for aspect, known in lists.items() if known & each] for name, each in sets.items()
+        name: [aspect for aspect, aspect_words in lists.items() if aspect_words & prompt_words]
+        for name, prompt_words in sets.items()
     }
     groups: dict[tuple[str, ...], list[str]] = {}
-    for name, each in tokens.items():
-        groups.setdefault(tuple(each), []).append(name)
-    first = [each[0] for each in groups.values()]
+    for name, token_list in tokens.items():
+        groups.setdefault(tuple(token_list), []).append(name)
+    first = [group[0] for group in groups.values()]
     return PromptCoverage(
-        lengths={name: len(each) for name, each in tokens.items()},
+        lengths={name: len(token_list) for name, token_list in tokens.items()},
         diversity=diversity(list(prompts.prompts.values())),
-        aspects={aspect: sum(aspect in each for each in mentioned.values()) for aspect in lists},
-        without_aspect=tuple(name for name, each in mentioned.items() if not each),
-        duplicates=tuple(tuple(each) for each in groups.values() if len(each) > 1),
+        aspects={
+            aspect: sum(aspect in prompt_aspects for prompt_aspects in mentioned.values()) for aspect in lists
+        },
+        without_aspect=tuple(name for name, prompt_aspects in mentioned.items() if not prompt_aspects),
+        duplicates=tuple(tuple(group) for group in groups.values() if len(group) > 1),
         near_duplicates=tuple(_near(first, sets, near)),
         sources=dict(Counter(prompts.sources.values())),
     )
@@ -210,13 +217,13 @@ def _near(
     by_word: dict[str, list[str]] = {}
     out: list[tuple[str, str, float]] = []
     for name in names:
-        own = sets[name]
-        rare = sorted(own, key=lambda word: (often[word], word))
+        word_set = sets[name]
+        rare = sorted(word_set, key=lambda word: (often[word], word))
         prefix = rare[: len(rare) - int(np.ceil(near * len(rare) - 1e-9)) + 1]
-        for other in dict.fromkeys(each for word in prefix for each in by_word.get(word, ())):
-            shared = len(own & sets[other]) / len(own | sets[other])
+        for earlier in dict.fromkeys(candidate for word in prefix for candidate in by_word.get(word, ())):
+            shared = len(word_set & sets[earlier]) / len(word_set | sets[earlier])
             if shared >= near - 1e-9:
-                out.append((other, name, shared))
+                out.append((earlier, name, shared))
         for word in prefix:
             by_word.setdefault(word, []).append(name)
     return sorted(out, key=lambda pair: (-pair[2], pair[:2]))
@@ -242,21 +249,25 @@ def dealt(
         )
     rng = stream(seed, "prompts")
     strata: dict[tuple[str, int], list[str]] = {}
-    for name in (names[place] for place in rng.permutation(len(names))):
+    for name in (names[index] for index in rng.permutation(len(names))):
         length = len(words(prompts.prompts[name]))
         strata.setdefault(
             (prompts.sources.get(name, ""), (3 * length > _LONG) + (length > _LONG)), []
         ).append(name)
     # Every stratum is strewn evenly over the order, so any run of neighbours has its share of each; systems take runs in turn,
     # around and around, so no prompt is taken twice more often than another.
-    places = {name: (place + 0.5) / len(each) for each in strata.values() for place, name in enumerate(each)}
-    order = sorted(names, key=lambda name: places[name])
-    taken = (
-        (system, order[(turn * size + place) % len(order)])
+    position_of = {
+        name: (index + 0.5) / len(stratum)
+        for stratum in strata.values()
+        for index, name in enumerate(stratum)
+    }
+    order = sorted(names, key=lambda name: position_of[name])
+    assignments = (
+        (system, order[(turn * size + offset) % len(order)])
         for turn, system in enumerate(systems)
-        for place in range(size)
+        for offset in range(size)
     )
-    rows = [(f"{system}_{name}", system, name, prompts.prompts[name]) for system, name in taken]
+    rows = [(f"{system}_{name}", system, name, prompts.prompts[name]) for system, name in assignments]
     table = pl.DataFrame(rows, schema=["stimulus", "system", "prompt", "text"], orient="row")
     if not prompts.intents:
         return table

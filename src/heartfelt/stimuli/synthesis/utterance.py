@@ -145,16 +145,16 @@ def babble(means: Delivery, seconds: float, rng: np.random.Generator) -> Utteran
         spans = _spans(means, round(means.phrase * float(rng.uniform(0.75, 1.25))), space)
         if not spans and not contour:
             spans = [space]
-        for place, span in enumerate(spans):
-            loud = (6.0 if place % 3 == 0 else -5.0) * means.emphasis
-            made = _syllable(span / means.rate, 10.0 ** (loud / 20.0), rng)
-            sounds += made
-            length = sum(sound.seconds for sound in made)
-            contour.append((time + length / 2.0, means.range * _height(means, place, len(spans), rng)))
+        for index, span in enumerate(spans):
+            loud = (6.0 if index % 3 == 0 else -5.0) * means.emphasis
+            syllable = _syllable(span / means.rate, 10.0 ** (loud / 20.0), rng)
+            sounds += syllable
+            length = sum(sound.seconds for sound in syllable)
+            contour.append((time + length / 2.0, means.range * _height(means, index, len(spans), rng)))
             time += length
-        rest = min(means.pause * float(rng.uniform(0.7, 1.3)), seconds - time) if spans else seconds - time
-        sounds.append(Sound(rest, 0.0, sounds[-1].formants))
-        time += rest
+        pause = min(means.pause * float(rng.uniform(0.7, 1.3)), seconds - time) if spans else seconds - time
+        sounds.append(Sound(pause, 0.0, sounds[-1].formants))
+        time += pause
         if not spans:
             return Utterance(sounds, contour)
 
@@ -162,18 +162,18 @@ def babble(means: Delivery, seconds: float, rng: np.random.Generator) -> Utteran
 def _spans(means: Delivery, length: int, space: float) -> list[float]:
     """How long a phrase's syllables are, in ordinary syllables; no more of them than there is room for."""
     for count in range(max(length, 1), 0, -1):
-        spans = [1.0 + 0.45 * means.emphasis * (1.0 if place % 3 == 0 else -0.35) for place in range(count)]
+        spans = [1.0 + 0.45 * means.emphasis * (1.0 if index % 3 == 0 else -0.35) for index in range(count)]
         spans[-1] *= 1.25
         if sum(spans) <= space:
             return spans
     return []
 
 
-def _height(means: Delivery, place: int, length: int, rng: np.random.Generator) -> float:
+def _height(means: Delivery, index: int, length: int, rng: np.random.Generator) -> float:
     """How high a syllable lies, in shares of the range: falling along the phrase, up where it is stressed."""
-    fall = 0.25 - 0.5 * place / max(length - 1, 1)
-    turn = 0.55 * means.lift if place == length - 1 and length > 1 else 0.0
-    return fall + (0.45 if place % 3 == 0 else -0.15) + turn + float(rng.normal(0.0, 0.12))
+    fall = 0.25 - 0.5 * index / max(length - 1, 1)
+    turn = 0.55 * means.lift if index == length - 1 and length > 1 else 0.0
+    return fall + (0.45 if index % 3 == 0 else -0.15) + turn + float(rng.normal(0.0, 0.12))
 
 
 def _syllable(seconds: float, weight: float, rng: np.random.Generator) -> list[Sound]:
@@ -181,11 +181,15 @@ def _syllable(seconds: float, weight: float, rng: np.random.Generator) -> list[S
     vowel = VOWELS[str(rng.choice(list(VOWELS)))]
     # However slow the speech, consonants stay short: it is the vowels that are drawn out.
     shrink = min(1.0, 0.45 * seconds / sum(sound.seconds for sound in onset))
-    made = [
+    consonants = [
         replace(sound, seconds=shrink * sound.seconds, voice=weight * sound.voice, noise=weight * sound.noise)
         for sound in onset
     ]
-    rest = seconds - sum(sound.seconds for sound in made)
-    if rng.random() < 0.2 and rest > 0.12:
-        return [*made, Sound(rest - 0.05, weight, vowel), Sound(0.05, 0.35 * weight, (250, 1500, 2500))]
-    return [*made, Sound(rest, weight, vowel)]
+    remaining = seconds - sum(sound.seconds for sound in consonants)
+    if rng.random() < 0.2 and remaining > 0.12:
+        return [
+            *consonants,
+            Sound(remaining - 0.05, weight, vowel),
+            Sound(0.05, 0.35 * weight, (250, 1500, 2500)),
+        ]
+    return [*consonants, Sound(remaining, weight, vowel)]

@@ -67,8 +67,8 @@ def sound_out(
 
 def _blocks(wanted: npt.NDArray[np.bool_]) -> list[Places]:
     """The frames that are wanted, in blocks that bound the memory a long clip takes."""
-    places = np.flatnonzero(wanted)
-    return [places[start : start + _BLOCK] for start in range(0, places.size, _BLOCK)]
+    indices = np.flatnonzero(wanted)
+    return [indices[start : start + _BLOCK] for start in range(0, indices.size, _BLOCK)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,11 +114,11 @@ def _source(
         marks.append(marks[-1] + (1.0 + jitter) / hertz[int(marks[-1] * 100.0)])
         strengths.append(1.0 + shimmer)
     time = np.arange(size) / rate
-    place = np.interp(time, marks, np.arange(len(marks)))
+    phase = np.interp(time, marks, np.arange(len(marks)))
     table, flow = _pulse(means, float(hertz.max()), float(np.median(hertz)), rate)
-    index = ((place - np.floor(place)) * _TABLE).astype(np.int64)
-    wave = read_table(table, place)
-    return wave * np.interp(place, np.arange(len(marks)), strengths), flow[index]
+    index = ((phase - np.floor(phase)) * _TABLE).astype(np.int64)
+    wave = read_table(table, phase)
+    return wave * np.interp(phase, np.arange(len(marks)), strengths), flow[index]
 
 
 def _pulse(means: Delivery, highest: float, usual: float, rate: int) -> tuple[Wave, Wave]:
@@ -170,5 +170,5 @@ def _add(out: Wave, source: Wave, which: Places, step: int, response: Spectra) -
     stretches = np.lib.stride_tricks.sliding_window_view(source, 2 * step)[::step][which] * window
     size = 2 * (response.shape[1] - 1)
     passed = np.fft.irfft(np.fft.rfft(stretches, size, axis=1) * response, size, axis=1)
-    for place, stretch in zip(which.tolist(), passed, strict=True):
-        out[place * step : place * step + size] += stretch
+    for position, stretch in zip(which.tolist(), passed, strict=True):
+        out[position * step : position * step + size] += stretch

@@ -59,9 +59,9 @@ def _partials(tone: Tone, most: int) -> Wave:
 
 def read_table(table: Wave, phase: Wave) -> Wave:
     """A wavetable of one period and one more sample, read at phases in periods."""
-    place = (phase - np.floor(phase)) * (table.size - 1)
-    index = place.astype(np.int64)
-    part = place - index
+    position = (phase - np.floor(phase)) * (table.size - 1)
+    index = position.astype(np.int64)
+    part = position - index
     return table[index] * (1.0 - part) + table[index + 1] * part
 
 
@@ -93,8 +93,8 @@ def plucked(tone: Tone, rng: np.random.Generator) -> Wave:
     damping = np.cos(np.pi * bins / period) * np.exp(-(2.2 - 1.4 * tone.softness) / tone.hertz)
     powers = np.abs(damping)[None, :] ** np.arange(rounds)[:, None]
     string = np.fft.irfft(start[None, :] * powers, period, axis=1).ravel()
-    place = np.arange(frames) * (period * tone.hertz / tone.rate)
-    wave: Wave = np.interp(place, np.arange(string.size), string)
+    position = np.arange(frames) * (period * tone.hertz / tone.rate)
+    wave: Wave = np.interp(position, np.arange(string.size), string)
     loudest = float(np.abs(wave[: tone.rate // 8]).max(initial=1e-9))
     wave *= 0.9 / loudest
     return wave * envelope(frames, tone.rate, 0.002, 10.0, 1.0, 0.2)
