@@ -88,14 +88,14 @@ def first_reaching(
     enough, stimuli are too few, and the clips are increased.
     """
     listed = material.system.size
-    with_listed = [forecast for forecast in tried if forecast.design.stimuli == listed]
+    with_listed = [attempt for attempt in tried if attempt.design.stimuli == listed]
     if (
         not with_listed
         or len(material.systems) < 2
-        or any(forecast.power >= options.power for forecast in with_listed)
+        or any(attempt.power >= options.power for attempt in with_listed)
     ):
         return []
-    low = max(forecast.design.ratings for forecast in with_listed)
+    low = max(attempt.design.ratings for attempt in with_listed)
     high = max(FURTHEST * material.ratings, 2 * low)
     looked: dict[int, DesignForecast] = {}
 
@@ -111,7 +111,7 @@ def first_reaching(
         while high - low > max(1, low // 10):
             middle = math.ceil(math.sqrt(low * high)) if high > 2 * low else (low + high) // 2
             low, high = (low, middle) if reaches(middle) else (middle, high)
-        return [*(forecast for ratings, forecast in looked.items() if ratings != high), looked[high]]
+        return [*(attempt for ratings, attempt in looked.items() if ratings != high), looked[high]]
     return [looked[high], *_more_clips(material, options, dropout, tried, forecast)]
 
 
@@ -123,7 +123,7 @@ def _more_clips(
     forecast: Callable[[PlannedDesign], DesignForecast],
 ) -> list[DesignForecast]:
     """Designs with more clips than the study lists, up to the first that reaches the wanted power."""
-    if any(forecast.power >= options.power for forecast in tried):
+    if any(attempt.power >= options.power for attempt in tried):
         return []
     clips = material.system.size / (len(material.systems) * len(material.intents))
     out: list[DesignForecast] = []
