@@ -20,14 +20,14 @@ def now() -> datetime:
     """This moment in UTC, unless the clock is fixed or SOURCE_DATE_EPOCH names another."""
     if _fixed is not None:
         return _fixed
-    given = os.environ.get(EPOCH_VARIABLE)
-    if not given:
+    epoch = os.environ.get(EPOCH_VARIABLE)
+    if not epoch:
         return datetime.now(UTC)
     try:
-        return datetime.fromtimestamp(int(given), UTC)
+        return datetime.fromtimestamp(int(epoch), UTC)
     except (ValueError, OverflowError, OSError) as error:
         raise InputError(
-            f"{EPOCH_VARIABLE} is '{given}', not a number of seconds since 1970.",
+            f"{EPOCH_VARIABLE} is '{epoch}', not a number of seconds since 1970.",
             "Set it to a whole number, or unset it.",
         ) from error
 

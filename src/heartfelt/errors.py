@@ -117,16 +117,16 @@ def require(valid: bool, problem: str, fix: str) -> None:
         raise InputError(problem, fix)
 
 
-def nearest(name: str, known: Iterable[str]) -> str | None:
+def nearest(name: str, candidates: Iterable[str]) -> str | None:
     """Return the known name closest to ``name``, or None when nothing is close."""
-    choices = {str(k).casefold(): str(k) for k in known}
+    choices = {str(k).casefold(): str(k) for k in candidates}
     result = difflib.get_close_matches(name.casefold(), choices, n=1, cutoff=0.6)
     return choices[result[0]] if result else None
 
 
-def suggestion(name: str, known: Iterable[str], what: str = "Known names") -> str:
+def suggestion(name: str, candidates: Iterable[str], label: str = "Known names") -> str:
     """Phrase a fix for an unknown name: the nearest one if there is one, and all of them."""
-    names = sorted({str(k) for k in known})
-    listing = f"{what}: {', '.join(names) or 'none'}."
+    names = sorted({str(k) for k in candidates})
+    listing = f"{label}: {', '.join(names) or 'none'}."
     close = nearest(name, names)
     return f"Did you mean '{close}'? {listing}" if close else listing

@@ -182,7 +182,7 @@ def is_bug(error: Exception) -> bool:
 
 def _add_bug(bugs: list[Bug], bug: Bug) -> None:
     """Add a bug once, however many parts or predictions run into it."""
-    if bug.summary not in {other.summary for other in bugs}:
+    if bug.summary not in {earlier.summary for earlier in bugs}:
         # With tracebacks asked for, the command prints this one at its end.
         _log.debug("heartfelt failed in %s", bug.summary, exc_info=None if shows_tracebacks() else bug.error)
         bugs.append(bug)

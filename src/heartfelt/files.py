@@ -129,13 +129,13 @@ def create_private(path: Path) -> None:
 
 def make_private(path: Path) -> bool:
     """Take a file, or a folder with everything in it, away from all but its owner; says whether others had access."""
-    others = False
+    shared = False
     for inner in (path, *path.rglob("*")):
         if not inner.is_symlink():
             mode = stat.S_IMODE(inner.stat().st_mode)
-            others = others or bool(mode & 0o077)
+            shared = shared or bool(mode & 0o077)
             inner.chmod(mode & 0o700 | (PRIVATE_FOLDER if inner.is_dir() else PRIVATE_FILE))
-    return others
+    return shared
 
 
 def make_public(path: Path) -> None:
@@ -161,13 +161,13 @@ def read_text(path: Path, if_absent: str, kind: type[HeartfeltError] = InputErro
 
 def file_names(texts: Iterable[str]) -> dict[str, str]:
     """A file name without an ending for each text: its own where that is possible and no other's would be the same."""
-    plain = {text: re.sub(r"[^\w.-]+", "_", text) for text in texts}
-    counts = Counter(name.casefold() for name in plain.values())
+    sanitised = {text: re.sub(r"[^\w.-]+", "_", text) for text in texts}
+    counts = Counter(name.casefold() for name in sanitised.values())
     return {
         text: name
         if counts[name.casefold()] == 1 and name.strip(".") and len(name.encode()) <= _LONGEST_NAME
         else file_stem(text)
-        for text, name in plain.items()
+        for text, name in sanitised.items()
     }
 
 

@@ -51,19 +51,19 @@ class Registry(Generic[T]):
         """The entry-point group other packages register under."""
         return f"heartfelt.{self.kind.replace(' ', '_')}s"
 
-    def add(self, name: str, thing: T) -> T:
-        """Register ``thing`` under ``name``."""
+    def add(self, name: str, registered: T) -> T:
+        """Register ``registered`` under ``name``."""
         if name in self._things:
             raise DuplicateNameError(
                 f"There is already a {self.kind} called '{name}'.",
                 f"Give the new {self.kind} another name; existing ones are never replaced silently.",
             )
-        self._things[name] = thing
-        return thing
+        self._things[name] = registered
+        return registered
 
     def register(self, name: str) -> Callable[[T], T]:
         """Decorate a thing to register it."""
-        return lambda thing: self.add(name, thing)
+        return lambda registered: self.add(name, registered)
 
     def __getitem__(self, name: str) -> T:
         if name not in self._things and name in self._home_of:

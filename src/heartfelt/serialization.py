@@ -39,10 +39,10 @@ def to_json(value: object) -> Json:
         return value
     if isinstance(value, float):
         return float(value)
-    own = getattr(value, "to_json", None)
-    if own is not None and not isinstance(value, type):
-        plain: Json = own()
-        return plain
+    converter = getattr(value, "to_json", None)
+    if converter is not None and not isinstance(value, type):
+        encoded: Json = converter()
+        return encoded
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return _object(value)
     if isinstance(value, Mapping):
@@ -63,18 +63,18 @@ def to_json(value: object) -> Json:
 
 def _object(value: Any) -> dict[str, Json]:
     out: dict[str, Json] = {}
-    for each in dataclasses.fields(value):
-        plain = None if each.metadata.get("skip") else to_json(getattr(value, each.name))
-        omit = each.metadata.get("omit")
-        if each.metadata.get("skip") or (
-            omit and (plain is None or (omit != "none" and plain in ([], {}, "")))
+    for field in dataclasses.fields(value):
+        encoded = None if field.metadata.get("skip") else to_json(getattr(value, field.name))
+        omit = field.metadata.get("omit")
+        if field.metadata.get("skip") or (
+            omit and (encoded is None or (omit != "none" and encoded in ([], {}, "")))
         ):
             continue
-        if each.metadata.get("flatten"):
-            assert isinstance(plain, dict), f"{each.name} is not an object"
-            out |= plain
+        if field.metadata.get("flatten"):
+            assert isinstance(encoded, dict), f"{field.name} is not an object"
+            out |= encoded
         else:
-            out[each.name] = plain
+            out[field.name] = encoded
     return out
 
 
@@ -113,9 +113,9 @@ def _restore(kind: Any, data: Any) -> Any:
         return _first_fitting(parts, data)
     if origin is not None:
         return _collection(origin, parts, data)
-    own = getattr(kind, "from_json", None)
-    if own is not None:
-        return own(data)
+    converter = getattr(kind, "from_json", None)
+    if converter is not None:
+        return converter(data)
     if dataclasses.is_dataclass(kind):
         return _restored_object(kind, data)
     if kind is float:
@@ -166,21 +166,21 @@ def _restored_object(kind: Any, data: Any) -> Any:
     if not isinstance(data, Mapping):
         raise TypeError(f"{kind.__name__} is restored from an object, not from {data!r}")
     hints, values = _hints(kind), {}
-    for each in dataclasses.fields(kind):
-        if each.metadata.get("skip") or not each.init:
+    for field in dataclasses.fields(kind):
+        if field.metadata.get("skip") or not field.init:
             continue
-        if each.metadata.get("flatten"):
-            values[each.name] = _restore(hints[each.name], data)
-        elif (key := _key_in(data, each)) is not None:
-            values[each.name] = _restore(hints[each.name], data[key])
-        elif not each.metadata.get("omit") and each.default is each.default_factory is dataclasses.MISSING:
-            raise KeyError(f"{kind.__name__} has no '{each.name}'")
+        if field.metadata.get("flatten"):
+            values[field.name] = _restore(hints[field.name], data)
+        elif (key := _key_in(data, field)) is not None:
+            values[field.name] = _restore(hints[field.name], data[key])
+        elif not field.metadata.get("omit") and field.default is field.default_factory is dataclasses.MISSING:
+            raise KeyError(f"{kind.__name__} has no '{field.name}'")
     return kind(**values)
 
 
-def _key_in(data: Mapping[str, Any], each: Field[Any]) -> str | None:
+def _key_in(data: Mapping[str, Any], field: Field[Any]) -> str | None:
     """The field's name in these data, or the one it had in earlier versions; None where there is neither."""
-    return next((key for key in (each.name, each.metadata.get("formerly")) if key in data), None)
+    return next((key for key in (field.name, field.metadata.get("formerly")) if key in data), None)
 
 
 @cache

@@ -83,11 +83,11 @@ class Contract:
         key = [name for name in names if name in frame.columns]
         if not key or frame.height < 2:
             return
-        known = frame.select(key).drop_nulls(key[0])
+        with_key = frame.select(key).drop_nulls(key[0])
         # Equal rows have equal hashes: where no hash comes twice, no row does, at a fraction of the memory.
-        if known.hash_rows().n_unique() == known.height:
+        if with_key.hash_rows().n_unique() == with_key.height:
             return
-        doubled = known.filter(known.is_duplicated())
+        doubled = with_key.filter(with_key.is_duplicated())
         if doubled.height:
             first = ", ".join(f"{name} '{doubled[name][0]}'" for name in key)
             repeats = "Number repeated presentations in a column 'repeat'. " if self.name == "ratings" else ""
@@ -116,8 +116,8 @@ def need_columns(have: Iterable[str], names: Iterable[str], where: str) -> None:
 def _cast(column: Column, have: pl.DataType) -> pl.Expr:
     source = pl.col(column.name)
     if column.dtype == pl.String and have.is_float():
-        whole = source.cast(pl.Int64, strict=False)
-        texts = pl.when(whole.cast(pl.Float64) == source).then(whole.cast(pl.String))
+        integers = source.cast(pl.Int64, strict=False)
+        texts = pl.when(integers.cast(pl.Float64) == source).then(integers.cast(pl.String))
         return texts.otherwise(source.cast(pl.String)).alias(column.name)
     if column.dtype == pl.Boolean and have == pl.String:
         truth = {"true": True, "false": False}

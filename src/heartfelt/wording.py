@@ -34,19 +34,19 @@ class Bounded(Protocol):
         """Why there is no number."""
 
 
-def number(value: float | None, places: int | None = None) -> str:
-    """A number with ``places`` decimals; without, as many as it needs: counts none, small values three, others two."""
+def number(value: float | None, decimals: int | None = None) -> str:
+    """A number with so many ``decimals``; without, as many as it needs: counts none, small values three, others two."""
     if value is None or not math.isfinite(value):
         return MISSING
-    if places is None:
-        places = 0 if isinstance(value, int) or abs(value) >= 1000 else 3 if abs(value) < 1 else 2
-    text = f"{value:,.{places}f}"
+    if decimals is None:
+        decimals = 0 if isinstance(value, int) or abs(value) >= 1000 else 3 if abs(value) < 1 else 2
+    text = f"{value:,.{decimals}f}"
     return text.lstrip("-") if not text.strip("-0.,") else text.replace("-", MINUS)
 
 
-def share(value: float | None, places: int = 2) -> str:
+def share(value: float | None, decimals: int = 2) -> str:
     """A number that cannot exceed 1, without its leading zero: ``.84``."""
-    text = number(value, places)
+    text = number(value, decimals)
     return text.replace("0.", ".", 1) if text.startswith(("0.", f"{MINUS}0.")) else text
 
 
@@ -57,9 +57,9 @@ def probability(value: float | None) -> str:
     return "below .01" if value is not None and value < 0.005 else share(value)
 
 
-def percent(value: float | None, places: int = 0) -> str:
+def percent(value: float | None, decimals: int = 0) -> str:
     """A share in percent: ``52%``."""
-    return MISSING if value is None else f"{number(100 * value, places)}%"
+    return MISSING if value is None else f"{number(100 * value, decimals)}%"
 
 
 def data_size(count: int) -> str:
@@ -89,25 +89,25 @@ def stars(p: float | None) -> str:
     return "***" if p < 0.001 else "**" if p < 0.01 else "*"
 
 
-def interval(estimate: Bounded | None, places: int | None = None, *, bare: bool = False) -> str:
+def interval(estimate: Bounded | None, decimals: int | None = None, *, bare: bool = False) -> str:
     """``0.71 [0.68, 0.74]``, or the reason where there is no value; ``bare`` drops leading zeros: ``.71 [.68, .74]``."""
     if estimate is None:
         return MISSING
     value, low, high = estimate.value, estimate.low, estimate.high
     if value is None:
         return f"none: {estimate.why_missing or 'no reason given'}"
-    if places is None:
-        known = [abs(limit) for limit in (value, low, high) if limit is not None]
-        places = 2 if bare or max(known) >= 1 else 3
+    if decimals is None:
+        magnitudes = [abs(limit) for limit in (value, low, high) if limit is not None]
+        decimals = 2 if bare or max(magnitudes) >= 1 else 3
     if bare and 0.985 <= value < 1:
-        places = max(places, 3)
+        decimals = max(decimals, 3)
     write = share if bare else number
     if low is None or high is None:
-        return write(value, places)
-    if low < high and write(low, places) == write(high, places):
+        return write(value, decimals)
+    if low < high and write(low, decimals) == write(high, decimals):
         # An interval that rounds to a point would look like a certainty.
-        places += 1
-    return f"{write(value, places)} [{write(low, places)}, {write(high, places)}]"
+        decimals += 1
+    return f"{write(value, decimals)} [{write(low, decimals)}, {write(high, decimals)}]"
 
 
 def percent_interval(estimate: Bounded) -> str:
@@ -118,12 +118,12 @@ def percent_interval(estimate: Bounded) -> str:
     return f"{text} [{number(100 * estimate.low, 0)}, {number(100 * estimate.high, 0)}]"
 
 
-def money(amount: float, places: int = 0) -> str:
-    """An amount in any currency: four significant digits, two decimals from 1,000, at least ``places``; no powers of ten."""
+def money(amount: float, least_decimals: int = 0) -> str:
+    """An amount in any currency: four significant digits, two decimals from 1,000, at least ``least_decimals``; no exponent."""
     digits = 2 if amount >= 1_000 else 3 - math.floor(math.log10(amount)) if amount > 0 else 0
-    whole, _, decimals = f"{amount:,.{max(0, digits)}f}".partition(".")
-    decimals = decimals.rstrip("0").ljust(places, "0")
-    return f"{whole}.{decimals}" if decimals else whole
+    integer_part, _, decimals = f"{amount:,.{max(0, digits)}f}".partition(".")
+    decimals = decimals.rstrip("0").ljust(least_decimals, "0")
+    return f"{integer_part}.{decimals}" if decimals else integer_part
 
 
 def plural(count: int, singular: str, several: str | None = None) -> str:

@@ -120,7 +120,7 @@ def test_answers_are_direct(made: StudyPlan) -> None:
 def test_time_and_cost_by_hand(made: StudyPlan) -> None:
     design = replace(made.designs[0].design, raters=10, per_rater=30)
     options = PlanOptions(pay_per_hour=12, fee=0.25, overhead_minutes=3)
-    taken = price(design, options, seconds=20, given=300)
+    taken = price(design, options, seconds=20, answered=300)
     assert taken.minutes_per_rater == 13
     assert taken.hours == pytest.approx((30 + 100) / 60)
     assert taken.cost == pytest.approx(12 * 130 / 60 * 1.25)

@@ -95,7 +95,8 @@ def verified(summary: Summary) -> str:
         )
         if count
     ]
-    text = f"{fields} were drafted by machines ({listed([model.source for model in verification.models], 4)}) and verified by raters"
+    sources = listed([model.source for model in verification.models], 4)
+    text = f"{fields} were drafted by machines ({sources}) and verified by raters"
     return f"{text}; {' and '.join(tested)}." if tested else f"{text}."
 
 

@@ -309,8 +309,8 @@ def _one_question(summary: Summary, name: str, trust: Reliability) -> Iterator[s
             yield f"Reliability of {name}: unknown ({single.why_missing})."
     elif information(trust) == "not shown":
         yield (
-            f"{coefficient[0].upper()}{coefficient[1:]} of {name}: {interval(single, bare=True)} for one rating, which includes zero: no"
-            " information about the stimuli is shown."
+            f"{coefficient[0].upper()}{coefficient[1:]} of {name}: {interval(single, bare=True)} for one rating,"
+            " which includes zero: no information about the stimuli is shown."
         )
     elif labels.value is not None:
         text = f"Reliability of {name}: {interval(single, bare=True)} for one rating"

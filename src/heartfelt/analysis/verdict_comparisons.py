@@ -335,8 +335,8 @@ def _traces(question: TraceQuestion) -> Iterator[str]:
     )
     if not question.ceiling.is_missing:
         yield (
-            f"Ceiling for the trace of {question.question}: CCC {interval(question.ceiling, bare=True)} with the mean of the raters,"
-            f" {interval(question.one_rater, bare=True)} with a single rater."
+            f"Ceiling for the trace of {question.question}: CCC {interval(question.ceiling, bare=True)} with the"
+            f" mean of the raters, {interval(question.one_rater, bare=True)} with a single rater."
         )
     odd = [
         f"{count:,} {words}"

@@ -148,8 +148,8 @@ def setting_values(text: str, names: Sequence[str] = ()) -> list[str]:
     values: list[str] = []
     for part in (piece.strip() for piece in text.split(",") if piece.strip()):
         start = part.partition("+")[0]
-        whole = f"{values[-1].rpartition('+')[2]}, {start.strip()}" if values else ""
-        if whole in names and start.strip() not in names:
+        joined = f"{values[-1].rpartition('+')[2]}, {start.strip()}" if values else ""
+        if joined in names and start.strip() not in names:
             values[-1] = f"{values[-1]}, {part}"
         else:
             values.append(part)

@@ -225,8 +225,8 @@ def predict(
         items = items.filter(pl.col("question").is_in(chosen))
     with predictor_from(model) as predictor:
         predictor.learn(snapshot, labels(snapshot).table)
-        asked = cases(snapshot, items=items, compares=predictor.compares)
-        return run(predictor, asked, home, options.run, progress).table
+        chosen_cases = cases(snapshot, items=items, compares=predictor.compares)
+        return run(predictor, chosen_cases, home, options.run, progress).table
 
 
 def train(

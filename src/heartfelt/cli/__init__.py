@@ -133,8 +133,8 @@ def _explain(error: Exception) -> int:
         # A group without a command has printed its help, and has nothing to add.
         return _say(usage(), hint, 2) if usage() else 2
     if _is_full(error):
-        places = f"where the output goes, and in the temporary folder {tempfile.gettempdir()}"
-        fix = f"Free some space {places}, and run the command again."
+        locations = f"where the output goes, and in the temporary folder {tempfile.gettempdir()}"
+        fix = f"Free some space {locations}, and run the command again."
         return _say("The disk is full; the output was not written.", fix, 2)
     if isinstance(error, OSError):
         _log_cause(error)
@@ -185,8 +185,8 @@ def _is_full(error: BaseException | None) -> bool:
 def _plain_letters(error: UnicodeError) -> tuple[str, int]:
     if not isinstance(error, UnicodeEncodeError):
         raise error
-    plain = error.object[error.start : error.end].translate(PLAIN_LETTERS)
-    return "".join(letter if letter.isascii() else "?" for letter in plain), error.end
+    transliterated = error.object[error.start : error.end].translate(PLAIN_LETTERS)
+    return "".join(letter if letter.isascii() else "?" for letter in transliterated), error.end
 
 
 def _stopped() -> int:

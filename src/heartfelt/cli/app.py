@@ -50,8 +50,8 @@ def command_tree(first: str | None) -> Any:
     Typer reads the signatures of all commands for each command line, which takes longer than many of them run. Here only the
     command that is named is read, and once; where none is named, all are.
     """
-    commands = [each for each in app.registered_commands if _name(each) == first]
-    groups = [each for each in app.registered_groups if solve_typer_info_defaults(each).name == first]
+    commands = [command for command in app.registered_commands if _name(command) == first]
+    groups = [group for group in app.registered_groups if solve_typer_info_defaults(group).name == first]
     only = copy(app)
     if len(commands) + len(groups) == 1:
         only.registered_commands, only.registered_groups = commands, groups

@@ -68,8 +68,8 @@ def _show(result: Bench) -> None:
             uncounted = usage.without_counts
             lacking = f" ({uncounted:,} without token counts, which the sums leave out)" if uncounted else ""
             say(f"{model}: {plural(usage.requests, 'request')}{lacking}, {tokens}{cost}.")
-        for question, held in info.consistency.items():
-            say(f"{model}, {question}: {held.words}.")
+        for question, consistency in info.consistency.items():
+            say(f"{model}, {question}: {consistency.words}.")
     not_asked = result.predictions.filter(pl.col("problem").str.starts_with("not asked"))
     for (model, reason), rows in not_asked.group_by("model", "problem", maintain_order=True):
         say(f"{model}: {plural(rows.height, 'item')} {reason}.")

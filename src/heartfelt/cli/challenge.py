@@ -72,9 +72,9 @@ def _show_verification(result: ReproductionCheck) -> None:
     else:
         count = plural(len(result.numbers), "value") if result.numbers else "Values"
         say(f"Not verified. {count} in scores.json differ:" if result.numbers else "Not verified.")
-        say(*(f"• {each}" for each in result.numbers[:_SHOWN]))
+        say(*(f"• {difference}" for difference in result.numbers[:_SHOWN]))
     if result.facts:
-        say("What else differs from the earlier run:", *(f"• {each}" for each in result.facts))
+        say("What else differs from the earlier run:", *(f"• {difference}" for difference in result.facts))
     if not result.same:
         raise typer.Exit(1)
 
@@ -178,9 +178,9 @@ def team(
         book.revoke(name, None if remove_all else remove)
         say(f"No longer valid: {'all tokens' if remove_all else remove} ({name}).")
     if add is None and remove is None and not remove_all:
-        members = [each for each in book.members() if name in (None, each.team)]
-        for each in members:
-            say(f"{each.team}: {each.name}{'' if each.revoked is None else ', token no longer valid'}")
+        members = [member for member in book.members() if name in (None, member.team)]
+        for member in members:
+            say(f"{member.team}: {member.name}{'' if member.revoked is None else ', token no longer valid'}")
         if not members:
             say("No team yet. Add one: heartfelt challenge team DIR TEAM --add MEMBER")
     book.close()
@@ -203,20 +203,20 @@ def close(
     from heartfelt.web.challenge.pages import final_page
 
     inner = _inner(folder)
-    made = reopened(inner, ledger)
-    final = closed(made)
+    reopened_challenge = reopened(inner, ledger)
+    final = closed(reopened_challenge)
     target = out or inner.resolve().parent / "final"
-    write_final(final, final_page(made, final), target)
+    write_final(final, final_page(reopened_challenge, final), target)
     say(f"Closed: {plural(final.submissions, 'submission')} by {plural(final.teams, 'team')}.")
     for board in final.boards:
         say(f"{board.task}, {board.title} on {plural(board.items, 'item')}:")
-        for place in board.places:
-            interval = "" if place.low is None else f" [{place.low:.3f}, {place.high:.3f}]"
-            score = "no score" if place.score is None else f"{place.score:.3f}{interval}"
-            why = "" if place.why_no_rank is None else f"  ({place.why_no_rank})"
-            say(f"• {place.ranks}  {place.team}  {score}{why}")
+        for row in board.places:
+            interval = "" if row.low is None else f" [{row.low:.3f}, {row.high:.3f}]"
+            score = "no score" if row.score is None else f"{row.score:.3f}{interval}"
+            reason = "" if row.why_no_rank is None else f"  ({row.why_no_rank})"
+            say(f"• {row.ranks}  {row.team}  {score}{reason}")
     say(f"Page and files: {target}")
-    made.ledger.close()
+    reopened_challenge.ledger.close()
 
 
 @challenge.command()

@@ -203,9 +203,10 @@ def instruments(
     from heartfelt.study.model import say as text_in
 
     if name is None:
-        for each in map(shipped_instrument, instrument_names()):
+        for instrument in map(shipped_instrument, instrument_names()):
             say(
-                f"{each.id:<10} {each.name}: {len(each.items)} items, {len(each.subscales)} scores, {each.licence.name}"
+                f"{instrument.id:<10} {instrument.name}: {len(instrument.items)} items,"
+                f" {len(instrument.subscales)} scores, {instrument.licence.name}"
             )
         say(
             "Use one in study.yaml: 'before: [{instrument: NAME}]'; 'heartfelt study instruments NAME' shows it."
@@ -316,11 +317,11 @@ def adjudicators(
         if add is not None:
             from heartfelt.web.security.signing import Signer, adjudicator_link, load_keys
 
-            made, keys = collection.do(AddAdjudicator(add or None)), load_keys(collection)
+            adjudicator, keys = collection.do(AddAdjudicator(add or None)), load_keys(collection)
             if keys.new_password:
                 say(f"The dashboard's password, made just now and shown only once: {keys.new_password}")
-            say(f"Senior rater {made}; whoever has this link decides under that id:")
-            print(adjudicator_link(Signer(keys.secret), url, made))
+            say(f"Senior rater {adjudicator}; whoever has this link decides under that id:")
+            print(adjudicator_link(Signer(keys.secret), url, adjudicator))
             return
         if revoke is not None:
             collection.do(RevokeAdjudicator(revoke))

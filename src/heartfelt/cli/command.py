@@ -83,8 +83,8 @@ def note(line: str) -> None:
 
 def bar(share: float, width: int) -> str:
     """A horizontal bar for a share between 0 and 1, in eighths of a character."""
-    full, rest = divmod(round(max(0.0, min(1.0, share)) * width * 8), 8)
-    return "█" * full + (" ▏▎▍▌▋▊▉"[rest] if rest else "")
+    full, eighths = divmod(round(max(0.0, min(1.0, share)) * width * 8), 8)
+    return "█" * full + (" ▏▎▍▌▋▊▉"[eighths] if eighths else "")
 
 
 class _Amount(ProgressColumn):
@@ -130,8 +130,8 @@ def progress_bar(first: str) -> Iterator[Progress]:
                     if task.id != top and (task.finished or task.total is None):
                         bars.update(task.id, visible=False)
                 lines[line] = bars.add_task(_sentence(doing), total=total or None)
-            words, known = _sentence(doing), total or None
-            bars.update(lines[line], description=words, completed=done, total=known, visible=True)
+            words, known_total = _sentence(doing), total or None
+            bars.update(lines[line], description=words, completed=done, total=known_total, visible=True)
 
         yield report
 

@@ -83,13 +83,11 @@ def make(demo: Demo, progress: Progress) -> str:
     from heartfelt.study import load_study
 
     folder = demo.folder / "study"
-    systems = [f"  {each.id}: {{generator: synth-music}}\n" for each in load_study(folder).systems]
+    systems = [f"  {system.id}: {{generator: synth-music}}\n" for system in load_study(folder).systems]
     write_text(folder / "make.yaml", f"per_cell: 1\nseconds: {CLIP_SECONDS}\nsystems:\n{''.join(systems)}")
     # On one device clips are made one after the other, and the ledger lists them in that order.
-    made = make_study(folder, MakeOptions(device="cpu"), progress)
-    return (
-        f"{made.complete} clips by {len(made.systems)} systems, their provenance in {folder / 'stimuli.csv'}"
-    )
+    generated = make_study(folder, MakeOptions(device="cpu"), progress)
+    return f"{generated.complete} clips by {len(generated.systems)} systems, their provenance in {folder / 'stimuli.csv'}"
 
 
 def prepare(demo: Demo, progress: Progress) -> str:
@@ -119,9 +117,9 @@ def collect(demo: Demo, progress: Progress) -> str:
         seed=demo.seed,
     )
     visits, demo.snapshot = rehearse(demo.folder / "study", options, progress)
-    left = sum(visit.ending is None for visit in visits)
+    left_early = sum(visit.ending is None for visit in visits)
     ratings = f"{demo.snapshot.survey.ratings:,} ratings"
-    return f"{ratings} by {RATERS} simulated raters ({left} left early), each stored as it was given"
+    return f"{ratings} by {RATERS} simulated raters ({left_early} left early), each stored as it was given"
 
 
 def freeze(demo: Demo, _: Progress) -> str:
@@ -144,8 +142,8 @@ def compare(demo: Demo, progress: Progress) -> str:
     options = RehearsalOptions(raters=JUDGES, mix=RaterMix(shares={"random": 0.1}), seed=demo.seed)
     _, snapshot = rehearse(folder / "study", options, progress)
     snapshot.write(folder / "snapshot")
-    demo.related["arena"] = made = analyze(snapshot, AnalyzeOptions(seed=demo.seed), progress)
-    _moved(write_analysis(made, folder / "analysis", progress=progress), folder)
+    demo.related["arena"] = analysis = analyze(snapshot, AnalyzeOptions(seed=demo.seed), progress)
+    _moved(write_analysis(analysis, folder / "analysis", progress=progress), folder)
     trials = snapshot.ratings["trial"].n_unique()
     return f"{trials:,} comparisons by {JUDGES} simulated raters; {folder / 'report.html'}"
 
@@ -178,23 +176,25 @@ def verify(demo: Demo, progress: Progress) -> str:
     )
     _, snapshot = rehearse(folder / "study", options, progress)
     snapshot.write(folder / "snapshot")
-    demo.related["images"] = made = analyze(snapshot, AnalyzeOptions(seed=demo.seed), progress)
-    _moved(write_analysis(made, folder / "analysis", progress=progress), folder)
+    demo.related["images"] = analysis = analyze(snapshot, AnalyzeOptions(seed=demo.seed), progress)
+    _moved(write_analysis(analysis, folder / "analysis", progress=progress), folder)
     verdicts = snapshot.fields["verdict"].drop_nulls()
-    people = f"{VERIFIERS} simulated raters, {len(made.summary.screening.flagged)} of them flagged"
+    people = f"{VERIFIERS} simulated raters, {len(analysis.summary.screening.flagged)} of them flagged"
     return f"{len(verdicts):,} drafts verified by {people}; {folder / 'report.html'}"
 
 
-def _intended(study: Study, asked: Sequence[StimulusPrompt]) -> dict[str, dict[str, float]]:
+def _intended(study: Study, prompts: Sequence[StimulusPrompt]) -> dict[str, dict[str, float]]:
     """By question, what each intent is to convey: the synthesiser's coordinates on 1 to 9, moved onto the question's scale."""
     out: dict[str, dict[str, float]] = {}
     for question in study.asked:
         bounds = study.scale_of(question.id).bounds()
         if bounds is not None and not question.machine_first:
             span = bounds[1] - bounds[0]
-            values = {ask.intent: ask.coordinates.get(question.id) for ask in asked}
-            known = {name: value for name, value in values.items() if value is not None}
-            out[question.id] = {name: bounds[0] + span * (value - 1) / 8 for name, value in known.items()}
+            values = {ask.intent: ask.coordinates.get(question.id) for ask in prompts}
+            coordinates = {name: value for name, value in values.items() if value is not None}
+            out[question.id] = {
+                name: bounds[0] + span * (value - 1) / 8 for name, value in coordinates.items()
+            }
     return {question: values for question, values in out.items() if values}
 
 
@@ -210,11 +210,11 @@ def analyse(demo: Demo, progress: Progress) -> str:
     from heartfelt.analysis import AnalyzeOptions, analyze
     from heartfelt.report import write_analysis
 
-    made = analyze(demo.snapshot, AnalyzeOptions(seed=demo.seed), progress)
+    analysis = analyze(demo.snapshot, AnalyzeOptions(seed=demo.seed), progress)
     target = demo.folder / "analysis"
-    shown = write_analysis(made, target, related=demo.related, before=demo.sections, progress=progress)
+    shown = write_analysis(analysis, target, related=demo.related, before=demo.sections, progress=progress)
     _moved(shown, demo.folder)
-    flagged = len(made.summary.screening.flagged)
+    flagged = len(analysis.summary.screening.flagged)
     return f"{flagged} of {RATERS} raters flagged; {demo.folder / 'report.html'}"
 
 
@@ -240,10 +240,10 @@ def score(demo: Demo, progress: Progress) -> str:
     from heartfelt.scoring.bench import BenchOptions
 
     options = BenchOptions(score=ScoreOptions(seed=demo.seed, resamples=2000))
-    made = run_bench(demo.snapshot, demo.predictors, demo.folder / "bench", options, progress)
-    task = made.scores.tasks[0].id
-    best = made.scores.leader(task)
-    result = None if best is None else made.scores.find(task, best.model)
+    bench = run_bench(demo.snapshot, demo.predictors, demo.folder / "bench", options, progress)
+    task = bench.scores.tasks[0].id
+    best = bench.scores.leader(task)
+    result = None if best is None else bench.scores.find(task, best.model)
     answer = f"no predictor beats chance on {task}"
     if best is not None and result is not None:
         answer = f"best on {task}: {best.model}, {result.with_failures}, ceiling {result.ceiling}"
@@ -312,12 +312,12 @@ def demo(
         shutil.rmtree(folder)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / MARKER).touch()
-    made = Demo(folder, seed)
+    state = Demo(folder, seed)
     begun = time.monotonic()
-    for place, (words, stage) in enumerate(STAGES.items(), 1):
-        say(f"[{place}/{len(STAGES)}] {words} …")
+    for stage_number, (words, stage) in enumerate(STAGES.items(), 1):
+        say(f"[{stage_number}/{len(STAGES)}] {words} …")
         with progress_bar(words) as report, fixed_clock(MADE_ON):
-            outcome = stage(made, report)
+            outcome = stage(state, report)
         say(f"      {outcome}")
     page = (folder / "report.html").resolve()
     say(f"Done in {time.monotonic() - begun:.0f} s. Open {page} in a browser.")

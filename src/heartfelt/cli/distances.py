@@ -48,9 +48,9 @@ def _show(result: SystemDistances) -> None:
     for name in ("metric", "system", "distance", "uncorrected", "stimuli", "reference"):
         grid.add_column(name, justify="left" if name in ("metric", "system") else "right", overflow="fold")
     for row in result.systems:
-        plain = "" if row.uncorrected.value is None else f"{row.uncorrected:.3g}"
+        uncorrected = "" if row.uncorrected.value is None else f"{row.uncorrected:.3g}"
         counts = f"{row.stimuli:,}", f"{row.reference:,}"
-        grid.add_row(row.metric, row.system, f"{row.distance:.3g}", plain, *counts)
+        grid.add_row(row.metric, row.system, f"{row.distance:.3g}", uncorrected, *counts)
     screen.print(grid)
     if result.closeness:
         pairs = Table(

@@ -43,22 +43,23 @@ def draft(
 
 
 def _show_plan(plan: DraftPlan) -> None:
-    for each in plan.drafters:
-        named = f"{each.source}{f' ({each.version})' if each.version else ''}"
-        say(f"{named}: {', '.join(each.fields)}")
-        if each.problem:
-            say(f"    cannot be asked: {each.problem}")
+    for drafter in plan.drafters:
+        named = f"{drafter.source}{f' ({drafter.version})' if drafter.version else ''}"
+        say(f"{named}: {', '.join(drafter.fields)}")
+        if drafter.problem:
+            say(f"    cannot be asked: {drafter.problem}")
             continue
-        say(f"    {each.stimuli:,} of {plan.stimuli:,} stimuli, {each.items:,} drafts to make")
-        if each.requests:
+        say(f"    {drafter.stimuli:,} of {plan.stimuli:,} stimuli, {drafter.items:,} drafts to make")
+        if drafter.requests:
             cost = (
                 "unknown: give input_price and output_price"
-                if each.cost is None
-                else f"about {money(each.cost)}"
+                if drafter.cost is None
+                else f"about {money(drafter.cost)}"
             )
             say(
-                f"    {each.requests:,} requests, about {each.input_tokens:,} input and {each.output_tokens:,} output tokens"
-                f" ({each.basis}), cost {cost}"
+                f"    {drafter.requests:,} requests, about {drafter.input_tokens:,} input"
+                f" and {drafter.output_tokens:,} output tokens"
+                f" ({drafter.basis}), cost {cost}"
             )
     _show_without(plan.without)
     say("Nothing was asked (--dry-run).")
@@ -71,15 +72,15 @@ def _show(result: Drafting) -> None:
     for name in ("field", "by", "drafted", "none", "new", "failed", "mean confidence"):
         right = name not in ("field", "by")
         grid.add_column(name, justify="right" if right else "left", overflow="fold")
-    for each in result.fields:
+    for field in result.fields:
         grid.add_row(
-            each.field,
-            ", ".join(each.sources) or "–",
-            f"{each.drafted:,} of {each.items:,}",
-            number(each.none),
-            number(each.new),
-            number(each.failed),
-            share(each.confidence),
+            field.field,
+            ", ".join(field.sources) or "–",
+            f"{field.drafted:,} of {field.items:,}",
+            number(field.none),
+            number(field.new),
+            number(field.failed),
+            share(field.confidence),
         )
     out.print(grid)
     for run in result.drafters:
@@ -95,9 +96,9 @@ def _show(result: Drafting) -> None:
             say(f"{run.source}: {run.stimuli:,} stimuli in {run.seconds:,.1f} s{speed}{tokens}")
             if run.limits:
                 say(f"    what it cannot see: {run.limits}")
-    for each in result.fields:
-        for reason, count in each.problems.items():
-            say(f"  {each.field}, {count:,} failed: {reason}")
+    for field in result.fields:
+        for reason, count in field.problems.items():
+            say(f"  {field.field}, {count:,} failed: {reason}")
     _show_without(result.without)
     if result.duplicates:
         share_of = percent(result.duplicate_images / max(1, result.stimuli))

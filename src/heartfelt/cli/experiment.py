@@ -95,10 +95,10 @@ def experiment(
 
 
 def _sources(
-    given: Sequence[str], formats: list[str] | None, maps: list[str] | None, progress: Progress
+    source_texts: Sequence[str], formats: list[str] | None, maps: list[str] | None, progress: Progress
 ) -> list[tuple[str, Snapshot]]:
     """Every source read with the formats and options that are meant for it."""
-    named = [_named(text) for text in given]
+    named = [_named(text) for text in source_texts]
     names = [name for name, _ in named]
     return [
         (
@@ -126,16 +126,16 @@ def _meant_for(texts: list[str] | None, name: str, names: Sequence[str]) -> list
     """The texts for all sources, and those for one of them without its name."""
     out = []
     for text in texts or ():
-        owner, sign, rest = text.partition(":")
+        owner, sign, remainder = text.partition(":")
         if sign and owner in names:
-            out += [rest] if owner == name else []
+            out += [remainder] if owner == name else []
         else:
             out.append(text)
     return out
 
 
-def _list(cells: Sequence[PlannedCell], each: tuple[float, int] | None, *, searches: bool) -> None:
-    """What a dry run prints; ``each`` is how long a fit takes and how many fits say so."""
+def _list(cells: Sequence[PlannedCell], fit_time: tuple[float, int] | None, *, searches: bool) -> None:
+    """What a dry run prints; ``fit_time`` is how long a fit takes and how many fits say so."""
     say("| cell | training stimuli | test stimuli | settings | complete |", "|---|---|---|---|---|")
     for cell in cells:
         settings = ", ".join(f"{name}={value}" for name, value in cell.settings.items())
@@ -143,10 +143,10 @@ def _list(cells: Sequence[PlannedCell], each: tuple[float, int] | None, *, searc
         say(f"| {cell.name} | {cell.training_stimuli:,} | {cell.test_stimuli:,} | {settings} | {done} |")
     missing = sum(not cell.complete for cell in cells)
     say(f"{len(cells):,} cells, {missing:,} to fit. Nothing was stored.")
-    if missing and each is None:
+    if missing and fit_time is None:
         say("How long that takes is known once the first fits are finished: run --dry-run again then.")
-    elif missing and each is not None:
-        seconds, count = each
+    elif missing and fit_time is not None:
+        seconds, count = fit_time
         say(
             f"About {duration(missing * seconds)}: {number(seconds, 1)} s a fit, judging from {plural(count, 'fit')}."
         )

@@ -101,8 +101,10 @@ def _flag(field: OptionField, default: Any) -> inspect.Parameter:
         metavar = _METAVARS.get(_element(field.type))
     several = any(get_origin(member) is list for member in alternatives(kind))
     repeated = " May be repeated." if several and not option.separator else ""
-    whole = kind is int or int in alternatives(kind)
-    low, high = (int(limit) if whole and limit is not None else limit for limit in (option.low, option.high))
+    is_integer = kind is int or int in alternatives(kind)
+    low, high = (
+        int(limit) if is_integer and limit is not None else limit for limit in (option.low, option.high)
+    )
     flag = typer.Option(
         *field.flags,
         help=f"{option.help}{repeated}",
@@ -173,10 +175,10 @@ def _separated(field: OptionField, typed: str | list[str]) -> tuple[Any, ...]:
     try:
         return tuple(kind(part) for part in parts)
     except ValueError as error:
-        what = "whole numbers" if kind is int else "numbers"
+        numbers = "whole numbers" if kind is int else "numbers"
         example = field.option.example or ("20,40,80" if kind is int else "25,50,100")
         raise InputError(
-            f"{flag} {text}: not {what} with commas.", f"Write for example {flag} {example}."
+            f"{flag} {text}: not {numbers} with commas.", f"Write for example {flag} {example}."
         ) from error
 
 

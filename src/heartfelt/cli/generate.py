@@ -88,26 +88,26 @@ def _grid(title: str, *numbers: str) -> Table:
 
 def _show_forecast(forecast: GenerationForecast) -> None:
     grid = _grid(f"To make for {forecast.study}", "to make", "complete", "no file", "time", "cost")
-    for each in forecast.systems:
+    for row in forecast.systems:
         grid.add_row(
-            each.system,
-            each.generator,
-            f"{each.to_make:,} of {each.planned:,}",
-            number(each.complete),
-            number(len(each.missing)),
-            duration(each.seconds) if each.to_make else "–",
-            "–" if each.cost is None else money(each.cost, 2),
+            row.system,
+            row.generator,
+            f"{row.to_make:,} of {row.planned:,}",
+            number(row.complete),
+            number(len(row.missing)),
+            duration(row.seconds) if row.to_make else "–",
+            "–" if row.cost is None else money(row.cost, 2),
         )
     out.print(grid)
-    for each in forecast.systems:
-        if each.problem is not None:
-            say(f"{each.system} cannot be made here: {each.problem}")
-        _list_missing(each.system, each.missing)
-        say(*(f"{each.system}: {note}." for note in each.notes))
+    for row in forecast.systems:
+        if row.problem is not None:
+            say(f"{row.system} cannot be made here: {row.problem}")
+        _list_missing(row.system, row.missing)
+        say(*(f"{row.system}: {note}." for note in row.notes))
     for notice in forecast.licences:
         say(f"Licence of {notice.words}")
     say(*forecast.notes)
-    unknown = [each.system for each in forecast.systems if each.to_make and each.seconds is None]
+    unknown = [row.system for row in forecast.systems if row.to_make and row.seconds is None]
     if unknown:
         say(
             f"The time of {listed(unknown)} is unknown: 'heartfelt make {forecast.folder} --limit 1' measures it."
@@ -134,38 +134,38 @@ def duration(seconds: float | None) -> str:
 def _list_missing(system: str, missing: Mapping[str, str]) -> None:
     """Stimuli that were not made with their reasons; those with the same reason together."""
     reasons: dict[str, list[str]] = {}
-    for name, why in missing.items():
-        reasons.setdefault(why, []).append(name)
-    for why, names in list(reasons.items())[:_SHOWN]:
-        say(f"{system}, {names[0] if len(names) == 1 else f'{len(names):,} such as {names[0]}'}: {why}")
+    for name, reason in missing.items():
+        reasons.setdefault(reason, []).append(name)
+    for reason, names in list(reasons.items())[:_SHOWN]:
+        say(f"{system}, {names[0] if len(names) == 1 else f'{len(names):,} such as {names[0]}'}: {reason}")
     if len(reasons) > _SHOWN:
         say(f"{system}: … and {sum(map(len, list(reasons.values())[_SHOWN:])):,} more.")
 
 
 def _show(result: Making) -> None:
     grid = _grid(f"Stimuli of {result.study}", "complete", "new", "failed", "time", "each")
-    for each in result.systems:
+    for row in result.systems:
         grid.add_row(
-            each.system,
-            each.generator,
-            f"{each.complete:,} of {each.planned:,}",
-            number(each.made),
-            number(len(each.failed) + len(each.missing) + each.untried),
-            duration(each.seconds),
-            duration(each.seconds / each.made) if each.made else "–",
+            row.system,
+            row.generator,
+            f"{row.complete:,} of {row.planned:,}",
+            number(row.made),
+            number(len(row.failed) + len(row.missing) + row.untried),
+            duration(row.seconds),
+            duration(row.seconds / row.made) if row.made else "–",
         )
     out.print(grid)
-    for each in result.systems:
-        if each.stopped is not None:
-            say(f"{each.system} was stopped: {each.stopped}")
-        _list_missing(each.system, {**each.missing, **each.failed})
-        if each.untried:
-            say(f"{each.system}: {each.untried:,} were not tried.")
-        say(*(f"{each.system}: {note}." for note in each.notes))
+    for row in result.systems:
+        if row.stopped is not None:
+            say(f"{row.system} was stopped: {row.stopped}")
+        _list_missing(row.system, {**row.missing, **row.failed})
+        if row.untried:
+            say(f"{row.system}: {row.untried:,} were not tried.")
+        say(*(f"{row.system}: {note}." for note in row.notes))
     say(*result.notes)
     if result.cost:
         say(f"All attempts so far cost {money(result.cost, 2)}.")
-    if any(each.failed for each in result.systems):
+    if any(row.failed for row in result.systems):
         say(
             f"{result.folder / 'make-ledger.csv'} has every attempt. Run the command again to try further seeds."
         )

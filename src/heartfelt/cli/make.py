@@ -42,19 +42,19 @@ def intents(
     from heartfelt.files import write_text
     from heartfelt.stimuli.prompts.intents import choose_intents, intents_yaml, published_norms, read_norms
 
-    known = (
+    word_norms = (
         published_norms()
         if norms is None
         else read_norms(norms, None if limits is None else parse_range(limits))
     )
-    chosen = choose_intents(known, _lines(words), options)
+    chosen = choose_intents(word_norms, _lines(words), options)
     if to is not None:
         write_text(to, intents_yaml(chosen.intents))
     if as_json:
         print(dumps(chosen))
         return
     say(
-        f"{plural(known.table.height, 'word')} with norms ({known.layout}), {chosen.between} between quadrants."
+        f"{plural(word_norms.table.height, 'word')} with norms ({word_norms.layout}), {chosen.between} between quadrants."
     )
     for quadrant, count in chosen.candidates.items():
         picked = [
@@ -64,8 +64,8 @@ def intents(
         ]
         say(f"  {quadrant}: {', '.join(picked)}; from {plural(count, 'word')}")
     say(*(f"  {note}" for note in chosen.notes))
-    if known.source is not None:
-        say(f"Cite: {known.source.words}")
+    if word_norms.source is not None:
+        say(f"Cite: {word_norms.source.words}")
     if to is not None:
         say(f"Wrote {to}: put it in place of 'intents' in study.yaml.")
     else:
@@ -128,12 +128,12 @@ def prompts(
         say(f"Wrote {to}: {plural(len(names), 'system')}, a row per stimulus.")
 
 
-def _systems(source: Path, given: str | None) -> list[str]:
+def _systems(source: Path, names: str | None) -> list[str]:
     from heartfelt.formats.manifest import is_study
     from heartfelt.study import load_study
 
-    if given is not None:
-        return [name.strip() for name in given.split(",") if name.strip()]
+    if names is not None:
+        return [name.strip() for name in names.split(",") if name.strip()]
     return (
         [system.id for system in load_study(source).systems] if source.is_dir() and is_study(source) else []
     )
@@ -141,7 +141,7 @@ def _systems(source: Path, given: str | None) -> list[str]:
 
 def _show(read: PromptSet, covered: PromptCoverage) -> None:
     total = len(read.prompts)
-    least, *quartiles, most = (number(each, 0) for each in covered.quantiles)
+    least, *quartiles, most = (number(quantile, 0) for quantile in covered.quantiles)
     say(
         f"{plural(total, 'prompt')}; words per prompt {interval(covered.diversity.words_per_text, 1)},"
         f" quartiles {', '.join(quartiles)}, from {least} to {most}."
@@ -184,14 +184,14 @@ def prepare(
         say(
             f"{total - len(done.failed)} of {plural(total, 'stimulus', 'stimuli')} prepared; originals are untouched."
         )
-        for each in done.failed[:10]:
-            say(f"  {each.stimulus}: {each.problem}")
-        remarks = [each for each in done.stimuli if each.checks]
-        for each in remarks[:10]:
-            say(f"  {each.stimulus}: {each.checks}")
+        for clip in done.failed[:10]:
+            say(f"  {clip.stimulus}: {clip.problem}")
+        remarks = [clip for clip in done.stimuli if clip.checks]
+        for clip in remarks[:10]:
+            say(f"  {clip.stimulus}: {clip.checks}")
         if len(remarks) > 10:
             say(f"  … and {len(remarks) - 10} more with a remark: see the column 'checks' of the manifest.")
-        say(*(difference_words(each) for each in done.differences))
+        say(*(difference_words(difference) for difference in done.differences))
         if report_to is not None:
             say(f"Report: {report_to / 'report.html'}")
     if done.failed:

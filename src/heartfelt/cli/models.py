@@ -34,9 +34,9 @@ def list_(as_json: AsJson = False) -> None:
         return
     for name in MODELS:
         model = MODELS[name]
-        here = "here" if is_stored(model) else f"{model.megabytes} MB to fetch"
+        availability = "here" if is_stored(model) else f"{model.megabytes} MB to fetch"
         out.print(f"[bold]{name:20}[/bold] {model.about}")
-        say(f"{'':20} {here}; {model.licence}")
+        say(f"{'':20} {availability}; {model.licence}")
     say(f"Stored in {cache_folder()}")
 
 
@@ -90,14 +90,14 @@ def pull(
         raise InputError(
             "No model is named.", f"Name some, or give --all. Known models: {', '.join(MODELS)}."
         )
-    for place in [resolve(name) for name in (MODELS if all_ else names or ())]:
-        with err.status(f"pulling {place.name}") as status:
-            if place.pretrained is not None:
-                pull_model(place.name, local_archive=given, again=again, say=status.update)
-                where = folder_of(place.pretrained)
+    for resolved in [resolve(name) for name in (MODELS if all_ else names or ())]:
+        with err.status(f"pulling {resolved.name}") as status:
+            if resolved.pretrained is not None:
+                pull_model(resolved.name, local_archive=given, again=again, say=status.update)
+                where = folder_of(resolved.pretrained)
             else:
-                where = hub_folder(place.name) if place.kind == "hub" else Path(place.name)
-        say(f"{place.name}: {where}")
+                where = hub_folder(resolved.name) if resolved.kind == "hub" else Path(resolved.name)
+        say(f"{resolved.name}: {where}")
 
 
 @models.command()
@@ -110,9 +110,9 @@ def show(
     if as_json:
         print(dumps(facts))
         return
-    for what, value in facts.items():
+    for label, value in facts.items():
         for number, line in enumerate(value if isinstance(value, list) else [value]):
-            say(f"{'' if number else what:10} {line}")
+            say(f"{'' if number else label:10} {line}")
 
 
 @models.command()
@@ -129,12 +129,12 @@ def verify(names: _Names = None) -> None:
     for name in chosen:
         with err.status(f"checking {name}"):
             try:
-                off = verify_model(name)
+                deviation = verify_model(name)
             except HeartfeltError as error:
                 problems.append(error)
                 say(f"{name}: {error.problem}")
                 continue
-        say(f"{name}: sound (answers within {off:.1e} of the reference)")
+        say(f"{name}: sound (answers within {deviation:.1e} of the reference)")
     if problems:
         raise InputError(f"{len(problems)} of {len(chosen)} models failed and were removed.", problems[0].fix)
 

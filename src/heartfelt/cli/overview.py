@@ -27,9 +27,9 @@ def print_overview(snapshot: Snapshot, folder: Path) -> None:
     if c["ratings"]:
         per = sorted({facts.ratings for facts in survey.questions.values()})
         times = f"{per[0]:,} x {len(survey.questions)}" if len(per) == 1 else f"{c['ratings']:,}"
-        who = f"{c['raters']:,} raters" if not survey.unknown_raters else "raters unknown"
+        raters = f"{c['raters']:,} raters" if not survey.unknown_raters else "raters unknown"
         blank = f", {survey.blank:,} blank" if survey.blank else ""
-        out.print(f"  {times} ratings{blank}, {who}")
+        out.print(f"  {times} ratings{blank}, {raters}")
     if has_sets(snapshot.scan_ratings()):
         trials = snapshot.scan_ratings().filter(pl.col("trial").is_not_null())
         counts = (
@@ -52,8 +52,8 @@ def print_overview(snapshot: Snapshot, folder: Path) -> None:
         out.print(f"  {line}", markup=False)
     for note in source.notes:
         out.print(f"  note: {note}", markup=False)
-    for (what, reason), rows in snapshot.ledger.group_by("what", "reason", maintain_order=True):
-        out.print(f"  left out: {rows.height:,} x {what}: {reason}")
+    for (kind, reason), rows in snapshot.ledger.group_by("what", "reason", maintain_order=True):
+        out.print(f"  left out: {rows.height:,} x {kind}: {reason}")
     if survey.questions:
         _questions(snapshot)
     if c["ratings"]:
@@ -100,16 +100,16 @@ def _questions(snapshot: Snapshot) -> None:
     table = Table("question", "scale", box=None, padding=(0, 2, 0, 2))
     for name in ("ratings", "lowest", "highest"):
         table.add_column(name, justify="right")
-    asked = list(snapshot.survey.questions.items())
-    for name, facts in asked[:MOST_QUESTIONS]:
+    questions = list(snapshot.survey.questions.items())
+    for name, facts in questions[:MOST_QUESTIONS]:
         scale = snapshot.study.scale_of(name)
         limits = scale.bounds()
         ends = f" {limits[0]:g} to {limits[1]:g}" if limits and not scale.labels() else ""
         numbers = ("" if v is None else f"{v:g}" for v in (facts.low, facts.high))
         table.add_row(name, f"{getattr(scale, 'type', '')}{ends}", f"{facts.ratings:,}", *numbers)
     out.print(table)
-    if len(asked) > MOST_QUESTIONS:
-        out.print(f"    and {len(asked) - MOST_QUESTIONS} more questions")
+    if len(questions) > MOST_QUESTIONS:
+        out.print(f"    and {len(questions) - MOST_QUESTIONS} more questions")
 
 
 def _coverage(snapshot: Snapshot) -> None:
@@ -135,8 +135,8 @@ def _cells(snapshot: Snapshot) -> None:
         .join(stimuli, on="stimulus", maintain_order="left")
     )
     summed = counted.group_by("system", "intent").agg(pl.sum("ratings"))
-    held = {(system, intent): ratings for system, intent, ratings in summed.iter_rows()}
-    most = max(held.values(), default=1)
+    ratings_of = {(system, intent): ratings for system, intent, ratings in summed.iter_rows()}
+    most = max(ratings_of.values(), default=1)
     systems, intents = (
         stimuli[name].drop_nulls().unique(maintain_order=True).to_list() for name in ("system", "intent")
     )
@@ -145,6 +145,6 @@ def _cells(snapshot: Snapshot) -> None:
     for system in systems:
         table.add_column(system, justify="right")
     for intent in intents[:MOST_INTENTS]:
-        counts = [held.get((system, intent), 0) for system in systems]
+        counts = [ratings_of.get((system, intent), 0) for system in systems]
         table.add_row(f" {intent}", *(f"{SHADES[round(4 * count / most)]} {count}" for count in counts))
     out.print(table)

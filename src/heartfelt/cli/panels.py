@@ -53,14 +53,14 @@ REMOVED_IN = "0.9"
 
 def _former_predict(words: list[str]) -> list[str]:
     """``predict COMMAND FILE…`` as ``predict FILE… --model NAME``."""
-    command, *rest = words
+    command, *arguments = words
     model = FORMER_PREDICT[command]
     print(
         f"heartfelt predict {command} FILE… is now heartfelt {' '.join(('predict FILE…', *model)).partition('[')[0]};"
         f" the old spelling will be removed in {REMOVED_IN}.",
         file=sys.stderr,
     )
-    return ["predict", *rest, *model, "--earlier", command]
+    return ["predict", *arguments, *model, "--earlier", command]
 
 
 class CommandPanels(TyperGroup):

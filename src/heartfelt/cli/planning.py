@@ -43,9 +43,9 @@ def plan(
         return
     say(f"Pilot: {result.pilot.source}; up to {result.options.studies:,} simulated studies per design.")
     for number, design in enumerate(result.designs):
-        head, *rest = design_lines(design)
+        head, *details = design_lines(design)
         mark = " (the study's own)" if design.design.own else ""
-        say(f"{head}{' (recommended)' if number == result.recommended else mark}", *rest)
+        say(f"{head}{' (recommended)' if number == result.recommended else mark}", *details)
     say("", *result.answers.sentences, *(f"note: {note}" for note in result.notes))
     if out is not None:
         say(f"Plan: {out / 'plan.html'}")

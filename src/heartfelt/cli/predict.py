@@ -102,8 +102,8 @@ def _show(rows: Sequence[_Row], most: int) -> None:
         _show_windows(answered)
     for problem, questions in _problems(rows).items():
         names = "" if len(questions) == len(rows) else f" ({', '.join(questions)})"
-        place = "" if rows[0]["file"] in problem else f"{rows[0]['file']}{names}: "
-        err.print(f"{place}{problem}", markup=False, soft_wrap=True)
+        prefix = "" if rows[0]["file"] in problem else f"{rows[0]['file']}{names}: "
+        err.print(f"{prefix}{problem}", markup=False, soft_wrap=True)
 
 
 def _answer(row: _Row, most: int) -> str:

@@ -23,9 +23,9 @@ def new(
     from heartfelt.stimuli.starter import start_study
 
     with progress_bar(f"starting {folder}") as report:
-        made = start_study(recipe, folder, options, report)
+        started = start_study(recipe, folder, options, report)
         drafted = draft_from_pixels(folder, report) if options.media else None
-    counts = f"{made.stimuli.height} stimuli and {len(made.study.asked)} questions"
+    counts = f"{started.stimuli.height} stimuli and {len(started.study.asked)} questions"
     out.print(f"[bold]{folder}[/bold]: a study after '{recipe}' with {counts}")
     say("  study.yaml   what is asked, of whom, about what: edit it; 'heartfelt check' validates it")
     say("  stimuli.csv  the stimuli: put your own here, and their files into media/")

@@ -102,9 +102,9 @@ def train(
     say(f"{'Model' if with_model else 'Evaluation'}: {out}")
 
 
-def _refuse(value: object, option: str, what: str) -> None:
+def _refuse(value: object, option: str, problem: str) -> None:
     if value:
-        raise InputError(f"{option} {what}.", f"Leave out {option}, or choose another --recipe.")
+        raise InputError(f"{option} {problem}.", f"Leave out {option}, or choose another --recipe.")
 
 
 def _settings(file: Path) -> dict[str, object]:

@@ -105,14 +105,14 @@ def _root(parent: Ints, at: int) -> int:
 @compiled
 def _join(hashes: Words, order: Ints, first: int, start: int, stop: int, most: int, parent: Ints) -> None:
     """Connect the hash at place ``first`` with those from ``start`` to ``stop`` that are close to it."""
-    for place in range(start, stop):
+    for position in range(start, stop):
         differing = np.uint64(0)
         for word in range(hashes.shape[1]):
-            differing += bits_set(hashes[first, word] ^ hashes[place, word])
+            differing += bits_set(hashes[first, word] ^ hashes[position, word])
             if differing > most:
                 break
         if differing <= most:
-            a, b = _root(parent, order[first]), _root(parent, order[place])
+            a, b = _root(parent, order[first]), _root(parent, order[position])
             parent[max(a, b)] = min(a, b)
 
 
@@ -135,9 +135,9 @@ def join_close(hashes: Words, keys: Ints, widths: Ints, most: int) -> Ints:
             for i in range(starts[key], starts[key + 1]):
                 _join(ordered, order, i, i + 1, starts[key + 1], most, parent)
                 for flip in range(widths[band]):
-                    other = key | (1 << flip)
-                    if other != key:
-                        _join(ordered, order, i, starts[other], starts[other + 1], most, parent)
+                    neighbour = key | (1 << flip)
+                    if neighbour != key:
+                        _join(ordered, order, i, starts[neighbour], starts[neighbour + 1], most, parent)
     for i in range(parent.size):
         parent[i] = _root(parent, i)
     return parent

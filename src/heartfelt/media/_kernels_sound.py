@@ -22,11 +22,11 @@ def weighted_power(samples: Samples, shelf: Floats, cut: Floats, step: int) -> F
     out = np.zeros((steps, channels))
     for channel in range(channels):
         p1 = p2 = q1 = q2 = 0.0
-        place = 0
+        frame = 0
         for at in range(steps):
             total = 0.0
             for _ in range(step):
-                x = float(samples[place, channel])
+                x = float(samples[frame, channel])
                 y = shelf[0] * x + p1
                 p1 = shelf[1] * x - shelf[3] * y + p2
                 p2 = shelf[2] * x - shelf[4] * y
@@ -34,7 +34,7 @@ def weighted_power(samples: Samples, shelf: Floats, cut: Floats, step: int) -> F
                 q1 = cut[1] * y - cut[3] * z + q2
                 q2 = cut[2] * y - cut[4] * z
                 total += z * z
-                place += 1
+                frame += 1
             out[at, channel] = total
     return out
 
@@ -52,8 +52,8 @@ def step_power(samples: Samples, step: int) -> tuple[Floats, Floats, np.float32]
         first, last = at * step, min((at + 1) * step, frames)
         for channel in range(channels):
             squares = total = 0.0
-            for place in range(first, last):
-                x = samples[place, channel]
+            for frame in range(first, last):
+                x = samples[frame, channel]
                 squares += float(x) * float(x)
                 total += float(x)
                 peak = max(peak, abs(x))
@@ -71,8 +71,8 @@ def peak_runs(samples: Samples, peak: np.float32, least: int) -> int:
     for channel in range(channels):
         run = 0
         sign = False
-        for place in range(frames):
-            x = samples[place, channel]
+        for frame in range(frames):
+            x = samples[frame, channel]
             at_peak = abs(x) >= limit
             if at_peak and (run == 0 or (x > 0) == sign):
                 run += 1

@@ -218,11 +218,11 @@ def loudness(samples: Samples, rate: int) -> Estimate:
     counts = {"frames": samples.shape[0]}
     columns = samples[:, None] if samples.ndim == 1 else samples
     if columns.shape[1] > len(CHANNEL_GAINS):
-        why = f"BS.1770 gives no weights for {columns.shape[1]} channels"
-        return Estimate.missing(why, _LOUDNESS_METHOD, counts)
+        reason = f"BS.1770 gives no weights for {columns.shape[1]} channels"
+        return Estimate.missing(reason, _LOUDNESS_METHOD, counts)
     if samples.shape[0] < 0.4 * rate:
-        why = f"the clip lasts {samples.shape[0] / rate:.3f} s, less than one block of 0.4 s"
-        return Estimate.missing(why, _LOUDNESS_METHOD, counts)
+        reason = f"the clip lasts {samples.shape[0] / rate:.3f} s, less than one block of 0.4 s"
+        return Estimate.missing(reason, _LOUDNESS_METHOD, counts)
     full = resample(columns, rate, LOUDNESS_RATE)
     short = round(0.4 * LOUDNESS_RATE) - full.shape[0]
     full = np.pad(full, ((0, short), (0, 0))) if short > 0 else full

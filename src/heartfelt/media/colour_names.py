@@ -124,13 +124,13 @@ def name_table() -> NameTable:
 def terms_of(lab: Floats) -> Ints:
     """The place in ``TERMS`` of the term of each CIELAB colour, one per row."""
     table = name_table()
-    plain = (table.lab**2).sum(axis=1) - 2 * lab @ table.lab.T
-    near = np.argpartition(plain, _CANDIDATES, axis=1)[:, :_CANDIDATES]
+    partial_distance = (table.lab**2).sum(axis=1) - 2 * lab @ table.lab.T
+    near = np.argpartition(partial_distance, _CANDIDATES, axis=1)[:, :_CANDIDATES]
     distance = ciede2000(lab[:, None], table.lab[near])
     nearest = np.argsort(distance, axis=1, kind="stable")[:, :NEIGHBOURS]
     votes, rows = np.zeros((len(lab), len(TERMS))), np.arange(len(lab))
-    for place in nearest.T:
-        votes[rows, table.terms[near[rows, place]]] += 1 / (1 + distance[rows, place])
+    for neighbour in nearest.T:
+        votes[rows, table.terms[near[rows, neighbour]]] += 1 / (1 + distance[rows, neighbour])
     return _with_neutrals(lab, votes.argmax(axis=1))
 
 
@@ -146,12 +146,12 @@ def _with_neutrals(lab: Floats, terms: npt.NDArray[np.integer]) -> Ints:
 def name_within(lab: Floats, term: int) -> str:
     """The common name of one CIELAB colour that belongs to a term, by its nearest colours in the survey."""
     table = name_table()
-    places = np.flatnonzero(table.terms == term)
-    distance = ciede2000(lab[None], table.lab[places])
+    indices = np.flatnonzero(table.terms == term)
+    distance = ciede2000(lab[None], table.lab[indices])
     votes: dict[str, float] = {}
-    for place in np.argsort(distance, kind="stable")[:NEIGHBOURS].tolist():
-        name = table.names[places[place]]
-        votes[name] = votes.get(name, 0.0) + 1 / (1 + float(distance[place])) ** 2
+    for neighbour in np.argsort(distance, kind="stable")[:NEIGHBOURS].tolist():
+        name = table.names[indices[neighbour]]
+        votes[name] = votes.get(name, 0.0) + 1 / (1 + float(distance[neighbour])) ** 2
     return max(votes, key=votes.__getitem__)
 
 
@@ -163,10 +163,16 @@ def ciede2000(first: Floats, second: Floats) -> Floats:
     chroma1, chroma2 = np.hypot(stretch * a1, b1), np.hypot(stretch * a2, b2)
     hue1 = np.degrees(np.arctan2(b1, stretch * a1)) % 360
     hue2 = np.degrees(np.arctan2(b2, stretch * a2)) % 360
-    apart, total = hue2 - hue1, hue1 + hue2
+    hue_difference, total = hue2 - hue1, hue1 + hue2
     grey = chroma1 * chroma2 == 0
-    around = np.where(apart > 180, apart - 360, np.where(apart < -180, apart + 360, apart))
-    turned = np.where(np.abs(apart) <= 180, total, np.where(total < 360, total + 360, total - 360)) / 2
+    around = np.where(
+        hue_difference > 180,
+        hue_difference - 360,
+        np.where(hue_difference < -180, hue_difference + 360, hue_difference),
+    )
+    turned = (
+        np.where(np.abs(hue_difference) <= 180, total, np.where(total < 360, total + 360, total - 360)) / 2
+    )
     hue = np.where(grey, total, turned)
     light, chroma = (light1 + light2) / 2, (chroma1 + chroma2) / 2
     wave = (

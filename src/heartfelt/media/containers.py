@@ -40,9 +40,9 @@ def _wave_shortfall(file: BinaryIO, size: int) -> str | None:
         if name == b"data":
             # A writer that streamed did not know the length and left the largest number, or none.
             unknown = length in (0, 0xFFFFFFFF) or length >= 0x7FFFFF00
-            there = size - at - 8
-            if length > there and not unknown:
-                return f"its header promises {length} bytes of sound and {there} are there"
+            available = size - at - 8
+            if length > available and not unknown:
+                return f"its header promises {length} bytes of sound and {available} are there"
             return None
         at += 8 + length + (length & 1)
     return "it has no sound data after its header"
@@ -63,8 +63,8 @@ def _ogg_shortfall(tail: bytes) -> str | None:
 def settle_ogg(content: bytes) -> bytes:
     """Return an Ogg file with its stream number taken from its content instead of the clock."""
     pages = list(_ogg_pages(content))
-    plain = b"".join(page[:14] + bytes(4) + page[18:22] + bytes(4) + page[26:] for page in pages)
-    serial = hashlib.sha256(plain).digest()[:4]
+    without_serials = b"".join(page[:14] + bytes(4) + page[18:22] + bytes(4) + page[26:] for page in pages)
+    serial = hashlib.sha256(without_serials).digest()[:4]
     settled = bytearray()
     for page in pages:
         fresh = page[:14] + serial + page[18:22] + bytes(4) + page[26:]

@@ -95,8 +95,8 @@ class DecodedStore:
         """The pixels of an image that was decoded before; None where it was not."""
         key = self._key(source)
         with self._lock:
-            held = self._images.get((key, least))
-            return None if held is None else np.array(self._mapped(held[0], held[1], np.uint8))
+            stored = self._images.get((key, least))
+            return None if stored is None else np.array(self._mapped(stored[0], stored[1], np.uint8))
 
     def keep_image(self, source: _Source, least: int, pixels: npt.NDArray[np.uint8]) -> None:
         """Keep the pixels of an image, where there is room."""
@@ -113,8 +113,8 @@ class DecodedStore:
         """Decode a whole file into the store; None where it does not fit, or has less than its header promises."""
         kind = "int16" if file.subtype == "PCM_16" else "float32"
         size = np.dtype(kind).itemsize * file.channels
-        known = file.frames < 1 << 62
-        if known and self._end + file.frames * size > self._most:
+        length_known = file.frames < 1 << 62
+        if length_known and self._end + file.frames * size > self._most:
             return None
         start, count = self._begin(), 0
         while len(frames := file.read(_BLOCK_FRAMES, dtype=kind, always_2d=True)):
@@ -122,7 +122,7 @@ class DecodedStore:
             if start + count * size > self._most:
                 return None
             self._file.write(np.ascontiguousarray(frames).data)
-        if not count or (known and count < file.frames):
+        if not count or (length_known and count < file.frames):
             return None
         self._file.flush()
         self._end = start + count * size

@@ -79,8 +79,8 @@ def image_hash(source: Path | str | bytes | Image) -> Bits:
 def duplicate_groups(hashes: Sequence[Bits | None]) -> Ints:
     """For each hash, the place of the first in its group; one without a hash is a group of its own."""
     groups = np.arange(len(hashes), dtype=np.int64)
-    known = np.array([at for at, bits in enumerate(hashes) if bits is not None], dtype=np.int64)
-    if known.size < 2:
+    hashed = np.array([at for at, bits in enumerate(hashes) if bits is not None], dtype=np.int64)
+    if hashed.size < 2:
         return groups
     from heartfelt.media._kernels_pixels import join_close
 
@@ -101,7 +101,7 @@ def duplicate_groups(hashes: Sequence[Bits | None]) -> Ints:
     keys = np.stack([part @ (1 << np.arange(part.shape[1])) for part in parts])
     widths = np.array([part.shape[1] for part in parts], dtype=np.int64)
     lowest = join_close(ordered.view(np.uint64), keys, widths, HASH_BITS)
-    groups[known] = known[first[order][lowest[rank[inverse.ravel()]]]]
+    groups[hashed] = hashed[first[order][lowest[rank[inverse.ravel()]]]]
     return groups
 
 
@@ -165,5 +165,5 @@ def _grouped(files: Sequence[Path], results: Sequence[Bits | str]) -> NearDuplic
 
 
 def _most_bits(hashes: Sequence[Bits | None]) -> int:
-    known = np.stack([bits for bits in hashes if bits is not None])
-    return int(np.bitwise_count(known ^ known[0]).sum(axis=1).max())
+    present = np.stack([bits for bits in hashes if bits is not None])
+    return int(np.bitwise_count(present ^ present[0]).sum(axis=1).max())

@@ -65,10 +65,10 @@ def _voiced(clean: Floats, processed: Floats) -> tuple[Floats, Floats]:
     loud = level > level.max() - _RANGE
     joined = []
     for frames in (ours[loud], theirs[loud]):
-        whole = np.zeros((len(frames) + 1) * _HOP)
+        signal = np.zeros((len(frames) + 1) * _HOP)
         for part, start in ((frames[:, :_HOP], 0), (frames[:, _HOP:], _HOP)):
-            whole[start : start + part.size] += part.ravel()
-        joined.append(whole)
+            signal[start : start + part.size] += part.ravel()
+        joined.append(signal)
     return joined[0], joined[1]
 
 

@@ -65,9 +65,9 @@ def _pitches(difference: Floats, shortest: int, rate: int) -> Floats:
         difference[:, shortest + 1 :],
     )
     dips = (now <= before) & (now < after) & (now < _DIP)
-    place = dips.argmax(axis=1)
+    dip = dips.argmax(axis=1)
     rows = np.arange(len(difference))
-    low, middle, high = (part[rows, place] for part in (before, now, after))
+    low, middle, high = (part[rows, dip] for part in (before, now, after))
     bend = low - 2 * middle + high
     shift = np.divide(low - high, 2 * bend, out=np.zeros_like(bend), where=bend > 1e-12)
-    return np.where(dips.any(axis=1), rate / (shortest + place + np.clip(shift, -1, 1)), np.nan)
+    return np.where(dips.any(axis=1), rate / (shortest + dip + np.clip(shift, -1, 1)), np.nan)

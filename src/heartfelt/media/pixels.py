@@ -181,8 +181,8 @@ def _tables() -> _Tables:
     luminance = np.rint(65_535 * TO_XYZ[1][:, None] * linear(values / 255)[None]).astype(np.int64)
     lightness = 116 * cube_root(np.minimum(np.arange(65_540) / 65_535, 1.0)) - 16
     steps = np.rint(values * (_STEPS - 1) / 255).astype(np.int64)
-    places = np.stack(np.unravel_index(np.arange(_STEPS**3), (_STEPS,) * 3), axis=-1)
-    lab = lab_of(places * 255 / (_STEPS - 1))
+    grid_steps = np.stack(np.unravel_index(np.arange(_STEPS**3), (_STEPS,) * 3), axis=-1)
+    lab = lab_of(grid_steps * 255 / (_STEPS - 1))
     return _Tables(
         packed=((luminance << 15) + steps * np.array([[_STEPS**2], [_STEPS], [1]])).astype(np.uint64),
         lightness=np.rint(lightness * 655.35).astype(np.uint16),

@@ -113,8 +113,8 @@ def probe_stimuli(
     rows = probes.facts(stimuli["path"].to_list(), lambda name: inside(root, name, where), progress)
     probes.remember()
     probed = pl.DataFrame(rows, schema=FACTS, orient="row")
-    known = [name for name in PROBED if probed[name].null_count() < probed.height]
-    return stimuli.drop(PROBED, strict=False).with_columns(probed.select(known).get_columns())
+    columns = [name for name in PROBED if probed[name].null_count() < probed.height]
+    return stimuli.drop(PROBED, strict=False).with_columns(probed.select(columns).get_columns())
 
 
 def media_by_path(root: Path, kinds: Sequence[str] | frozenset[str] = AUDIO | IMAGES) -> dict[str, str]:
@@ -205,18 +205,18 @@ class _Probes:
         return [row for row in rows if row is not None]
 
     def _remembered(self, path: str) -> _Row | None:
-        known = self._known.get(path)
-        if known is None:
+        stored = self._known.get(path)
+        if stored is None:
             return None
         try:
             status = os.stat(f"{self._root}/{path}")  # noqa: PTH116 - a Path for each of 160,000 files takes seconds
         except OSError:
             return None
-        unsure = known.hash is not None
-        if _stamp(status) != known.stamp or (unsure and known.hash != _hash(Path(self._root, path))):
+        unsure = stored.hash is not None
+        if _stamp(status) != stored.stamp or (unsure and stored.hash != _hash(Path(self._root, path))):
             return None
-        self._used[path] = known
-        return known.facts
+        self._used[path] = stored
+        return stored.facts
 
     def _probe(self, named: tuple[str, Path] | None) -> _Row:
         if named is None:

@@ -84,9 +84,9 @@ def landmarks(mono: Samples) -> Landmarks:
     hashes: list[Ints] = []
     starts: list[Ints] = []
     for step in range(1, min(_FOLLOWING, frames.size - 1) + 1):
-        apart = frames[step:] - frames[:-step]
-        near = apart <= _MAX_FRAMES
-        hashes.append(((bands[:-step] << 12) | (bands[step:] << 6) | apart >> 1)[near])
+        frame_distance = frames[step:] - frames[:-step]
+        near = frame_distance <= _MAX_FRAMES
+        hashes.append(((bands[:-step] << 12) | (bands[step:] << 6) | frame_distance >> 1)[near])
         starts.append(frames[:-step][near])
     for second, third in _TRIPLES:
         count = frames.size - third
@@ -176,11 +176,11 @@ def _candidates(clips: Sequence[Landmarks]) -> Iterator[_Candidate]:
     adjacent = np.append(np.diff(alignments) == 1, False)
     counts = counts + np.where(adjacent, np.append(counts[1:], 0), 0)
     strong = np.flatnonzero(counts >= _MIN_LANDMARKS)
-    seen: set[int] = set()
+    seen_pairs: set[int] = set()
     for at in strong[np.argsort(-counts[strong], kind="stable")].tolist():
         pair, offset = divmod(int(alignments[at]), span)
-        if pair not in seen:
-            seen.add(pair)
+        if pair not in seen_pairs:
+            seen_pairs.add(pair)
             yield _Candidate(first=pair // len(clips), second=pair % len(clips), offset=offset - span // 2)
 
 
@@ -237,5 +237,5 @@ def _best_lag(first: Samples, second: Samples, near: int) -> tuple[int, float]:
     falling = np.diff(products) < 0
     after = best + int(np.argmin(np.append(falling[best:], False)))
     before = int(best - np.argmin(np.append(~falling[:best][::-1], False)))
-    others = np.concatenate([products[:before], products[after + 1 :]])
-    return int(lags[best]), float(others.max(initial=0.0) / max(float(products[best]), 1e-30))
+    outside = np.concatenate([products[:before], products[after + 1 :]])
+    return int(lags[best]), float(outside.max(initial=0.0) / max(float(products[best]), 1e-30))

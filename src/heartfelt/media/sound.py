@@ -39,10 +39,10 @@ _UNKNOWN = 1 << 62
 
 
 @contextmanager
-def open_sound(source: Source, *, whole: bool = True) -> Iterator[Any]:
+def open_sound(source: Source, *, reads_all: bool = True) -> Iterator[Any]:
     """The file opened by soundfile, after checking that its end is there; or what was decoded of it, if that is kept.
 
-    Without ``whole`` only parts will be read. Those come from the file: after a jump, an MP3's samples are rounded otherwise.
+    Without ``reads_all`` only parts will be read. Those come from the file: after a jump, an MP3's samples are rounded otherwise.
     """
     import soundfile
 
@@ -59,13 +59,13 @@ def open_sound(source: Source, *, whole: bool = True) -> Iterator[Any]:
             missing = what_is_missing(raw)
         if missing:
             raise InputError(f"{_name(source)} is cut off: {missing}.", _REFETCH)
-        store = open_store() if whole else None
-        held = None if store is None else store.sound(source)
-        if held is None and store is not None:
+        store = open_store() if reads_all else None
+        stored = None if store is None else store.sound(source)
+        if stored is None and store is not None:
             with _opened(source) as file, suppress(soundfile.LibsndfileError):
-                held = store.sound(source, file)
-        if held is not None:
-            yield held
+                stored = store.sound(source, file)
+        if stored is not None:
+            yield stored
             return
         with _opened(source) as file:
             yield file
@@ -86,9 +86,9 @@ def read_samples(source: Source) -> tuple[Samples, int]:
     with open_sound(source) as file:
         if file.subtype == "PCM_16":
             # The same bits as libsndfile's own conversion, in a quarter of the time.
-            whole = _read_frames(source, file, "int16").astype(np.float32)
-            whole *= np.float32(2.0**-15)
-            return whole, int(file.samplerate)
+            scaled = _read_frames(source, file, "int16").astype(np.float32)
+            scaled *= np.float32(2.0**-15)
+            return scaled, int(file.samplerate)
         samples = _read_frames(source, file, "float32")
     if not np.isfinite(samples).all():
         raise InputError(f"{_name(source)} holds samples that are not finite numbers.", _REFETCH)
@@ -183,12 +183,12 @@ def loudest_if_cancelling(blocks: Iterable[npt.NDArray[Any]]) -> int | None:
             mixed = channel_mean(block)
             squares = np.square(block.astype(np.float32, copy=False), dtype=np.float32)
             # Column by column: several times faster than NumPy's sum along the long axis of a narrow table.
-            each = np.array([column.sum(dtype=np.float64) for column in squares.T])
+            column_powers = np.array([column.sum(dtype=np.float64) for column in squares.T])
         if block.dtype == np.int16:
-            each = each / 32_768.0**2
+            column_powers = column_powers / 32_768.0**2
         # Not a dot product: the linear algebra library would start threads for it, which wait long after it is done.
         mean_power += float(np.einsum("i,i->", mixed, mixed, dtype=np.float64))
-        powers = each if not powers.size else powers + each
+        powers = column_powers if not powers.size else powers + column_powers
     if not powers.size or not np.isfinite(powers).all() or powers.mean() <= 0.0:
         return None
     return int(np.argmax(powers)) if mean_power < LEAST_SHARE * float(powers.mean()) else None
@@ -250,7 +250,7 @@ class SoundFile:
 
     def excerpts(self, starts: Iterable[int], length: int, rate: int) -> Iterator[Samples]:
         """Stretches of ``length`` samples at ``rate``, each read where it stands; the last is followed by zeros."""
-        with open_sound(self.path, whole=False) as file:
+        with open_sound(self.path, reads_all=False) as file:
             for start in starts:
                 at = start * self.rate // rate
                 wanted = min(-(-length * self.rate // rate) + 1, self.frames - at)

@@ -56,7 +56,7 @@ def speech_rate(samples: Samples, rate: int) -> SpeechRate | None:
     padded = np.pad(mono - mono.mean(dtype=np.float64).astype(np.float32), _WINDOW // 2)
     level = _intensity(padded)
     threshold = float(np.quantile(level, 0.99)) - _BELOW_DB
-    nuclei = [place for place in _risen_peaks(level) if level[place] >= threshold]
+    nuclei = [peak for peak in _risen_peaks(level) if level[peak] >= threshold]
     voiced = _voiced(padded, np.array(nuclei, np.int64))
     return SpeechRate(int(voiced.sum()), seconds, _speaking(level >= threshold, seconds))
 
@@ -79,27 +79,27 @@ def _intensity(padded: Samples) -> Floats:
 def _risen_peaks(level: Floats) -> list[int]:
     """Local maxima that lie at least 2 dB above the lowest level since the peak before."""
     out, dip = [], float(level[0])
-    for place in range(1, level.size - 1):
-        here = float(level[place])
-        if level[place - 1] < here >= level[place + 1]:
-            if here - dip >= _DIP_DB:
-                out.append(place)
-            dip = here
-        dip = min(dip, here)
+    for frame in range(1, level.size - 1):
+        current = float(level[frame])
+        if level[frame - 1] < current >= level[frame + 1]:
+            if current - dip >= _DIP_DB:
+                out.append(frame)
+            dip = current
+        dip = min(dip, current)
     return out
 
 
 def _voiced(
-    padded: Samples, places: np.ndarray[tuple[int], np.dtype[np.int64]]
+    padded: Samples, positions: np.ndarray[tuple[int], np.dtype[np.int64]]
 ) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    starts = places * _STEP + (_WINDOW - _VOICE_WINDOW) // 2
+    starts = positions * _STEP + (_WINDOW - _VOICE_WINDOW) // 2
     window = np.hanning(_VOICE_WINDOW)
     frames = padded[starts[:, None] + np.arange(_VOICE_WINDOW)] * window
-    own = _autocorrelation(frames - frames.mean(axis=1, keepdims=True))
+    correlations = _autocorrelation(frames - frames.mean(axis=1, keepdims=True))
     lags = slice(round(_RATE / _HIGHEST), round(_RATE / _LOWEST))
     share = (
-        own[:, lags]
-        / np.maximum(own[:, :1], 1e-20)
+        correlations[:, lags]
+        / np.maximum(correlations[:, :1], 1e-20)
         / _autocorrelation(window[None])[:, lags]
         * (window @ window)
     )

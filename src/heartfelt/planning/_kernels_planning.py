@@ -64,8 +64,8 @@ def label_statistics(
     for k in range(rater.size):
         u = stimulus[k]
         if not dropped[rater[k]] and n[u] > 0.0:
-            apart = value[k] - mean[u]
-            within[u] += apart * apart
+            deviation = value[k] - mean[u]
+            within[u] += deviation * deviation
             if n[u] > 1.0:
                 pairable += 1.0
                 pair_sum += value[k]
@@ -171,11 +171,11 @@ def _cells(
     for u in range(n.size):
         if n[u] > 0.0 and system[u] == s:
             count[intent[u]] += 1.0
-    place = np.arange(intents)
+    cell_of = np.arange(intents)
     alone = 0
     for i in range(intents):
         if count[i] == 1.0:
-            place[i] = intents
+            cell_of[i] = intents
             alone += 1
     if alone == 1:
         home = intents
@@ -184,16 +184,16 @@ def _cells(
                 home = i
         for i in range(intents):
             if count[i] == 1.0:
-                place[i] = home
+                cell_of[i] = home
     number, sums = np.zeros(intents + 1), np.zeros(intents + 1)
     for u in range(n.size):
         if n[u] > 0.0 and system[u] == s:
-            number[place[intent[u]]] += 1.0
-            sums[place[intent[u]]] += (mean[u] - centre) / size
+            number[cell_of[intent[u]]] += 1.0
+            sums[cell_of[intent[u]]] += (mean[u] - centre) / size
     squares = np.zeros(intents + 1)
     for u in range(n.size):
         if n[u] > 0.0 and system[u] == s:
-            at = place[intent[u]]
+            at = cell_of[intent[u]]
             squares[at] += ((mean[u] - centre) / size - sums[at] / number[at]) ** 2
     variance, below = 0.0, 0.0
     for i in range(intents + 1):

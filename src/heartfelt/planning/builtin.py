@@ -87,11 +87,11 @@ ASSUMED = (
 
 def built_in_pilot(study: Study) -> Pilot:
     """The built-in pilot whose questions are like the study's; every question is fitted to its own scale."""
-    asked = [question for question in study.asked if plannable(study.scale_of(question.id))]
+    plannable_questions = [question for question in study.asked if plannable(study.scale_of(question.id))]
     questions: dict[str, QuestionPilot] = {}
     sources: list[Pilot] = []
     alike: dict[tuple[str, Components, tuple[float, ...]], list[str]] = {}
-    for question in asked:
+    for question in plannable_questions:
         scale = study.scale_of(question.id)
         bounds = scale.bounds()
         categories = sorted(scale.labels())
@@ -104,11 +104,11 @@ def built_in_pilot(study: Study) -> Pilot:
             pilot, model = BUILT_IN["mos"], MOS
         else:
             pilot, model = BUILT_IN["aimoclips"], VALENCE
-        made = _on_scale(question.id, model, scale)
-        same = alike.setdefault((model.question, made.components, made.scale.values), [])
+        question_pilot = _on_scale(question.id, model, scale)
+        same = alike.setdefault((model.question, question_pilot.components, question_pilot.scale.values), [])
         same.append(question.id)
         if len(same) == 1:
-            questions[question.id] = made
+            questions[question.id] = question_pilot
         if pilot not in sources:
             sources.append(pilot)
     first = sources[0] if sources else BUILT_IN["presence"]

@@ -81,15 +81,15 @@ def comparison_pilot(study: Study, snapshot: Snapshot | None, seed: int = 0) -> 
             f"Collect answers of at least {LEAST_RATERS} raters, or plan without --pilot.",
         )
     panel = screen(snapshot, "default", seed=seed)
-    made = contest(panel.snapshot(), question, "system")
-    if made is None or not made.result.core or made.result.covariance is None:
+    fitted = contest(panel.snapshot(), question, "system")
+    if fitted is None or not fitted.result.core or fitted.result.covariance is None:
         raise InputError(
             f"The pilot {snapshot.source.name} gives no strengths of systems for '{question}'.",
             "Collect a pilot in which every system is compared with others, or plan without --pilot.",
         )
-    result, size = made.result, len(made.result.core)
-    strengths = np.array([float(result.strengths[place]) for place in result.core])
-    noise = made.result.covariance.total[:size, :size]
+    result, size = fitted.result, len(fitted.result.core)
+    strengths = np.array([float(result.strengths[index]) for index in result.core])
+    noise = fitted.result.covariance.total[:size, :size]
     centre = np.eye(size) - 1.0 / size
     noise = centre @ noise @ centre
     variance = strength_variance(strengths, noise)
@@ -99,11 +99,11 @@ def comparison_pilot(study: Study, snapshot: Snapshot | None, seed: int = 0) -> 
         parts,
         use,
         (0.0, 1.0),
-        {str(result.names[place]): float(value) for place, value in zip(result.core, strengths, strict=True)},
+        {str(result.names[index]): float(value) for index, value in zip(result.core, strengths, strict=True)},
         tuple(tuple(row) for row in noise.tolist()),
         1.0,
-        pairs_freedom(made.pairs["rater"].n_unique(), made.pairs["unit"].n_unique()),
-        tie_share(made.pairs) if ties else None,
+        pairs_freedom(fitted.pairs["rater"].n_unique(), fitted.pairs["unit"].n_unique()),
+        tie_share(fitted.pairs) if ties else None,
     )
     careless = len(panel.dropped)
     note = (
@@ -147,14 +147,14 @@ def tie_share(pairs: pl.DataFrame) -> tuple[float, float]:
     return float(shares.mean()), max(error, 0.5 / pairs.height)
 
 
-def tie_widths(known: QuestionPilot, count: int, rng: np.random.Generator) -> Floats:
+def tie_widths(question_pilot: QuestionPilot, count: int, rng: np.random.Generator) -> Floats:
     """Perceived differences below which raters answer with a tie, a width per study.
 
     Between equals a share s of answers is a tie where the width is log((1 + s) / (1 - s)), the noise being logistic.
     """
-    if known.ties is None:
+    if question_pilot.ties is None:
         return np.full(count, TIE_WIDTH)
-    share = np.clip(known.ties[0] + known.ties[1] * rng.standard_normal(count), 0.0, 0.95)
+    share = np.clip(question_pilot.ties[0] + question_pilot.ties[1] * rng.standard_normal(count), 0.0, 0.95)
     return np.asarray(np.log((1.0 + share) / (1.0 - share)))
 
 
@@ -172,37 +172,43 @@ def simulate_comparisons(
     times = min(options.assignments, studies)
     incidences = assign_often(layout.units, design, dropout, options.seed, name, times)
     rng = stream(options.seed, "planning", "comparisons", *name)
-    [(question, known)] = pilot.questions.items()
-    made = _studies(layout, incidences, known, material, options, pilot.shares(studies, rng), rng)
-    return SimulatedDesign.of(design, incidences, layout.units.count, {question: made})
+    [(question, question_pilot)] = pilot.questions.items()
+    simulated = _studies(
+        layout, incidences, question_pilot, material, options, pilot.shares(studies, rng), rng
+    )
+    return SimulatedDesign.of(design, incidences, layout.units.count, {question: simulated})
 
 
 def _studies(
     layout: StimulusTable,
     incidences: list[Incidence],
-    known: QuestionPilot,
+    question_pilot: QuestionPilot,
     material: StudyContents,
     options: PlanOptions,
     shares: Floats,
     rng: np.random.Generator,
 ) -> Studies:
     names, most = material.systems, shares.size
-    effects = system_effects(known, names, options, np.full(most, known.components.system), rng)
+    effects = system_effects(
+        question_pilot, names, options, np.full(most, question_pilot.components.system), rng
+    )
     first, second = np.triu_indices(len(names), 1)
     planted = effects[:, first] - effects[:, second]
     wanted = wanted_pairs(planted, options)
-    stimulus = np.full(most, known.components.stimulus)
-    if known.freedom is not None:
+    stimulus = np.full(most, question_pilot.components.stimulus)
+    if question_pilot.freedom is not None:
         stimulus *= np.exp(STIMULUS_DOUBT * rng.standard_normal(most))
-    ties = tie_widths(known, most, rng)
+    ties = tie_widths(question_pilot, most, rng)
     detected: list[Floats] = []
     widths, means = [], []
     for number in range(most):
         incidence = incidences[number % len(incidences)]
         strength = effects[number][layout.system]
         strength = strength + np.sqrt(stimulus[number]) * rng.standard_normal(layout.system.size)
-        drawn = drawn_choices(layout, incidence, known, strength, shares[number], rng, ties[number])
-        fitted = fit_choices(layout, incidence, drawn)
+        choices = drawn_choices(
+            layout, incidence, question_pilot, strength, shares[number], rng, ties[number]
+        )
+        fitted = fit_choices(layout, incidence, choices)
         tested = [_difference(fitted, a, b) for a, b in zip(first.tolist(), second.tolist(), strict=True)]
         corrected = stats.holm([p for p, _ in tested])
         detected.append(np.array([np.nan if hit is None else float(hit) for hit in corrected.significant]))
@@ -214,10 +220,10 @@ def _studies(
     done = len(detected)
     hits, spans_of_pairs = np.array(detected).reshape(done, -1), np.array(widths).reshape(done, -1)
     powers = None
-    if known.freedom is not None and first.size:
+    if question_pilot.freedom is not None and first.size:
         expected = expected_errors(_variances(stimulus[:done], spans_of_pairs), spans_of_pairs)
-        apart = np.abs(planted[:done]) * (1.0 - shares[:done, None])
-        powers = power_draws(4.0 * apart / expected, hits, wanted[:done], rng)
+        distance = np.abs(planted[:done]) * (1.0 - shares[:done, None])
+        powers = power_draws(4.0 * distance / expected, hits, wanted[:done], rng)
     return Studies(
         {},
         hits,
@@ -226,7 +232,7 @@ def _studies(
         np.array(means),
         np.full(done, np.nan),
         {},
-        keeps_effects(known, names, options),
+        keeps_effects(question_pilot, names, options),
         powers=powers,
     )
 
@@ -234,19 +240,21 @@ def _studies(
 def _variances(stimulus: Floats, widths: Floats) -> Floats:
     """How the squared widths of intervals grow with the variance between stimuli: a straight line that does not fall."""
     squares = mean_where(np.square(widths), np.isfinite(widths))
-    seen = np.isfinite(squares)
-    if not seen.any():
+    finite = np.isfinite(squares)
+    if not finite.any():
         return np.full(widths.shape, np.nan)
-    apart = stimulus - stimulus[seen].mean()
-    slope = max(float(apart[seen] @ squares[seen]) / max(float(apart[seen] @ apart[seen]), 1e-12), 0.0)
-    level = float(squares[seen].mean())
-    return np.asarray(np.maximum(level + slope * apart, 0.05 * level)[:, None] + np.zeros(widths.shape))
+    centred = stimulus - stimulus[finite].mean()
+    slope = max(
+        float(centred[finite] @ squares[finite]) / max(float(centred[finite] @ centred[finite]), 1e-12), 0.0
+    )
+    level = float(squares[finite].mean())
+    return np.asarray(np.maximum(level + slope * centred, 0.05 * level)[:, None] + np.zeros(widths.shape))
 
 
 def drawn_choices(
     layout: StimulusTable,
     incidence: Incidence,
-    known: QuestionPilot,
+    question_pilot: QuestionPilot,
     strength: Floats,
     careless: float,
     rng: np.random.Generator,
@@ -255,23 +263,25 @@ def drawn_choices(
     """First and second stimulus of every trial in the order shown, and the answer in favour of the first."""
     pair = np.column_stack([layout.first, layout.second])[incidence.unit]
     rows = np.arange(incidence.unit.size)
-    shown_first, other = pair[rows, incidence.first], pair[rows, 1 - incidence.first]
+    shown_first, shown_second = pair[rows, incidence.first], pair[rows, 1 - incidence.first]
     noise = rng.logistic(size=rows.size)
-    apart = strength[shown_first] - strength[other] + SIDE_BIAS + noise
-    value = (apart > 0).astype(np.float64)
-    if len(known.scale.values) == 3:
-        value[np.abs(apart) < tie_width] = 0.5
+    advantage = strength[shown_first] - strength[shown_second] + SIDE_BIAS + noise
+    value = (advantage > 0).astype(np.float64)
+    if len(question_pilot.scale.values) == 3:
+        value[np.abs(advantage) < tie_width] = 0.5
     count = int(careless * incidence.raters + rng.random())
     lazy = np.isin(incidence.rater, rng.permutation(incidence.raters)[:count])
-    value[lazy] = np.asarray(known.scale.values)[rng.integers(0, len(known.scale.values), int(lazy.sum()))]
-    return shown_first, other, value
+    value[lazy] = np.asarray(question_pilot.scale.values)[
+        rng.integers(0, len(question_pilot.scale.values), int(lazy.sum()))
+    ]
+    return shown_first, shown_second, value
 
 
-def fit_choices(layout: StimulusTable, incidence: Incidence, drawn: tuple[Ints, Ints, Floats]) -> Strengths:
+def fit_choices(layout: StimulusTable, incidence: Incidence, choices: tuple[Ints, Ints, Floats]) -> Strengths:
     """The strengths of the systems, as the analysis fits them; contestants are the systems' numbers."""
-    shown_first, other, value = drawn
+    shown_first, shown_second, value = choices
     model = stats.davidson if (value == 0.5).any() else stats.bradley_terry
-    columns = (incidence.rater, layout.system[shown_first], layout.system[other], value)
+    columns = (incidence.rater, layout.system[shown_first], layout.system[shown_second], value)
     result = model(*columns, stimulus=incidence.unit, order_effect=True)
     return result if result.core else model(*columns, stimulus=incidence.unit)
 

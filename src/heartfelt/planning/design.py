@@ -52,8 +52,8 @@ class PlannedDesign:
     @property
     def words(self) -> str:
         """The design in one line."""
-        what = f"{self.sets:,} sets" if self.sets else f"{self.stimuli:,} clips"
-        return f"{self.raters:,} raters x {self.per_rater} trials, {what} x {self.ratings} ratings"
+        material = f"{self.sets:,} sets" if self.sets else f"{self.stimuli:,} clips"
+        return f"{self.raters:,} raters x {self.per_rater} trials, {material} x {self.ratings} ratings"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -91,25 +91,25 @@ def material_of(opened: OpenStudy) -> StudyContents:
     """Systems, intents, stimuli and design of a study folder."""
     study, stimuli = opened.study, opened.stimuli
 
-    def names(column: str, known: Sequence[str]) -> list[str]:
-        there = (
+    def names(column: str, listed: Sequence[str]) -> list[str]:
+        used = (
             stimuli[column].drop_nulls().cast(pl.String).unique().to_list()
             if column in stimuli.columns
             else []
         )
         # What the manifest does not use is not planned for; without a manifest, what the study lists is.
-        return [name for name in known if name in there or not there] or sorted(there) or [""]
+        return [name for name in listed if name in used or not used] or sorted(used) or [""]
 
     systems, intents = (
-        names("system", [each.id for each in study.systems]),
-        names("intent", [each.id for each in study.intents]),
+        names("system", [system.id for system in study.systems]),
+        names("intent", [intent.id for intent in study.intents]),
     )
 
-    def codes(column: str, known: list[str]) -> Ints:
+    def codes(column: str, listed: list[str]) -> Ints:
         if column not in stimuli.columns:
             return np.zeros(stimuli.height, np.int64)
-        place = {name: number for number, name in enumerate(known)}
-        return np.array([place.get(str(name), 0) for name in stimuli[column].to_list()], np.int64)
+        code_of = {name: number for number, name in enumerate(listed)}
+        return np.array([code_of.get(str(name), 0) for name in stimuli[column].to_list()], np.int64)
 
     design, sets = study.design, study.sets
     return StudyContents(
@@ -128,8 +128,11 @@ def material_of(opened: OpenStudy) -> StudyContents:
 
 
 def _own_sets(opened: OpenStudy, system: Ints) -> tuple[tuple[int, int], ...]:
-    place = {name: number for number, name in enumerate(opened.stimuli["stimulus"].to_list())}
-    members = [[place[name] for name in each.stimuli] for each in (opened.sets.sets if opened.sets else ())]
+    row_of = {name: number for number, name in enumerate(opened.stimuli["stimulus"].to_list())}
+    members = [
+        [row_of[name] for name in stimulus_set.stimuli]
+        for stimulus_set in (opened.sets.sets if opened.sets else ())
+    ]
     return tuple((m[0], m[1]) for m in members if len(m) == 2 and system[m[0]] != system[m[1]])
 
 
@@ -170,8 +173,8 @@ def _pairs(system: Ints, intent: Ints, wanted: int, seed: int) -> tuple[Ints, In
         members = np.flatnonzero(intent == name)
         a, b = np.triu_indices(members.size, 1)
         a, b = members[a], members[b]
-        other = system[a] != system[b]
-        every.append(np.column_stack([a[other], b[other]]))
+        different = system[a] != system[b]
+        every.append(np.column_stack([a[different], b[different]]))
     pairs = np.concatenate(every) if every else np.zeros((0, 2), np.int64)
     pairs = pairs[rng.permutation(len(pairs))]
     if wanted >= len(pairs):
@@ -185,8 +188,8 @@ def _pairs(system: Ints, intent: Ints, wanted: int, seed: int) -> tuple[Ints, In
             chosen.append((a, b))
             used[a] += 1
             used[b] += 1
-    made = np.array(chosen, np.int64).reshape(-1, 2)
-    return made[:, 0], made[:, 1]
+    chosen_pairs = np.array(chosen, np.int64).reshape(-1, 2)
+    return chosen_pairs[:, 0], chosen_pairs[:, 1]
 
 
 def pairs_available(material: StudyContents, clips: float) -> int:
@@ -201,33 +204,35 @@ def grid(
     """The designs to simulate, the study's own first, and notes on what cannot be as asked."""
     notes: list[str] = []
     cells = len(material.systems) * len(material.intents)
-    here = material.system.size / cells
+    listed_clips = material.system.size / cells
     if not material.system.size and not options.clips:
         raise InputError(
             "The study lists no stimuli to plan with.",
             "Add them to its manifest, or say how many there will be of each system and intent: --clips 5.",
         )
-    clips: Sequence[float] = options.clips or ([here] if here else [])
+    clips: Sequence[float] = options.clips or ([listed_clips] if listed_clips else [])
     ratings = options.ratings or ((material.ratings,) if not options.raters else (0,))
     if not (options.clips or options.ratings or options.raters or options.per_rater):
         least = max(2, material.minimum)
         factors = (0.5, 2 / 3, 1, 1.5, 2, 3)
         ratings = tuple(dict.fromkeys(max(least, round(material.ratings * factor)) for factor in factors))
-        clips = [here, math.ceil(1.5 * here), 2 * math.ceil(here)]
+        clips = [listed_clips, math.ceil(1.5 * listed_clips), 2 * math.ceil(listed_clips)]
     designs: list[PlannedDesign] = []
-    asked = itertools.product(clips, ratings, options.per_rater or (0,), options.raters or (0,))
-    for each in [(here, material.ratings, 0, 0), *asked] if here else asked:
-        made = design_of(material, *each, dropout, own=not designs and bool(here), notes=notes)
-        if not any(replace(made, own=False) == replace(other, own=False) for other in designs):
-            designs.append(made)
+    combinations = itertools.product(clips, ratings, options.per_rater or (0,), options.raters or (0,))
+    for sizes in [(listed_clips, material.ratings, 0, 0), *combinations] if listed_clips else combinations:
+        candidate = design_of(
+            material, *sizes, dropout, is_own=not designs and bool(listed_clips), notes=notes
+        )
+        if not any(replace(candidate, own=False) == replace(design, own=False) for design in designs):
+            designs.append(candidate)
     short = [design.ratings for design in designs if design.ratings < material.minimum]
     if short:
         notes.append(
             f"With {min(short)} ratings per clip no clip gets a label: the study's minimum_ratings is {material.minimum}."
         )
     longest = max(design.clips for design in designs)
-    if longest > here and options.clips:
-        missing = round((longest - here) * cells)
+    if longest > listed_clips and options.clips:
+        missing = round((longest - listed_clips) * cells)
         notes.append(
             f"The largest design needs {plural(missing, 'clip')} more than the study lists ({material.system.size:,}):"
             " make them before collecting."
@@ -243,12 +248,12 @@ def design_of(
     raters: int,
     dropout: float,
     *,
-    own: bool,
+    is_own: bool,
     notes: list[str],
 ) -> PlannedDesign:
     """A design of so many clips per cell, ratings per clip, trials per rater and raters; 0 for what follows from the rest."""
     cells = len(material.systems) * len(material.intents)
-    listed = own or clips == material.system.size / cells
+    listed = is_own or clips == material.system.size / cells
     stimuli = material.system.size if listed else round(clips) * cells
     sets = 0
     if material.compares:
@@ -269,8 +274,8 @@ def design_of(
         most = min(units, math.prod(sizes[name] for name in material.distinct))
     trials = per_rater or material.per_rater or most
     if trials > most:
-        why = "there are no more stimuli" if most == units else "the design lets nobody meet a cell twice"
-        notes.append(f"A rater can get at most {most} trials: {why}.")
+        reason = "there are no more stimuli" if most == units else "the design lets nobody meet a cell twice"
+        notes.append(f"A rater can get at most {most} trials: {reason}.")
         trials = most
     staying = 1 - dropout / 2
     quota = ratings or max(1, math.ceil(raters * trials * staying / units))
@@ -288,7 +293,7 @@ def design_of(
         f"Plan with at most {MOST_RATINGS:,} ratings.",
     )
     return PlannedDesign(
-        material.systems, material.intents, float(clips), stimuli, quota, trials, people, sets, own
+        material.systems, material.intents, float(clips), stimuli, quota, trials, people, sets, is_own
     )
 
 
@@ -296,6 +301,6 @@ def standardised(count: int, size: int, rng: np.random.Generator) -> Floats:
     """``count`` rows of effects of ``size`` levels with mean 0 and variance 1, whatever their arrangement."""
     if size < 2:
         return np.zeros((count, size))
-    drawn = rng.standard_normal((count, size))
-    drawn -= drawn.mean(axis=1, keepdims=True)
-    return np.asarray(drawn / drawn.std(axis=1, ddof=1, keepdims=True))
+    values = rng.standard_normal((count, size))
+    values -= values.mean(axis=1, keepdims=True)
+    return np.asarray(values / values.std(axis=1, ddof=1, keepdims=True))

@@ -34,14 +34,14 @@ def share_estimate(hits: float, count: float, method: str, unit: str = "studies"
 
 def mean_share(shares: Floats, method: str) -> Estimate:
     """The mean of a share per study, with the interval of its Monte Carlo error over studies."""
-    known = shares[np.isfinite(shares)]
-    if not known.size:
+    finite = shares[np.isfinite(shares)]
+    if not finite.size:
         return Estimate.missing("no simulated study could be tested", method)
-    value = float(known.mean())
-    error = float(known.std(ddof=1)) / math.sqrt(known.size) if known.size > 1 else 0.0
+    value = float(finite.mean())
+    error = float(finite.std(ddof=1)) / math.sqrt(finite.size) if finite.size > 1 else 0.0
     if error == 0.0:
         # All studies alike: as many as there are, none otherwise.
-        return share_estimate(value * known.size, known.size, method)
+        return share_estimate(value * finite.size, finite.size, method)
     return Estimate(
         value,
         max(value - _Z * error, 0.0),
@@ -49,33 +49,33 @@ def mean_share(shares: Floats, method: str) -> Estimate:
         method,
         "Monte Carlo",
         0.95,
-        {"studies": known.size},
+        {"studies": finite.size},
     )
 
 
 def open_share(shares: Floats, powers: Floats | None, method: str) -> Estimate:
     """The mean of a share per study; its interval holds 95% of the ``powers`` under what the pilot leaves open, if anything."""
-    plain = mean_share(shares, method)
-    if powers is None or plain.value is None or not np.isfinite(powers).any():
-        return plain
+    unadjusted = mean_share(shares, method)
+    if powers is None or unadjusted.value is None or not np.isfinite(powers).any():
+        return unadjusted
     low, high = np.nanquantile(powers, [0.025, 0.975]).tolist()
     return replace(
-        plain,
-        low=min(low, plain.value),
-        high=max(high, plain.value),
+        unadjusted,
+        low=min(low, unadjusted.value),
+        high=max(high, unadjusted.value),
         interval=PILOT,
-        counts=dict(plain.counts),
+        counts=dict(unadjusted.counts),
     )
 
 
 def forecast(values: Floats, method: str) -> StudyForecast:
     """Mean and 95% range over studies, and the standard error of the mean."""
-    known = values[np.isfinite(values)]
-    if not known.size:
+    finite = values[np.isfinite(values)]
+    if not finite.size:
         return StudyForecast(Estimate.missing("no simulated study has it", method))
-    low, high = np.quantile(known, [0.025, 0.975]).tolist()
-    estimate = Estimate(float(known.mean()), low, high, method, RANGE, 0.95, {"studies": known.size})
-    error = float(known.std(ddof=1)) / math.sqrt(known.size) if known.size > 1 else None
+    low, high = np.quantile(finite, [0.025, 0.975]).tolist()
+    estimate = Estimate(float(finite.mean()), low, high, method, RANGE, 0.95, {"studies": finite.size})
+    error = float(finite.std(ddof=1)) / math.sqrt(finite.size) if finite.size > 1 else None
     return StudyForecast(estimate, error)
 
 
@@ -95,9 +95,9 @@ def question_forecast(
     elif not differ.any():
         power = mean_share(detected.mean(axis=1), "share of pairs detected, though no systems differ")
     else:
-        under = None if studies.powers is None else mean_where(studies.powers, wanted)
+        mean_powers = None if studies.powers is None else mean_where(studies.powers, wanted)
         text = "share of pairs of systems detected, corrected for all pairs"
-        power = open_share(mean_where(detected, wanted), under, text)
+        power = open_share(mean_where(detected, wanted), mean_powers, text)
     studied = equal.any(axis=1) if detected.size else np.zeros(0, bool)
     alarms = (detected * equal).max(axis=1)[studied] if studied.any() else np.zeros(0)
     none = np.zeros(0)
@@ -141,8 +141,8 @@ def question_forecast(
 def _omnibus(detected: Floats, method: str) -> Estimate:
     if not detected.size or not np.isfinite(detected).any():
         return Estimate.missing("there are not two systems to test", method)
-    known = detected[np.isfinite(detected).all(axis=1)]
-    return share_estimate(float(known.max(axis=1).sum()), len(known), method)
+    finite = detected[np.isfinite(detected).all(axis=1)]
+    return share_estimate(float(finite.max(axis=1).sum()), len(finite), method)
 
 
 def _equivalence(studies: Studies, options: PlanOptions) -> Estimate:
@@ -166,14 +166,14 @@ def _contrasts(studies: Studies, design: PlannedDesign) -> tuple[ContrastPower, 
     planted = studies.planted
     if not studies.named or not planted.shape[1]:
         return ()
-    names, out, place = design.systems, [], 0
+    names, out, column = design.systems, [], 0
     for a in range(len(names)):
         for b in range(a + 1, len(names)):
-            hits = studies.detected[:, place]
-            known = hits[np.isfinite(hits)]
-            power = share_estimate(float(known.sum()), known.size, "studies that find the difference")
+            hits = studies.detected[:, column]
+            finite = hits[np.isfinite(hits)]
+            power = share_estimate(float(finite.sum()), finite.size, "studies that find the difference")
             if studies.powers is not None:
-                power = open_share(hits, studies.powers[:, place], power.method)
-            out.append(ContrastPower(names[a], names[b], float(planted[:, place].mean()), power))
-            place += 1
+                power = open_share(hits, studies.powers[:, column], power.method)
+            out.append(ContrastPower(names[a], names[b], float(planted[:, column].mean()), power))
+            column += 1
     return tuple(out)

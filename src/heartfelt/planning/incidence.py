@@ -72,20 +72,20 @@ def assign(
     trials: list[list[tuple[int, int]]] = [[] for _ in range(raters)]
     waiting = iter(range(raters))
     present: list[tuple[Rater, int | None]] = []
-    left = turned_away = 0
+    left_early = turned_away = 0
     while True:
         while len(present) < TOGETHER and (number := next(waiting, None)) is not None:
             present.append((Rater(number, str(number)), None))
         if not present:
             break
-        place = int(rng.random() * len(present))
-        rater, unit = present[place]
+        index = int(rng.random() * len(present))
+        rater, unit = present[index]
         done = trials[rater.number]
         if unit is not None:
             if rng.random() < hazard:
                 pool.count(unit, leases=-1)
-                left += 1
-                del present[place]
+                left_early += 1
+                del present[index]
                 continue
             pool.count(unit, valid=1, leases=-1)
             order = 0
@@ -97,28 +97,28 @@ def assign(
         following = pool.pick(rater, rng) if len(done) < per_rater else None
         if following is None:
             turned_away += not done
-            del present[place]
+            del present[index]
             continue
         pool.count(following, leases=1)
         rater.seen.add(following)
         rater.latest = following
         if layout.cell:
             rater.cells.add(layout.cell[following])
-        present[place] = (rater, following)
-    return _columns(trials, left, turned_away)
+        present[index] = (rater, following)
+    return _columns(trials, left_early, turned_away)
 
 
-def _columns(trials: list[list[tuple[int, int]]], left: int, turned_away: int) -> Incidence:
-    took_part = [mine for mine in trials if mine]
-    sizes = np.array([len(mine) for mine in took_part], np.int64)
-    every = np.array([trial for mine in took_part for trial in mine], np.int64).reshape(-1, 2)
+def _columns(trials: list[list[tuple[int, int]]], left_early: int, turned_away: int) -> Incidence:
+    took_part = [of_rater for of_rater in trials if of_rater]
+    sizes = np.array([len(of_rater) for of_rater in took_part], np.int64)
+    every = np.array([trial for of_rater in took_part for trial in of_rater], np.int64).reshape(-1, 2)
     position = np.concatenate([np.arange(1, size + 1) for size in sizes]) if sizes.size else sizes
     return Incidence(
         np.repeat(np.arange(sizes.size), sizes),
         every[:, 0],
         position.astype(np.int64),
         int(sizes.size),
-        left,
+        left_early,
         turned_away,
         every[:, 1],
     )

@@ -110,9 +110,9 @@ class ScaleUse:
         """The same use of another scale: every answer is spread evenly over its step and collected in the new steps."""
         new = np.asarray(values)
         stretch = (new[-1] - new[0]) / (old[1] - old[0])
-        here = new[0] + (np.asarray(self.values) - old[0]) * stretch
-        half = np.diff(here).mean() / 2.0 if here.size > 1 else 1.0
-        edges = np.append(here - half, here[-1] + half)
+        positions = new[0] + (np.asarray(self.values) - old[0]) * stretch
+        half = np.diff(positions).mean() / 2.0 if positions.size > 1 else 1.0
+        edges = np.append(positions - half, positions[-1] + half)
         upto = np.append(0.0, np.cumsum(self.shares))
         limits = (new[1:] + new[:-1]) / 2.0
         inner = np.interp(limits, edges, upto, left=0.0, right=1.0)
@@ -188,8 +188,8 @@ def latent_parts(use: ScaleUse, components: Floats) -> Floats:
     # Gains are part of the residual, at most nine tenths of it.
     gain = np.minimum(components[:, 6], 0.9 * residual / np.maximum(conveyed, 1e-9))
     spread = use.spread_for(total)[:, None] ** 2
-    own = np.column_stack([parts[:, :5], residual - gain * conveyed])
-    return np.column_stack([spread * own, gain, spread[:, 0] * parts[:, 5]])
+    with_residual = np.column_stack([parts[:, :5], residual - gain * conveyed])
+    return np.column_stack([spread * with_residual, gain, spread[:, 0] * parts[:, 5]])
 
 
 def latent_total(parts: Floats) -> Floats:

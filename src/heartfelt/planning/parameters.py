@@ -16,7 +16,7 @@ from heartfelt.planning.uncertainty import level_draws
 
 
 def system_effects(
-    known: QuestionPilot,
+    question_pilot: QuestionPilot,
     names: tuple[str, ...],
     options: PlanOptions,
     variances: Floats,
@@ -25,19 +25,19 @@ def system_effects(
     """Planted effects of the systems in points: named, half of them ``effect`` above the others, from the pilot, or drawn."""
     count = variances.size
     if options.effects:
-        own = np.array([options.effects.get(name, 0.0) for name in names])
-        return np.tile(own - own.mean(), (count, 1))
+        planted = np.array([options.effects.get(name, 0.0) for name in names])
+        return np.tile(planted - planted.mean(), (count, 1))
     if options.effect is not None:
         sides = np.where(np.arange(len(names)) % 2, -0.5, 0.5) * options.effect
         return np.tile(sides, (count, 1))
-    if _from_pilot(known, names):
-        places = [list(known.systems).index(name) for name in names]
-        return known.system_draws(count, rng)[:, places]
+    if _from_pilot(question_pilot, names):
+        indices = [list(question_pilot.systems).index(name) for name in names]
+        return question_pilot.system_draws(count, rng)[:, indices]
     return standardised(count, len(names), rng) * np.sqrt(variances)[:, None]
 
 
-def _from_pilot(known: QuestionPilot, names: tuple[str, ...]) -> bool:
-    return len(names) > 1 and set(names) == set(known.systems) and bool(known.system_noise)
+def _from_pilot(question_pilot: QuestionPilot, names: tuple[str, ...]) -> bool:
+    return len(names) > 1 and set(names) == set(question_pilot.systems) and bool(question_pilot.system_noise)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,34 +56,40 @@ class SampledParameters:
 
 
 def draw_parameters(
-    known: QuestionPilot, names: tuple[str, ...], options: PlanOptions, studies: int, rng: np.random.Generator
+    question_pilot: QuestionPilot,
+    names: tuple[str, ...],
+    options: PlanOptions,
+    studies: int,
+    rng: np.random.Generator,
 ) -> SampledParameters:
     """Components, effects and latent shifts for every study."""
-    components = known.draws(studies, rng)
-    parts = latent_parts(known.scale, components)
-    effects = system_effects(known, names, options, components[:, 0], rng)
+    components = question_pilot.draws(studies, rng)
+    parts = latent_parts(question_pilot.scale, components)
+    effects = system_effects(question_pilot, names, options, components[:, 0], rng)
     total = latent_total(parts)
     level = np.zeros(studies)
-    if known.freedom is not None:
-        level = level_draws(components, known.freedom, rng) / np.sqrt(known.components.total)
+    if question_pilot.freedom is not None:
+        level = level_draws(components, question_pilot.freedom, rng) / np.sqrt(
+            question_pilot.components.total
+        )
     typical = float(np.mean(total - parts[:, 0]))
-    shifts = known.scale.shift_for(effects, max(typical, 0.05))
-    careless = np.sqrt(known.careless_variance * np.maximum(total - parts[:, 4], 0.0))
+    shifts = question_pilot.scale.shift_for(effects, max(typical, 0.05))
+    careless = np.sqrt(question_pilot.careless_variance * np.maximum(total - parts[:, 4], 0.0))
     return SampledParameters(parts, effects, shifts, careless, components, level)
 
 
 def interaction(systems: int, intents: int, rng: np.random.Generator) -> Floats:
     """Effects of cells (systems x intents, row by row) that change the mean of no system and no intent."""
-    drawn = rng.standard_normal((systems, intents))
-    drawn -= drawn.mean(axis=0, keepdims=True)
-    return np.asarray(drawn - drawn.mean(axis=1, keepdims=True)).ravel()
+    effects = rng.standard_normal((systems, intents))
+    effects -= effects.mean(axis=0, keepdims=True)
+    return np.asarray(effects - effects.mean(axis=1, keepdims=True)).ravel()
 
 
 def draw_answers(
     layout: StimulusTable,
     incidence: Incidence,
-    known: QuestionPilot,
-    drawn: SampledParameters,
+    question_pilot: QuestionPilot,
+    parameters: SampledParameters,
     number: int,
     of_intents: Floats,
     sizes: tuple[int, int],
@@ -91,25 +97,25 @@ def draw_answers(
     rng: np.random.Generator,
 ) -> Floats:
     """The answers of study ``number``: what stimuli convey, how raters use the scale, and noise. ``sizes``: systems, intents."""
-    part = np.sqrt(drawn.parts[number])
-    conveyed = drawn.shifts[number][layout.system] + part[1] * of_intents[layout.intent]
+    part = np.sqrt(parameters.parts[number])
+    conveyed = parameters.shifts[number][layout.system] + part[1] * of_intents[layout.intent]
     conveyed += part[2] * interaction(*sizes, rng)[layout.system * sizes[1] + layout.intent]
     conveyed += part[3] * rng.standard_normal(layout.system.size)
-    level = drawn.level[number] + part[4] * rng.standard_normal(incidence.raters)
+    level = parameters.level[number] + part[4] * rng.standard_normal(incidence.raters)
     gain = 1.0 + part[6] * rng.standard_normal(incidence.raters)
     noise = rng.standard_normal(incidence.rater.size)
-    who = incidence.rater
-    attentive = gain[who] * conveyed[incidence.unit] + level[who] + float(part[5]) * noise
+    rater = incidence.rater
+    attentive = gain[rater] * conveyed[incidence.unit] + level[rater] + float(part[5]) * noise
     if part[7] > 0:
         tastes = part[7] * rng.standard_normal((incidence.raters, sizes[0]))
-        attentive += tastes[who, layout.system[incidence.unit]]
-    blind = level[who] + float(drawn.careless_spread[number]) * noise
-    felt = np.where(careless[who], blind, attentive)
-    values = np.asarray(known.scale.values, np.float64)
-    value: Floats = values[np.searchsorted(known.scale.cuts[: values.size - 1], felt)]
+        attentive += tastes[rater, layout.system[incidence.unit]]
+    blind = level[rater] + float(parameters.careless_spread[number]) * noise
+    felt = np.where(careless[rater], blind, attentive)
+    values = np.asarray(question_pilot.scale.values, np.float64)
+    value: Floats = values[np.searchsorted(question_pilot.scale.cuts[: values.size - 1], felt)]
     return value
 
 
-def keeps_effects(known: QuestionPilot, names: tuple[str, ...], options: PlanOptions) -> bool:
+def keeps_effects(question_pilot: QuestionPilot, names: tuple[str, ...], options: PlanOptions) -> bool:
     """Whether systems keep their effects from study to study, so that single pairs have a power of their own."""
-    return bool(options.effects or options.effect is not None or _from_pilot(known, names))
+    return bool(options.effects or options.effect is not None or _from_pilot(question_pilot, names))

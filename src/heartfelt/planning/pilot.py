@@ -121,22 +121,24 @@ def estimate_pilot(snapshot: Snapshot, seed: int = 0) -> Pilot:
     if len(names) > MOST_QUESTIONS:
         notes.append(f"Of {len(names)} questions the first {MOST_QUESTIONS} are planned.")
     for question in names[:MOST_QUESTIONS]:
-        made = _question(retained, question.id)
-        if not isinstance(made, str) and careless >= LEAST_CARELESS:
-            made = replace(made, careless_variance=_careless_variance(snapshot, question.id, panel.dropped))
-        if isinstance(made, str):
-            notes.append(f"'{question.id}' cannot be planned from the pilot: {made}.")
+        question_pilot = _question(retained, question.id)
+        if not isinstance(question_pilot, str) and careless >= LEAST_CARELESS:
+            question_pilot = replace(
+                question_pilot, careless_variance=_careless_variance(snapshot, question.id, panel.dropped)
+            )
+        if isinstance(question_pilot, str):
+            notes.append(f"'{question.id}' cannot be planned from the pilot: {question_pilot}.")
         else:
-            questions[question.id] = made
+            questions[question.id] = question_pilot
     if not questions:
-        why = " ".join(notes) or "it has no ratings that are numbers"
+        reason = " ".join(notes) or "it has no ratings that are numbers"
         raise InputError(
-            f"The pilot {snapshot.source.name} cannot be used: {why}",
+            f"The pilot {snapshot.source.name} cannot be used: {reason}",
             "Collect a pilot in which at least two raters rate some of the stimuli, or plan without --pilot.",
         )
     if raters < FEW_RATERS:
         notes.append(f"The pilot has {raters} raters; with fewer than {FEW_RATERS} its intervals are rough.")
-    left, dropout = _dropout(snapshot, raters)
+    left_early, dropout = _dropout(snapshot, raters)
     return Pilot(
         source=f"pilot {snapshot.source.name} ({plural(raters, 'rater')})",
         questions=questions,
@@ -145,7 +147,7 @@ def estimate_pilot(snapshot: Snapshot, seed: int = 0) -> Pilot:
         seconds=_seconds(snapshot),
         raters=raters,
         careless_raters=careless,
-        left=left,
+        left=left_early,
         notes=tuple(notes),
     )
 
@@ -160,9 +162,9 @@ def rating_table(snapshot: Snapshot, question: str) -> pl.DataFrame:
     ratings = snapshot.ratings.filter(pl.col("question") == question).drop_nulls(["rater", "value"])
     if "repeat" in ratings.columns:
         ratings = ratings.filter(pl.col("repeat").fill_null(0) == 0)
-    known = [name for name in ("system", "intent") if name in snapshot.stimuli.columns]
-    facts = snapshot.stimuli.select("stimulus", *(pl.col(name).cast(pl.String) for name in known))
-    facts = facts.with_columns(pl.lit("").alias(name) for name in ("system", "intent") if name not in known)
+    columns = [name for name in ("system", "intent") if name in snapshot.stimuli.columns]
+    facts = snapshot.stimuli.select("stimulus", *(pl.col(name).cast(pl.String) for name in columns))
+    facts = facts.with_columns(pl.lit("").alias(name) for name in ("system", "intent") if name not in columns)
     table = ratings.select("rater", "stimulus", "value").join(
         facts, on="stimulus", how="inner", maintain_order="left"
     )
@@ -211,34 +213,38 @@ class PilotFit:
 
 def fit_components(table: pl.DataFrame) -> PilotFit | str:
     """What a table of ratings says; or why nothing can be estimated."""
-    who, what = code(table["rater"]), code(table["stimulus"])
+    rater_ids, stimulus_ids = code(table["rater"]), code(table["stimulus"])
     system, intent = code(table["system"]), code(table["intent"])
     if float(np.ptp(table["value"].to_numpy())) == 0.0:
         return "all answers are equal"
-    if np.bincount(what.codes).max() < 2:
+    if np.bincount(stimulus_ids.codes).max() < 2:
         return "no stimulus was rated by two raters, so differences between stimuli and noise cannot be separated"
     inner = _within_cells(table, system, intent)
     if isinstance(inner, str):
         return inner
     stimulus, rater, residual, taste = inner
-    of_system, of_intent = (_of_stimuli(what.codes, part.codes, what.count) for part in (system, intent))
-    head, parts, effects, left, right, moves = statistics(
-        who.codes, what.codes, table["value"].to_numpy().astype(np.float64), np.zeros(who.count, np.bool_),
+    of_system, of_intent = (
+        _of_stimuli(stimulus_ids.codes, part.codes, stimulus_ids.count) for part in (system, intent)
+    )
+    head, parts, effects, system_cover, intent_cover, moves = statistics(
+        rater_ids.codes, stimulus_ids.codes, table["value"].to_numpy().astype(np.float64), np.zeros(rater_ids.count, np.bool_),
         of_system, of_intent, system.count, intent.count, 1,
     )  # fmt: skip
     mean_square = float(head[6])
     between = []
     for part, cover, which in (
-        (effects[: system.count], left, of_system),
-        (effects[system.count :], right, of_intent),
+        (effects[: system.count], system_cover, of_system),
+        (effects[system.count :], intent_cover, of_intent),
     ):
         between.append(_between(part, cover * mean_square, np.bincount(which)) if part.size > 1 else 0.0)
     if not np.isfinite([mean_square, *between]).all():
         return "its systems and intents are not linked by enough stimuli"
     cells = of_system * intent.count + of_intent
-    between_cells, nested = _interaction(table, what, cells, float(head[6] * head[7]), head[7])
+    between_cells, nested = _interaction(table, stimulus_ids, cells, float(head[6] * head[7]), head[7])
     expected = effects[system.codes] + effects[system.count + intent.codes]
-    gain = min(_gain_variance(expected, table["value"].to_numpy(), who.codes, who.count), MOST_GAIN)
+    gain = min(
+        _gain_variance(expected, table["value"].to_numpy(), rater_ids.codes, rater_ids.count), MOST_GAIN
+    )
     components = Components(
         between[0],
         between[1],
@@ -250,25 +256,25 @@ def fit_components(table: pl.DataFrame) -> PilotFit | str:
         # Raters who respond more strongly to everything differ between systems, too: that part is no taste.
         max(taste - gain * between[0], 0.0),
     )
-    own = effects[: system.count] - effects[: system.count].mean()
+    centred = effects[: system.count] - effects[: system.count].mean()
     centre = np.eye(system.count) - 1.0 / system.count
     tastes, _ = taste_variance(parts, moves)
-    noise = centre @ (left * mean_square + np.eye(system.count) * tastes / 2.0) @ centre
+    noise = centre @ (system_cover * mean_square + np.eye(system.count) * tastes / 2.0) @ centre
     per_cell = np.unique(cells, return_counts=True)[1]
     freedom = freedom_of(
         table,
         (
             (system.count, effect_error(noise)),
-            (intent.count, effect_error(right * mean_square)),
+            (intent.count, effect_error(intent_cover * mean_square)),
             (per_cell.size, mean_square / harmonic_mean(per_cell)),
         ),
     )
     names = [str(name) for name in system.names]
-    known = names != [""]
+    has_names = names != [""]
     return PilotFit(
         components=components,
-        effects=dict(zip(names, own.tolist(), strict=True)) if known else {},
-        noise=tuple(tuple(row) for row in noise.tolist()) if known else (),
+        effects=dict(zip(names, centred.tolist(), strict=True)) if has_names else {},
+        noise=tuple(tuple(row) for row in noise.tolist()) if has_names else (),
         freedom=freedom,
     )
 
@@ -297,21 +303,21 @@ def _within_cells(
 
 
 def _interaction(
-    table: pl.DataFrame, what: IdCodes, cell: Ints, residual: float, df: float
+    table: pl.DataFrame, stimulus_ids: IdCodes, cell: Ints, residual: float, df: float
 ) -> tuple[float, bool]:
     """Variance of cells beyond system and intent, from the stimuli's means; and whether cells hold several stimuli.
 
     ``residual`` is what system + intent leave of the sum of squares of the means, with ``df`` degrees of freedom.
     """
-    means = np.bincount(what.codes, table["value"].to_numpy()) / np.bincount(what.codes)
+    means = np.bincount(stimulus_ids.codes, table["value"].to_numpy()) / np.bincount(stimulus_ids.codes)
     _, cells = np.unique(cell, return_inverse=True)
     sizes = np.bincount(cells)
-    apart = means - (np.bincount(cells, means) / sizes)[cells]
+    deviation = means - (np.bincount(cells, means) / sizes)[cells]
     free = means.size - sizes.size
     crossed = df - free
     if free < 1 or crossed < 1:
         return 0.0, free >= 1
-    within = float(apart @ apart)
+    within = float(deviation @ deviation)
     per_cell = (means.size - float((sizes**2).sum()) / means.size) / max(sizes.size - 1, 1)
     return max((residual - within - crossed * within / free) / (crossed * per_cell), 0.0), True
 
@@ -325,8 +331,8 @@ def _gain_variance(expected: Floats, value: Floats, rater: Ints, count: int) -> 
     if np.count_nonzero(usable) < 3:
         return 0.0
     slope = np.bincount(rater, x * y, minlength=count) / np.where(usable, squares, 1.0)
-    left = np.bincount(rater, (y - slope[rater] * x) ** 2, minlength=count) / np.maximum(n - 2.0, 1.0)
-    error = float(np.mean(left[usable] / squares[usable]))
+    residual = np.bincount(rater, (y - slope[rater] * x) ** 2, minlength=count) / np.maximum(n - 2.0, 1.0)
+    error = float(np.mean(residual[usable] / squares[usable]))
     return max(float(slope[usable].var(ddof=1)) - error, 0.0)
 
 
@@ -340,19 +346,19 @@ def _between(effects: Floats, noise: Floats, sizes: Ints) -> float:
     """Variance of effects, each weighed by its stimuli, beyond the noise of their differences."""
     weight = sizes / sizes.sum()
     free = 1.0 - float(weight @ weight)
-    apart = np.square(effects[:, None] - effects[None, :])
+    squared_difference = np.square(effects[:, None] - effects[None, :])
     error = np.diag(noise)[:, None] + np.diag(noise)[None, :] - 2.0 * noise
-    return max(float(weight @ (apart - error) @ weight) / (2.0 * free), 0.0)
+    return max(float(weight @ (squared_difference - error) @ weight) / (2.0 * free), 0.0)
 
 
 def _careless_variance(snapshot: Snapshot, question: str, dropped: Iterable[str]) -> float:
     """Mean variance of single raters' answers among those who were dropped, over that of the others."""
-    each = rating_table(snapshot, question).group_by("rater").agg(pl.col("value").var()).drop_nulls()
+    by_rater = rating_table(snapshot, question).group_by("rater").agg(pl.col("value").var()).drop_nulls()
     out = pl.col("rater").is_in(list(dropped))
-    careless, others = each.filter(out)["value"].mean(), each.filter(~out)["value"].mean()
-    if not isinstance(careless, float) or not isinstance(others, float) or others <= 0:
+    careless, attentive = by_rater.filter(out)["value"].mean(), by_rater.filter(~out)["value"].mean()
+    if not isinstance(careless, float) or not isinstance(attentive, float) or attentive <= 0:
         return 1.0
-    return min(max(careless / others, 0.05), 2.0)
+    return min(max(careless / attentive, 0.05), 2.0)
 
 
 def _dropout(snapshot: Snapshot, raters: int) -> tuple[int | None, float]:
@@ -361,8 +367,8 @@ def _dropout(snapshot: Snapshot, raters: int) -> tuple[int | None, float]:
     if planned is None:
         return None, 0.0
     done = snapshot.ratings.group_by("rater").agg(pl.col("stimulus").n_unique())["stimulus"]
-    left = int((done < 0.9 * planned).sum())
-    return left, left / raters
+    left_early = int((done < 0.9 * planned).sum())
+    return left_early, left_early / raters
 
 
 def _seconds(snapshot: Snapshot) -> float | None:

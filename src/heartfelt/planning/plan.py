@@ -47,8 +47,8 @@ def plan_study(
         options = replace(options, smallest_effect=opened.study.smallest_effect)
     material = material_of(opened)
     _check_systems(material, options)
-    known = _pilot(opened, pilot, options)
-    dropout = known.dropout
+    study_pilot = _pilot(opened, pilot, options)
+    dropout = study_pilot.dropout
     designs, notes = grid(material, options, dropout)
     if arms := len(opened.study.design.arms):
         notes.append(
@@ -56,38 +56,38 @@ def plan_study(
             " stimulus and asks every question."
         )
     if not material.compares:
-        _check_effects(known, options)
-    seconds = options.seconds or known.seconds or opened.study.design.expected_seconds
+        _check_effects(study_pilot, options)
+    seconds = options.seconds or study_pilot.seconds or opened.study.design.expected_seconds
     paid = affordable(material, options, dropout, seconds)
-    if paid is not None and not any(replace(paid, own=each.own) == each for each in designs):
+    if paid is not None and not any(replace(paid, own=design.own) == design for design in designs):
         designs.append(paid)
 
     def done(count: int) -> None:
         if progress is not None:
             progress("simulating designs", count, len(designs))
 
-    work = DesignWork(material, known, dropout, options)
+    work = DesignWork(material, study_pilot, dropout, options)
     forecasts = [
-        _forecast(design, simulated, options, seconds, known)
+        _forecast(design, simulated, options, seconds, study_pilot)
         for design, simulated in zip(designs, simulate_all(work, designs, done), strict=True)
     ]
 
     def forecast_of(design: PlannedDesign) -> DesignForecast:
         if progress is not None:
             progress("looking for the wanted power", 0, 1)
-        return _forecast(design, work.simulate(design), options, seconds, known)
+        return _forecast(design, work.simulate(design), options, seconds, study_pilot)
 
     forecasts += first_reaching(material, options, dropout, forecasts, forecast_of)
     recommended = _recommended(forecasts, options)
     summary = PilotSummary(
-        known.source,
-        known.raters,
-        known.careless,
+        study_pilot.source,
+        study_pilot.raters,
+        study_pilot.careless,
         dropout,
         seconds,
-        {name: each.components for name, each in known.questions.items()},
-        any(each.freedom is not None for each in known.questions.values()),
-        known.credit,
+        {name: question_pilot.components for name, question_pilot in study_pilot.questions.items()},
+        any(question_pilot.freedom is not None for question_pilot in study_pilot.questions.values()),
+        study_pilot.credit,
     )
     nothing = PlainAnswers("", "", "")
     made_plan = StudyPlan(
@@ -102,7 +102,12 @@ def plan_study(
         nothing,
         tuple(
             dict.fromkeys(
-                [*notes, *known.notes, *open_words(known), *_zero_effects(known, material, options)]
+                [
+                    *notes,
+                    *study_pilot.notes,
+                    *open_words(study_pilot),
+                    *_zero_effects(study_pilot, material, options),
+                ]
             )
         ),
         material.system.size,
@@ -112,47 +117,58 @@ def plan_study(
 
 def _pilot(opened: OpenStudy, pilot: Snapshot | Pilot | None, options: PlanOptions) -> Pilot:
     if isinstance(pilot, Pilot):
-        known = pilot
+        study_pilot = pilot
     elif pilot is not None:
-        known = (
+        study_pilot = (
             comparison_pilot(opened.study, pilot, options.seed)
             if opened.sets is not None
             else estimate_pilot(pilot, options.seed)
         )
     elif opened.sets is not None:
-        known = comparison_pilot(opened.study, None)
+        study_pilot = comparison_pilot(opened.study, None)
     else:
-        known = built_in_pilot(opened.study)
+        study_pilot = built_in_pilot(opened.study)
     if opened.sets is None:
-        asked = [question.id for question in opened.study.asked]
-        shared = {name: each for name, each in known.questions.items() if name in asked}
+        question_ids = [question.id for question in opened.study.asked]
+        shared = {
+            name: question_pilot
+            for name, question_pilot in study_pilot.questions.items()
+            if name in question_ids
+        }
         if not shared:
             raise InputError(
-                f"None of the study's questions can be planned from {known.source}.",
+                f"None of the study's questions can be planned from {study_pilot.source}.",
                 "Plan studies whose answers are numbers, ordered categories, yes or no, or comparisons; a pilot must ask"
                 " the same questions.",
             )
-        known = replace(known, questions=shared)
+        study_pilot = replace(study_pilot, questions=shared)
     if options.tastes is not None and opened.sets is None:
         taste = options.tastes**2
-        questions = {name: with_taste(each, taste) for name, each in known.questions.items()}
-        known = replace(known, questions=questions)
+        questions = {
+            name: with_taste(question_pilot, taste) for name, question_pilot in study_pilot.questions.items()
+        }
+        study_pilot = replace(study_pilot, questions=questions)
     if options.careless is not None:
-        known = replace(known, careless=options.careless, careless_raters=None)
+        study_pilot = replace(study_pilot, careless=options.careless, careless_raters=None)
     if options.dropout is not None:
-        known = replace(known, dropout=options.dropout)
-    return known
+        study_pilot = replace(study_pilot, dropout=options.dropout)
+    return study_pilot
 
 
-def with_taste(known: QuestionPilot, taste: float) -> QuestionPilot:
+def with_taste(question_pilot: QuestionPilot, taste: float) -> QuestionPilot:
     """The pilot with other tastes; what they take is taken from the residual."""
-    residual = max(known.components.residual + known.components.taste - taste, 0.05 * known.components.total)
-    freedom = known.freedom
+    residual = max(
+        question_pilot.components.residual + question_pilot.components.taste - taste,
+        0.05 * question_pilot.components.total,
+    )
+    freedom = question_pilot.freedom
     if freedom is not None:
         # Stated, so not open.
         freedom = replace(freedom, tastes=math.inf, ratings_per_taste=math.inf)
     return replace(
-        known, components=replace(known.components, residual=residual, taste=taste), freedom=freedom
+        question_pilot,
+        components=replace(question_pilot.components, residual=residual, taste=taste),
+        freedom=freedom,
     )
 
 
@@ -176,13 +192,14 @@ def _check_systems(material: StudyContents, options: PlanOptions) -> None:
 
 def _check_effects(pilot: Pilot, options: PlanOptions) -> None:
     """An effect must fit on the scale of every question."""
-    asked = [options.effect] if options.effect is not None else list(options.effects.values())
-    for name, each in pilot.questions.items():
-        largest = max((abs(effect) for effect in asked), default=0.0)
-        reach = each.scale.shift_for(np.array([-largest, largest]), 1.0)
+    effects = [options.effect] if options.effect is not None else list(options.effects.values())
+    for name, question_pilot in pilot.questions.items():
+        largest = max((abs(effect) for effect in effects), default=0.0)
+        reach = question_pilot.scale.shift_for(np.array([-largest, largest]), 1.0)
         if not np.isfinite(reach).all():
             raise InputError(
-                f"A difference of {largest:g} does not fit the scale of '{name}' ({each.bounds[0]:g} to {each.bounds[1]:g}).",
+                f"A difference of {largest:g} does not fit the scale of '{name}'"
+                f" ({question_pilot.bounds[0]:g} to {question_pilot.bounds[1]:g}).",
                 "Give effects in points of the scale.",
             )
 
@@ -193,16 +210,16 @@ def _zero_effects(pilot: Pilot, material: StudyContents, options: PlanOptions) -
     return [
         f"The pilot shows no difference between systems under '{name}': its power is the rate of false alarms. Give --effect"
         " for the smallest difference that would matter."
-        for name, each in pilot.questions.items()
-        if each.components.system <= 0
+        for name, question_pilot in pilot.questions.items()
+        if question_pilot.components.system <= 0
     ]
 
 
 def _forecast(
     design: PlannedDesign, simulated: SimulatedDesign, options: PlanOptions, seconds: float, pilot: Pilot
 ) -> DesignForecast:
-    given = float(simulated.collected.mean())
-    taken = price(design, options, seconds, given)
+    answered = float(simulated.collected.mean())
+    study_price = price(design, options, seconds, answered)
     screening = None
     if simulated.screened is not None:
         counts = simulated.screened
@@ -224,27 +241,27 @@ def _forecast(
     return DesignForecast(
         design,
         design.words,
-        given,
+        answered,
         simulated.per_unit[0],
         simulated.per_unit[1],
         simulated.per_unit[2],
         simulated.left,
         simulated.turned_away,
-        taken.minutes_per_rater,
-        taken.hours,
-        taken.cost,
+        study_price.minutes_per_rater,
+        study_price.hours,
+        study_price.cost,
         screening,
         questions,
-        taken.cost_at_most,
+        study_price.cost_at_most,
     )
 
 
 def _recommended(forecasts: Sequence[DesignForecast], options: PlanOptions) -> int | None:
     """The cheapest design (by cost, else by hours) that reaches the power and the budget."""
     able = [
-        (each.cost if each.cost is not None else each.hours, place)
-        for place, each in enumerate(forecasts)
-        if each.power >= options.power
-        and (options.afford is None or (each.cost_at_most or 0.0) <= options.afford)
+        (forecast.cost if forecast.cost is not None else forecast.hours, index)
+        for index, forecast in enumerate(forecasts)
+        if forecast.power >= options.power
+        and (options.afford is None or (forecast.cost_at_most or 0.0) <= options.afford)
     ]
     return min(able)[1] if able else None

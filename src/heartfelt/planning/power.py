@@ -46,10 +46,10 @@ def difference_weights(rater: Ints, stimulus: Ints, system: Ints, systems: int) 
 
 def expected_errors(variances: Floats, errors: Floats) -> Floats:
     """Standard errors under each study's parameters: its expected ``variances``, scaled to the mean of the observed ``errors``."""
-    seen = np.isfinite(errors) & (variances > 0)
-    if not seen.any():
+    usable = np.isfinite(errors) & (variances > 0)
+    if not usable.any():
         return np.full(variances.shape, np.nan)
-    factor = float(np.square(errors[seen]).mean()) / float(variances[seen].mean())
+    factor = float(np.square(errors[usable]).mean()) / float(variances[usable].mean())
     return np.asarray(np.sqrt(factor * variances))
 
 

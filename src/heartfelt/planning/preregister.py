@@ -45,27 +45,35 @@ COMPARISONS = (
 def registered_design(plan: StudyPlan) -> DesignForecast:
     """The cheapest design that can be registered: the study's own stimuli, within the budget, with the wanted power."""
     wanted, limit = plan.options.power, plan.options.afford
-    own = [each for each in plan.designs if not plan.listed or each.design.stimuli == plan.listed]
-    within = [each for each in plan.affordable if each in own]
+    with_listed = [
+        forecast for forecast in plan.designs if not plan.listed or forecast.design.stimuli == plan.listed
+    ]
+    within = [forecast for forecast in plan.affordable if forecast in with_listed]
     several = len(plan.designs[0].design.systems) > 1
     if several and plan.options.effect is None and not plan.options.effects:
-        known = plan.options.smallest_effect
+        smallest_effect = plan.options.smallest_effect
         raise InputError(
             "A preregistration names the effect that the study is to find, and none was given.",
-            f"Give --effect {0.5 if known is None else known:g}, the smallest difference between two systems that would matter,"
+            f"Give --effect {0.5 if smallest_effect is None else smallest_effect:g}, the smallest difference"
+            " between two systems that would matter,"
             " or each system's with --expect.",
         )
     if not within:
-        cheapest = min(own, key=lambda each: each.cost_at_most or 0.0)
+        cheapest = min(with_listed, key=lambda forecast: forecast.cost_at_most or 0.0)
         raise InputError(
             f"No design of the study's own {plan.listed:,} stimuli costs {number(limit, 2)} or less: the cheapest,"
             f" {cheapest.words}, may cost {number(cheapest.cost_at_most, 2)}.",
             f"Raise the budget ({_afford(cheapest.cost_at_most or 0.0)}), or list fewer stimuli in the study.",
         )
-    able = [each for each in within if not several or each.power >= wanted]
+    able = [forecast for forecast in within if not several or forecast.power >= wanted]
     if able:
-        return min(able, key=lambda each: each.cost_at_most if each.cost_at_most is not None else each.hours)
-    best, first = max(within, key=lambda each: each.power), plan.first_reaching
+        return min(
+            able,
+            key=lambda forecast: (
+                forecast.cost_at_most if forecast.cost_at_most is not None else forecast.hours
+            ),
+        )
+    best, first = max(within, key=lambda forecast: forecast.power), plan.first_reaching
     more = "No design that was tried reaches it, so plan for a larger --effect or more stimuli"
     if first is not None and first.design.stimuli == plan.listed:
         cost = "" if first.cost_at_most is None else f" ({_afford(first.cost_at_most)})"
@@ -85,7 +93,7 @@ def preregistration_of(plan: StudyPlan, study: Study, written: str | None = None
     chosen = registered_design(plan)
     design = chosen.design
     names = tuple(name for name in design.systems if name)
-    powers = [each.power for each in chosen.questions.values() if not each.power.is_missing]
+    powers = [question.power for question in chosen.questions.values() if not question.power.is_missing]
     return Preregistration(
         heartfelt=__version__,
         written=written or datetime.now(UTC).strftime("%Y-%m-%d"),
@@ -125,7 +133,7 @@ def _hypotheses(plan: StudyPlan, chosen: DesignForecast, names: tuple[str, ...])
     out = []
     for question in chosen.questions:
         if plan.options.effects:
-            order = sorted(plan.options.effects.items(), key=lambda each: -each[1])
+            order = sorted(plan.options.effects.items(), key=lambda named_effect: -named_effect[1])
             expected = listed([f"{name} ({value:+g})" for name, value in order])
             out.append(f"Under '{question}' systems differ as expected: {expected}.")
         elif len(names) > 1:
@@ -192,84 +200,90 @@ def preregister(plan: StudyPlan, folder: Path, target: Path) -> Preregistration:
     """
     study = open_study(folder).study
     must_be_new(folder, target)
-    made = preregistration_of(plan, study)
-    write_text(target, markdown(made, plan, study))
-    write_json(_home(folder) / FILE, made)
-    return made
+    preregistration = preregistration_of(plan, study)
+    write_text(target, markdown(preregistration, plan, study))
+    write_json(_home(folder) / FILE, preregistration)
+    return preregistration
 
 
-def markdown(made: Preregistration, plan: StudyPlan, study: Study) -> str:
+def markdown(preregistration: Preregistration, plan: StudyPlan, study: Study) -> str:
     """The preregistration to read."""
-    policy = parse_policy(made.policy)
-    made_by = f" from {len(made.systems)} systems ({listed(list(made.systems))})" if made.systems else ""
+    policy = parse_policy(preregistration.policy)
+    made_by = (
+        f" from {len(preregistration.systems)} systems ({listed(list(preregistration.systems))})"
+        if preregistration.systems
+        else ""
+    )
     seconds = f"{number(plan.pilot.seconds, 1)} seconds per trial and {plan.options.overhead_minutes:g} minutes besides"
     lines = [
         f"# Preregistration: {say(study.title) or study.name}",
         "",
-        f"Written {made.written} with heartfelt {made.heartfelt}; study hash `{made.hash}`.",
+        f"Written {preregistration.written} with heartfelt {preregistration.heartfelt}; study hash `{preregistration.hash}`.",
         "",
         "## Hypotheses",
         "",
-        *(f"- {text}" for text in made.hypotheses),
+        *(f"- {text}" for text in preregistration.hypotheses),
         "",
         "## Design",
         "",
         "Which rater gets which stimuli is assigned by lot, such that all get the same number of ratings.",
         "",
-        f"- Raters: {made.raters}, {made.stimuli_per_rater} trials each",
-        f"- Stimuli: {made.stimuli}{made_by}",
-        *([f"- Intents: {listed(list(made.intents), 20)}"] if made.intents else []),
-        f"- Ratings per stimulus or set: {made.ratings_per_item}; fewer than {made.minimum_ratings} give no label",
+        f"- Raters: {preregistration.raters}, {preregistration.stimuli_per_rater} trials each",
+        f"- Stimuli: {preregistration.stimuli}{made_by}",
+        *([f"- Intents: {listed(list(preregistration.intents), 20)}"] if preregistration.intents else []),
+        f"- Ratings per stimulus or set: {preregistration.ratings_per_item};"
+        f" fewer than {preregistration.minimum_ratings} give no label",
         "",
         "## Sample size",
         "",
         f"- Existing data: {'the pilot, which is not analysed with the study' if plan.pilot.from_pilot else 'none was used'}",
-        *([f"- Effect to be found: {made.effect}"] if made.effect else []),
+        *([f"- Effect to be found: {preregistration.effect}"] if preregistration.effect else []),
         *(
-            [f"- Smallest effect of interest: {made.smallest_effect:g} points"]
-            if made.smallest_effect is not None
+            [f"- Smallest effect of interest: {preregistration.smallest_effect:g} points"]
+            if preregistration.smallest_effect is not None
             else []
         ),
         *(
             [
-                f"- Power: {percent(made.power)} (lowest over the questions); {percent(plan.options.power)} was asked for"
+                f"- Power: {percent(preregistration.power)} (lowest over the questions);"
+                f" {percent(plan.options.power)} was asked for"
             ]
-            if made.power is not None
+            if preregistration.power is not None
             else []
         ),
         *(
-            [f"- Cost: at most {made.cost_at_most:.2f} ({_pay(plan)}; {seconds})"]
-            if made.cost_at_most is not None
+            [f"- Cost: at most {preregistration.cost_at_most:.2f} ({_pay(plan)}; {seconds})"]
+            if preregistration.cost_at_most is not None
             else []
         ),
         *([f"- Budget: {plan.options.afford:.2f}"] if plan.options.afford is not None else []),
         f"- Rests on {plan.pilot.source}, {percent(plan.pilot.careless)} careless raters,"
         f" {percent(plan.pilot.dropout)} leaving early",
-        *(f"- {text}" for text in made.expected),
+        *(f"- {text}" for text in preregistration.expected),
         "",
         "## Stopping rule",
         "",
-        made.stopping,
+        preregistration.stopping,
         "",
         "## Variables",
         "",
-        *(f"- {question.id}: {question.text} (`{question.scale}`)" for question in made.questions),
+        *(f"- {question.id}: {question.text} (`{question.scale}`)" for question in preregistration.questions),
         "",
         "## Exclusion rules",
         "",
-        f"Screening policy `{made.policy}`: "
+        f"Screening policy `{preregistration.policy}`: "
         + (
             f"raters flagged by one of these rules are left out, unless more than {percent(policy.at_most_dropped)} would be."
-            if made.exclusions
+            if preregistration.exclusions
             else "nobody is left out; flagged raters are reported."
         ),
         "",
-        *(f"- {text}" for text in made.exclusions),
+        *(f"- {text}" for text in preregistration.exclusions),
         "",
         "## Analyses",
         "",
-        *(f"- `{text}`" if " ~ " in text else f"- {text}" for text in made.analyses),
-        f"- Random numbers start at the seed {made.seed}. Missing answers are left out, not filled in.",
+        *(f"- `{text}`" if " ~ " in text else f"- {text}" for text in preregistration.analyses),
+        f"- Random numbers start at the seed {preregistration.seed}. Missing answers are left out, not filled in.",
         "",
         "Anything else is exploratory. The report lists where the study deviated from this document.",
         "",

@@ -43,11 +43,13 @@ def rehearse(
     careless[rng.permutation(incidence.raters)[: round(pilot.careless * incidence.raters)]] = True
     intents = len(material.intents)
     values = {}
-    for name, known in pilot.questions.items():
-        drawn = draw_parameters(known, material.systems, options, 1, rng)
+    for name, question_pilot in pilot.questions.items():
+        parameters = draw_parameters(question_pilot, material.systems, options, 1, rng)
         of_intents = standardised(1, intents, rng)[0]
         sizes = (len(material.systems), intents)
-        values[name] = draw_answers(layout, incidence, known, drawn, 0, of_intents, sizes, careless, rng)
+        values[name] = draw_answers(
+            layout, incidence, question_pilot, parameters, 0, of_intents, sizes, careless, rng
+        )
     names = [f"rater{number:04d}" for number in range(incidence.raters)]
     snapshot = simulated_snapshot(layout, incidence, pilot, material, names, values)
     return Rehearsed(snapshot, names, careless, values)
@@ -63,9 +65,11 @@ def simulated_snapshot(
 ) -> Snapshot:
     """Simulated answers with the stimuli they are about."""
     scales, questions = {}, []
-    for place, (name, known) in enumerate(pilot.questions.items()):
-        scales[f"scale{place}"] = Numeric(type="numeric", low=known.bounds[0], high=known.bounds[1])
-        questions.append(Question(id=name, text=name, scale=f"scale{place}"))
+    for index, (name, question_pilot) in enumerate(pilot.questions.items()):
+        scales[f"scale{index}"] = Numeric(
+            type="numeric", low=question_pilot.bounds[0], high=question_pilot.bounds[1]
+        )
+        questions.append(Question(id=name, text=name, scale=f"scale{index}"))
     design = Design(minimum_ratings=material.minimum)
     study = Study(name="simulated", scales=scales, questions=questions, design=design)
     stimuli = pl.DataFrame(

@@ -84,17 +84,17 @@ def carried_over(real: Mapping[str, Floats], figures: Mapping[str, Floats]) -> d
 def _steps(name: str, real: Floats, fast: Floats) -> Floats:
     """How far a real figure lies from the one-way figure, study by study: on the logarithm of odds, but plain for alphas."""
     if name == "alpha_ordinal":
-        apart = real - fast
+        distance = real - fast
     else:
-        apart = _log_odds(real**2 if name == "ceiling" else real) - _log_odds(fast)
-    return np.asarray(apart[np.isfinite(apart)])
+        distance = _log_odds(real**2 if name == "ceiling" else real) - _log_odds(fast)
+    return np.asarray(distance[np.isfinite(distance)])
 
 
 def _log_odds(share: Floats) -> Floats:
     """NaN where the share is not between 0 and 1."""
     inside = (share > 0.0) & (share < 1.0)
-    known = np.where(inside, share, 0.5)
-    return np.asarray(np.where(inside, np.log(known / (1.0 - known)), np.nan))
+    inside_share = np.where(inside, share, 0.5)
+    return np.asarray(np.where(inside, np.log(inside_share / (1.0 - inside_share)), np.nan))
 
 
 def _share(log_odds: Floats) -> Floats:

@@ -113,7 +113,7 @@ class DesignForecast:
     @property
     def power(self) -> float:
         """The lowest power over the questions; 0 where none is known."""
-        return min((each.power.value or 0.0 for each in self.questions.values()), default=0.0)
+        return min((question.power.value or 0.0 for question in self.questions.values()), default=0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,20 +167,25 @@ class StudyPlan:
         """The recommended design, or else the one with the most power that the budget pays, if it pays any."""
         if self.recommended is not None:
             return self.designs[self.recommended]
-        return max(self.affordable or self.designs, key=lambda each: each.power)
+        return max(self.affordable or self.designs, key=lambda forecast: forecast.power)
 
     @property
     def affordable(self) -> tuple[DesignForecast, ...]:
         """The designs that the budget pays; all without one."""
         limit = self.options.afford
-        return tuple(each for each in self.designs if limit is None or (each.cost_at_most or 0.0) <= limit)
+        return tuple(
+            forecast for forecast in self.designs if limit is None or (forecast.cost_at_most or 0.0) <= limit
+        )
 
     @property
     def first_reaching(self) -> DesignForecast | None:
         """The cheapest design that reaches the wanted power, whatever the budget: with the study's own clips, if there is one."""
-        able = [each for each in self.designs if each.power >= self.options.power]
+        able = [forecast for forecast in self.designs if forecast.power >= self.options.power]
         return min(
             able,
-            key=lambda each: (each.design.stimuli != self.listed, each.cost_at_most or each.hours),
+            key=lambda forecast: (
+                forecast.design.stimuli != self.listed,
+                forecast.cost_at_most or forecast.hours,
+            ),
             default=None,
         )

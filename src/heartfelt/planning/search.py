@@ -27,11 +27,11 @@ class Price:
     """Where every rater stays to the end."""
 
 
-def price(design: PlannedDesign, options: PlanOptions, seconds: float, given: float) -> Price:
-    """Time and cost for ``given`` trials answered in all."""
+def price(design: PlannedDesign, options: PlanOptions, seconds: float, answered: float) -> Price:
+    """Time and cost for ``answered`` trials in all."""
     trial = seconds / 60.0
     minutes = options.overhead_minutes + design.per_rater * trial
-    hours = (design.raters * options.overhead_minutes + given * trial) / 60.0
+    hours = (design.raters * options.overhead_minutes + answered * trial) / 60.0
 
     def cost(hours: float, trials: float) -> float:
         paid = hours * (options.pay_per_hour or 0.0) + trials * (options.pay_per_rating or 0.0)
@@ -40,7 +40,7 @@ def price(design: PlannedDesign, options: PlanOptions, seconds: float, given: fl
     if not options.priced:
         return Price(minutes, hours, None, None)
     every = cost(design.raters * minutes / 60.0, design.raters * design.per_rater)
-    return Price(minutes, hours, min(cost(hours, given), every), every)
+    return Price(minutes, hours, min(cost(hours, answered), every), every)
 
 
 def with_ratings(
@@ -49,7 +49,7 @@ def with_ratings(
     """The study's own clips with other ratings per clip."""
     clips = material.system.size / (len(material.systems) * len(material.intents))
     per_rater = options.per_rater[0] if options.per_rater else 0
-    return design_of(material, clips, ratings, per_rater, 0, dropout, own=False, notes=[])
+    return design_of(material, clips, ratings, per_rater, 0, dropout, is_own=False, notes=[])
 
 
 def affordable(
@@ -64,8 +64,8 @@ def affordable(
 
     def paid(ratings: int) -> bool:
         design = with_ratings(material, options, dropout, ratings)
-        taken = price(design, options, seconds, design.wanted).cost_at_most
-        return taken is not None and taken <= limit
+        highest_cost = price(design, options, seconds, design.wanted).cost_at_most
+        return highest_cost is not None and highest_cost <= limit
 
     while high <= most and paid(high):
         low, high = high, 2 * high
@@ -88,10 +88,14 @@ def first_reaching(
     enough, stimuli are too few, and the clips are increased.
     """
     listed = material.system.size
-    own = [each for each in tried if each.design.stimuli == listed]
-    if not own or len(material.systems) < 2 or any(each.power >= options.power for each in own):
+    with_listed = [attempt for attempt in tried if attempt.design.stimuli == listed]
+    if (
+        not with_listed
+        or len(material.systems) < 2
+        or any(attempt.power >= options.power for attempt in with_listed)
+    ):
         return []
-    low = max(each.design.ratings for each in own)
+    low = max(attempt.design.ratings for attempt in with_listed)
     high = max(FURTHEST * material.ratings, 2 * low)
     looked: dict[int, DesignForecast] = {}
 
@@ -107,7 +111,7 @@ def first_reaching(
         while high - low > max(1, low // 10):
             middle = math.ceil(math.sqrt(low * high)) if high > 2 * low else (low + high) // 2
             low, high = (low, middle) if reaches(middle) else (middle, high)
-        return [*(each for ratings, each in looked.items() if ratings != high), looked[high]]
+        return [*(attempt for ratings, attempt in looked.items() if ratings != high), looked[high]]
     return [looked[high], *_more_clips(material, options, dropout, tried, forecast)]
 
 
@@ -119,14 +123,14 @@ def _more_clips(
     forecast: Callable[[PlannedDesign], DesignForecast],
 ) -> list[DesignForecast]:
     """Designs with more clips than the study lists, up to the first that reaches the wanted power."""
-    if any(each.power >= options.power for each in tried):
+    if any(attempt.power >= options.power for attempt in tried):
         return []
     clips = material.system.size / (len(material.systems) * len(material.intents))
     out: list[DesignForecast] = []
     for factor in MORE_CLIPS:
         wanted = math.ceil(factor * clips)
         try:
-            design = design_of(material, wanted, material.ratings, 0, 0, dropout, own=False, notes=[])
+            design = design_of(material, wanted, material.ratings, 0, 0, dropout, is_own=False, notes=[])
             out.append(forecast(design))
         except InputError:
             break

@@ -118,17 +118,17 @@ class SimulatedDesign:
         lost: float = 0.0,
     ) -> SimulatedDesign:
         """The design with what its assignments come to."""
-        counts = [np.bincount(each.unit, minlength=units) for each in incidences]
+        counts = [np.bincount(incidence.unit, minlength=units) for incidence in incidences]
         return cls(
             design,
-            np.array([each.rater.size for each in incidences], np.float64),
+            np.array([incidence.rater.size for incidence in incidences], np.float64),
             (
                 float(np.mean([count.mean() for count in counts])),
                 float(min(count.min() for count in counts)),
                 float(max(count.max() for count in counts)),
             ),
-            float(np.mean([each.left for each in incidences])),
-            float(np.mean([each.turned_away for each in incidences])),
+            float(np.mean([incidence.left for incidence in incidences])),
+            float(np.mean([incidence.turned_away for incidence in incidences])),
             screened,
             lost,
             questions,
@@ -176,9 +176,9 @@ def simulate_design(
     lost = np.mean([np.mean(dropped[k][incidences[k % assignments].rater]) for k in range(studies)])
     questions = {
         question: simulate_question(
-            layout, incidences, known, material, options, (careless, dropped), rng, design.systems
+            layout, incidences, question_pilot, material, options, (careless, dropped), rng, design.systems
         )
-        for question, known in pilot.questions.items()
+        for question, question_pilot in pilot.questions.items()
     }
     return SimulatedDesign.of(design, incidences, layout.units.count, questions, screened, float(lost))
 
@@ -190,12 +190,12 @@ def draw_people(
     careless, dropped = [], []
     for number, share in enumerate(shares):
         raters = incidences[number % len(incidences)].raters
-        who = np.zeros(raters, np.bool_)
+        is_careless = np.zeros(raters, np.bool_)
         # As many as the share says, rounded up or down by lot.
         count = int(share * raters + rng.random())
-        who[rng.permutation(raters)[:count]] = True
-        careless.append(who)
-        dropped.append(rng.random(raters) < np.where(who, rates[0], rates[1]))
+        is_careless[rng.permutation(raters)[:count]] = True
+        careless.append(is_careless)
+        dropped.append(rng.random(raters) < np.where(is_careless, rates[0], rates[1]))
     return careless, dropped
 
 
@@ -205,7 +205,7 @@ People: TypeAlias = tuple[list[Bools], list[Bools]]
 def simulate_question(
     layout: StimulusTable,
     incidences: list[Incidence],
-    known: QuestionPilot,
+    question_pilot: QuestionPilot,
     material: StudyContents,
     options: PlanOptions,
     people: People,
@@ -215,10 +215,10 @@ def simulate_question(
     """All studies under one question."""
     most = len(people[0])
     systems, intents = len(names), len(material.intents)
-    drawn = draw_parameters(known, names, options, most, rng)
+    parameters = draw_parameters(question_pilot, names, options, most, rng)
     of_intents = standardised(most, intents, rng)
     pairs = np.triu_indices(systems, 1)
-    planted = drawn.effects[:, pairs[0]] - drawn.effects[:, pairs[1]]
+    planted = parameters.effects[:, pairs[0]] - parameters.effects[:, pairs[1]]
     wanted = wanted_pairs(planted, options)
     heads, detected, widths, means, intent_shares, errors = [], [], [], [], [], []
     real: dict[str, list[float]] = {}
@@ -229,21 +229,29 @@ def simulate_question(
             (people[0][number], people[1][number]),
         )
         value = draw_answers(
-            layout, incidence, known, drawn, number, of_intents[number], (systems, intents), careless, rng
+            layout,
+            incidence,
+            question_pilot,
+            parameters,
+            number,
+            of_intents[number],
+            (systems, intents),
+            careless,
+            rng,
         )
-        head, jackknife, effects, left, right, moves = statistics(
+        head, jackknife, effects, system_cover, intent_cover, moves = statistics(
             incidence.rater, incidence.unit, value, dropped,
             layout.system, layout.intent, systems, intents, material.minimum, studies=most,
         )  # fmt: skip
         heads.append(head)
-        pair_error = model_errors(head, left, jackknife, moves)
+        pair_error = model_errors(head, system_cover, jackknife, moves)
         hit, width = system_pairs(effects[:systems], pair_error)
         detected.append(hit)
         widths.append(width)
         errors.append(pair_error)
         means.append(interval_width(jackknife))
-        other, _ = tukey_pairs(effects[systems:], right, head)
-        intent_shares.append(float(other.mean()) if other.size else np.nan)
+        intent_hits, _ = tukey_pairs(effects[systems:], intent_cover, head)
+        intent_shares.append(float(intent_hits.mean()) if intent_hits.size else np.nan)
         if not settled:
             for name, figure in real_figures(incidence, value, dropped, material.minimum).items():
                 real.setdefault(name, []).append(figure)
@@ -252,18 +260,18 @@ def simulate_question(
             break
     done = len(heads)
     table: Any = np.array(heads)
-    figures = {name: table[:, place] for place, name in enumerate(FIGURES)}
+    figures = {name: table[:, column] for column, name in enumerate(FIGURES)}
     hits, pair_errors = np.array(detected).reshape(done, -1), np.array(errors).reshape(done, 2, -1)
     powers = None
-    if known.freedom is not None and pairs[0].size:
+    if question_pilot.freedom is not None and pairs[0].size:
         weights = difference_weights(incidences[0].rater, incidences[0].unit, layout.system, systems)
-        parts = drawn.components[:done].copy()
+        parts = parameters.components[:done].copy()
         # Raters who respond more strongly to everything respond so to systems.
-        parts[:, 7] += parts[:, 6] * drawn.effects[:done].var(axis=1)
+        parts[:, 7] += parts[:, 6] * parameters.effects[:done].var(axis=1)
         expected = expected_errors(parts @ weights.T, pair_errors[:, 0])
         attentive = [attentive_share(incidences[k % len(incidences)], people, k) for k in range(done)]
-        apart = np.abs(planted[:done]) * np.array(attentive)[:, None]
-        powers = power_draws(apart / expected, hits, wanted[:done], rng)
+        attentive_difference = np.abs(planted[:done]) * np.array(attentive)[:, None]
+        powers = power_draws(attentive_difference / expected, hits, wanted[:done], rng)
     return Studies(
         figures,
         hits,
@@ -272,7 +280,7 @@ def simulate_question(
         np.array(means),
         np.array(intent_shares),
         carried_over({name: np.array(numbers) for name, numbers in real.items()}, figures),
-        keeps_effects(known, names, options),
+        keeps_effects(question_pilot, names, options),
         pair_errors,
         powers,
     )
@@ -319,8 +327,8 @@ def model_errors(head: Floats, cover: Floats, parts: Floats, moves: Floats) -> F
     degrees of freedom of the mixed model of the ratings that the analysis rests on.
     """
     i, j = np.triu_indices(len(parts), 1)
-    own = np.diag(cover)
-    items = head[6] * (own[i] + own[j] - 2.0 * cover[i, j])
+    diagonal = np.diag(cover)
+    items = head[6] * (diagonal[i] + diagonal[j] - 2.0 * cover[i, j])
     tastes, people = taste_variance(parts, moves)
     below = items**2 / np.maximum(head[7], 1.0) + tastes**2 / people
     total = items + tastes
@@ -344,8 +352,8 @@ def tukey_pairs(effects: Floats, cover: Floats, head: Floats) -> tuple[Floats, f
     i, j = np.triu_indices(size, 1)
     if size < 2 or not np.isfinite(head[6]) or not np.isfinite(cover).all():
         return np.full(i.size, np.nan), np.nan
-    own = np.diag(cover)
-    errors = np.sqrt(head[6] * (own[i] + own[j] - 2.0 * cover[i, j]))
+    diagonal = np.diag(cover)
+    errors = np.sqrt(head[6] * (diagonal[i] + diagonal[j] - 2.0 * cover[i, j]))
     return system_pairs(effects, np.stack([errors, np.full(i.size, head[7])]))
 
 

@@ -55,8 +55,8 @@ def taste_variance(parts: Floats, moves: Floats) -> tuple[float, float]:
     if not i.size or people.min() < 3:
         return 0.0, 1.0
     moved = np.where(took, moves, 0.0)
-    apart = moved[i] - moved[j]
-    raters = ((apart**2).sum(axis=1) - apart.sum(axis=1) ** 2 / people) * (people - 1) / people
+    difference = moved[i] - moved[j]
+    raters = ((difference**2).sum(axis=1) - difference.sum(axis=1) ** 2 / people) * (people - 1) / people
     variance = max(float(np.mean(raters - parts[i, 4] - parts[j, 4])), 0.0)
     return variance, max((float(people.mean()) - 1.0) * (len(parts) - 1), 1.0)
 

@@ -84,10 +84,10 @@ def variance_draws(components: Components, freedom: Freedom, count: int, rng: np
         """What a mean square must be multiplied by; the further degree of freedom brings the mean of the factors near 1."""
         return np.asarray(df / rng.chisquare(df + 1.0, count)) if np.isfinite(df) else np.ones(count)
 
-    def variance(known: float, below: float, per_level: float, df: float, taken: Floats) -> Floats:
-        """``known`` and its share of the noise ``below``, drawn together, less what was ``taken`` by the noise."""
+    def variance(estimate: float, below: float, per_level: float, df: float, drawn_below: Floats) -> Floats:
+        """``estimate`` and its share of the noise ``below``, drawn together, less ``drawn_below``, what that noise was drawn as."""
         factor = doubt(df)
-        return np.asarray(np.maximum(known * factor + (below * factor - taken) / per_level, 0.0))
+        return np.asarray(np.maximum(estimate * factor + (below * factor - drawn_below) / per_level, 0.0))
 
     noise = components.residual
     residual = noise * doubt(freedom.residual)
@@ -104,8 +104,8 @@ def variance_draws(components: Components, freedom: Freedom, count: int, rng: np
         residual + per_taste * taste,
     )
     fixed = [
-        fixed_draws(known, levels, error, count, rng)
-        for known, (levels, error) in zip(
+        fixed_draws(estimate, levels, error, count, rng)
+        for estimate, (levels, error) in zip(
             (components.system, components.intent, components.cell), freedom.fixed, strict=True
         )
     ]
@@ -113,18 +113,18 @@ def variance_draws(components: Components, freedom: Freedom, count: int, rng: np
     return np.column_stack([*fixed, stimulus, rater, residual, gain, taste])
 
 
-def fixed_draws(known: float, levels: int, error: float, count: int, rng: np.random.Generator) -> Floats:
+def fixed_draws(estimate: float, levels: int, error: float, count: int, rng: np.random.Generator) -> Floats:
     """The variance of the effects of ``levels`` that stay the same, each known with the noise variance ``error``.
 
-    Effects are drawn from their posterior under a normal distribution of variance ``known``, so the mean draw is ``known``.
+    Effects are drawn from their posterior under a normal distribution of variance ``estimate``, so the mean draw is ``estimate``.
     """
-    if levels < 2 or known <= 0.0 or error <= 0.0:
-        return np.full(count, known)
-    shrinkage = known / (known + error)
+    if levels < 2 or estimate <= 0.0 or error <= 0.0:
+        return np.full(count, estimate)
+    shrinkage = estimate / (estimate + error)
     pattern = np.linspace(-1.0, 1.0, levels)
-    pattern *= np.sqrt(shrinkage * known) / pattern.std(ddof=1)
-    drawn = pattern + np.sqrt(shrinkage * error) * rng.standard_normal((count, levels))
-    return np.asarray(drawn.var(axis=1, ddof=1))
+    pattern *= np.sqrt(shrinkage * estimate) / pattern.std(ddof=1)
+    effects = pattern + np.sqrt(shrinkage * error) * rng.standard_normal((count, levels))
+    return np.asarray(effects.var(axis=1, ddof=1))
 
 
 def effect_draws(effects: Floats, noise: Floats, df: float, count: int, rng: np.random.Generator) -> Floats:
@@ -137,13 +137,15 @@ def effect_draws(effects: Floats, noise: Floats, df: float, count: int, rng: np.
     centre = np.eye(size) - 1.0 / size
     sizes, turns = np.linalg.eigh(centre @ noise @ centre)
     spread = np.maximum(sizes, 0.0)
-    own = (effects - effects.mean()) @ turns
-    squares = float(own @ own)
-    taken = min(max(size - 3, 0) * float(spread.sum()) / (size - 1) / squares, 1.0) if squares > 0.0 else 0.0
-    variance = spread * (1.0 - taken * (size - 2) / size) + 2.0 * (taken * own) ** 2 / (size - 1)
+    turned = (effects - effects.mean()) @ turns
+    squares = float(turned @ turned)
+    shrinkage = (
+        min(max(size - 3, 0) * float(spread.sum()) / (size - 1) / squares, 1.0) if squares > 0.0 else 0.0
+    )
+    variance = spread * (1.0 - shrinkage * (size - 2) / size) + 2.0 * (shrinkage * turned) ** 2 / (size - 1)
     tails = np.sqrt(df / rng.chisquare(df, (count, 1)))
-    drawn = (1.0 - taken) * own + tails * np.sqrt(variance) * rng.standard_normal((count, size))
-    return np.asarray(drawn @ turns.T @ centre)
+    shrunk = (1.0 - shrinkage) * turned + tails * np.sqrt(variance) * rng.standard_normal((count, size))
+    return np.asarray(shrunk @ turns.T @ centre)
 
 
 def level_draws(components: Floats, freedom: Freedom, rng: np.random.Generator) -> Floats:

@@ -32,10 +32,10 @@ def target(plan: StudyPlan) -> str:
     return "a pair of systems (differences as large as in the pilot)"
 
 
-def _power_words(each: DesignForecast) -> str:
+def _power_words(forecast: DesignForecast) -> str:
     parts = [
         f"{_percent_with_range(q.power)} ({q.question})"
-        for q in each.questions.values()
+        for q in forecast.questions.values()
         if not q.power.is_missing
     ]
     return listed(parts) if parts else "no power (a single system)"
@@ -51,17 +51,19 @@ def _percent_with_range(power: Estimate) -> str:
 def open_words(pilot: Pilot) -> list[str]:
     """What a pilot cannot tell, variance by variance."""
     out = []
-    for name, known in pilot.questions.items():
-        freedom = known.freedom
+    for name, question_pilot in pilot.questions.items():
+        freedom = question_pilot.freedom
         if freedom is None or not freedom.varies:
             continue
-        rows = variance_draws(known.components, freedom, 2000, np.random.default_rng(0))
+        rows = variance_draws(question_pilot.components, freedom, 2000, np.random.default_rng(0))
         low, high = np.quantile(rows[:, [3, 7]], [0.025, 0.975], axis=0)
         raters, stimuli, _ = freedom.levels
         out.append(
             f"What the pilot cannot tell of '{name}': with {stimuli} stimuli and {raters} raters, the variance of stimuli lies"
-            f" between {low[0]:.2g} and {high[0]:.2g} (estimate {known.components.stimulus:.2g}) and that of raters' tastes between"
-            f" {low[1]:.2g} and {high[1]:.2g} (estimate {known.components.taste:.2g}). The power is the mean over what is possible,"
+            f" between {low[0]:.2g} and {high[0]:.2g} (estimate {question_pilot.components.stimulus:.2g}) and that of"
+            " raters' tastes between"
+            f" {low[1]:.2g} and {high[1]:.2g} (estimate {question_pilot.components.taste:.2g}). The power is the mean"
+            " over what is possible,"
             " its interval holds 95% of it; a larger pilot narrows it, more simulated studies do not."
         )
     return out
@@ -86,10 +88,10 @@ def _raters(plan: StudyPlan) -> str:
 
 def _equivalence(plan: StudyPlan) -> str:
     """What the design says about systems that do not differ."""
-    known = [q for q in plan.best.questions.values() if not q.power_equivalence.is_missing]
-    if not known:
+    forecasts = [q for q in plan.best.questions.values() if not q.power_equivalence.is_missing]
+    if not forecasts:
         return ""
-    parts = [f"{percent(q.power_equivalence.value)} ({q.question})" for q in known]
+    parts = [f"{percent(q.power_equivalence.value)} ({q.question})" for q in forecasts]
     margin = f"{plan.options.smallest_effect:g}"
     return f" Two systems that do not differ are shown to be equivalent within {margin} points with {listed(parts)} power."
 
@@ -108,8 +110,8 @@ def _first(plan: StudyPlan) -> str:
         cost = "" if first.cost_at_most is None else f", for at most {number(first.cost_at_most, 0)}"
         clips = "" if first.design.stimuli == plan.listed else f", which needs {first.design.stimuli:,} clips"
         return f" The first that reaches {wanted} is {first.words}{clips}{cost}."
-    most = max(each.design.ratings for each in plan.designs)
-    units = max(each.design.units for each in plan.designs)
+    most = max(forecast.design.ratings for forecast in plan.designs)
+    units = max(forecast.design.units for forecast in plan.designs)
     return f" None does within {most} ratings per clip of the study's own and {units:,} clips."
 
 
@@ -118,10 +120,10 @@ def _alike(a: DesignForecast, b: DesignForecast) -> bool:
     return abs(math.log(max(a.ratings_given, 1.0) / max(b.ratings_given, 1.0))) < _SAME_EFFORT
 
 
-def _width(each: DesignForecast) -> float:
-    widths = [q.difference_width.value or q.mean_width.value for q in each.questions.values()]
-    known = [width for width in widths if width]
-    return sum(known) / len(known) if known else math.nan
+def _width(forecast: DesignForecast) -> float:
+    widths = [q.difference_width.value or q.mean_width.value for q in forecast.questions.values()]
+    nonzero = [width for width in widths if width]
+    return sum(nonzero) / len(nonzero) if nonzero else math.nan
 
 
 def _clips_or_ratings(plan: StudyPlan) -> str:
@@ -165,9 +167,9 @@ def _percent_change(ratio: float) -> str:
     )
 
 
-def _reliability(each: DesignForecast) -> str:
-    known = [q.icc1k.value for q in each.questions.values() if q.icc1k.value is not None]
-    return share(sum(known) / len(known)) if known else "unknown"
+def _reliability(forecast: DesignForecast) -> str:
+    reliabilities = [q.icc1k.value for q in forecast.questions.values() if q.icc1k.value is not None]
+    return share(sum(reliabilities) / len(reliabilities)) if reliabilities else "unknown"
 
 
 def _afford(plan: StudyPlan) -> str:
@@ -176,32 +178,32 @@ def _afford(plan: StudyPlan) -> str:
         return ""
     able = plan.affordable
     if not able:
-        cheapest = min(plan.designs, key=lambda each: each.cost_at_most or math.inf)
+        cheapest = min(plan.designs, key=lambda forecast: forecast.cost_at_most or math.inf)
         return (
             f"What {number(budget, 0)} affords: no design that was tried; the cheapest, {cheapest.words}, costs up to"
             f" {number(cheapest.cost_at_most, 0)}."
         )
-    best = max(able, key=lambda each: (each.power, -(each.cost or 0.0)))
+    best = max(able, key=lambda forecast: (forecast.power, -(forecast.cost or 0.0)))
     return (
         f"What {number(budget, 0)} affords: {best.words} for {number(best.cost, 0)} (at most {number(best.cost_at_most, 0)}), with"
         f" {_power_words(best)} power to find {target(plan)} and intervals of differences {_widths(best)} wide."
     )
 
 
-def _widths(each: DesignForecast) -> str:
-    known = [(q.difference_width.value, q.question) for q in each.questions.values()]
-    return listed([f"{number(width, 2)} ({name})" for width, name in known if width is not None])
+def _widths(forecast: DesignForecast) -> str:
+    named_widths = [(q.difference_width.value, q.question) for q in forecast.questions.values()]
+    return listed([f"{number(width, 2)} ({name})" for width, name in named_widths if width is not None])
 
 
-def design_lines(each: DesignForecast) -> list[str]:
+def design_lines(forecast: DesignForecast) -> list[str]:
     """One design in a few lines, for a terminal."""
-    lines = [each.words]
-    cost = "" if each.cost is None else f", cost {number(each.cost, 0)}"
+    lines = [forecast.words]
+    cost = "" if forecast.cost is None else f", cost {number(forecast.cost, 0)}"
     lines.append(
-        f"  {number(each.minutes_per_rater, 0)} min per rater, {number(each.hours, 1)} h in all{cost};"
-        f" {number(each.ratings_per_unit, 1)} ratings per clip ({each.fewest_ratings:g} to {each.most_ratings:g})"
+        f"  {number(forecast.minutes_per_rater, 0)} min per rater, {number(forecast.hours, 1)} h in all{cost};"
+        f" {number(forecast.ratings_per_unit, 1)} ratings per clip ({forecast.fewest_ratings:g} to {forecast.most_ratings:g})"
     )
-    for q in each.questions.values():
+    for q in forecast.questions.values():
         reliability = (
             ""
             if q.icc1k.value is None

@@ -47,28 +47,28 @@ def simulate_all(
     workers = work.options.workers or min(2, os.cpu_count() or 1)
     size = sum(design.wanted for design in designs) * work.options.studies
     both = workers > 1 and len(designs) > 1 and size >= LEAST_RATINGS and bool(sys.executable)
-    mine, other = (designs[::2], designs[1::2]) if both else (designs, [])
+    own_designs, delegated = (designs[::2], designs[1::2]) if both else (designs, [])
     with tempfile.TemporaryDirectory(prefix="heartfelt-") as folder:
         results = Path(folder) / "simulated.pickle"
-        helper = _start(work, other, results) if other else None
+        helper = _start(work, delegated, results) if delegated else None
         try:
-            made = []
-            for design in mine:
-                made.append(work.simulate(design))
-                done(len(made))
-            if not other:
-                return made
+            simulated = []
+            for design in own_designs:
+                simulated.append(work.simulate(design))
+                done(len(simulated))
+            if not delegated:
+                return simulated
             if helper is not None and helper.wait() == 0:
-                others: list[SimulatedDesign] = pickle.loads(results.read_bytes())
+                delegated_results: list[SimulatedDesign] = pickle.loads(results.read_bytes())
             else:
-                others = [work.simulate(design) for design in other]
+                delegated_results = [work.simulate(design) for design in delegated]
         finally:
             if helper is not None and helper.poll() is None:
                 helper.kill()
                 helper.wait()
     done(len(designs))
     out: list[SimulatedDesign] = [*designs]  # type: ignore[list-item]  # replaced, place by place
-    out[::2], out[1::2] = made, others
+    out[::2], out[1::2] = simulated, delegated_results
     return out
 
 

@@ -53,8 +53,8 @@ def ratings(
     trials = schedule(cell, raters["hazard"].to_numpy(), design, seed)
     questions = truth["question"].unique(maintain_order=True).to_list()
     values = np.stack([_values(truth, stimuli, raters, trials, q, design, seed) for q in questions], axis=1)
-    given = _copy_answers(values, raters, trials, design, seed)
-    return rating_rows(given, raters, stimuli, questions, trials, design, seed)
+    answers = _copy_answers(values, raters, trials, design, seed)
+    return rating_rows(answers, raters, stimuli, questions, trials, design, seed)
 
 
 def cells(truth: pl.DataFrame, columns: Sequence[str]) -> tuple[pl.Series, Ints]:
@@ -69,9 +69,9 @@ def cells(truth: pl.DataFrame, columns: Sequence[str]) -> tuple[pl.Series, Ints]
 
 def under_question(truth: pl.DataFrame, stimuli: pl.Series, question: str, column: str) -> pl.Series:
     """A column of the truth under one question, in the order of ``stimuli``; empty where that is not asked."""
-    asked = truth.filter(pl.col("question") == question).select("stimulus", column)
+    of_question = truth.filter(pl.col("question") == question).select("stimulus", column)
     frame = stimuli.to_frame("stimulus")
-    return frame.join(asked, on="stimulus", how="left", maintain_order="left")[column]
+    return frame.join(of_question, on="stimulus", how="left", maintain_order="left")[column]
 
 
 def _values(
@@ -92,24 +92,24 @@ def _values(
     taste = of["taste"] * rng.standard_normal(true.size)[trials.first]
     noise = of["noise"] * rng.standard_normal(true.size)
     honest = design.neutral + bias + of["gain"] * (true - design.neutral) + taste + noise
-    seen = true_of.drop_nulls().to_numpy()
-    between = float(np.std(seen)) if seen.size else 0.0
+    present = true_of.drop_nulls().to_numpy()
+    between = float(np.std(present)) if present.size else 0.0
     spread = np.sqrt((of["gain"] * between) ** 2 + of["taste"] ** 2 + of["noise"] ** 2)
     values = honest.copy()
     kinds = raters["kind"].to_numpy()[trials.rater] if trials.rater.size else np.empty(0, dtype=object)
     for kind, answer in _CARELESS.items():
-        here = np.flatnonzero(kinds == kind)
-        if here.size:
-            rater, position = trials.rater[here], trials.position[here]
-            sight = _Sight(honest[here], rater, position, bias[here], spread[here], raters.height, design)
-            values[here] = answer(sight, stream(seed, "simulate", "answers", question, kind))
+        rows = np.flatnonzero(kinds == kind)
+        if rows.size:
+            rater, position = trials.rater[rows], trials.position[rows]
+            sight = _Sight(honest[rows], rater, position, bias[rows], spread[rows], raters.height, design)
+            values[rows] = answer(sight, stream(seed, "simulate", "answers", question, kind))
     return np.where(np.isnan(true), np.nan, on_scale(values, design))
 
 
 def on_scale(values: Floats, design: DesignOptions) -> Floats:
     """Round to the scale's points where answers are whole, and limit to the scale."""
-    held = np.clip(np.rint(values) if design.integer else values, design.scale_low, design.scale_high)
-    return held + 0.0  # no negative zero
+    clipped = np.clip(np.rint(values) if design.integer else values, design.scale_low, design.scale_high)
+    return clipped + 0.0  # no negative zero
 
 
 def _points(design: DesignOptions) -> Floats:
@@ -174,7 +174,7 @@ def _copy_answers(
 ) -> Floats:
     """Give each colluder the copied rater's answers."""
     names, sources = raters["rater"].to_list(), raters["colluder_of"].to_list()
-    place = {name: index for index, name in enumerate(names)}
+    index_of = {name: index for index, name in enumerate(names)}
     counts = np.bincount(trials.rater, minlength=len(names))
     starts = np.cumsum(counts) - counts
     out = values.copy()
@@ -182,25 +182,25 @@ def _copy_answers(
         if source is None or counts[index] == 0:
             continue
         require(
-            source in place and sources[place[source]] is None,
+            source in index_of and sources[index_of[source]] is None,
             f"The rater '{names[index]}' copies '{source}', who is not a rater here or copies too.",
             "Let colluder_of name a rater who answers for themselves.",
         )
-        model = values[starts[place[source]] : starts[place[source]] + counts[place[source]]]
+        model = values[starts[index_of[source]] : starts[index_of[source]] + counts[index_of[source]]]
         if model.shape[0] == 0:
             continue
-        mine = slice(starts[index], starts[index] + counts[index])
+        own_rows = slice(starts[index], starts[index] + counts[index])
         answers = copied(model, int(counts[index]), design, stream(seed, "simulate", "copy", names[index]))
         # An item that has no true value is not asked, whoever is copied; one the source was not asked is
         # answered honestly.
-        out[mine] = np.where(np.isnan(values[mine]) | np.isnan(answers), values[mine], answers)
+        out[own_rows] = np.where(np.isnan(values[own_rows]) | np.isnan(answers), values[own_rows], answers)
     return out
 
 
 def copied(model: Floats, count: int, design: DesignOptions, rng: np.random.Generator) -> Floats:
     """What a colluder gives: the model's answers (trials x questions) in order, with lost places and small shifts."""
-    here = np.arange(count) + np.cumsum(rng.random(count) < design.copy_gap)
-    answers = model[here % model.shape[0]]
+    offsets = np.arange(count) + np.cumsum(rng.random(count) < design.copy_gap)
+    answers = model[offsets % model.shape[0]]
     moved = rng.random(answers.shape) < design.copy_shift
     step = 1.0 if design.integer else (design.scale_high - design.scale_low) / 8.0
     return on_scale(answers + step * moved * rng.choice([-1.0, 1.0], answers.shape), design)

@@ -134,8 +134,8 @@ def _honest(n: int, size: int, mix: VoterMix, seed: int) -> Floats:
         right = np.full((n, size), mix.accuracy)
     confusion = np.zeros((n, size, size))
     wrong = rng.dirichlet(np.ones(size - 1), (n, size)) * (1.0 - right[:, :, None])
-    off = ~np.eye(size, dtype=bool)
-    confusion[:, off] = wrong.reshape(n, -1)
+    off_diagonal = ~np.eye(size, dtype=bool)
+    confusion[:, off_diagonal] = wrong.reshape(n, -1)
     confusion[:, np.arange(size), np.arange(size)] = right
     return confusion
 

@@ -126,7 +126,7 @@ def _under(stimuli: pl.DataFrame, question: str, options: TruthOptions, seed: in
         pl.Series("cell", [rng.normal(0.0, options.cell_sd) for rng in streams], pl.Float64)
     )
     normal = stream(seed, "simulate", "stimulus", question).standard_normal(stimuli.height)
-    own = normal[stimuli["stimulus"].rank("ordinal").cast(pl.Int64).to_numpy() - 1]
+    deviates = normal[stimuli["stimulus"].rank("ordinal").cast(pl.Int64).to_numpy() - 1]
     gain = of_system({name: conveyed.gain.get(question, 1.0) for name, conveyed in convey.items()})
     shift = of_system({name: conveyed.shift.get(question, 0.0) for name, conveyed in convey.items()})
     intended = pl.col(question).cast(pl.Float64)
@@ -134,7 +134,7 @@ def _under(stimuli: pl.DataFrame, question: str, options: TruthOptions, seed: in
         stimuli.select("stimulus", "system", "intent", question=pl.lit(question), intended=intended)
         .with_columns(
             expected=options.neutral + gain * (pl.col("intended") - options.neutral) + shift,
-            own=pl.Series(own) * of_system(noise),
+            own=pl.Series(deviates) * of_system(noise),
         )
         .join(cells, on=["system", "intent"], how="left", maintain_order="left")
         .with_columns(cell_mean=pl.col("expected") + pl.col("cell"))

@@ -47,7 +47,7 @@ class DesignOptions:
     copy_shift: float = 0.05
 
     def __post_init__(self) -> None:
-        low, high, whole = self.scale_low, self.scale_high, self.integer
+        low, high, integer = self.scale_low, self.scale_high, self.integer
         require(
             self.per_rater >= 1
             and self.repeats >= 0
@@ -61,7 +61,7 @@ class DesignOptions:
             "Repeat at most per_rater stimuli.",
         )
         require(
-            low < high and not (whole and (low % 1 or high % 1)),
+            low < high and not (integer and (low % 1 or high % 1)),
             f"A scale from {low:g} to {high:g} has no points.",
             "Give scale_low < scale_high, whole numbers where answers are.",
         )
@@ -111,19 +111,19 @@ class _Queue:
 
     def take(self, count: int, rng: np.random.Generator) -> list[int]:
         """Hand out ``count`` different stimuli, the least-rated first."""
-        taken = self.line[self.at : self.at + count]
-        self.at += len(taken)
+        dealt = self.line[self.at : self.at + count]
+        self.at += len(dealt)
         if self.at == len(self.line):
-            owed = count - len(taken)
-            fresh = set(taken) if owed else set()
+            owed = count - len(dealt)
+            fresh = set(dealt) if owed else set()
             self.line = rng.permutation([x for x in self.line if x not in fresh]).astype(np.int64).tolist()
             if owed:
-                rest = rng.permutation([*self.line[owed:], *fresh]).astype(np.int64).tolist()
-                self.line = [*self.line[:owed], *rest]
-            taken += self.line[:owed]
+                reshuffled = rng.permutation([*self.line[owed:], *fresh]).astype(np.int64).tolist()
+                self.line = [*self.line[:owed], *reshuffled]
+            dealt += self.line[:owed]
             self.at = owed
             self.rounds += 1
-        return taken
+        return dealt
 
 
 def assign(cell: Ints, stays: Ints, quota: int | None, rng: np.random.Generator) -> list[list[int]]:
@@ -137,38 +137,38 @@ def assign(cell: Ints, stays: Ints, quota: int | None, rng: np.random.Generator)
     queues = [_Queue(order[start:end], rng) for start, end in itertools.pairwise(edges)]
     if len(queues) == 1:
         [alone] = queues
-        taken = (alone.take(min(stay, alone.available(quota)), rng) for stay in stays.tolist())
-        return [rng.permutation(np.array(mine, dtype=np.int64)).tolist() for mine in taken]
+        hands = (alone.take(min(stay, alone.available(quota)), rng) for stay in stays.tolist())
+        return [rng.permutation(np.array(hand, dtype=np.int64)).tolist() for hand in hands]
     rounds = np.zeros(len(queues), dtype=np.int64)
     free = np.array([queue.available(quota) for queue in queues], dtype=np.int64)
     handed: list[list[int]] = []
     for stay in stays.tolist():
         share = _shares(free, rounds, stay, rng)
-        mine: list[int] = []
+        hand: list[int] = []
         for index in np.flatnonzero(share).tolist():
             queue = queues[index]
-            mine += queue.take(int(share[index]), rng)
+            hand += queue.take(int(share[index]), rng)
             rounds[index] = queue.rounds
             if quota is not None:
                 free[index] = queue.available(quota)
-        handed.append([mine[index] for index in rng.permutation(len(mine)).tolist()])
+        handed.append([hand[index] for index in rng.permutation(len(hand)).tolist()])
     return handed
 
 
 def _shares(available: Ints, rounds: Ints, stay: int, rng: np.random.Generator) -> Ints:
     share = np.zeros(available.size, dtype=np.int64)
-    left = min(stay, int(available.sum()))
-    while left > 0:
+    remaining = min(stay, int(available.sum()))
+    while remaining > 0:
         free = np.flatnonzero(available > share)
-        if free.size <= left:
+        if free.size <= remaining:
             share[free] += 1
-            left -= free.size
+            remaining -= free.size
             continue
         # A cell taken from before is ahead by what this rater took; the least-rated cells come first, ties
         # by lot.
         ahead = rounds[free] + rng.random(free.size)
-        share[free[np.argpartition(ahead, left - 1)[:left]]] += 1
-        left = 0
+        share[free[np.argpartition(ahead, remaining - 1)[:remaining]]] += 1
+        remaining = 0
     return share
 
 
@@ -192,15 +192,15 @@ def schedule(cell: Ints, hazard: npt.NDArray[np.float64], design: DesignOptions,
     rng = stream(seed, "simulate", "repeat")
     at = 0
     rater, stimulus, position, repeat, first = (list[int]() for _ in range(5))
-    for index, mine in enumerate(handed):
-        repeats = design.repeats if len(mine) == design.per_rater else 0
-        again = rng.choice(len(mine), repeats, replace=False).tolist() if repeats else []
-        size = len(mine) + len(again)
+    for index, hand in enumerate(handed):
+        repeats = design.repeats if len(hand) == design.per_rater else 0
+        again = rng.choice(len(hand), repeats, replace=False).tolist() if repeats else []
+        size = len(hand) + len(again)
         rater += [index] * size
-        stimulus += [*mine, *(mine[k] for k in again)]
+        stimulus += [*hand, *(hand[k] for k in again)]
         position += range(1, size + 1)
-        repeat += [0] * len(mine) + [1] * len(again)
-        first += [*range(at, at + len(mine)), *(at + k for k in again)]
+        repeat += [0] * len(hand) + [1] * len(again)
+        first += [*range(at, at + len(hand)), *(at + k for k in again)]
         at += size
     return Trials(
         rater=np.array(rater, np.int64),

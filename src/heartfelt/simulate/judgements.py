@@ -84,12 +84,12 @@ def strengths(
     for name, system in zip(stimuli["stimulus"].to_list(), systems, strict=True):
         shared = options.systems.get(str(system))
         if shared is None:
-            drawn = stream(seed, "simulate", "strength", question, "system", str(system)).standard_normal()
-            shared = 0.0 if system is None else options.system_sd * float(drawn)
-        own = options.stimulus_sd * float(
+            deviate = stream(seed, "simulate", "strength", question, "system", str(system)).standard_normal()
+            shared = 0.0 if system is None else options.system_sd * float(deviate)
+        own_part = options.stimulus_sd * float(
             stream(seed, "simulate", "strength", question, "stimulus", str(name)).standard_normal()
         )
-        rows.append((str(name), system, shared, shared + own))
+        rows.append((str(name), system, shared, shared + own_part))
     schema = {
         "stimulus": pl.String,
         "system": pl.String,
@@ -134,11 +134,11 @@ def _on_scale(scale: Scale, perceived: float) -> float:
     return int(value) if scale.whole else min(high, value)
 
 
-def match(place: int, difference: float, rng: np.random.Generator, habits: Habits | None = None) -> int:
-    """The answer in an ABX trial: ``place`` is where X was presented (0 for A), ``difference`` that of the strengths."""
+def match(x_position: int, difference: float, rng: np.random.Generator, habits: Habits | None = None) -> int:
+    """The answer in an ABX trial: ``x_position`` is where X was presented (0 for A), ``difference`` that of the strengths."""
     habits = habits or Habits()
     noticed = rng.random() < 1.0 - math.exp(-abs(difference) / max(habits.noise, 1e-9))
-    return place if noticed else int(rng.random() < 0.5)
+    return x_position if noticed else int(rng.random() < 0.5)
 
 
 def course(

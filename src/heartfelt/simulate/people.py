@@ -73,9 +73,9 @@ class RaterMix:
         require(min(times) > 0, "An answer cannot take no time.", "Give positive seconds.")
 
 
-def check_shares(shares: Mapping[str, float], known: Mapping[str, str]) -> None:
+def check_shares(shares: Mapping[str, float], kinds: Mapping[str, str]) -> None:
     """Raise where a kind of rater is unknown, or where the shares of the kinds other than honest are impossible."""
-    check_kinds(shares, known)
+    check_kinds(shares, kinds)
     for kind, share in shares.items():
         require(
             0.0 <= share <= 1.0,
@@ -86,11 +86,13 @@ def check_shares(shares: Mapping[str, float], known: Mapping[str, str]) -> None:
     require(total <= 1.0 + 1e-9, "The shares of the kinds of raters pass 1.", "Make them sum to at most 1.")
 
 
-def check_kinds(kinds: Iterable[str], known: Mapping[str, str]) -> None:
+def check_kinds(kinds: Iterable[str], available: Mapping[str, str]) -> None:
     """Raise where a kind of rater is unknown."""
     for kind in kinds:
-        if kind not in known:
-            raise UnknownNameError(f"No kind of rater is called '{kind}'.", suggestion(kind, known, "Kinds"))
+        if kind not in available:
+            raise UnknownNameError(
+                f"No kind of rater is called '{kind}'.", suggestion(kind, available, "Kinds")
+            )
 
 
 def raters(
@@ -127,20 +129,20 @@ def raters(
         }
     )
     for question in questions:
-        own = stream(seed, "simulate", "raters", "bias", question).standard_normal(n)
-        frame = frame.with_columns(pl.Series(f"bias_{question}", bias + mix.question_bias_sd * own))
+        question_bias = stream(seed, "simulate", "raters", "bias", question).standard_normal(n)
+        frame = frame.with_columns(pl.Series(f"bias_{question}", bias + mix.question_bias_sd * question_bias))
     return frame
 
 
 def kinds_of(
-    n: int, known: Iterable[str], shares: Mapping[str, float], rng: np.random.Generator
+    n: int, all_kinds: Iterable[str], shares: Mapping[str, float], rng: np.random.Generator
 ) -> np.ndarray[tuple[int], np.dtype[np.str_]]:
     """A kind for each of ``n`` raters, in their exact shares, rounded, at random places; the rest are honest."""
-    others = [kind for kind in known if kind != "honest"]
-    ends = np.rint(np.cumsum([shares.get(kind, 0.0) for kind in others]) * n).astype(np.int64)
+    other_kinds = [kind for kind in all_kinds if kind != "honest"]
+    ends = np.rint(np.cumsum([shares.get(kind, 0.0) for kind in other_kinds]) * n).astype(np.int64)
     kinds = np.full(n, "honest", dtype="U16")
     start = 0
-    for kind, end in zip(others, ends.tolist(), strict=True):
+    for kind, end in zip(other_kinds, ends.tolist(), strict=True):
         kinds[start:end] = kind
         start = max(start, end)
     return kinds[rng.permutation(n)]

@@ -95,8 +95,8 @@ def verifiers(n: int, mix: VerifierMix | None = None, *, seed: int = 0) -> tuple
     """``n`` people in order of arrival; kinds are met in their exact shares, rounded, at random places."""
     mix = mix or VerifierMix()
     require(n >= 1, f"There are {n} raters.", "Ask for at least one rater.")
-    others = [kind for kind in VERIFIER_KINDS if kind != "careful"]
-    kinds = kinds_of(n, others, mix.shares, stream(seed, "simulate", "verifiers", "kind"))
+    other_kinds = [kind for kind in VERIFIER_KINDS if kind != "careful"]
+    kinds = kinds_of(n, other_kinds, mix.shares, stream(seed, "simulate", "verifiers", "kind"))
     kinds = np.where(kinds == "honest", "careful", kinds)
     rng = stream(seed, "simulate", "verifiers", "habits")
     miss, pace = rng.random(n), np.exp(0.3 * rng.standard_normal(n))
@@ -109,42 +109,42 @@ def verifiers(n: int, mix: VerifierMix | None = None, *, seed: int = 0) -> tuple
 
 
 def field_truth(
-    scale: Scale, draft: str, others: Sequence[str], mix: VerifierMix, rng: np.random.Generator
+    scale: Scale, draft: str, other_answers: Sequence[str], mix: VerifierMix, rng: np.random.Generator
 ) -> str:
     """What is true of a stimulus, given a machine's draft and the drafts of others: the draft itself if it is right.
 
     The truth of a wrong draft is another stimulus's draft; of wrong tags, the same with one tag replaced.
     """
-    wrong = [other for other in others if other != draft]
+    wrong = [answer for answer in other_answers if answer != draft]
     if not wrong or rng.random() < mix.accuracy:
         return draft
-    other = wrong[int(rng.integers(len(wrong)))]
+    replacement = wrong[int(rng.integers(len(wrong)))]
     if not isinstance(scale, Tags):
-        return other
-    mine, theirs = (text.split(scale.separator) for text in (draft, other))
-    new = [tag for tag in theirs if tag not in mine]
-    return scale.separator.join([*mine[:-1], *new[:1]]) if new else other
+        return replacement
+    draft_tags, theirs = (text.split(scale.separator) for text in (draft, replacement))
+    new = [tag for tag in theirs if tag not in draft_tags]
+    return scale.separator.join([*draft_tags[:-1], *new[:1]]) if new else replacement
 
 
 def verify(
     scale: Scale,
     true: str,
     draft: str | None,
-    others: Sequence[str],
+    other_answers: Sequence[str],
     person: Verifier,
     mix: VerifierMix,
     rng: np.random.Generator,
 ) -> Verification:
     """What a person answers where the truth is ``true``; ``draft`` is None where none was shown."""
-    own = _own(scale, true, others, mix, rng)
+    own_answer = _own(scale, true, other_answers, mix, rng)
     took = mix.seconds * person.pace * float(np.exp(0.4 * rng.standard_normal()))
-    typing = _ANSWER_KEYS if scale.level != "text" else max(1, len(str(own)))
+    typing = _ANSWER_KEYS if scale.level != "text" else max(1, len(str(own_answer)))
     if draft is None:
-        return Verification(own, None, took, typing)
+        return Verification(own_answer, None, took, typing)
     noticed = rng.random() >= person.miss
     if person.kind == "rubber-stamper":
         return Verification(None, "accepted", _STAMPING * float(rng.uniform(0.5, 1.5)), 1)
-    value, number = read_number(draft) if isinstance(own, float) else None, own
+    value, number = read_number(draft) if isinstance(own_answer, float) else None, own_answer
     if value is not None and isinstance(number, float):
         low, high = scale.bounds() or (0.0, 1.0)
         if not noticed or abs(value - number) <= mix.tolerance * (high - low):
@@ -157,14 +157,14 @@ def verify(
 
 
 def _own(
-    scale: Scale, true: str, others: Sequence[str], mix: VerifierMix, rng: np.random.Generator
+    scale: Scale, true: str, other_answers: Sequence[str], mix: VerifierMix, rng: np.random.Generator
 ) -> str | float:
     """What a person answers by themselves."""
     number, bounds = read_number(true), scale.bounds()
     if number is not None and bounds is not None and not scale.codes():
         return _on_scale(scale, number + mix.noise * (bounds[1] - bounds[0]) * float(rng.standard_normal()))
-    if others and rng.random() < mix.noise:
-        return others[int(rng.integers(len(others)))]
+    if other_answers and rng.random() < mix.noise:
+        return other_answers[int(rng.integers(len(other_answers)))]
     return true
 
 

@@ -244,7 +244,8 @@ def check_texts(study: Study) -> dict[str, list[str]]:
                 {written_language for text in texts.values() for written_language in text}
             )
             raise StudyError(
-                f"study.yaml, languages: none of the study's own texts is in '{language}'; they are in {', '.join(found_languages)}.",
+                f"study.yaml, languages: none of the study's own texts is in '{language}';"
+                f" they are in {', '.join(found_languages)}.",
                 f"Add '{language}:' to the texts, beginning with {keys[0]}, or take '{language}' out of languages.",
             )
     return missing

@@ -106,7 +106,7 @@ def has_metadata(path: Path) -> bool:
 
 def _replaced(path: Path, pieces: Pieces) -> Iterator[tuple[bytes, bytes]]:
     """Of a file as long as its clean form, stretches of both."""
-    whole = Pieces((Span(0, pieces.size),))
+    original = Pieces((Span(0, pieces.size),))
     for at in range(0, pieces.size, _BLOCK):
         stop = min(pieces.size, at + _BLOCK)
-        yield read_range(path, pieces, at, stop), read_range(path, whole, at, stop)
+        yield read_range(path, pieces, at, stop), read_range(path, original, at, stop)

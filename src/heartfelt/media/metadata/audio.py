@@ -56,7 +56,7 @@ def before_tags(data: bytes) -> int:
 
 def _seven_bits(size: bytes) -> int:
     """A size of which every byte gives seven bits, as ID3 writes it."""
-    return sum((byte & 0x7F) << 7 * place for place, byte in enumerate(reversed(size)))
+    return sum((byte & 0x7F) << 7 * position for position, byte in enumerate(reversed(size)))
 
 
 # --- chunks ------------------------------------------------------------------------------------------------------------
@@ -113,15 +113,15 @@ def _wav_format(content: bytes) -> bytes:
 def aiff(data: bytes) -> Iterator[Piece]:
     """Format and samples; the name of a compression is left out."""
     parts: list[Piece] = []
-    seen: set[bytes] = set()
+    seen_kinds: set[bytes] = set()
     at = 12
     while at + 8 <= len(data):
         kind, size = struct.unpack_from(">4sI", data, at)
         begin, stop = at + 8, min(len(data), at + 8 + size)
         at = begin + size + size % 2
-        if kind in seen:
+        if kind in seen_kinds:
             continue
-        seen.add(kind)
+        seen_kinds.add(kind)
         if kind == b"FVER":
             parts.append(struct.pack(">4sI", kind, 4) + data[begin:stop][:4].ljust(4, b"\0"))
         elif kind == b"COMM":
@@ -134,7 +134,7 @@ def aiff(data: bytes) -> Iterator[Piece]:
                 raise ValueError("its samples begin beyond their end")
             head = struct.pack(">4sIII", kind, 8 + stop - first, 0, 0)
             parts += [head, Span(first, stop), bytes((stop - first) % 2)]
-    if not {b"COMM", b"SSND"} <= seen:
+    if not {b"COMM", b"SSND"} <= seen_kinds:
         raise ValueError("no sound in it")
     yield data[:4] + struct.pack(">I", 4 + sum(map(length_of, parts))) + data[8:12]
     yield from parts
@@ -153,23 +153,23 @@ def au(data: bytes) -> Iterator[Piece]:
 def caf(data: bytes) -> Iterator[Piece]:
     """Chunks with sixty-four bits of size."""
     yield Span(0, 8)
-    seen: set[bytes] = set()
+    seen_kinds: set[bytes] = set()
     at = 8
     while at + 12 <= len(data):
         kind, size = struct.unpack_from(">4sq", data, at)
         stop = len(data) if size < 0 else min(len(data), at + 12 + size)
-        if kind in _CAF_SOUND and kind not in seen:
-            seen.add(kind)
+        if kind in _CAF_SOUND and kind not in seen_kinds:
+            seen_kinds.add(kind)
             yield Span(at, stop)
         at = stop
-    if not {b"desc", b"data"} <= seen:
+    if not {b"desc", b"data"} <= seen_kinds:
         raise ValueError("no sound in it")
 
 
 def wave64(data: bytes) -> Iterator[Piece]:
     """Format and samples; chunks have sixty-four bits of size and begin at multiples of eight."""
     parts: list[Piece] = []
-    seen: set[bytes] = set()
+    seen_kinds: set[bytes] = set()
     at = 40
     while at + 24 <= len(data):
         (size,) = struct.unpack_from("<Q", data, at + 16)
@@ -177,8 +177,8 @@ def wave64(data: bytes) -> Iterator[Piece]:
             raise ValueError("a chunk without a size")
         stop = min(len(data), at + size)
         kind = data[at : at + 4]
-        if kind in {b"fmt ", b"fact", b"data"} - seen and data[at + 4 : at + 16] == _W64_TAIL:
-            seen.add(kind)
+        if kind in {b"fmt ", b"fact", b"data"} - seen_kinds and data[at + 4 : at + 16] == _W64_TAIL:
+            seen_kinds.add(kind)
             content: Piece = Span(at + 24, stop)
             if kind == b"fmt ":
                 content = _wav_format(data[at + 24 : stop])
@@ -187,7 +187,7 @@ def wave64(data: bytes) -> Iterator[Piece]:
             length = length_of(content)
             parts += [kind + _W64_TAIL + struct.pack("<Q", 24 + length), content, bytes(-length % 8)]
         at += (size + 7) // 8 * 8
-    if not {b"fmt ", b"data"} <= seen:
+    if not {b"fmt ", b"data"} <= seen_kinds:
         raise ValueError("no sound in it")
     yield data[:16] + struct.pack("<Q", 40 + sum(map(length_of, parts))) + data[24:40]
     yield from parts

@@ -141,11 +141,11 @@ def tiff(data: bytes) -> Iterator[Piece]:
     order = "<" if data[:2] == b"II" else ">"
     (at,) = struct.unpack_from(f"{order}I", data, 4)
     pages: list[dict[int, _Field]] = []
-    seen: set[int] = set()
+    visited: set[int] = set()
     while at:
-        if at in seen or len(seen) > _MAX_PAGES:
+        if at in visited or len(visited) > _MAX_PAGES:
             raise ValueError("its pages lead back to each other")
-        seen.add(at)
+        visited.add(at)
         fields, at = _directory(data, order, at)
         if not _number(fields, order, _SUBFILE, 0) & _REDUCED:
             pages.append(fields)

@@ -60,18 +60,18 @@ def mp4(data: bytes) -> Iterator[Piece]:
     if pictures is not None:
         shown += item_ranges(data, pictures)
     shown_ranges = None if fragmented else joined(shown)
-    seen: set[bytes] = set()
+    seen_kinds: set[bytes] = set()
     for box in boxes:
         if box.kind == b"mdat":
             yield Span(box.start, box.content)
             yield from masked(box.content, box.stop, shown_ranges)
-        elif box.kind == b"meta" and b"meta" not in seen:
+        elif box.kind == b"meta" and b"meta" not in seen_kinds:
             yield from picture_items(data, box)
-        elif box.kind in {b"moov", b"meta"} and box.kind in seen:
+        elif box.kind in {b"moov", b"meta"} and box.kind in seen_kinds:
             yield from free(box)
         else:
             yield from _cleaned(data, box, b"")
-        seen.add(box.kind)
+        seen_kinds.add(box.kind)
 
 
 def _cleaned(data: bytes, box: Box, parent: bytes, handler: bytes = b"") -> Iterator[Piece]:
@@ -189,11 +189,11 @@ def _chunks(data: bytes, track: Box) -> Iterator[Range]:
     table = child(data, track, b"mdia", b"minf", b"stbl")
     inside = () if table is None else children(data, table.content, table.stop)
     boxes = {box.kind: box for box in inside}
-    place = boxes.get(b"co64") or boxes.get(b"stco")
+    offset_box = boxes.get(b"co64") or boxes.get(b"stco")
     spread = boxes.get(b"stsc")
-    if place is None or spread is None:
+    if offset_box is None or spread is None:
         raise ValueError("it does not say where its samples are")
-    offsets = _table(data, place, 1, "Q" if place.kind == b"co64" else "I")
+    offsets = _table(data, offset_box, 1, "Q" if offset_box.kind == b"co64" else "I")
     runs = _table(data, spread, 3, "I")
     sizes = _SampleSizes(data, boxes)
     sample = run = 0

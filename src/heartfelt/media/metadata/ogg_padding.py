@@ -38,12 +38,12 @@ def pad_ogg(file: StrippedFile, extra: int, seed: bytes) -> list[Piece]:
     located = _comment_pages(clean, pages)
     if located is None:
         return [*file.parts, Noise(seed, extra)]
-    first, last, packet, rest, rest_lacing = located
+    first, last, packet, remainder, rest_lacing = located
     old = pages[last].stop - pages[first].start
     # A segment needs a byte of lacing and 255 of them a page; a little less is asked for, and the rest filled behind.
     longer = max(0, extra - extra // 255 - (extra // (255 * 255) + 2) * _HEAD - 300)
     comments = _with_comment(packet, Noise(seed, longer))
-    relaid = _laid_out(pages[first], pages[last], comments, rest, rest_lacing)
+    relaid = _laid_out(pages[first], pages[last], comments, remainder, rest_lacing)
     shift = len(relaid) - (last - first + 1)
     out: list[Piece] = [clean[: pages[first].start], *relaid]
     for page in pages[last + 1 :]:
@@ -51,8 +51,8 @@ def pad_ogg(file: StrippedFile, extra: int, seed: bytes) -> list[Piece]:
             out += _renumbered(file, clean, page, shift)
         else:
             out.append(_stretch(file, clean, page.start, page.stop))
-    left = extra + old - sum(map(length_of, relaid))
-    return [*out, Noise(seed + b"end", left)]
+    padding = extra + old - sum(map(length_of, relaid))
+    return [*out, Noise(seed + b"end", padding)]
 
 
 def _pages(clean: bytes) -> Iterator[_Page]:
@@ -73,13 +73,13 @@ def _comment_pages(clean: bytes, pages: list[_Page]) -> tuple[int, int, bytes, b
     ours = [number for number, page in enumerate(pages) if page.serial == pages[0].serial]
     for number in ours[1:]:
         page, at = pages[number], pages[number].body
-        for place, size in enumerate(page.lacing):
+        for segment, size in enumerate(page.lacing):
             packet += clean[at : at + size]
             at += size
             if size < 255:
                 if ours[1] + ours.index(number) - 1 != number:
                     return None  # other streams' pages lie between
-                return ours[1], number, packet, clean[at : page.stop], page.lacing[place + 1 :]
+                return ours[1], number, packet, clean[at : page.stop], page.lacing[segment + 1 :]
     return None
 
 
@@ -95,10 +95,10 @@ def _with_comment(packet: bytes, noise: Noise) -> bytes:
     return counted
 
 
-def _laid_out(first: _Page, last: _Page, packet: bytes, rest: bytes, rest_lacing: bytes) -> list[bytes]:
+def _laid_out(first: _Page, last: _Page, packet: bytes, remainder: bytes, rest_lacing: bytes) -> list[bytes]:
     """A packet, and what followed the one in whose place it stands, on as many pages as it needs."""
     lacing = b"\xff" * (len(packet) // 255) + bytes([len(packet) % 255]) + rest_lacing
-    content = packet + rest
+    content = packet + remainder
     (number,) = struct.unpack_from("<I", first.head, 18)
     out: list[bytes] = []
     at = 0

@@ -29,8 +29,8 @@ Padder: TypeAlias = Callable[[StrippedFile, int, bytes], list[Piece]]
 def _parts(extra: int, overhead: int, longest: int, seed: bytes) -> list[Noise]:
     """Noise that makes ``extra`` bytes with so much around each part of it, no part longer than ``longest``."""
     count = -(-extra // (longest + overhead))
-    size, rest = divmod(extra - count * overhead, count)
-    return [Noise(seed + bytes([number % 256]), size + (number < rest)) for number in range(count)]
+    size, remainder = divmod(extra - count * overhead, count)
+    return [Noise(seed + bytes([number % 256]), size + (number < remainder)) for number in range(count)]
 
 
 def _wav_or_aiff(file: StrippedFile, extra: int, seed: bytes) -> list[Piece]:
@@ -60,7 +60,7 @@ def _kind_of(file: StrippedFile, chunk: Piece) -> bytes:
 
 def _flac(file: StrippedFile, extra: int, seed: bytes) -> list[Piece]:
     """Blocks of an application behind the stream's description."""
-    mark, description, *rest = file.parts
+    mark, description, *other_parts = file.parts
     assert isinstance(description, bytes)
     noises = _parts(extra, 8, _LONGEST_BLOCK, seed)
     only = bool(description[0] & _LAST)
@@ -68,7 +68,7 @@ def _flac(file: StrippedFile, extra: int, seed: bytes) -> list[Piece]:
     for number, noise in enumerate(noises):
         kind = _APPLICATION | (_LAST if only and number == len(noises) - 1 else 0)
         blocks += [bytes([kind]) + (noise.size + 4).to_bytes(3, "big") + b"fill", noise]
-    return [mark, bytes([description[0] & ~_LAST]) + description[1:], *blocks, *rest]
+    return [mark, bytes([description[0] & ~_LAST]) + description[1:], *blocks, *other_parts]
 
 
 def _mp3(file: StrippedFile, extra: int, seed: bytes) -> list[Piece]:

@@ -108,7 +108,7 @@ def picture_items(data: bytes, meta: Box) -> Iterator[Piece]:
     """The box that lists pictures, as long as before."""
     shown, locations = _shown_items(data, meta), _locations(data, meta)
     yield Span(meta.start, meta.content + 4)
-    left = 0
+    freed = 0
     for box in children(data, meta.content + 4, meta.stop):
         parts: list[Piece] = []
         if box.kind == b"hdlr":
@@ -136,9 +136,9 @@ def picture_items(data: bytes, meta: Box) -> Iterator[Piece]:
         else:
             parts = list(free(box))
         yield from parts
-        left += box.stop - box.start - sum(map(length_of, parts))
-    if left:
-        yield struct.pack(">I4s", left, b"free") + bytes(left - 8)
+        freed += box.stop - box.start - sum(map(length_of, parts))
+    if freed:
+        yield struct.pack(">I4s", freed, b"free") + bytes(freed - 8)
 
 
 def _box(kind: bytes, content: bytes) -> bytes:

@@ -80,7 +80,8 @@ class Removed:
         for (row, test_row), times in sorted(self._reasons.items()):
             alike = pool.alike[row] == pool.alike[test_row]
             relation = "is a near-duplicate of" if alike else "is in the group of"
-            reason = f"{pool.name_of(row)} {relation} the test stimulus {pool.name_of(test_row)}: removed from {times} training parts"
+            about = f"{pool.name_of(row)} {relation} the test stimulus {pool.name_of(test_row)}"
+            reason = f"{about}: removed from {times} training parts"
             rows.append(("stimulus", None, pool.stimuli[row], None, reason, STAGE))
         return pl.DataFrame(rows, schema=dict.fromkeys(LEDGER.names, pl.String), orient="row")
 

@@ -337,7 +337,8 @@ def _questions(sources: Sequence[Snapshot], recipe: FineTuneRecipe, settings: Fi
             if name not in question_ids or other_study.scale_of(name) != study.scale_of(name):
                 difference = "does not ask it" if name not in question_ids else "has another scale for it"
                 raise InputError(
-                    f"'{study.name}' and '{other_study.name}' cannot be put together: '{other_study.name}' {difference} ('{name}').",
+                    f"'{study.name}' and '{other_study.name}' cannot be put together:"
+                    f" '{other_study.name}' {difference} ('{name}').",
                     "Name questions they share (--set questions=NAME), or rename and rescale them when reading.",
                 )
     return chosen

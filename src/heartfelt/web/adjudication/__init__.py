@@ -15,7 +15,7 @@ def add_to(app: FastAPI) -> None:
     from heartfelt.web.adjudication import desk, routes
 
     state = app.state
-    state.adjudication = desk.AdjudicationQueue(
+    state.desk = desk.AdjudicationQueue(
         state.collection, state.options.secret, state.options.refresh_seconds, state.reader
     )
     app.router.routes.extend(routes.routes())
